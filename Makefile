@@ -1,0 +1,49 @@
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-real check docs wheels bench clean
+
+# The caller may stand in an environment of its own.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+
+# -P: nothing of the current folder is importable by accident.
+PY := .venv/bin/python -P
+PYTEST := $(PY) -m pytest
+DISTRIBUTIONS := marvin-core marvin-tools-coding marvin-tools-web marvin-tools-life marvin-pipeline
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## make or refresh .venv (nothing to do when its inputs did not change)
+	@scripts/setup
+
+run: ## chat, in the plain interface
+	@./marvin --plain
+
+test: setup ## every test that needs no outside service
+	$(PYTEST) -n 2 --dist loadgroup -m "not real"
+
+# pytest's exit code 5: no test was selected.
+test-real: setup ## tests against the real services
+	@status=0; $(PYTEST) -n 2 --dist loadgroup -m real || status=$$?; \
+	if [ $$status -eq 5 ]; then echo "test-real: there are no tests marked 'real' yet"; status=0; fi; \
+	exit $$status
+
+check: setup ## lint, formatting, types, and what no file may name
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+	scripts/check-repo
+
+docs: setup ## regenerate the reference pages
+	scripts/docs
+
+wheels: setup ## build the wheel and the sdist of every distribution into dist/
+	rm -rf dist
+	.venv/bin/uv build --quiet --all-packages --python .venv/bin/python --no-build-isolation --out-dir dist
+	@ls dist
+
+bench: setup ## run the benchmarks
+	$(PY) benchmarks/run.py
+
+clean: ## remove what was built and cached (.venv stays)
+	rm -rf dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find $(DISTRIBUTIONS) tests benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,170 @@
+"""The loop: ask the model, run the calls it asks for, and again, until it answers without a call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from itertools import count
+from typing import Literal, Protocol, TypeAlias
+
+from .assembly import Assembly
+from .conversation import Conversation
+from .dispatch import Dispatcher
+from .events import Emit, MessageEnd, MessageStart, MessageUpdate, Notice, TurnEnd, TurnStart, UsageReport
+from .messages import Message, ToolOutput, Usage, tool
+from .providers.base import CallDelta, Delta, Provider, Request, Retrying, TextDelta, ThinkingDelta, ToolChoice
+from .records import Record
+from .tools import ToolSpec
+from .transcript import interrupted
+from .window import Window
+
+Ended: TypeAlias = Literal["done", "rounds"]
+
+OUT_OF_ROUNDS = (
+    "This was the last round of tool calls. Answer now with what you know: what is done, what is not, "
+    "and what the next step would be."
+)
+
+
+class Meter(Protocol):
+    """Counts a model request and tells its cost in USD; None where no price is known."""
+
+    async def count(self, provider: str, model: str, usage: Usage) -> float | None: ...
+
+
+class Tools(Protocol):
+    """The tools on offer."""
+
+    @property
+    def offered(self) -> tuple[ToolSpec, ...]: ...
+    def preload(self, name: str) -> None: ...
+
+
+class Surroundings(Record):
+    """What the loop needs besides the model: it knows nothing of sessions, files and interfaces.
+
+    `system_prompt` and `before_request` are awaited before each request; `queued` gives the messages
+    that came in since, to be delivered with the next one. `rounds` is how many requests may call tools.
+    """
+
+    system_prompt: Callable[[], Awaitable[str]]
+    before_request: Callable[[Sequence[Message]], Awaitable[None]]
+    queued: Callable[[], Sequence[Message]]
+    rounds: int
+
+
+class Agent:
+    """One model with its tools, working on one conversation."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        dispatcher: Dispatcher,
+        toolbox: Tools,
+        conversation: Conversation,
+        window: Window,
+        meter: Meter,
+        emit: Emit,
+        surroundings: Surroundings,
+    ) -> None:
+        self._provider = provider
+        self._dispatcher = dispatcher
+        self._toolbox = toolbox
+        self._conversation = conversation
+        self._window = window
+        self._meter = meter
+        self._emit = emit
+        self._surroundings = surroundings
+
+    async def run(self) -> Ended:
+        """Work until the model answers without a call, or the rounds are used up.
+
+        Raises:
+            ProviderError: where the model service failed; what came before it stays in the conversation.
+        """
+        for number in count(1):
+            last = number > self._surroundings.rounds
+            self._emit(TurnStart(round=number))
+            for message in self._surroundings.queued():
+                self._conversation.append(message)
+            answer = await self._ask("none" if last else "auto")
+            if answer.calls:
+                await self._run_calls(answer)
+            self._emit(TurnEnd(round=number))
+            if last:
+                return "rounds"
+            if not answer.calls:
+                return "done"
+        raise AssertionError("count() ends only by returning")
+
+    async def _run_calls(self, answer: Message) -> None:
+        outputs: list[ToolOutput] = []
+        try:
+            await self._dispatcher.batch(answer.calls, outputs)
+        finally:
+            self._conversation.append(tool(outputs))
+
+    async def _ask(self, tool_choice: ToolChoice) -> Message:
+        """One request. Whatever came of the answer is kept, however it ends."""
+        request = await self._request(tool_choice)
+        sent = self._conversation.characters + len(request.system)
+        assembly = Assembly(self._provider.name, self._provider.model)
+        ended: Literal["cancelled", "broken"] | None = "cancelled"
+        try:
+            async with aclosing(self._provider.stream(request)) as deltas:  # type: ignore[type-var]
+                async for delta in deltas:
+                    assembly = self._take(delta, assembly)
+            ended = None
+        except Exception:
+            ended = "broken"
+            raise
+        finally:
+            if ended is None or not assembly.is_empty:
+                answer = self._finish(assembly, ended)
+        await self._count(answer, sent)
+        return answer
+
+    async def _request(self, tool_choice: ToolChoice) -> Request:
+        system = await self._surroundings.system_prompt()
+        messages = self._conversation.messages
+        await self._surroundings.before_request(messages)
+        offered = self._toolbox.offered
+        if self._provider.max_tools is not None:
+            offered = offered[: self._provider.max_tools]
+        if tool_choice == "none":
+            system = f"{system}\n\n{OUT_OF_ROUNDS}"
+        return Request(system=system, messages=messages, tools=offered, tool_choice=tool_choice)
+
+    def _take(self, delta: Delta, assembly: Assembly) -> Assembly:
+        if isinstance(delta, Retrying):
+            self._emit(Notice(level="warning", text=delta.text))
+            return Assembly(self._provider.name, self._provider.model)
+        if not assembly.started:
+            self._emit(MessageStart(role="assistant"))
+        part = assembly.feed(delta)
+        if isinstance(delta, TextDelta):
+            self._emit(MessageUpdate(kind="text", delta=delta.text))
+        elif isinstance(delta, ThinkingDelta):
+            self._emit(MessageUpdate(kind="thinking", delta=delta.text))
+        elif isinstance(delta, CallDelta) and part is not None:
+            if delta.name:
+                self._toolbox.preload(delta.name)
+            self._emit(MessageUpdate(kind="tool_call", delta=delta.arguments, call_id=part.id, name=part.name))
+        return assembly
+
+    def _finish(self, assembly: Assembly, ended: Literal["cancelled", "broken"] | None) -> Message:
+        answer = assembly.message(ended)
+        self._conversation.append(answer)
+        if ended is not None and answer.calls:
+            self._conversation.append(tool([interrupted(call.id, call.name) for call in answer.calls]))
+        self._emit(MessageEnd(message=answer, stop_reason=answer.stop_reason or "stop"))
+        if answer.stop_reason == "length":
+            self._emit(Notice(level="warning", text="The answer was cut off at the model's output limit."))
+        return answer
+
+    async def _count(self, answer: Message, sent: int) -> None:
+        usage = answer.usage or Usage()
+        if answer.usage is not None:
+            self._window.calibrate(sent, usage.input_tokens)
+        cost = await self._meter.count(answer.provider, answer.model, usage)
+        self._emit(UsageReport(provider=answer.provider, model=answer.model, usage=usage, cost=cost))

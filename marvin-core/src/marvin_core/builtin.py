@@ -1,0 +1,49 @@
+"""What marvin-core itself registers, through the same door as any pack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .hookspecs import hookimpl
+from .providers.base import ProviderSpec
+from .ui.base import UISpec
+
+if TYPE_CHECKING:
+    import typer
+
+_CHAT_COMPLETIONS = "marvin_core.providers.chat_completions:create"
+
+
+@hookimpl
+def marvin_register_providers() -> Iterable[ProviderSpec]:
+    """The services of models.toml."""
+    import tomllib
+    from importlib.resources import files
+
+    table = tomllib.loads(files("marvin_core").joinpath("models.toml").read_text(encoding="utf-8"))
+    return [
+        ProviderSpec(
+            **{
+                "name": name,
+                "factory": _CHAT_COMPLETIONS,
+                **entry,
+                "key_variables": tuple(entry.get("key_variables", ())),
+            }
+        )
+        for name, entry in table.items()
+    ]
+
+
+@hookimpl
+def marvin_register_uis() -> Iterable[UISpec]:
+    """The interfaces of the core."""
+    return [UISpec(name="plain", factory="marvin_core.ui.plain:PlainChat")]
+
+
+@hookimpl
+def marvin_extend_cli(app: typer.Typer) -> None:
+    """The sub-commands of the core."""
+    from .subcommands import extend
+
+    extend(app)

@@ -1,0 +1,336 @@
+"""Flags, environment and config.yaml in one frozen value. The only reader of the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from .errors import ConfigError, UsageError
+from .providers.base import Secret
+from .records import Record
+from .settings import read_settings
+from .waits import Waits
+
+OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
+
+MAX_DEPTH = 5
+
+ENVIRONMENT: Mapping[str, str] = {
+    "LLM_PROVIDER": "The model service, where no --provider is given.",
+    "MARVIN_MODEL": "The model, where no --model is given.",
+    "MARVIN_HOME": "One folder for configuration, data and cache.",
+    "MARVIN_PACKS": "Comma-separated names of the packs to load; the others are left out.",
+    "MARVIN_TRACE_HOOKS": "1 prints each call of a pack's registration hooks to stderr.",
+    "MARVIN_DEPTH": "How deep this agent is nested; set by the agent that starts it.",
+    "MARVIN_READONLY": "1: no tool that writes or runs programs exists.",
+    "MARVIN_WRITABLE_FILES": "Comma-separated files, relative to the working directory: only these may be written.",
+    "MARVIN_TICKET": "The ticket this sub-agent works on.",
+    "MARVIN_SUBAGENT_LOG": "A file that gets one JSON line for each tool call.",
+    "XDG_CONFIG_HOME": "Where the configuration folder is; ~/.config without it.",
+    "XDG_DATA_HOME": "Where the data folder is; ~/.local/share without it.",
+    "XDG_CACHE_HOME": "Where the cache folder is; ~/.cache without it.",
+    "HTTP_PROXY": "The proxy for http:// addresses.",
+    "HTTPS_PROXY": "The proxy for https:// addresses.",
+    "NO_PROXY": "Comma-separated hosts that are reached without a proxy.",
+    "SSL_CERT_FILE": "A file with the certificate authorities to trust.",
+    "NO_COLOR": "Anything: no colours.",
+    "CI": "Set by CI services.",
+}
+"""The variables that Config reads, with their meaning; providers and packs declare theirs beside these."""
+
+SECRETS = frozenset(
+    "OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY GROQ_API_KEY OPENAI_COMPAT_API_KEY GOOGLE_PLACES_API_KEY"
+    " GNEWS_API_KEY NEWSAPI_KEY STEAM_API_KEY OMDB_API_KEY RAWG_API_KEY GH_TOKEN GITHUB_TOKEN".split()
+)
+"""Variables whose values reach no child, log or message unless they are handed over by name."""
+
+GIT_LOCAL_VARIABLES = frozenset(
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_DIR"
+    " GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS"
+    " GIT_REPLACE_REF_BASE GIT_PREFIX GIT_SHALLOW_FILE GIT_COMMON_DIR GIT_INTERNAL_SUPER_PREFIX".split()
+)
+"""What `git rev-parse --local-env-vars` names: variables that tie git to another repository."""
+
+_SHORTEST_SECRET = 8
+
+
+class Permissions(Record):
+    """The rules of config.yaml, each `tool` or `tool(pattern)`."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class Price(Record):
+    """USD per million tokens, from config.yaml."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class EndpointSettings(Record):
+    """One entry of `providers:` in config.yaml; empty fields keep the provider's defaults."""
+
+    wire: str = ""
+    base_url: str = ""
+    key: str = ""
+    models: tuple[str, ...] = ()
+    context_window: int | None = None
+    max_tools: int | None = None
+    headers: Mapping[str, str] | None = None
+
+
+class Config(Record):
+    """Everything that was asked for, without secrets. Paths are absolute."""
+
+    prompt: str | None
+    prompt_file: Path | None
+    non_interactive: bool
+    plain: bool
+    design_first: bool
+    working_dir: Path
+    """The sandbox root."""
+    rooted: bool
+    """Whether the root was set with --working-dir."""
+    in_home: bool
+    """Whether the root is the home folder itself, where write and exec tools ask."""
+    provider: str
+    provider_origin: str
+    model: str
+    model_origin: str
+    tiers: Mapping[str, str]
+    tools: str
+    output_format: OutputFormat
+    on_ask: OnAsk
+    continue_session: bool
+    resume: str
+    home: Path
+    config_folder: Path
+    data_folder: Path
+    cache_folder: Path
+    packs: frozenset[str] | None
+    trace_hooks: bool
+    depth: int
+    read_only: bool
+    writable_files: tuple[str, ...] | None
+    ticket: str
+    subagent_log: Path | None
+    color: bool
+    ui: str
+    http_proxy: str
+    https_proxy: str
+    no_proxy: str
+    ca_file: str
+    transport: str
+    permissions: Permissions
+    endpoints: Mapping[str, EndpointSettings]
+    prices: Mapping[str, Price]
+    instructions: str
+    child_env: frozenset[str]
+    waits: Waits
+
+    @property
+    def coding(self) -> bool:
+        """Whether coding mode is on from the start."""
+        return self.non_interactive
+
+
+class Secrets:
+    """The values that Config leaves out, and the environment that children get."""
+
+    def __init__(self, env: Mapping[str, str], home: Path, passed_on: Iterable[str] = ()) -> None:
+        self._env = dict(env)
+        self._home = home
+        self._passed_on = frozenset(passed_on)
+        self._names = set(SECRETS)
+
+    def declare(self, names: Iterable[str]) -> None:
+        """Count these variables among the secrets, too."""
+        self._names.update(names)
+
+    def get(self, name: str, key_file: str = "") -> Secret:
+        """The value of a variable, else the content of a key file below the home folder, else empty."""
+        value = self._env.get(name, "").strip()
+        if not value and key_file:
+            try:
+                value = (self._home / key_file).read_text(encoding="utf-8").strip()
+                self._env[name] = value
+            except (OSError, UnicodeDecodeError):
+                value = ""
+        return Secret(value)
+
+    def setting(self, name: str) -> str | None:
+        """The value of a variable that is no secret, or None."""
+        return self._env.get(name)
+
+    def known(self) -> tuple[str, ...]:
+        """The values to redact, longest first."""
+        values = {self._env[name].strip() for name in self._names if name in self._env}
+        return tuple(sorted((v for v in values if len(v) >= _SHORTEST_SECRET), key=len, reverse=True))
+
+    def child_environment(self) -> dict[str, str]:
+        """The environment of child processes: ours, less secrets and what ties git to another repository."""
+        dropped = (self._names - self._passed_on) | GIT_LOCAL_VARIABLES
+        secret_values = {self._env[name] for name in self._names - self._passed_on if self._env.get(name)}
+        return {
+            name: value
+            for name, value in self._env.items()
+            if name not in dropped and not (len(value) >= _SHORTEST_SECRET and value in secret_values)
+        }
+
+
+def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None) -> tuple[Config, Secrets]:
+    """Read flags, environment and config.yaml.
+
+    Args:
+        cwd: the folder that relative paths start from; the process's own without it.
+
+    Raises:
+        UsageError: for a wrong flag or value.
+        ConfigError: for a wrong variable, folder or config.yaml.
+    """
+    from .flags import parser
+
+    flags = parser().parse_args(argv)
+    cwd = cwd or Path.cwd()
+    home = Path(env.get("HOME") or os.path.expanduser("~"))
+    folders = _folders(env, home)
+    settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json")
+    working_dir = _working_dir(flags.working_dir, cwd)
+    provider, provider_origin = _first(
+        (flags.provider, "--provider"), (env.get("LLM_PROVIDER"), "LLM_PROVIDER"), (settings.get("provider"), "config.yaml")
+    )
+    named, tiers = _models(flags.model)
+    model, model_origin = _first(
+        (named, "--model"), (env.get("MARVIN_MODEL"), "MARVIN_MODEL"), (settings.get("model"), "config.yaml")
+    )
+    words = " ".join(flags.words)
+    if words and flags.prompt is not None:
+        raise UsageError("A prompt was given twice, as --prompt and as words. Give it once.")
+    config = Config(
+        prompt=flags.prompt if flags.prompt is not None else (words or None),
+        prompt_file=cwd / flags.prompt_file if flags.prompt_file is not None else None,
+        non_interactive=flags.non_interactive,
+        plain=flags.plain,
+        design_first=flags.design_first,
+        working_dir=working_dir,
+        rooted=flags.working_dir is not None,
+        in_home=flags.working_dir is None and working_dir == home.resolve(),
+        provider=provider,
+        provider_origin=provider_origin,
+        model=model,
+        model_origin=model_origin,
+        tiers={**settings.get("models", {}), **tiers},
+        tools=flags.tools or settings.get("tools", ""),
+        output_format=flags.output_format,
+        on_ask=flags.on_ask,
+        continue_session=flags.continue_,
+        resume=flags.resume or "",
+        home=home,
+        config_folder=folders["config"],
+        data_folder=folders["data"],
+        cache_folder=folders["cache"],
+        packs=frozenset(_list(env["MARVIN_PACKS"])) if env.get("MARVIN_PACKS") else None,
+        trace_hooks=env.get("MARVIN_TRACE_HOOKS", "") not in ("", "0"),
+        depth=_depth(env.get("MARVIN_DEPTH", "")),
+        read_only=env.get("MARVIN_READONLY", "") == "1",
+        writable_files=_list(env["MARVIN_WRITABLE_FILES"]) if env.get("MARVIN_WRITABLE_FILES") else None,
+        ticket=env.get("MARVIN_TICKET", ""),
+        subagent_log=cwd / env["MARVIN_SUBAGENT_LOG"] if env.get("MARVIN_SUBAGENT_LOG") else None,
+        color=not env.get("NO_COLOR"),
+        ui=settings.get("ui", ""),
+        http_proxy=_either(env, "HTTP_PROXY"),
+        https_proxy=_either(env, "HTTPS_PROXY"),
+        no_proxy=_either(env, "NO_PROXY"),
+        ca_file=settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
+        transport=settings.get("transport", "direct"),
+        permissions=Permissions(**{name: tuple(map(str, v)) for name, v in settings.get("permissions", {}).items()}),
+        endpoints={name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
+        prices={name: Price(**entry) for name, entry in settings.get("prices", {}).items()},
+        instructions=settings.get("instructions", ""),
+        child_env=frozenset(map(str, settings.get("child_env", []))),
+        waits=_waits(settings.get("waits", {})),
+    )
+    return config, Secrets(env, home, config.child_env)
+
+
+def _folders(env: Mapping[str, str], home: Path) -> dict[str, Path]:
+    if env.get("MARVIN_HOME"):
+        root = Path(env["MARVIN_HOME"]).absolute()
+        return {"config": root, "data": root / "data", "cache": root / "cache"}
+    base = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
+    older = base / "local-finder"
+    return {
+        "config": older if older.is_dir() else base / "marvin",
+        "data": Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "marvin",
+        "cache": Path(env.get("XDG_CACHE_HOME") or home / ".cache") / "marvin",
+    }
+
+
+def _working_dir(given: str | None, cwd: Path) -> Path:
+    if given is None:
+        return cwd.resolve()
+    folder = cwd / Path(given).expanduser()
+    if not folder.exists():
+        raise UsageError(f"--working-dir {given}: there is no such folder. Create it, or name another one.")
+    if not folder.is_dir():
+        raise UsageError(f"--working-dir {given} is a file. Name the folder that it is in.")
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise UsageError(f"--working-dir {given} cannot be read. Change its permissions, or name another folder.")
+    return folder.resolve()
+
+
+def _first(*candidates: tuple[str | None, str]) -> tuple[str, str]:
+    return next(((value, origin) for value, origin in candidates if value), ("", ""))
+
+
+def _models(given: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The model named by a bare --model, and those named for tiers (`high=...`)."""
+    bare, tiers = "", {}
+    for value in given:
+        tier, equals, model = value.partition("=")
+        if not equals:
+            bare = value
+        elif tier and model:
+            tiers[tier] = model
+        else:
+            raise UsageError(f"--model {value}: write MODEL, or TIER=MODEL as in high=claude-opus-4.6.")
+    return bare, tiers
+
+
+def _endpoint(name: str, entry: Mapping[str, Any], env: Mapping[str, str]) -> EndpointSettings:
+    values = {**entry, "models": tuple(map(str, entry.get("models", [])))}
+    key = values.get("key", "")
+    if key and not key.replace("_", "").isalnum():
+        raise ConfigError(f"providers.{name}.key names the environment variable that holds the key, not the key itself.")
+    if key and key not in env and not key.isupper():
+        raise ConfigError(f"providers.{name}.key: {key[:4]}... does not look like a variable name; write one as in MY_KEY.")
+    return EndpointSettings(**values)
+
+
+def _depth(value: str) -> int:
+    try:
+        depth = int(value or 0)
+    except ValueError:
+        raise ConfigError(f"MARVIN_DEPTH is {value!r}; it must be a whole number. Unset it.") from None
+    if depth > MAX_DEPTH:
+        raise ConfigError(f"Agents may be nested {MAX_DEPTH} deep; this one would be number {depth}. Do the work here.")
+    return max(depth, 0)
+
+
+def _waits(values: Mapping[str, Any]) -> Waits:
+    return Waits(**{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()})
+
+
+def _list(value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _either(env: Mapping[str, str], name: str) -> str:
+    return env.get(name) or env.get(name.lower(), "")

@@ -1,0 +1,161 @@
+"""Folder descriptors below a root: each is opened first, and then the kernel says where it is."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+_MAX_LINKS = 40
+# O_PATH needs no right to list the folder; elsewhere it takes the ordinary way.
+_FOLDER = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
+
+
+class Folder:
+    """An open folder and the names that lead to it from the root."""
+
+    def __init__(self, descriptor: int, parts: tuple[str, ...]) -> None:
+        self.descriptor = descriptor
+        self.parts = parts
+
+    def list(self) -> list[str]:
+        """The names in it."""
+        listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.descriptor)
+        try:
+            return os.listdir(listing)
+        finally:
+            os.close(listing)
+
+
+class Place:
+    """A name in an open folder, whether or not something is there."""
+
+    def __init__(self, folder: Folder, name: str) -> None:
+        self.folder = folder.descriptor
+        self.name = name
+        self.parts = (*folder.parts, name)
+
+    def status(self) -> os.stat_result:
+        """What is there; a link is not followed."""
+        return os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
+
+    def exists(self) -> bool:
+        """Whether something is there, be it a link that leads nowhere."""
+        try:
+            self.status()
+        except FileNotFoundError:
+            return False
+        return True
+
+
+class Descent:
+    """The folders that one operation opens; `stack` closes them when it ends.
+
+    All methods raise OSError as the system does, and what `outside` returns where something turns out
+    to be outside of the root.
+    """
+
+    def __init__(self, root: Path, stack: ExitStack, outside: Callable[[], Exception]) -> None:
+        self._stack = stack
+        self._outside = outside
+        self._made: list[tuple[int, str]] = []
+        descriptor = os.open(root, _FOLDER | os.O_NOFOLLOW)
+        stack.callback(os.close, descriptor)
+        self._home = _kernel_path(descriptor)
+        self._root = Folder(descriptor, ())
+
+    def locate(self, descriptor: int) -> tuple[str, ...]:
+        """The names that lead from the root to what is open, as the kernel knows them."""
+        found = _kernel_path(descriptor)
+        if found == self._home:
+            return ()
+        start = self._home.rstrip("/") + "/"
+        if not found.startswith(start):
+            raise self._outside()
+        return tuple(found[len(start) :].split("/"))
+
+    def folder(self, parts: tuple[str, ...], start: Folder | None = None) -> Folder:
+        """Open a folder by way of whatever links there are, then check where that led."""
+        return self._open("/".join(parts) or ".", start or self._root)
+
+    def place(self, parts: tuple[str, ...], make: Callable[[tuple[str, ...]], None] | None = None) -> Place:
+        """The place of a path. With `make` missing folders are made; it is asked before each."""
+        if not parts:
+            raise IsADirectoryError
+        try:
+            folder = self.folder(parts[:-1])
+        except FileNotFoundError:
+            if make is None:
+                raise
+            folder = self._make(parts[:-1], make)
+        return Place(folder, parts[-1])
+
+    def follow(self, place: Place) -> Place:
+        """The place that a link, or a chain of them, stands for; the same place where there is none."""
+        for _ in range(_MAX_LINKS):
+            try:
+                if not stat.S_ISLNK(place.status().st_mode):
+                    return place
+            except FileNotFoundError:
+                return place
+            head, name = os.path.split(os.readlink(place.name, dir_fd=place.folder).rstrip("/"))
+            if name in ("", ".", ".."):
+                return self._folder_itself(place)
+            # An absolute target ignores the folder, as it does in the kernel.
+            folder = self._open(head or ".", Folder(place.folder, place.parts[:-1]))
+            place = Place(folder, name)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+    def deepest(self, parts: tuple[str, ...]) -> int:
+        """The index of the first part that is no folder that can be entered, else of the last part."""
+        for index in range(len(parts) - 1, 0, -1):
+            try:
+                self.folder(parts[:index])
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            return index
+        return 0
+
+    def remove_made_folders(self) -> None:
+        """Take back the folders that were made, as far as they are still empty."""
+        for parent, name in reversed(self._made):
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=parent)
+
+    def _make(self, parts: tuple[str, ...], allowed: Callable[[tuple[str, ...]], None]) -> Folder:
+        folder = self._root
+        for part in parts:
+            try:
+                folder = self._open(part, folder)
+            except FileNotFoundError:
+                allowed((*folder.parts, part))
+                try:
+                    os.mkdir(part, dir_fd=folder.descriptor)
+                    self._made.append((folder.descriptor, part))
+                except FileExistsError:
+                    pass  # somebody else made it meanwhile, or it is a link that leads nowhere: see below
+                folder = self._open(part, folder)
+        return folder
+
+    def _folder_itself(self, link: Place) -> Place:
+        target = self._open(link.name, Folder(link.folder, link.parts[:-1]))
+        if not target.parts:
+            return Place(target, ".")
+        return Place(self.folder(target.parts[:-1]), target.parts[-1])
+
+    def _open(self, route: str, start: Folder) -> Folder:
+        descriptor = os.open(route, _FOLDER, dir_fd=start.descriptor)
+        self._stack.callback(os.close, descriptor)
+        return Folder(descriptor, self.locate(descriptor))
+
+
+def _kernel_path(descriptor: int) -> str:
+    if sys.platform == "darwin":
+        import fcntl
+
+        return os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).partition(b"\0")[0])
+    return os.readlink(f"/proc/self/fd/{descriptor}")

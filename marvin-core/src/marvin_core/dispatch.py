@@ -1,0 +1,215 @@
+"""One tool call, from its raw arguments to its output. Never raises; the output always says how to go on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .arguments import parse_arguments
+from .context import CallContext, Services
+from .errors import ToolError
+from .events import Emit, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from .hookrunner import HookRunner
+from .hooks import Ask, Deny
+from .messages import Text, ToolCall, ToolOutput
+from .policy import Policy, strongest
+from .toolbox import LoadedTool, Toolbox, runs_beside
+from .tools import ToolResult, ToolSpec
+from .transcript import interrupted
+
+Fit = Callable[[str, int], str]
+
+
+class Dispatcher:
+    """Runs the calls of one session.
+
+    `fit` cuts a text to what the window has room for, given the characters already added by the
+    same batch.
+    """
+
+    def __init__(
+        self, toolbox: Toolbox, services: Services, policy: Policy, hooks: HookRunner, emit: Emit, fit: Fit
+    ) -> None:
+        self._toolbox = toolbox
+        self._services = services
+        self._policy = policy
+        self._hooks = hooks
+        self._emit = emit
+        self._fit = fit
+        self._running: dict[str, asyncio.Task[ToolOutput]] = {}
+
+    async def batch(self, calls: Sequence[ToolCall], outputs: list[ToolOutput]) -> None:
+        """Run the calls of one answer and fill `outputs` with exactly one output each, in their order.
+
+        Neighbouring calls that only read run side by side; every other call runs alone. When this is
+        cancelled, the calls that have not finished get the output "interrupted" and the cancellation
+        goes on.
+        """
+        try:
+            for group in self._groups(calls):
+                for call in group:
+                    self._running[call.id] = asyncio.ensure_future(self.call(call))
+                tasks = [self._running[call.id] for call in group]
+                await asyncio.wait(tasks)
+                outputs.extend(_output_of(call, task) for call, task in zip(group, tasks, strict=True))
+        except asyncio.CancelledError:
+            await self._cancel_running()
+            for call in calls[len(outputs) :]:
+                task = self._running.get(call.id)
+                outputs.append(_output_of(call, task) if task else interrupted(call.id, call.name))
+            raise
+        finally:
+            self._running.clear()
+            self._fit_all(outputs)
+
+    def cancel(self, call_id: str) -> bool:
+        """Cancel one running call; the others of its round go on. False where it does not run."""
+        task = self._running.get(call_id)
+        return task is not None and task.cancel()
+
+    async def _cancel_running(self) -> None:
+        for task in self._running.values():
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running.values())
+
+    def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
+        groups: list[list[ToolCall]] = []
+        beside = False
+        for call in calls:
+            may_run_beside = self._may_run_beside(call)
+            if groups and beside and may_run_beside:
+                groups[-1].append(call)
+            else:
+                groups.append([call])
+            beside = may_run_beside
+        return groups
+
+    def _may_run_beside(self, call: ToolCall) -> bool:
+        try:
+            return runs_beside(self._toolbox.spec(call.name))
+        except ToolError:
+            return True  # it will only be told that there is no such tool
+
+    def _fit_all(self, outputs: list[ToolOutput]) -> None:
+        added = 0
+        for index, output in enumerate(outputs):
+            blocks = tuple(
+                Text(text=self._fit(block.text, added)) if isinstance(block, Text) else block
+                for block in output.content
+            )
+            outputs[index] = output.replace(content=blocks)
+            added += len(outputs[index].text)
+
+    async def call(self, call: ToolCall) -> ToolOutput:
+        """Run one call."""
+        clock = self._services.clock
+        started = clock.monotonic()
+        arguments: dict[str, Any] = {}
+        try:
+            result = await self._checked(call, arguments)
+        except ToolError as error:
+            result = ToolResult(content=f"Error: {error}", is_error=True)
+        except Exception as error:  # a tool may raise anything; the model must get something to act on
+            text = f"Error: {call.name} failed unexpectedly: {type(error).__name__}: {error}. Try it another way."
+            result = ToolResult(content=text, is_error=True)
+        output = self._redacted(call, result)
+        elapsed = clock.monotonic() - started
+        self._emit(
+            ToolExecutionEnd(
+                call_id=call.id,
+                name=call.name,
+                text=output.text,
+                is_error=output.is_error,
+                elapsed=elapsed,
+                details=result.details,
+            )
+        )
+        self._audit(call.name, arguments, output.text, elapsed)
+        return output
+
+    async def _checked(self, call: ToolCall, shown: dict[str, Any]) -> ToolResult:
+        """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
+        try:
+            spec = self._toolbox.spec(call.name)
+            shown.update(parse_arguments(call.arguments, spec, complete=call.complete))
+        finally:
+            self._emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=dict(shown)))
+        loaded = await self._toolbox.load(call.name)
+        values = loaded.validate(shown)
+        await self._permit(spec, shown)
+        result = await self._run(loaded, call, shown, values)
+        return await self._hooks.after_tool(spec, shown, result)
+
+    async def _permit(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
+        root = self._services.paths().root
+        verdict = strongest(
+            self._policy.judge(spec, arguments, root), await self._hooks.before_tool(spec, arguments)
+        )
+        if isinstance(verdict, Deny):
+            raise ToolError(f"{spec.name} was not run: {verdict.reason}.")
+        if isinstance(verdict, Ask) and not await self._confirmed(spec, arguments, verdict):
+            raise ToolError(f"{spec.name} was not run: {verdict.reason}, and the answer was no. Ask what to do instead.")
+
+    async def _confirmed(self, spec: ToolSpec, arguments: Mapping[str, Any], verdict: Ask) -> bool:
+        if self._services.asker is None:
+            return self._services.config.on_ask != "deny"
+        shown = arguments.get("command") or json.dumps(arguments, ensure_ascii=False)[:500]
+        question = f"{spec.name}: {shown}\n({verdict.reason}) Run it?"
+        return await self._services.asker(question, ("yes", "no")) == "yes"
+
+    async def _run(
+        self, loaded: LoadedTool, call: ToolCall, arguments: Mapping[str, Any], values: Mapping[str, Any]
+    ) -> ToolResult:
+        def report(text: str) -> None:
+            self._emit(ToolExecutionUpdate(call_id=call.id, name=call.name, text=text))
+
+        context = CallContext(self._services, loaded.spec, report)
+        limit = self._limit(loaded, arguments)
+        try:
+            async with asyncio.timeout(limit) as timer:
+                returned = await loaded.call(values, context)
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            raise ToolError(
+                f"{call.name} took longer than {limit:g} s and was stopped. It may have done part of its work. "
+                "Check, then try a smaller step."
+            ) from None
+        return returned if isinstance(returned, ToolResult) else ToolResult(content=str(returned))
+
+    def _limit(self, loaded: LoadedTool, arguments: Mapping[str, Any]) -> float:
+        waits = self._services.config.waits
+        declared = loaded.tool.timeout
+        if callable(declared):
+            return declared(arguments) + waits.command_grace
+        return declared or waits.tool
+
+    def _redacted(self, call: ToolCall, result: ToolResult) -> ToolOutput:
+        secrets = self._services.secrets.known()
+        blocks = result.blocks
+        if secrets:
+            blocks = tuple(
+                Text(text=_without(block.text, secrets)) if isinstance(block, Text) else block for block in blocks
+            )
+        return ToolOutput(call_id=call.id, name=call.name, content=blocks, is_error=result.is_error)
+
+    def _audit(self, name: str, arguments: Mapping[str, Any], text: str, elapsed: float) -> None:
+        path = self._services.config.subagent_log
+        if path is not None:
+            from .audit import append
+
+            shown = _without(", ".join(f"{k}={v}" for k, v in arguments.items()), self._services.secrets.known())
+            append(path, self._services.clock.now(), name, shown, text, elapsed)
+
+
+def _without(text: str, secrets: Sequence[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, "[redacted]")
+    return text
+
+
+def _output_of(call: ToolCall, task: asyncio.Task[ToolOutput]) -> ToolOutput:
+    return interrupted(call.id, call.name) if task.cancelled() else task.result()

@@ -1,0 +1,73 @@
+"""One prompt after the other: hooks, the agent's run, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, TypeAlias
+
+from .agent import Agent
+from .conversation import Conversation
+from .errors import BudgetExceeded, MarvinError
+from .events import AgentEnd, AgentStart, Emit
+from .hookrunner import HookRunner
+from .messages import Message, user
+from .ui.base import TurnResult
+
+Reason: TypeAlias = Literal["done", "cancelled", "error", "rounds", "budget"]
+
+
+class Driver:
+    """Takes prompts. One submission is in flight at a time; `busy` says whether one is."""
+
+    def __init__(
+        self,
+        make_agent: Callable[[], Agent],
+        conversation: Conversation,
+        hooks: HookRunner,
+        emit: Emit,
+        after_turn: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._make_agent = make_agent
+        self._conversation = conversation
+        self._hooks = hooks
+        self._emit = emit
+        self._after_turn = after_turn
+        self._queue: list[str] = []
+        self.busy = False
+
+    def send(self, text: str) -> None:
+        """Queue a message for the model; it goes along with the next request."""
+        self._queue.append(text)
+
+    def queued(self) -> Sequence[Message]:
+        """The queued messages; they count as delivered."""
+        messages = [user(text) for text in self._queue]
+        self._queue.clear()
+        return messages
+
+    async def submit(self, text: str) -> TurnResult:
+        """Run one prompt to its end. A failure is told in the result; cancelling passes through.
+
+        Raises:
+            MarvinError: where a submission is in flight already.
+        """
+        if self.busy:
+            raise MarvinError("An answer is still running. Wait for it, or cancel it first.")
+        self.busy = True
+        start = len(self._conversation.messages)
+        reason: Reason = "cancelled"
+        error: Exception | None = None
+        try:
+            text = await self._hooks.on_prompt(text)
+            self._emit(AgentStart(prompt=text))
+            self._conversation.append(user(text))
+            reason = await self._make_agent().run()
+        except Exception as raised:  # told to whoever submitted; a chat must outlive any failure
+            error = raised
+            reason = "budget" if isinstance(raised, BudgetExceeded) else "error"
+        finally:
+            self.busy = False
+            answer = "".join(m.text for m in self._conversation.messages[start:] if m.role == "assistant")
+            self._emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
+            await self._after_turn()
+        return TurnResult(text=answer, error=error)

@@ -1,0 +1,143 @@
+"""Everything of the engine, wired together for one session."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .agent import Agent, Surroundings
+from .bus import Bus
+from .config import Config, Secrets
+from .context import Asker, Services, SystemClock
+from .conversation import Conversation
+from .dispatch import Dispatcher
+from .driver import Driver
+from .errors import ConfigError
+from .events import Notice
+from .hookrunner import HookRunner
+from .hooks import Hook
+from .policy import Policy
+from .processes import ProcessRunner
+from .prompt import SystemPrompt
+from .providers.base import Provider
+from .recorder import Recorder
+from .records import Record
+from .resources import Resources
+from .toolbox import Toolbox
+from .tools import Mode, ToolSpec
+from .ui.base import Command
+from .usage import UsageMeter
+from .view import HookView, ToolView
+from .window import Window
+from .workspace import Workspace
+
+if TYPE_CHECKING:
+    import httpx
+
+ROUNDS: Mapping[Mode, int] = {"chat": 10, "coding": 50}
+
+
+class Ingredients(Record):
+    """What a session is made of. Without a provider, `how_to` says how to set one."""
+
+    config: Config
+    secrets: Secrets
+    tools: Sequence[ToolSpec]
+    hooks: Sequence[Hook]
+    commands: Sequence[Command]
+    provider: Provider | None
+    how_to: str
+    client: Callable[[], httpx.AsyncClient]
+    close_client: Callable[[], Awaitable[None]]
+    meter: UsageMeter
+    asker: Asker | None
+
+
+class Engine:
+    """The parts of one session; `Session` is the door to them."""
+
+    def __init__(self, given: Ingredients) -> None:
+        config = given.config
+        self.given = given
+        self.bus = Bus()
+        self.clock = SystemClock()
+        self.mode: Mode = "coding" if config.coding else "chat"
+        self.workspace = Workspace(config, coding=config.coding)
+        self.recorder = Recorder(config.data_folder / "sessions", config.waits, self.warn)
+        self.conversation = Conversation(self.recorder.save)
+        self.window = Window(given.provider.context_window if given.provider else None)
+        self.resources = Resources()
+        self.state: dict[str, dict[str, Any]] = {}
+        self.processes = self._make_processes()
+        self.toolbox = Toolbox(
+            given.tools,
+            config,
+            has_program=lambda name: self.processes.which(name) is not None,
+            has_secret=lambda name: bool(given.secrets.get(name)),
+        )
+        view = HookView(config, self.workspace, self.processes, self.mode, lambda text: self.driver.send(text))
+        self.hooks = HookRunner(given.hooks, view, config.waits, self.warn)
+        self.bus.subscribe(self.hooks.feed)
+        self.dispatcher = Dispatcher(
+            self.toolbox, self._make_services(), Policy(config), self.hooks, self.bus.emit, self._fit
+        )
+        self._prompt = SystemPrompt(self.workspace, self.mode, config.instructions, self.hooks)
+        self.driver = Driver(self._make_agent, self.conversation, self.hooks, self.bus.emit, self._after_turn)
+
+    def _make_processes(self) -> ProcessRunner:
+        return ProcessRunner(
+            root=lambda: self.workspace.root,
+            child_env=self.given.secrets.child_environment(),
+            logs_folder=lambda: self.workspace.folder("logs"),
+            waits=self.given.config.waits,
+        )
+
+    def _make_services(self) -> Services:
+        given = self.given
+        asks = given.asker is not None
+        return Services(
+            config=given.config,
+            secrets=given.secrets,
+            paths=lambda: self.workspace.paths,
+            processes=self.processes,
+            http=given.client,
+            clock=self.clock,
+            resources=self.resources,
+            session=ToolView(given.config, self.workspace, self.conversation, self.recorder, asks),
+            state=self.state,
+            asker=given.asker,
+            mode=lambda: self.mode,
+            profile_folder=given.config.config_folder / "profiles" / "main",
+        )
+
+    def _make_agent(self) -> Agent:
+        if self.given.provider is None:
+            raise ConfigError(self.given.how_to)
+        surroundings = Surroundings(
+            system_prompt=lambda: self._prompt.text(self.clock.now(), self._running_jobs()),
+            before_request=self.hooks.before_request,
+            queued=self.driver.queued,
+            rounds=ROUNDS[self.mode],
+        )
+        return Agent(
+            self.given.provider,
+            self.dispatcher,
+            self.toolbox,
+            self.conversation,
+            self.window,
+            self.given.meter,
+            self.bus.emit,
+            surroundings,
+        )
+
+    def _running_jobs(self) -> list[str]:
+        return [f"{job.id} ({job.command[:60]})" for job in self.processes.job_list() if job.running]
+
+    def _fit(self, text: str, added: int) -> str:
+        return self.window.fit(text, self.window.tokens(self.conversation.characters + added))
+
+    def warn(self, text: str) -> None:
+        self.bus.emit(Notice(level="warning", text=text))
+
+    async def _after_turn(self) -> None:
+        await self.recorder.flush(self.state)

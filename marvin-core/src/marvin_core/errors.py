@@ -1,0 +1,146 @@
+"""Every error that Marvin raises on purpose.
+
+MarvinError
+├── UsageError                 a flag or an argument is wrong (exit code 2)
+├── ConfigError                config.yaml, the environment or a key file is wrong
+├── PluginError                a pack could not be loaded or registered
+├── SessionError               a session file cannot be read, written or found
+├── BudgetExceeded             the price ceiling was reached (exit code 3)
+├── ToolError                  a tool failed; the text goes to the model
+│   └── PathRefused            a path leads outside of the sandbox or to a protected place
+└── ProviderError              a model service failed
+    ├── RateLimited            429; may carry retry_after
+    ├── QuotaExhausted         the account has no credit left
+    ├── AuthFailed             401 or 403
+    ├── ModelNotFound          the service does not serve this model
+    ├── Unreachable            no connection, or no answer in time
+    ├── Overloaded             5xx, 529
+    ├── ContextOverflow        the request does not fit into the model's window
+    ├── OutputLimit            the answer was cut at the output limit
+    ├── StreamBroken           the answer broke off, or is not what the wire format allows
+    ├── Refused                the service's own safety system refused
+    └── BadRequest             any other 4xx
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class MarvinError(Exception):
+    """The root of the tree. Its text says what happened and what to do next.
+
+    `exit_code` is what the process leaves with when nobody handles the error.
+    """
+
+    exit_code = 1
+
+
+class UsageError(MarvinError):
+    """A flag, a sub-command or one of its values is wrong."""
+
+    exit_code = 2
+
+
+class ConfigError(MarvinError):
+    """config.yaml, the environment or a key file is wrong."""
+
+
+class PluginError(MarvinError):
+    """A pack could not be loaded or registered."""
+
+
+class SessionError(MarvinError):
+    """A session file cannot be read, written or found."""
+
+
+class BudgetExceeded(MarvinError):
+    """The price ceiling of this run was reached."""
+
+    exit_code = 3
+
+
+class ToolError(MarvinError):
+    """A tool failed. Raise it with what happened and what the model should do next."""
+
+
+class PathRefused(ToolError):
+    """A path leads outside of the sandbox, or to a place that tools may not touch."""
+
+
+class ProviderError(MarvinError):
+    """A model service failed.
+
+    `status` is the HTTP status where there was one. `retryable` says whether the same request may
+    succeed a little later.
+    """
+
+    retryable = False
+
+    def __init__(self, message: str, *, provider: str = "", status: int | None = None) -> None:
+        super().__init__(message)
+        self.provider = provider
+        self.status = status
+
+
+class RateLimited(ProviderError):
+    """Too many requests; `retry_after` is the number of seconds the service asks to wait, if it says so."""
+
+    retryable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, provider=provider, status=status)
+        self.retry_after = retry_after
+
+
+class QuotaExhausted(ProviderError):
+    """The account has no credit or no quota left; waiting does not help."""
+
+
+class AuthFailed(ProviderError):
+    """The key is missing, wrong or not allowed to do this (401, 403)."""
+
+
+class ModelNotFound(ProviderError):
+    """The service does not serve this model; `served` names those it does serve, where it says so."""
+
+    def __init__(
+        self, message: str, *, provider: str = "", status: int | None = None, served: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message, provider=provider, status=status)
+        self.served = tuple(served)
+
+
+class Unreachable(ProviderError):
+    """No connection to the service, or no byte from it in time."""
+
+
+class Overloaded(ProviderError):
+    """The service is failing or overloaded (5xx, 529)."""
+
+
+class ContextOverflow(ProviderError):
+    """The request does not fit into the model's context window."""
+
+
+class OutputLimit(ProviderError):
+    """The answer was cut at the model's output limit before anything of use came."""
+
+
+class StreamBroken(ProviderError):
+    """The answer broke off in the middle, or is not what the wire format allows."""
+
+
+class Refused(ProviderError):
+    """The service's safety system refused to answer."""
+
+
+class BadRequest(ProviderError):
+    """The service did not accept the request (any other 4xx)."""

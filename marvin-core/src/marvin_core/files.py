@@ -1,0 +1,100 @@
+"""Marvin's own state files: replaced atomically, locked for one read-modify-write, trusted only if ours."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .errors import MarvinError
+
+
+def replace_file(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Replace a file in one step; a reader sees the old content or the new, never a part.
+
+    The mode of an existing file is kept and a link is followed. `mode` is for a new one.
+
+    Raises:
+        OSError: where the folder or the disk does not take it; the old content is then untouched.
+    """
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        pass
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            os.fchmod(descriptor, mode)
+            stream.write(data)
+            stream.flush()
+            os.fsync(descriptor)
+        temporary.rename(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
+    """Hold the lock of a state file, a file beside it that is never removed, for one read-modify-write.
+
+    Args:
+        limit: the longest to wait, in seconds.
+        poll: between two tries, in seconds.
+
+    Raises:
+        MarvinError: where another process holds it longer than that.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        acquire(descriptor, limit, poll, str(path))
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:
+    """Take the exclusive lock of an open file; see `locked`."""
+    deadline = time.monotonic() + limit
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise MarvinError(f"{name} is held by another process. Try again when it has finished.") from None
+            time.sleep(poll)
+
+
+def read_trusted_json(path: Path) -> Any:
+    """The JSON of a cache file that this user owns and nobody else may write; None for any other file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as stream:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.getuid() or status.st_mode & 0o022:
+            return None
+        try:
+            return json.loads(stream.read())
+        except ValueError:
+            return None
+
+
+def write_cache(path: Path, data: Any) -> None:
+    """Write a cache file as JSON; where that is not possible the work is done again next time."""
+    try:
+        replace_file(path, json.dumps(data, separators=(",", ":")).encode())
+    except OSError:
+        return

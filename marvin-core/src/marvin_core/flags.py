@@ -1,0 +1,86 @@
+"""The flags of the root command `marvin [PROMPT]`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NoReturn
+
+from . import __version__
+from .errors import UsageError
+
+DESCRIPTION = """\
+Marvin is an assistant for the terminal that works through tools.
+
+  marvin                       open the chat
+  marvin PROMPT                open the chat and start with this prompt
+  marvin --non-interactive --prompt TEXT --working-dir DIR
+                               do one job and leave; the answer goes to standard output
+  marvin tools list            what Marvin can do here, and what is missing for the rest
+  marvin tools call NAME key=value ...
+                               call a tool by hand; needs no model
+"""
+
+EPILOG = """\
+exit codes: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted
+No model yet? Set a key, as in OPENAI_COMPAT_API_KEY, or run a local server and set OPENAI_COMPAT_URL.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}. Run `marvin --help` for the flags.")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the root command; it raises `UsageError` and never exits by itself but for --help."""
+    result = _Parser(
+        prog="marvin",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = result.add_argument
+    add("words", nargs="*", metavar="PROMPT", help="what to do; or a sub-command: tools, packs")
+    add("--non-interactive", action="store_true", help="run one prompt without asking anybody anything, then leave")
+    add("--prompt", metavar="TEXT", help="the prompt")
+    add("--prompt-file", metavar="PATH", help="read the prompt from a file")
+    add("--working-dir", metavar="PATH", help="the folder that files and commands are confined to")
+    add("--provider", metavar="NAME", help="the model service")
+    add("--model", metavar="[TIER=]MODEL", action="append", default=[], help="the model, or the model of a tier")
+    add("--tools", metavar="SETS", help="tool sets, groups and names; a leading - takes away (coding,-run_command)")
+    add(
+        "--output-format",
+        choices=("text", "json", "stream-json"),
+        default="text",
+        help="what a non-interactive run prints",
+    )
+    add(
+        "--on-ask",
+        choices=("allow", "deny", "allow-all"),
+        default="allow",
+        help="what a non-interactive run does with calls that would ask",
+    )
+    add("--continue", dest="continue_", action="store_true", help="go on with the newest session of this folder")
+    add("--resume", metavar="ID", help="go on with this session")
+    add("--plain", action="store_true", help="the plain chat")
+    add("--design-first", action="store_true", help="run the test-first pipeline (needs marvin-pipeline)")
+    add("-B", dest="no_bytecode", action="store_true", help="write no bytecode files")
+    add("--version", action="version", version=f"marvin {__version__}")
+    return result
+
+
+_WITH_VALUE = frozenset(
+    "--prompt --prompt-file --working-dir --provider --model --tools --output-format --on-ask --resume".split()
+)
+
+
+def first_word(argv: Sequence[str]) -> int | None:
+    """The index of the first bare word of a command line, or None."""
+    index = 0
+    while index < len(argv) and argv[index] != "--":
+        if not argv[index].startswith("-"):
+            return index
+        index += 2 if argv[index] in _WITH_VALUE else 1
+    return None

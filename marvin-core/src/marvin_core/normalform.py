@@ -1,0 +1,91 @@
+"""JSON schemas in Marvin's normal form, which is what providers and errors are made from.
+
+No `title`, no `$ref`, null left out of types and defaults, `enum` instead of `const`, `anyOf` instead of
+`oneOf`, no `additionalProperties: false` (unknown names are refused all the same), keys in one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_KEY_ORDER = (
+    "type",
+    "description",
+    "enum",
+    "default",
+    "format",
+    "pattern",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "items",
+    "properties",
+    "required",
+)
+
+
+def normal_form(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema, as pydantic or a foreign service writes it, in the normal form.
+
+    Raises:
+        ValueError: where a definition contains itself, or is referred to and not there.
+    """
+    definitions = {**schema.get("definitions", {}), **schema.get("$defs", {})}
+    return _normal(schema, definitions, ())
+
+
+def _normal(
+    node: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...]
+) -> dict[str, Any]:
+    """`inside` names the definitions that the node is part of."""
+    schema = dict(node)
+    if "$ref" in schema:
+        name = schema.pop("$ref").rpartition("/")[2]
+        if name in inside:
+            raise ValueError(f"{name}, which contains itself")
+        if name not in definitions:
+            raise ValueError(f"{name}, which is not defined")
+        return _normal({**definitions[name], **schema}, definitions, (*inside, name))
+    if len(schema.get("allOf", ())) == 1:
+        (only,) = schema.pop("allOf")
+        return _normal({**only, **schema}, definitions, inside)
+    members = schema.pop("anyOf", None) or schema.pop("oneOf", None)
+    if members:
+        kept = [member for member in members if member.get("type") != "null"]
+        if len(kept) == 1:
+            return _normal({**kept[0], **schema}, definitions, inside)
+        schema["anyOf"] = [_normal(member, definitions, inside) for member in kept]
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), Mapping):
+            schema[key] = _normal(schema[key], definitions, inside)
+    if "prefixItems" in schema:
+        schema["prefixItems"] = [_normal(item, definitions, inside) for item in schema["prefixItems"]]
+    if "properties" in schema:
+        schema["properties"] = {
+            name: _normal(inner, definitions, inside) for name, inner in schema["properties"].items()
+        }
+    return _tidy(schema)
+
+
+def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
+    for key in ("title", "$defs", "definitions", "$schema", "discriminator"):
+        schema.pop(key, None)
+    if "const" in schema:
+        schema["enum"] = [schema.pop("const")]
+    if isinstance(schema.get("type"), list):
+        kinds = [kind for kind in schema["type"] if kind != "null"]
+        schema["type"] = kinds[0] if len(kinds) == 1 else kinds
+    if "enum" in schema:
+        schema["enum"] = [choice for choice in schema["enum"] if choice is not None]
+        if all(isinstance(choice, str) for choice in schema["enum"]):
+            schema["type"] = "string"
+    if "default" in schema and schema["default"] is None:
+        del schema["default"]
+    if schema.get("additionalProperties") is False:
+        del schema["additionalProperties"]
+    ordered = {key: schema[key] for key in _KEY_ORDER if key in schema}
+    return {**ordered, **schema}

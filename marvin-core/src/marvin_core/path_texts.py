@@ -1,0 +1,99 @@
+"""What the sandbox tells the model: where it works, what is there, and what to do about a failure."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Collection
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+_LINES = 30
+_CHILDREN = 5
+_SCANNED = 2_000
+_UNINTERESTING = {".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".pytest_cache"}
+
+_DENIED = "Permission denied: {path!r} cannot be {done}. Check the permissions of the file and its folder."
+_FULL = "There is no space left: {path!r} was not {done}, and nothing was changed. Free some space first."
+_ADVICE = {
+    errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED,
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EEXIST: "{path!r} exists already. Change it with apply_patch, or overwrite it with write_file.",
+    errno.EISDIR: "{path!r} is a folder, not a file. Look into it with tree or glob, and name a file in it.",
+    errno.ENOTDIR: "A part of {path!r} is a file and not a folder. Check the path with tree.",
+    errno.ENAMETOOLONG: "{path!r} is too long for the file system (255 bytes a name). Use a shorter one.",
+    errno.ELOOP: "{path!r} is behind links that go in circles or changed just now. Name the file itself.",
+    errno.EFBIG: "{path!r} would become larger than is allowed here; nothing was changed. Write less.",
+    errno.EROFS: "The file system is read-only: {path!r} cannot be {done}. Use another folder.",
+}
+_DONE = {"read": "read", "write": "written", "remove": "deleted", "find": "looked up"}
+
+
+def describe_failure(error: OSError, path: str, action: str) -> str:
+    """What happened to a path and what to do, from the error that the system gave.
+
+    Args:
+        action: read, write, remove or find.
+    """
+    number = error.errno
+    if isinstance(error, FileExistsError):
+        number = errno.EEXIST
+    elif isinstance(error, IsADirectoryError):
+        number = errno.EISDIR
+    advice = _ADVICE.get(number or 0)
+    if advice is None:
+        advice = "{path!r} cannot be {done}: {reason}. Try another file, or look at its folder with tree."
+    return advice.format(path=path, done=_DONE[action], reason=error.strerror or error)
+
+
+def kind_of(mode: int) -> str:
+    """What a thing that is no regular file is, with its article."""
+    kinds = {
+        stat.S_IFDIR: "a folder",
+        stat.S_IFLNK: "a symbolic link",
+        stat.S_IFIFO: "a named pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "something special")
+
+
+def nearest_names(parts: tuple[str, ...], names: Collection[str]) -> str:
+    """A sentence with the names of a folder that the last part resembles, or nothing."""
+    from difflib import get_close_matches  # 2 ms, and only after a mistake
+
+    found = get_close_matches(parts[-1], names, n=3)
+    if not found:
+        return ""
+    return " Did you mean " + " or ".join(repr("/".join((*parts[:-1], name))) for name in found) + "?"
+
+
+def outline(root: Path, hidden: Collection[str]) -> str:
+    """The working directory and a short tree of it: two levels, folders first, links not followed."""
+    lines = [f"Working directory: {root}"]
+    skipped = _UNINTERESTING.union(hidden)
+    entries = _entries(root, skipped)
+    for name, is_folder in entries[:_LINES]:
+        lines.append(f"  {name}/" if is_folder else f"  {name}")
+        children = _entries(root / name, skipped) if is_folder else []
+        lines += [f"    {child}/" if deeper else f"    {child}" for child, deeper in children[:_CHILDREN]]
+        if len(children) > _CHILDREN:
+            lines.append(f"    ... {len(children) - _CHILDREN} more")
+    if len(entries) > _LINES:
+        lines.append(f"  ... {len(entries) - _LINES} more")
+    if not entries:
+        lines.append("  (nothing is in it)")
+    return "\n".join(lines)
+
+
+def _entries(folder: Path, skipped: Collection[str]) -> list[tuple[str, bool]]:
+    with suppress(OSError), os.scandir(folder) as scan:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(scan, _SCANNED)]
+        shown = [(name, is_folder) for name, is_folder in found if name.casefold() not in skipped]
+        return sorted(shown, key=lambda entry: (not entry[1], entry[0]))
+    return []

@@ -1,0 +1,117 @@
+"""What the installed packs bring to this run, behind one typed door."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from .config import Config
+from .index import Index, Pack, load_index
+from .providers.base import ProviderSpec
+from .tools import ToolSpec
+from .ui.base import Command, UISpec
+
+if TYPE_CHECKING:
+    import pluggy
+    import typer
+
+    from .hooks import Hook
+
+BUILT_IN = "core"
+
+
+class Plugins:
+    """The packs that this run uses: all that are installed, or those that MARVIN_PACKS names.
+
+    `warn` is told, in one line, of each pack that fails while it is used.
+    """
+
+    def __init__(self, config: Config, warn: Callable[[str], None]) -> None:
+        self._config = config
+        self._warn = warn
+        self._index: Index = load_index(config.cache_folder)
+        self._manager: pluggy.PluginManager | None = None
+        self.packs: tuple[Pack, ...] = tuple(pack for pack in self._index.packs if self._is_used(pack))
+        self._distributions = frozenset(pack.distribution for pack in self.packs)
+
+    def _is_used(self, pack: Pack) -> bool:
+        return self._config.packs is None or pack.name == BUILT_IN or pack.name in self._config.packs
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools of the packs in use, in the index's order."""
+        return tuple(spec for spec in self._index.tools if spec.source in self._distributions)
+
+    @property
+    def providers(self) -> tuple[ProviderSpec, ...]:
+        """The model services of the packs in use, built-in ones first."""
+        return tuple(spec for spec in self._index.providers if self._owned("provider", spec.name))
+
+    @property
+    def uis(self) -> tuple[UISpec, ...]:
+        """The interfaces of the packs in use."""
+        return tuple(spec for spec in self._index.uis if self._owned("ui", spec.name))
+
+    def _owned(self, kind: str, name: str) -> bool:
+        return self._index.owners.get(f"{kind}:{name}") in self._distributions
+
+    def hooks(self) -> tuple[Hook, ...]:
+        """The `Hook` objects of the packs that implement `marvin_register_hooks`; only those are imported."""
+        return tuple(self._collect("marvin_register_hooks"))
+
+    def commands(self) -> tuple[Command, ...]:
+        """The slash commands of all packs; of two with one name the first stays."""
+        found: dict[str, Command] = {}
+        for command in self._collect("marvin_register_commands"):
+            found.setdefault(command.name, command)
+        return tuple(found.values())
+
+    def cli_names(self) -> frozenset[str]:
+        """The sub-commands that packs add."""
+        return frozenset(name for pack in self.packs for name in pack.cli)
+
+    def extend_cli(self, app: typer.Typer) -> None:
+        """Let the packs that add sub-commands add them."""
+        for _ in self._calls("marvin_extend_cli", app=app):
+            pass
+
+    def _collect(self, hook: str) -> Iterable[Any]:
+        for result in self._calls(hook):
+            yield from result or ()
+
+    def _calls(self, hook: str, **arguments: Any) -> Iterable[Any]:
+        for pack in self.packs:
+            if hook not in pack.hooks:
+                continue
+            from .hookcalls import call_hook
+
+            try:
+                plugin = self._registered(pack)
+                if self._config.trace_hooks:
+                    print(f"marvin: {pack.distribution} {hook}", file=sys.stderr)
+                yield call_hook(self._loaded_manager(), plugin, hook, **arguments)
+            except Exception as error:  # a stranger's code: it is skipped alone, and named
+                self._warn(f"pack {pack.name} of {pack.distribution} was skipped: {type(error).__name__}: {error}")
+
+    def _registered(self, pack: Pack) -> object:
+        from importlib import import_module
+
+        manager = self._loaded_manager()
+        name = f"{pack.distribution}:{pack.name}"
+        plugin = manager.get_plugin(name)
+        if plugin is None:
+            plugin = import_module(pack.module)
+            manager.register(plugin, name=name)
+            if "marvin_configure" in pack.hooks:
+                from .hookcalls import call_hook
+
+                call_hook(manager, plugin, "marvin_configure", config=self._config)
+        return plugin
+
+    def _loaded_manager(self) -> pluggy.PluginManager:
+        if self._manager is None:
+            from .hookcalls import plugin_manager
+
+            self._manager = plugin_manager()
+        return self._manager

@@ -1,0 +1,1 @@
+"""Model services: the contract in `base`, and one adapter a wire format."""

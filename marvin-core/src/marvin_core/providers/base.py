@@ -1,0 +1,168 @@
+"""The contract between the agent and a model service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from ..messages import Message, ProviderData, StopReason, Usage
+from ..records import Record
+from ..tools import ToolSpec
+
+if TYPE_CHECKING:
+    import httpx
+
+ToolChoice: TypeAlias = Literal["auto", "none"]
+ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
+
+
+class Request(Record):
+    """One request to a model: the system prompt, the conversation so far, and the tools on offer."""
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    thinking: ThinkingLevel = "off"
+    max_output_tokens: int | None = None
+
+
+class TextDelta(Record):
+    """A piece of visible text."""
+
+    text: str
+
+
+class ThinkingDelta(Record):
+    """A piece of reasoning, or the opaque data that belongs to the reasoning so far."""
+
+    text: str
+    provider_data: ProviderData | None = None
+
+
+class CallDelta(Record):
+    """A piece of a tool call.
+
+    `key` tells the calls of one answer apart. `id` and `name` come whole, in the first piece at the
+    latest; `arguments` is a fragment of their JSON text.
+    """
+
+    key: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    provider_data: ProviderData | None = None
+
+
+class UsageDelta(Record):
+    """The token counts so far; the last one counts."""
+
+    usage: Usage
+
+
+class Stop(Record):
+    """The end of an answer and its reason. Always the last; a stream without it raises `StreamBroken`."""
+
+    reason: StopReason
+
+
+class Retrying(Record):
+    """A wrapper says that it starts over: nothing of this answer has been shown or kept so far."""
+
+    text: str
+
+
+Delta: TypeAlias = TextDelta | ThinkingDelta | CallDelta | UsageDelta | Stop | Retrying
+
+
+class Provider(Protocol):
+    """A model behind a wire format.
+
+    `context_window` is in tokens, None where unknown. `max_tools` is the most tools a request may
+    carry, None for no limit.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def context_window(self) -> int | None: ...
+    @property
+    def max_tools(self) -> int | None: ...
+
+    def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """The answer, piece by piece. An async generator: close it with `aclosing`.
+
+        Raises:
+            ProviderError: one of its sub-classes, at any point of the iteration.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        ...
+
+
+class Secret:
+    """A value that must not be shown: neither its text form nor its representation tells it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself, for a request header."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+
+class Endpoint(Record):
+    """Where and as whom to ask: what a provider's factory is given."""
+
+    provider: str
+    base_url: str
+    model: str
+    key: Secret
+    key_hint: str
+    context_window: int | None = None
+    max_tools: int | None = None
+    headers: Mapping[str, str] | None = None
+
+
+class ProviderSpec(Record):
+    """A provider as data.
+
+    `factory` is `module:callable`, called with an `Endpoint` and a function that makes the HTTP
+    client on first use. `key_variables` are tried in order, then `key_file` in the home folder; a
+    provider with neither needs no key. `model_variable` and `url_variable` override the defaults.
+    `windows` holds context windows in tokens by the beginning of a model's name. `how_to` completes
+    "To set a provider: ..." in the texts for people.
+    """
+
+    name: str
+    factory: str
+    base_url: str
+    default_model: str
+    key_variables: tuple[str, ...] = ()
+    key_file: str = ""
+    model_variable: str = ""
+    url_variable: str = ""
+    max_tools: int | None = None
+    windows: Mapping[str, int] | None = None
+    how_to: str = ""
+
+    def window(self, model: str) -> int | None:
+        """The context window of a model, in tokens; None where this provider does not know it."""
+        fitting = [start for start in self.windows or () if model.startswith(start)]
+        return (self.windows or {})[max(fitting, key=len)] if fitting else None
+
+
+ClientFactory: TypeAlias = "Callable[[], httpx.AsyncClient]"
+ProviderFactory: TypeAlias = Callable[[Endpoint, ClientFactory], Provider]

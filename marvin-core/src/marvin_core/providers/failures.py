@@ -1,0 +1,183 @@
+"""From what a service, or the way to it, reports to Marvin's typed errors.
+
+Imported when something has failed. The texts of services are read here and nowhere above.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import (
+    AuthFailed,
+    BadRequest,
+    ContextOverflow,
+    ModelNotFound,
+    Overloaded,
+    ProviderError,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    StreamBroken,
+    Unreachable,
+)
+from .base import Endpoint
+from .reports import Report, clean, excerpt, report_of, report_of_error, shown_url
+
+if TYPE_CHECKING:
+    import httpx
+
+_LISTED = 8
+_OTHER = "choose another provider with --provider"
+
+_OVERFLOW = re.compile(
+    r"context.?(length|window|size)|maximum.{0,20}tokens|too many tokens|token count.{0,40}exceeds"
+    r"|(prompt|input|request|messages?) (is |are |was )?too (long|large)|reduce the length"
+)
+# A code that means it, and texts that some services also use for limits that pass by themselves.
+_QUOTA_CODE = re.compile(r"insufficient.?(quota|credit|balance|funds)|billing_hard_limit")
+_QUOTA = re.compile(
+    r"exceeded your current quota|billing|credit balance|out of credits|more credits|payment required"
+)
+_NO_MODEL = re.compile(
+    r"model.?not.?found|no such model|unknown model|invalid model|not a valid model"
+    r"|model\b.{0,100}(does not exist|not found|is not available|decommissioned|no longer)"
+)
+_REFUSED = re.compile(
+    r"content.?(policy|filter|management)|responsible.?ai|usage polic|safety (system|filter|setting)"
+    r"|flagged|moderation|prohibited.?content"
+)
+_RATE = re.compile(r"rate.?limit|too many requests|resource.?exhausted")
+_OVERLOAD = re.compile(r"overload|unavailable|server.?error|internal.?error|capacity|timed? ?out|upstream")
+_AUTH = re.compile(r"(invalid|incorrect|missing).{0,10}api.?key|unauthor|authenticat|permission.?denied")
+_BAD_CALL = re.compile(r"tool_use_failed")
+
+
+def from_status(
+    endpoint: Endpoint, url: str, status: int, headers: Mapping[str, str], body: bytes
+) -> ProviderError:
+    """The error that an answer other than 2xx stands for. `body` may be cut short."""
+    report = report_of(endpoint, status, headers, body)
+    if 300 <= status < 400:
+        where = shown_url(headers.get("location", ""))
+        return BadRequest(
+            f"{endpoint.provider} redirects {shown_url(url)} to {where}. Set its base URL to the new address.",
+            provider=endpoint.provider,
+            status=status,
+        )
+    return _typed(endpoint, url, report)
+
+
+def from_error(endpoint: Endpoint, url: str, error: Any) -> ProviderError:
+    """The error that an error object inside a successful answer stands for."""
+    report = report_of_error(endpoint, error)
+    if report.status is not None:
+        return _typed(endpoint, url, report)
+    kinds: tuple[tuple[re.Pattern[str], int], ...] = (
+        (_AUTH, 401),
+        (_QUOTA_CODE, 402),
+        (_RATE, 429),
+        (_OVERFLOW, 400),
+        (_REFUSED, 400),
+        (_NO_MODEL, 404),
+        (_OVERLOAD, 503),
+    )
+    for pattern, status in kinds:
+        if pattern.search(report.words):
+            found = _typed(endpoint, url, report.replace(status=status))
+            found.status = None
+            return found
+    return StreamBroken(
+        f"{endpoint.provider} reported an error in its answer: {report.message} "
+        f"Try again, or {_OTHER}.",
+        provider=endpoint.provider,
+    )
+
+
+def from_transport(endpoint: Endpoint, url: str, error: Exception, *, begun: bool, silence: object) -> ProviderError:
+    """The error that a failed connection stands for.
+
+    `begun` says that part of an answer had come, `silence` is the limit of seconds without a byte.
+    """
+    import httpx
+
+    name, shown = endpoint.provider, shown_url(url)
+    reason = clean(endpoint, str(error)) or type(error).__name__
+    if isinstance(error, httpx.ReadTimeout):
+        text = f"{name} ({shown}) sent nothing for {silence} s. Try again, or {_OTHER}."
+    elif isinstance(error, (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError)):
+        what = "broke off in the middle of its answer" if begun else "closed the connection without an answer"
+        return StreamBroken(f"{name} ({shown}) {what}: {reason}. Try again.", provider=name)
+    elif isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
+        text = f"{name} cannot be reached: {shown!r} is not a usable URL ({reason}). Correct its base URL."
+    elif isinstance(error, httpx.LocalProtocolError):
+        return BadRequest(f"The request to {name} cannot be sent: {reason}.", provider=name)
+    else:
+        text = f"{name} cannot be reached at {shown}: {reason}. {_advice(shown, reason)}"
+    return Unreachable(text, provider=name)
+
+
+def broken(endpoint: Endpoint, url: str, what: str, payload: bytes = b"") -> StreamBroken:
+    """The error for an answer that is not what the wire format allows, with the beginning of what came."""
+    text = f"{endpoint.provider} ({shown_url(url)}) {what}."
+    if payload:
+        text += f" It begins: {excerpt(endpoint, payload)}"
+    return StreamBroken(text, provider=endpoint.provider)
+
+
+def bad_key(endpoint: Endpoint) -> AuthFailed:
+    """The error for a key that cannot be sent at all."""
+    return AuthFailed(
+        f"The key of {endpoint.provider} holds characters that a request header cannot carry. {_check_key(endpoint)}",
+        provider=endpoint.provider,
+    )
+
+
+def not_served(endpoint: Endpoint, error: ModelNotFound, served: Sequence[str]) -> ModelNotFound:
+    """The same error with what the service does serve, the nearest names first."""
+    import difflib
+
+    if not served:
+        return error
+    near = difflib.get_close_matches(endpoint.model, served, n=_LISTED, cutoff=0.4)
+    shown = list(dict.fromkeys([*near, *served]))[:_LISTED]
+    more = f" and {len(served) - len(shown)} more" if len(served) > len(shown) else ""
+    return ModelNotFound(
+        f"{endpoint.provider} does not serve the model {endpoint.model!r}. "
+        f"It serves {', '.join(shown)}{more}. Choose one with --model.",
+        provider=endpoint.provider,
+        status=error.status,
+        served=served,
+    )
+
+
+def _typed(endpoint: Endpoint, url: str, report: Report) -> ProviderError:
+    kind = _kind(report)
+    text = f"{_sentence(kind, endpoint, url)} ({report.status}): {report.message} {_next_step(kind, endpoint)}"
+    if kind is RateLimited:
+        return RateLimited(
+            text, provider=endpoint.provider, status=report.status, retry_after=report.retry_after
+        )
+    return kind(text, provider=endpoint.provider, status=report.status)
+
+
+def _kind(report: Report) -> type[ProviderError]:
+    status, words = report.status or 0, report.words
+    if status == 429 or _QUOTA_CODE.search(words) or status == 402:
+        # Gemini calls its limits per minute a quota, too, but says when to come back.
+        passes = report.retry_after is not None or not _QUOTA.search(words)
+        return RateLimited if status == 429 and passes and not _QUOTA_CODE.search(words) else QuotaExhausted
+    if status == 413 or _OVERFLOW.search(words):
+        return ContextOverflow
+    if status in (408, 409) or status >= 500:
+        return Overloaded
+    if _BAD_CALL.search(words):
+        return StreamBroken
+    if _REFUSED.search(words):
+        return Refused
+    if status in (401, 403):
+        return AuthFailed
+    if status in (400, 404, 410, 422) and _NO_MODEL.search(words):
+        return ModelNotFound
+    return BadRequest

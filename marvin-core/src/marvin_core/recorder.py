@@ -1,0 +1,68 @@
+"""Keeping a session on disk while it runs; a disk that fails costs the file, never the conversation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .errors import MarvinError
+from .messages import Message
+from .threads import in_thread
+from .transcript import Header, Loaded, Transcript, new_session_id
+from .waits import Waits
+
+
+class Recorder:
+    """Writes the messages of one session; `warn` is told once when that stops being possible."""
+
+    def __init__(self, folder: Path, waits: Waits, warn: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._waits = waits
+        self._warn = warn
+        self._transcript: Transcript | None = None
+        self._saved_state = "{}"
+        self.id = ""
+
+    def begin(self, now: float, title: str, provider: str, model: str, working_dir: str) -> None:
+        """Give a new session its id; its file is made with the first message."""
+        self.id = new_session_id(now, title)
+        header = Header(
+            id=self.id, title=title[:80], time=now, provider=provider, model=model, working_dir=working_dir
+        )
+        self._transcript = Transcript(self._folder / f"{self.id}.jsonl", header, self._waits)
+
+    def resume(self, path: Path, loaded: Loaded) -> None:
+        """Go on with a session that was loaded."""
+        self.id = loaded.header.id
+        self._saved_state = json.dumps(loaded.state)
+        self._transcript = Transcript(path, loaded.header, self._waits, leaf=loaded.leaf)
+
+    def save(self, message: Message) -> None:
+        """Add a message."""
+        self._guarded(lambda transcript: transcript.append(message))
+
+    async def flush(self, state: Mapping[str, Any]) -> None:
+        """Have everything on disk at the end of a turn, with what packs keep in the session."""
+        text = json.dumps(state, default=str)
+        if text != self._saved_state:
+            self._saved_state = text
+            self._guarded(lambda transcript: transcript.append_state(json.loads(text)))
+        transcript = self._transcript
+        if transcript is not None:
+            await in_thread(transcript.sync)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._transcript is not None:
+            self._transcript.close()
+
+    def _guarded(self, write: Callable[[Transcript], None]) -> None:
+        if self._transcript is None:
+            return
+        try:
+            write(self._transcript)
+        except MarvinError as error:
+            self._transcript = None
+            self._warn(str(error))

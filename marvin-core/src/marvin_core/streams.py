@@ -1,0 +1,44 @@
+"""The standard streams, written as bytes: UTF-8 whatever the locale, and each write seen at once."""
+
+from __future__ import annotations
+
+import os
+
+
+class Streams:
+    """File descriptors of a run; by default those of the process."""
+
+    def __init__(self, stdin: int = 0, stdout: int = 1, stderr: int = 2) -> None:
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+
+    def out(self, text: str) -> None:
+        """Write to standard output.
+
+        Raises:
+            OSError: where nobody reads it any more, or the disk behind it is full.
+        """
+        _write(self.stdout, text)
+
+    def err(self, text: str) -> None:
+        """Write a line to standard error; where that is closed there is nobody to tell."""
+        try:
+            _write(self.stderr, text if text.endswith("\n") else f"{text}\n")
+        except OSError:
+            return
+
+    def stdin_is_terminal(self) -> bool:
+        """Whether standard input is a terminal; false where it is closed."""
+        return os.isatty(self.stdin)
+
+
+def _write(descriptor: int, text: str) -> None:
+    data = memoryview(text.encode("utf-8", "replace"))
+    while data:
+        try:
+            data = data[os.write(descriptor, data) :]
+        except BlockingIOError:  # a reader left the pipe non-blocking: wait until it takes more
+            import select
+
+            select.select([], [descriptor], [])

@@ -1,0 +1,1 @@
+"""Interfaces: the contract in `base`, and the built-in ones."""

@@ -1,0 +1,139 @@
+"""The interface of non-interactive runs: the model's text on standard output, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from ..config import OutputFormat
+from ..errors import MarvinError
+from ..events import Event, MessageEnd, MessageUpdate, Notice, to_json
+from ..streams import Streams
+from .base import SessionControl, TurnResult
+
+INTERRUPTED = 130
+
+
+class TextOutput:
+    """Text as it arrives. Newlines at the end of it are held back until more text follows."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._held = ""
+        self._in_line = False
+
+    def text(self, delta: str) -> None:
+        """Write a piece of the model's text."""
+        body = delta.rstrip("\n")
+        if not body:
+            self._held += delta
+            return
+        self._write(self._held + body)
+        self._held = delta[len(body) :]
+        self._in_line = True
+
+    def tools(self, names: list[str]) -> None:
+        """Announce a round of tools, on a line of its own."""
+        self._write(("\n" if self._in_line else "") + f"  🔧 {', '.join(names)}\n")
+        self._held = ""
+        self._in_line = False
+
+    def end(self) -> None:
+        """End what was written with exactly one newline."""
+        if self._in_line:
+            self._write("\n")
+        self._held = ""
+        self._in_line = False
+
+
+class Headless:
+    """Runs one prompt, then says how it went. `cost` gives the summary for the structured formats."""
+
+    def __init__(self, streams: Streams, output_format: OutputFormat, cost: Callable[[], dict[str, Any]]) -> None:
+        self._streams = streams
+        self._format = output_format
+        self._cost = cost
+        self._text = TextOutput(self._out)
+        self._task: asyncio.Task[TurnResult] | None = None
+        self._interrupted = False
+        self._closed = False
+
+    def run(self, session: SessionControl, prompt: str | None) -> int:
+        """Run the prompt; returns the exit code."""
+        return asyncio.run(self._run(session, prompt or ""))
+
+    async def _run(self, session: SessionControl, prompt: str) -> int:
+        session.subscribe(self._listen)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._interrupt)
+        self._task = asyncio.ensure_future(session.submit(prompt))
+        try:
+            result = await self._task
+        except asyncio.CancelledError:
+            result = TurnResult(text="", cancelled=True)
+        finally:
+            await session.close()
+        return self._report(session, result)
+
+    def _interrupt(self) -> None:
+        if self._interrupted:
+            os._exit(INTERRUPTED)  # asked twice: leave without waiting for anything
+        self._interrupted = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def _listen(self, event: Event) -> None:
+        if isinstance(event, Notice):
+            self._streams.err(f"marvin: {event.text}")
+        if self._format == "stream-json":
+            self._out(to_json(event) + "\n")
+        elif self._format == "text":
+            if isinstance(event, MessageUpdate) and event.kind == "text":
+                self._text.text(event.delta)
+            elif isinstance(event, MessageEnd) and event.message.calls:
+                self._text.tools([call.name for call in event.message.calls])
+
+    def _out(self, text: str) -> None:
+        if self._closed:
+            return
+        try:
+            self._streams.out(text)
+        except OSError as error:
+            self._closed = True
+            self._streams.err(f"marvin: standard output cannot be written: {error.strerror}. The run was ended.")
+            if self._task is not None:
+                self._task.cancel()
+
+    def _report(self, session: SessionControl, result: TurnResult) -> int:
+        self._text.end()
+        code = 1 if self._closed else 0
+        if self._interrupted:
+            code = INTERRUPTED
+            self._streams.err("marvin: interrupted")
+        elif result.error is not None:
+            code = result.error.exit_code if isinstance(result.error, MarvinError) else 1
+            self._streams.err(f"marvin: {_told(result.error)}")
+        if self._format == "json":
+            cost = self._cost()
+            report = {
+                "type": "result",
+                "session_id": session.id,
+                "text": result.text,
+                "usage": cost.pop("tokens"),
+                "cost": cost["session_cost"],
+                "turns": cost["llm_turns"],
+                "is_error": code != 0,
+                "exit_code": code,
+            }
+            self._out(json.dumps(report, ensure_ascii=False) + "\n")
+        return code
+
+
+def _told(error: Exception) -> str:
+    """The error as a person should see it; what is not ours is named with its type."""
+    return str(error) if isinstance(error, MarvinError) else f"internal error: {type(error).__name__}: {error}"

@@ -1,0 +1,104 @@
+"""What the session used: tokens, requests and cost, per provider and model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .files import locked, replace_file
+from .messages import Usage
+from .threads import in_thread
+from .waits import Waits
+
+PriceOf = Callable[[str, str, Usage], "float | None"]
+
+
+class UsageMeter:
+    """Counts the model requests of one session.
+
+    `price_of` gives the cost in USD of a request of a provider and model, or None where no price is
+    known; an unknown price makes the sums unknown, never zero. `is_quick` says whether that takes no
+    time, since the price table takes most of a second to import.
+    """
+
+    def __init__(self, price_of: PriceOf, is_quick: Callable[[str, str], bool]) -> None:
+        self._price_of = price_of
+        self._is_quick = is_quick
+        self._requests: list[tuple[str, str, Usage]] = []
+        self._costs: list[float | None] = []
+
+    def add(self, provider: str, model: str, usage: Usage) -> None:
+        """Count one model request; it is priced when a cost is first asked for."""
+        self._requests.append((provider, model, usage))
+
+    async def count(self, provider: str, model: str, usage: Usage) -> float | None:
+        """Count one model request; returns its cost in USD, None where unknown."""
+        self.add(provider, model, usage)
+        if self._is_quick(provider, model):
+            return self._priced()[-1]
+        return (await in_thread(self._priced))[-1]
+
+    def _priced(self) -> list[float | None]:
+        for provider, model, usage in self._requests[len(self._costs) :]:
+            stated = usage.cost
+            self._costs.append(stated if stated is not None else self._price_of(provider, model, usage))
+        return self._costs
+
+    def summary(self) -> dict[str, Any]:
+        """The fields of MARVIN_COST: session_cost, llm_turns, model_turns, model_cost."""
+        turns: dict[str, int] = {}
+        costs: dict[str, float | None] = {}
+        for (_, model, _usage), cost in zip(self._requests, self._priced(), strict=True):
+            turns[model] = turns.get(model, 0) + 1
+            so_far = costs.get(model, 0.0)
+            costs[model] = None if cost is None or so_far is None else so_far + cost
+        known = [cost for cost in costs.values() if cost is not None]
+        total = round(sum(known), 9) if len(known) == len(costs) else None
+        rounded = {model: None if cost is None else round(cost, 9) for model, cost in costs.items()}
+        return {
+            "session_cost": total,
+            "llm_turns": sum(turns.values()),
+            "model_turns": turns,
+            "model_cost": rounded,
+        }
+
+    def tokens(self) -> dict[str, int]:
+        """The token sums of the session."""
+        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+        return {name: sum(getattr(usage, name) for _, _, usage in self._requests) for name in names}
+
+    def save_lifetime(self, path: Path, waits: Waits) -> None:
+        """Add this session to the lifetime totals in usage.json.
+
+        Raises:
+            OSError, MarvinError: where the file cannot be written or is locked by another process.
+        """
+        if not self._requests:
+            return
+        summary = self.summary()
+        with locked(path, waits.lock, waits.lock_poll):
+            totals = _read(path)
+            _add(totals.setdefault("turns", {}), summary["model_turns"])
+            _add(totals.setdefault("cost", {}), summary["model_cost"])
+            replace_file(path, json.dumps(totals, indent=2).encode())
+
+
+def _add(totals: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for name, value in more.items():
+        totals[name] = (totals.get(name) or 0) + (value or 0)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The lifetime totals; a damaged file is moved aside, not overwritten."""
+    try:
+        data = json.loads(path.read_bytes())
+        if isinstance(data, dict) and all(isinstance(data.get(k, {}), dict) for k in ("turns", "cost")):
+            return data
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        pass
+    path.rename(path.with_suffix(".damaged.json"))
+    return {}

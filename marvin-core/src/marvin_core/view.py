@@ -1,0 +1,75 @@
+"""The narrow views of a session that tools and hooks get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .config import Config
+from .conversation import Conversation
+from .recorder import Recorder
+from .tools import Mode, Processes, ProcessResult
+from .workspace import Workspace
+
+
+class ToolView:
+    """The `SessionView` of tools."""
+
+    def __init__(
+        self, config: Config, workspace: Workspace, conversation: Conversation, recorder: Recorder, asks: bool
+    ) -> None:
+        self._config = config
+        self._workspace = workspace
+        self._conversation = conversation
+        self._recorder = recorder
+        self.interactive = asks
+
+    @property
+    def id(self) -> str:
+        """The session's id; empty before its first prompt."""
+        return self._recorder.id
+
+    @property
+    def ticket(self) -> str:
+        """The ticket this agent works on, or an empty string."""
+        return self._config.ticket
+
+    @property
+    def depth(self) -> int:
+        """How deep this agent is nested."""
+        return self._config.depth
+
+    @property
+    def memory_folder(self) -> Path:
+        """Where dumps of what did not fit go."""
+        return self._workspace.folder("memories")
+
+    def output_characters(self, tool_name: str) -> int:
+        """How many characters of this tool's outputs are in the live context."""
+        return self._conversation.output_characters(tool_name)
+
+    def set_working_dir(self, path: Path) -> None:
+        """Move the sandbox root."""
+        self._workspace.move(path)
+
+
+class HookView:
+    """The `HookContext` of hooks."""
+
+    def __init__(
+        self, config: Config, workspace: Workspace, processes: Processes, mode: Mode, send: Callable[[str], None]
+    ) -> None:
+        self._workspace = workspace
+        self._processes = processes
+        self.config_folder = config.config_folder
+        self.mode: Mode = mode
+        self.send = send
+
+    @property
+    def cwd(self) -> Path:
+        """The working directory."""
+        return self._workspace.root
+
+    async def run(self, argv: Sequence[str]) -> ProcessResult:
+        """Run a program in the working directory."""
+        return await self._processes.run(argv)

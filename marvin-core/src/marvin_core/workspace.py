@@ -1,0 +1,55 @@
+"""The folder that a session works in, and where its logs and dumps go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .config import Config
+from .errors import ToolError
+from .paths import SandboxPaths
+
+_IGNORED = "logs/\nmemories/\nundo/\n"
+_LARGEST_DOCUMENT = 1_000_000
+
+
+class Workspace:
+    """The sandbox root, which `set_working_dir` may move."""
+
+    def __init__(self, config: Config, *, coding: bool) -> None:
+        self._config = config
+        self._coding = coding
+        self._rooted = config.rooted
+        self.paths = self._sandbox(config.working_dir)
+
+    def _sandbox(self, root: Path) -> SandboxPaths:
+        files = self._config.writable_files
+        return SandboxPaths(root, writable=None if files is None else frozenset(files))
+
+    @property
+    def root(self) -> Path:
+        """The sandbox root."""
+        return self.paths.root
+
+    def move(self, root: Path) -> None:
+        """Make another folder the sandbox root."""
+        self.paths = self._sandbox(root)
+        self._rooted = True
+
+    def read(self, path: str) -> str | None:
+        """The text of a document below the root; None where there is none that can be read."""
+        try:
+            with self.paths.open(path) as stream:
+                return stream.read(_LARGEST_DOCUMENT).decode("utf-8", "replace")
+        except ToolError:
+            return None
+
+    def folder(self, name: str) -> Path:
+        """The folder `.marvin/NAME` of a project or in coding mode, else the one in the data folder."""
+        project = self.root / ".marvin"
+        if not (self._coding or self._rooted or project.is_dir()):
+            return self._config.data_folder / name
+        project.mkdir(exist_ok=True)
+        ignore = project / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text(_IGNORED, encoding="utf-8")
+        return project / name

@@ -1,0 +1,179 @@
+"""The tool read_file: numbered lines of text files, images as images, and a budget for both."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, BinaryIO
+
+from marvin_core import Field, Image, Text, ToolContext, ToolError, ToolResult, tool
+
+from .lines import Section, scan
+from .textfiles import HEAD_BYTES, has_utf8_mark, image_type, refuse_binary, utf16_codec
+
+WHOLE_FILE_LIMIT = 10_240
+"""Bytes above which a file is only read by ranges of lines."""
+
+WARN_AT = 200_000
+BLOCK_AT = 300_000
+"""Characters of read_file's outputs in the live context at which it warns, and at which it stops."""
+
+_IMAGE_LIMIT = 3_750_000  # in base64 just under the 5 MB that model services take
+_UTF16_LIMIT = 20_000_000
+_EXAMPLE_LINES = 200
+
+FirstLine = Annotated[int | None, Field(ge=0, validation_alias="start"), "First line, from 1"]
+LastLine = Annotated[int | None, Field(ge=0, validation_alias="end"), "Last line, inclusive"]
+
+
+@tool(access=["read"], group="files")
+async def read_file(
+    context: ToolContext,
+    path: Annotated[str, "File, relative to the working directory"],
+    start_line: FirstLine = None,
+    end_line: LastLine = None,
+) -> ToolResult:
+    """Read a text file as numbered lines, or look at an image. Files over 10 KB need a range of lines."""
+    with context.paths.open(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(HEAD_BYTES)
+        file.seek(0)
+        if image_type(head):
+            return _image(path, file, size)
+        refuse_binary(path, head, size)
+        if not size:
+            return ToolResult(content="(The file is empty: 0 bytes.)")
+        first, last = start_line or 1, end_line or None
+        if last is not None and first > last:
+            raise ToolError(
+                f"start_line {first} is after end_line {last}. Swap them: {_example(path, last, first)}."
+            )
+        text = _as_utf8(path, file, head, size)
+        if size > WHOLE_FILE_LIMIT and not start_line and not end_line:
+            total = (await scan(text, 1, 0, limit=0)).total
+            raise ToolError(_too_large(path, size, total))
+        return await _section(context, path, text, head, (first, last))
+
+
+def _as_utf8(path: str, file: BinaryIO, head: bytes, size: int) -> BinaryIO:
+    codec = utf16_codec(head)
+    if codec is None:
+        return file
+    if size > _UTF16_LIMIT:
+        raise ToolError(f"{path!r} has {size:,} bytes of UTF-16, too much to convert. Convert it to UTF-8 first.")
+    from io import BytesIO
+
+    return BytesIO(file.read()[2:].decode(codec.name, "replace").encode())
+
+
+async def _section(
+    context: ToolContext, path: str, text: BinaryIO, head: bytes, wanted: tuple[int, int | None]
+) -> ToolResult:
+    """The lines that were asked for, as far as the budget allows."""
+    first, last = wanted
+    used = context.session.output_characters("read_file")
+    section = await scan(text, first, last, limit=BLOCK_AT - used)
+    if first > section.total:
+        start = max(1, section.total - _EXAMPLE_LINES + 1)
+        raise ToolError(
+            f"{path!r} has {section.total:,} lines, so none from line {first:,} on. "
+            f"Its end: {_example(path, start, section.total)}."
+        )
+    if not section.lines:
+        dumped = await scan(text, first, last, limit=BLOCK_AT)
+        raise ToolError(_blocked(context, path, dumped, used))
+    notes = [*_range_notes(path, section, wanted), *_format_notes(section, head)]
+    shown = section.numbered()
+    if used + len(shown) >= WARN_AT:
+        notes.append(
+            f"read_file has used {used + len(shown):,} of {BLOCK_AT:,} characters. Read small ranges, find "
+            "places with code_grep, or free space with compact_history."
+        )
+    return ToolResult(content="\n".join([shown, *(f"[{note}]" for note in notes)]))
+
+
+def _range_notes(path: str, section: Section, wanted: tuple[int, int | None]) -> list[str]:
+    first, last = wanted
+    if section.is_cut:
+        following = section.last + 1
+        return [
+            f"Cut after line {section.last:,} of {section.total:,} to fit what read_file may still use. "
+            f"Go on with {_example(path, following, following + _EXAMPLE_LINES - 1)}."
+        ]
+    if first == 1 and last is None:
+        return []
+    note = f"Lines {first:,} to {section.last:,} of {section.total:,}."
+    if last is not None and last > section.total:
+        note = f"Lines {first:,} to {section.last:,}: the file ends there."
+    return [note]
+
+
+def _format_notes(section: Section, head: bytes) -> list[str]:
+    notes = []
+    if utf16_codec(head) is not None:
+        notes.append("The file is UTF-16; edits keep that.")
+    elif has_utf8_mark(head):
+        notes.append("The file starts with a byte order mark; edits keep it.")
+    if section.is_latin:
+        notes.append("The file is not valid UTF-8; it is shown as Latin-1.")
+    if section.has_crlf:
+        notes.append("Line ends are CRLF; apply_patch keeps them.")
+    if section.long_lines:
+        notes.append(f"{section.long_lines} long line(s) cut where marked.")
+    if section.ends_without_newline:
+        notes.append("No newline at the end of the file.")
+    return notes
+
+
+def _example(path: str, first: int, last: int) -> str:
+    import json
+
+    return f"read_file({json.dumps({'path': path, 'start_line': first, 'end_line': last}, ensure_ascii=False)})"
+
+
+def _too_large(path: str, size: int, total: int) -> str:
+    end = min(total, _EXAMPLE_LINES)
+    calls = _example(path, 1, end)
+    if total > end:
+        calls += f", then {_example(path, end + 1, min(total, 2 * _EXAMPLE_LINES))}"
+    return (
+        f"{path!r} has {total:,} lines and {size:,} bytes, more than the {WHOLE_FILE_LIMIT:,} that are read "
+        f"without a range. Find the place with code_grep, or read a part: {calls}."
+    )
+
+
+def _blocked(context: ToolContext, path: str, section: Section, used: int) -> str:
+    """Keep what was asked for in the memory folder, and say so."""
+    lines = f"{section.first}-{section.last}"
+    name = f"dump-{context.paths.locate(path).replace('/', '__')[:150]}-{lines}.txt"
+    target = context.session.memory_folder / name
+    data = section.plain().encode("utf-8", "replace")
+    root = context.paths.root
+    if target.is_relative_to(root):
+        shown = target.relative_to(root).as_posix()
+        # Through the sandbox: a repository may bring a link of that name that leads elsewhere.
+        context.paths.replace(shown, data)
+    else:
+        shown = str(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    return (
+        f"read_file has used {used:,} characters of its {BLOCK_AT:,} and shows no more. Lines {lines} of {path!r} "
+        f"were saved to {shown}. Free space with compact_history and read smaller ranges, or search with code_grep."
+    )
+
+
+def _image(path: str, file: BinaryIO, size: int) -> ToolResult:
+    if size > _IMAGE_LIMIT:
+        raise ToolError(
+            f"{path!r} is an image of {size:,} bytes; up to {_IMAGE_LIMIT:,} can be shown. Make a smaller copy first."
+        )
+    import base64
+
+    data = file.read()
+    kind = image_type(data)
+    return ToolResult(
+        content=(
+            Text(text=f"{path}: {kind}, {size:,} bytes"),
+            Image(media_type=kind, data=base64.b64encode(data).decode("ascii")),
+        )
+    )

@@ -1,0 +1,507 @@
+"""What models send as arguments: each text is repaired without guessing, or refused with an error to act on."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marvin_core import ToolError, ToolSpec
+from marvin_core.arguments import (
+    ArgumentError,
+    CutOff,
+    coerce,
+    example_call,
+    nearest,
+    parse_arguments,
+    parse_key_values,
+    refusal,
+    type_text,
+)
+
+STRINGS = {"type": "array", "items": {"type": "string"}}
+NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
+
+
+def spec_of(name: str, properties: dict[str, Any], required: list[str], **more: Any) -> ToolSpec:
+    parameters = {"type": "object", "properties": properties, "required": required, **more}
+    return ToolSpec(name=name, description="A tool.", parameters=parameters, access=frozenset({"read"}))
+
+
+EDIT = spec_of(
+    "edit",
+    {
+        "path": {"type": "string"},
+        "line": {"type": "integer", "minimum": 1},
+        "ratio": {"type": "number"},
+        "force": {"type": "boolean", "default": False},
+        "tags": STRINGS,
+        "at": NUMBERS,
+        "options": {"type": "object", "properties": {"depth": {"type": "integer"}}},
+    },
+    ["path"],
+)
+PATCH = spec_of("apply_patch", {"path": {"type": "string"}, "patch": {"type": "string"}}, [])
+FREE = spec_of("free", {}, [], additionalProperties=True)
+
+P = {"path": "a.py"}
+ENVELOPE = "*** Begin Patch\n*** Update File: a.py\n@@\n-1\n+2\n*** End Patch"
+
+REPAIRED: dict[str, tuple[str, dict[str, Any]]] = {
+    "object": ('{"path": "a.py"}', P),
+    "object, spread over lines": ('{\n  "path": "a.py",\n  "line": 3\n}\n', {**P, "line": 3}),
+    "empty text": ("", {}),
+    "blanks": (" \n\t", {}),
+    "null": ("null", {}),
+    "Python None": ("None", {}),
+    "empty object": ("{}", {}),
+    "empty list, as PHP writes an empty object": ("[]", {}),
+    "empty JSON string": ('""', {}),
+    "null in a string": ('"null"', P | {}) if False else ('" "', {}),
+    "JSON string": (r'"{\"path\": \"a.py\"}"', P),
+    "JSON string in a JSON string": (json.dumps(json.dumps('{"path": "a.py"}')), P),
+    "JSON string with line ends": (r'"{\n  \"path\": \"a.py\"\n}"', P),
+    "fence with language": ('```json\n{"path": "a.py"}\n```', P),
+    "fence without language": ('```\n{"path": "a.py"}\n```', P),
+    "fence on one line": ('```json {"path": "a.py"} ```', P),
+    "fence that is not closed around a whole object": ('```json\n{"path": "a.py"}', P),
+    "fence of four backticks": ('````\n{"path": "a.py"}\n````', P),
+    "fence inside a JSON string": (json.dumps('```json\n{"path": "a.py"}\n```'), P),
+    "fence around backticks": ('```json\n{"path": "```x```"}\n```', {"path": "```x```"}),
+    "trailing comma": ('{"path": "a.py",}', P),
+    "trailing comma before a line end": ('{"path": "a.py",\n}', P),
+    "trailing comma in a list": ('{"path": "a.py", "tags": ["x", "y",],}', {**P, "tags": ["x", "y"]}),
+    "comma and brace inside a string": ('{"path": "a,}",}', {"path": "a,}"}),
+    "single quotes": ("{'path': 'a.py'}", P),
+    "Python literals": (
+        "{'path': 'a.py', 'force': True, 'line': None}",
+        {**P, "force": True, "line": None},
+    ),
+    "Python False": ("{'path': 'a.py', 'force': False}", {**P, "force": False}),
+    "Python repr with both quotes": ("""{'path': "it's"}""", {"path": "it's"}),
+    "Python repr with a double quote": ("""{'path': 'say "hi"'}""", {"path": 'say "hi"'}),
+    "Python repr with escapes": (r"""{'path': 'it\'s\n\\n \x41'}""", {"path": "it's\n\\n A"}),
+    "double quotes, Python True": ('{"path": "a.py", "force": True}', {**P, "force": True}),
+    "raw line end in a string": ('{"path": "a\nb"}', {"path": "a\nb"}),
+    "raw tab in a string": ('{"path": "a\tb"}', {"path": "a\tb"}),
+    "raw NUL in a string": ('{"path": "a\0b"}', {"path": "a\0b"}),
+    "byte order mark": ('\ufeff{"path": "a.py"}', P),
+    "no-break spaces around and inside": ('\xa0{\xa0"path":\xa0"a.py"}\xa0', P),
+    "zero-width space": ('\u200b{"path": "a.py"}\u200b', P),
+    "list of one object": ('[{"path": "a.py"}]', P),
+    "the same object twice": ('{"path": "a.py"}{"path": "a.py"}', P),
+    "the same object twice, on two lines": ('{"path": "a.py"}\n{"path":"a.py"}', P),
+    "the same object three times": ("{}{}{}", {}),
+    "semicolon": ('{"path": "a.py"};', P),
+    "wrapped: arguments": ('{"arguments": {"path": "a.py"}}', P),
+    "wrapped: parameters": ('{"parameters": {"path": "a.py"}}', P),
+    "wrapped: input": ('{"input": {"path": "a.py"}}', P),
+    "wrapped: the tool's name": ('{"edit": {"path": "a.py"}}', P),
+    "wrapped: JSON string": (r'{"arguments": "{\"path\": \"a.py\"}"}', P),
+    "wrapped: null": ('{"arguments": null}', {}),
+    "wrapped: the whole call": ('{"name": "edit", "arguments": {"path": "a.py"}}', P),
+    "unwrapped: another key": ('{"args": {"path": "a.py"}}', {"args": {"path": "a.py"}}),
+    "unwrapped: another tool's call": (
+        '{"name": "other", "arguments": {}}',
+        {"name": "other", "arguments": {}},
+    ),
+    "unwrapped: plain text": ('{"input": "a.py"}', {"input": "a.py"}),
+    "equal duplicate keys": ('{"path": "a.py", "path": "a.py"}', P),
+    "integer as text": ('{"line": "3"}', {"line": 3}),
+    "integer as decimal": ('{"line": 3.0}', {"line": 3}),
+    "integer as decimal text": ('{"line": " 3.0 "}', {"line": 3}),
+    "not an integer": ('{"line": "three"}', {"line": "three"}),
+    "fraction for an integer": ('{"line": 3.5}', {"line": 3.5}),
+    "number as text": ('{"ratio": "-0.5"}', {"ratio": -0.5}),
+    "infinite number as text": ('{"ratio": "1e999"}', {"ratio": "1e999"}),
+    "null as text, where text is not wanted": ('{"line": "null"}', {"line": None}),
+    "null as text, where text is wanted": ('{"path": "null"}', {"path": "null"}),
+    "true as text": ('{"force": "true"}', {"force": True}),
+    "True as text": ('{"force": "True"}', {"force": True}),
+    "yes is no boolean": ('{"force": "yes"}', {"force": "yes"}),
+    "1 is no boolean": ('{"force": 1}', {"force": 1}),
+    "whole number where text is wanted": ('{"path": 42}', {"path": "42"}),
+    "fraction where text is wanted": ('{"path": 1.10}', {"path": 1.1}),
+    "true where text is wanted": ('{"path": true}', {"path": True}),
+    "list as JSON text": ('{"tags": "[\\"a\\", \\"b\\"]"}', {"tags": ["a", "b"]}),
+    "list as Python text": ("""{"tags": "['a', 'b']"}""", {"tags": ["a", "b"]}),
+    "list as comma-separated text": ('{"tags": "a, b,c"}', {"tags": ["a", "b", "c"]}),
+    "list as one word": ('{"tags": "a"}', {"tags": ["a"]}),
+    "list as empty text": ('{"tags": ""}', {"tags": []}),
+    "list of names with brackets": ('{"tags": "[id].tsx,b"}', {"tags": ["[id].tsx", "b"]}),
+    "list of numbers as text": ('{"at": "1, 2.5, 3"}', {"at": [1, 2.5, 3]}),
+    "numbers as texts in a list": ('{"at": ["1", 2]}', {"at": [1, 2]}),
+    "object as JSON text": ('{"options": "{\\"depth\\": \\"2\\"}"}', {"options": {"depth": 2}}),
+    "text where an object is wanted": ('{"options": "deep"}', {"options": "deep"}),
+    "emoji by escapes": (r'{"path": "\ud83d\ude00"}', {"path": "😀"}),
+    "unknown names stay for validation": ('{"file": "3"}', {"file": "3"}),
+}
+
+
+@pytest.mark.parametrize(("raw", "expected"), REPAIRED.values(), ids=REPAIRED.keys())
+def test_what_can_be_read_in_one_way_only_is_read(raw: str, expected: dict[str, Any]) -> None:
+    arguments = parse_arguments(raw, EDIT)
+    assert arguments == expected
+    assert json.dumps(arguments) == json.dumps(expected)  # tells 3 from 3.0, and 1 from True
+
+
+NO_VALUE = "at character {}, expected a value, found {}"
+NO_COMMA = "at character {}, expected ',' or the closing bracket, found {}"
+NO_KEY = "at character {}, expected a key in double quotes or '}}', found {}"
+BEHIND = "there is text behind its end, at character {}"
+ESCAPE = "{} is not an escape of JSON; write every backslash inside a string as two backslashes"
+BARE = "it is a bare string; write the name of its parameter as well"
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "prose": ("I will read a.py now.", NO_VALUE.format(1, "'I'")),
+    "a bare path": ("a.py", NO_VALUE.format(1, "'a.py'")),
+    "a bare JSON string": ('"a.py"', BARE),
+    "a bare string in a string": (json.dumps('"a.py"'), BARE),
+    "a number": ("42", "it is a single value"),
+    "true": ("true", "it is a single value"),
+    "a list of two objects": ("[{}, {}]", "it is a list; make one call for each object"),
+    "a list of words": ('["a.py"]', "it is a list; make one call for each object"),
+    "three strings around": (
+        json.dumps(json.dumps(json.dumps("{}"))),
+        "it is a string in a string in a string",
+    ),
+    "two different objects": (
+        '{"path": "a"}{"path": "b"}',
+        "there are 2 different objects, one after the other; make one call for each",
+    ),
+    "text before": ('Sure! {"path": "a.py"}', NO_VALUE.format(1, "'Sure!'")),
+    "text behind": ('{"path": "a.py"} done', BEHIND.format(18)),
+    "text behind in a fence": ('```\n{"path": "a.py"} done\n```', BEHIND.format(18)),
+    "a closing brace too many": ('{"path": "a.py"}}', BEHIND.format(17)),
+    "a comma behind": ('{"path": "a.py"},', BEHIND.format(17)),
+    "the wrong bracket": ('{"line": 1]}', NO_COMMA.format(11, "']'")),
+    "the wrong brace": ('{"tags": ["a"}', NO_COMMA.format(14, "'}'")),
+    "a missing comma": ('{"path": "a" "line": 1}', NO_COMMA.format(14, "'\"line\"'")),
+    "a missing colon": ('{"path" "a"}', "at character 9, expected ':', found '\"a\"'"),
+    "an equals sign": ('{"path"="a"}', "at character 8, expected ':', found '='"),
+    "a missing value": ('{"path":}', NO_VALUE.format(9, "'}'")),
+    "a missing key": ('{: "a"}', NO_KEY.format(2, "':'")),
+    "two commas": ('{"path": "a",, "line": 1}', NO_KEY.format(14, "','")),
+    "only a comma": ("{,}", NO_KEY.format(2, "','")),
+    "names without quotes": ('{path: "a"}', NO_KEY.format(2, "'path'")),
+    "a set": ('{"a.py"}', "at character 8, expected ':', found '}'"),
+    "quotes inside a string": ('{"path": "say "hi" now"}', NO_COMMA.format(15, "'hi'")),
+    "a comment": ('{"path": "a" // the file\n}', NO_COMMA.format(14, "'//'")),
+    "an ellipsis": ('{"path": "a", ...}', NO_KEY.format(15, "'...'")),
+    "a Python call": ('edit(path="a")', NO_VALUE.format(1, "'edit(path='")),
+    "XML": ("<path>a</path>", NO_VALUE.format(1, "'<path>a</path>'")),
+    "key=value": ("path=a", NO_VALUE.format(1, "'path=a'")),
+    "undefined": ('{"line": undefined}', "undefined is not a JSON value"),
+    "NaN": ('{"ratio": NaN}', "NaN is not a JSON value"),
+    "-Infinity": ('{"ratio": -Infinity}', "-Infinity is not a JSON value"),
+    "an infinite number": ('{"ratio": 1e999}', "the number '1e999' is too large"),
+    "an endless number": ('{"line": %s}' % ("9" * 5000), "a number in it has too many digits"),
+    "a leading zero": ('{"line": 007}', NO_VALUE.format(10, "'007'")),
+    "an unknown word": ('{"force": yes}', NO_VALUE.format(11, "'yes'")),
+    "a regular expression that is not escaped": (r'{"path": "\d+"}', ESCAPE.format(r"\d")),
+    "a Windows path": (r'{"path": "C:\Users"}', ESCAPE.format(r"\U")),
+    "an escaped single quote": (r'{"path": "it\'s"}', ESCAPE.format(r"\'")),
+    "half a character": (r'{"path": "\ud83d"}', r"\ud83d is one half of a character, without the other"),
+    "half a character, raw": (
+        '{"path": "\udfff"}',
+        r"\udfff is one half of a character, without the other",
+    ),
+    "different duplicate keys": (
+        '{"path": "a", "path": "b"}',
+        "the key 'path' is there twice with different values",
+    ),
+    "different duplicate keys inside": (
+        '{"options": {"depth": 1, "depth": 2}}',
+        "the key 'depth' is there twice with different values",
+    ),
+    "wrapped and broken": (r'{"arguments": "{path}"}', NO_KEY.format(2, "'path'")),
+    "too deep": ('{"x": %s}' % ("[" * 200 + "]" * 200), "it is nested more than 100 levels deep"),
+    "far too deep": ('{"x": %s}' % ("[" * 5000 + "]" * 5000), "it is nested more than 100 levels deep"),
+    "a patch": (ENVELOPE, 'it is a patch; call apply_patch({"patch": "*** Begin Patch…"}) instead'),
+}
+
+
+@pytest.mark.parametrize(("raw", "reason"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_would_be_a_guess_is_refused_with_an_error_to_act_on(raw: str, reason: str) -> None:
+    """I10: the error says what was received, what is expected, and shows a correct call."""
+    with pytest.raises(ArgumentError) as caught:
+        parse_arguments(raw, EDIT)
+    assert type(caught.value) is ArgumentError
+    head, *rest = str(caught.value).split("\nReceived: ")
+    assert head == f"The arguments of edit are not a JSON object: {reason}."
+    assert len(rest) == 1
+    received, _, expected = rest[0].partition("\nExpected parameters:\n")
+    assert len(received) <= len(raw.encode("unicode_escape"))
+    assert len(received) <= 220
+    assert expected.startswith("- path: text (required)\n- line: an integer of at least 1 (optional)\n")
+    assert expected.endswith('\nCorrect call: edit({"path": "src/main.py"})')
+
+
+CUT: dict[str, str] = {
+    "the opening brace": "{",
+    "inside a key": '{"pa',
+    "behind a key": '{"path"',
+    "behind the colon": '{"path":',
+    "inside a string": '{"path": "a.',
+    "behind a backslash": '{"path": "a\\',
+    "inside an escape": r'{"path": "\u00',
+    "behind a value": '{"path": "a.py"',
+    "behind a comma": '{"path": "a.py",',
+    "inside a number": '{"ratio": -',
+    "inside a word": '{"force": tru',
+    "inside a Python word": "{'force': Fal",
+    "inside single quotes": "{'path': 'a",
+    "inside a list": '{"tags": ["a", ',
+    "inside an inner object": '{"options": {"depth": 1}',
+    "inside a fence": '```json\n{"path": "a',
+    "behind the fence": "```json\n",
+    "inside a JSON string": r'"{\"path\": \"a',
+    "inside the object in a whole JSON string": r'"{\"path\": \"a\""',
+    "inside a wrapped string": r'{"arguments": "{\"path\": "}',
+    "inside the second of two objects": '{"path": "a"}{"path": "a"',
+    "a thousand open lists": '{"tags": ' + "[" * 1000,
+}
+
+
+@pytest.mark.parametrize("raw", CUT.values(), ids=CUT.keys())
+def test_cut_off_arguments_are_told_from_broken_ones_and_never_completed(raw: str) -> None:
+    """I26: arguments that end inside a value are refused, and the model is told to write in sections."""
+    with pytest.raises(CutOff) as caught:
+        parse_arguments(raw, EDIT)
+    text = str(caught.value)
+    assert text.startswith(f"The arguments of edit were cut off after {len(raw):,} characters, ")
+    assert "Nothing was run." in text
+    assert "create_file with the first part, then append_file" in text
+
+
+@pytest.mark.parametrize("raw", ["", '{"path": "a.py"}', "{", "nonsense", ENVELOPE])
+def test_a_call_known_to_be_cut_off_is_refused_even_if_its_text_is_whole(raw: str) -> None:
+    """I26: where the answer ended inside the call, a whole object may be a part of a longer one."""
+    with pytest.raises(CutOff, match="were cut off after"):
+        parse_arguments(raw, EDIT, complete=False)
+
+
+def test_a_whole_codex_patch_is_the_patch_parameter() -> None:
+    for raw in (
+        ENVELOPE,
+        f"\n{ENVELOPE}\n",
+        f"```diff\n{ENVELOPE}\n```",
+        json.dumps(ENVELOPE),
+        json.dumps({"input": ENVELOPE}),
+        json.dumps({"patch": ENVELOPE}),
+    ):
+        assert parse_arguments(raw, PATCH) == {"patch": ENVELOPE}
+
+
+def test_a_codex_patch_that_was_cut_off_is_never_applied() -> None:
+    """I26: the envelope has an end of its own."""
+    for end in range(len("*** Begin Patch"), len(ENVELOPE)):
+        with pytest.raises(CutOff):
+            parse_arguments(ENVELOPE[:end], PATCH)
+    with pytest.raises(ArgumentError, match="behind '\\*\\*\\* End Patch'"):
+        parse_arguments(ENVELOPE + "\nDone.", PATCH)
+
+
+def test_a_wrapper_name_that_is_a_parameter_is_left_alone() -> None:
+    search = spec_of("search", {"input": {"type": "object"}}, ["input"])
+    assert parse_arguments('{"input": {"a": 1}}', search) == {"input": {"a": 1}}
+    assert parse_arguments('{"input": {"a": 1}}', FREE) == {"input": {"a": 1}}
+
+
+def test_what_is_shown_of_long_arguments_is_cut_and_can_be_encoded() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        parse_arguments("x\udc80" + "y" * 10_000, EDIT)
+    assert "Received: x\\udc80yyy" in str(caught.value)
+    assert len(str(caught.value).encode()) < 1_500
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "[" * 1_000_000,
+        '{"a":' * 100_000,
+        "{}" * 200_000,
+        '{"path": "' + '\\"' * 500_000,
+        '{"path": "' + "x" * 1_000_000 + '",}',
+        "{'path': '" + "\\'" * 300_000 + "'}",
+        '"' * 1_000_000,
+        "`" * 1_000_000,
+        "\ufeff " * 300_000,
+        "-" * 1_000_000,
+        '{"tags": "' + "a," * 300_000 + '"}',
+    ],
+    ids=lambda raw: raw[:12],
+)
+def test_a_megabyte_takes_linear_time(raw: str) -> None:
+    """I14: neither the time nor the stack gives out; quadratic time would be minutes."""
+    started = time.monotonic()
+    try:
+        parse_arguments(raw, EDIT)
+    except ArgumentError as error:
+        assert len(str(error)) < 2_000
+    assert time.monotonic() - started < 20
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(alphabet=st.characters(codec="utf-8")),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(alphabet=st.characters(codec="utf-8")), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(alphabet=st.characters(codec="utf-8")), JSON, max_size=4)
+
+
+@given(OBJECTS, st.sampled_from([None, 2]), st.booleans())
+def test_every_object_comes_back_as_it_was_written(
+    value: dict[str, Any], indent: int | None, ascii_only: bool
+) -> None:
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
+    assert parse_arguments(text, FREE) == value
+    assert parse_arguments(json.dumps(text), FREE) == value
+    assert parse_arguments(f"```json\n{text}\n```", FREE) == value
+
+
+@given(OBJECTS)
+def test_every_python_literal_is_refused_or_read_as_it_was_written(value: dict[str, Any]) -> None:
+    try:
+        assert parse_arguments(repr(value), FREE) == value
+    except CutOff:
+        raise
+    except ArgumentError as error:
+        assert "is not an escape of JSON" in str(error)  # such as \U0001f600 in double quotes
+
+
+@given(OBJECTS, st.data(), st.booleans())
+def test_no_beginning_of_an_object_is_ever_run(value: dict[str, Any], data: st.DataObject, nested: bool) -> None:
+    """I26: every proper prefix is recognised as cut off."""
+    text = json.dumps(value, ensure_ascii=data.draw(st.booleans()), indent=data.draw(st.sampled_from([None, 1])))
+    text = json.dumps(text) if nested else text
+    end = data.draw(st.integers(min_value=1, max_value=len(text) - 1))
+    with pytest.raises(CutOff):
+        parse_arguments(text[:end], FREE)
+
+
+@given(st.text() | st.text(alphabet="{}[]:,\"'\\ntruefalsNo0123.eE-`*; \n\ufeff\ud800"))
+@settings(max_examples=300)
+def test_no_text_raises_anything_but_an_argument_error(raw: str) -> None:
+    """I14: whatever a model sends, there is a value that can be stored, or an error that can be shown."""
+    for spec in (EDIT, PATCH, FREE):
+        try:
+            json.dumps(parse_arguments(raw, spec), ensure_ascii=False, allow_nan=False).encode()
+        except ArgumentError as error:
+            str(error).encode()
+
+
+@given(JSON, st.sampled_from(sorted(EDIT.parameters["properties"])))
+def test_coercion_leaves_what_already_has_its_type(value: Any, name: str) -> None:
+    once = coerce({name: value}, EDIT)
+    assert coerce(once, EDIT) == once
+
+
+def test_words_typed_by_hand_get_the_types_of_the_schema() -> None:
+    words = ["path=a=b", "line=3", "ratio=.5", "force=true", "tags=x,y", "at=1,2,3", 'options={"depth": 1}']
+    assert parse_key_values(words, EDIT) == {
+        "path": "a=b",
+        "line": 3,
+        "ratio": 0.5,
+        "force": True,
+        "tags": ["x", "y"],
+        "at": [1, 2, 3],
+        "options": {"depth": 1},
+    }
+    assert parse_key_values([], EDIT) == {}
+    assert parse_key_values(["path="], EDIT) == {"path": ""}
+    assert parse_key_values(["path=42"], EDIT) == {"path": "42"}
+    assert parse_key_values(["anything=1"], FREE) == {"anything": "1"}
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (
+            ["path=a", "b.py"],
+            "edit: 'b.py' is not of the form key=value; put quotes around a value with spaces.",
+        ),
+        (["=a"], "edit: '=a' is not of the form key=value; put quotes around a value with spaces."),
+        (["file_path=a"], "edit: Unknown parameter 'file_path'. Did you mean 'path'?"),
+        (
+            ["zzz=a"],
+            "edit: Unknown parameter 'zzz'. There is path, line, ratio, force, tags, at, options.",
+        ),
+        (["path=a", "path=b"], "edit: path is given twice."),
+    ],
+)
+def test_mistyped_words_are_explained(words: list[str], problem: str) -> None:
+    """I10: the error names the word, and the names that come nearest."""
+    with pytest.raises(ArgumentError) as caught:
+        parse_key_values(words, EDIT)
+    assert str(caught.value).startswith(problem + "\nExpected parameters:\n")
+
+
+def test_the_refusal_lists_parameters_with_types_and_defaults() -> None:
+    """I10: what is expected is part of the error."""
+    assert str(refusal(EDIT, "It is wrong.", also=["at"])) == (
+        "It is wrong.\n"
+        "Expected parameters:\n"
+        "- path: text (required)\n"
+        "- line: an integer of at least 1 (optional)\n"
+        "- ratio: a number (optional)\n"
+        "- force: true or false (default false)\n"
+        "- tags: a list, each text (optional)\n"
+        "- at: a list of 3 items, each a number (optional)\n"
+        "- options: an object (optional)\n"
+        'Correct call: edit({"path": "src/main.py", "at": [1, 1, 1]})'
+    )
+    nothing = spec_of("git_status", {}, [])
+    assert str(refusal(nothing, "It is wrong.", "")) == (
+        "It is wrong.\nReceived: nothing\ngit_status takes no parameters.\nCorrect call: git_status({})"
+    )
+    assert issubclass(ArgumentError, ToolError)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "integer", "minimum": 1, "maximum": 20}, "an integer from 1 to 20"),
+        ({"type": "number", "maximum": 5.5}, "a number of at most 5.5"),
+        ({"type": "number", "exclusiveMinimum": 0}, "a number above 0"),
+        ({"type": "number", "exclusiveMaximum": 1}, "a number below 1"),
+        ({"type": "string", "minLength": 1}, "text of at least 1 character"),
+        ({"type": "string", "maxLength": 9, "minLength": 2}, "text from 2 to 9 characters"),
+        ({"type": "string", "pattern": "^a$"}, "text that matches ^a$"),
+        ({"type": "string", "format": "date"}, "text in the form date"),
+        ({"type": "array", "items": {"type": "string"}, "minItems": 1}, "a list of at least 1 item, each text"),
+        ({"type": "string", "enum": ["", "open"]}, 'one of "", "open"'),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "text or an integer"),
+        ({}, "any value"),
+    ],
+)
+def test_schemas_are_told_in_plain_words(schema: dict[str, Any], text: str) -> None:
+    assert type_text(schema) == text
+
+
+def test_the_example_suits_the_tool() -> None:
+    assert example_call(PATCH).startswith('apply_patch({"patch": "*** Begin Patch')
+    weather = spec_of("weather", {"days": {"type": "integer"}, "location": {"type": "string"}}, [])
+    assert example_call(weather) == 'weather({"location": "Berlin"})'
+    ranged = spec_of("ranged", {"n": {"type": "integer", "minimum": 64, "maximum": 128}}, ["n"])
+    assert example_call(ranged) == 'ranged({"n": 64})'
+    odd = spec_of("odd", {"path": {"type": "integer"}, "url": {"type": "string", "enum": ["x"]}}, ["path", "url"])
+    assert example_call(odd) == 'odd({"path": 1, "url": "x"})'
+
+
+def test_nearest_names_come_best_first() -> None:
+    names = ["read_file", "create_file", "git_log", "git_diff", "tree"]
+    assert nearest("readfile", names)[0] == "read_file"
+    assert nearest("git", names) == ["git_log", "git_diff"]
+    assert nearest("frobnicate", names) == []

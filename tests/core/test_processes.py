@@ -1,0 +1,566 @@
+"""Child processes: what comes back, what they may not reach, and that nothing of them is left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pexpect
+import pytest
+
+from marvin_core.errors import ToolError
+from marvin_core.process_tree import parse_ps
+from marvin_core.processes import ProcessRunner
+from marvin_core.waits import Waits
+
+T = TypeVar("T")
+
+# Leaves its parent, its session and its group, closes every descriptor, wipes its environment.
+ESCAPE = """
+import os, sys
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.closerange(0, 100)
+        os.execve(sys.argv[1], [sys.argv[2], "300"], {})
+    os._exit(0)
+os.wait()
+"""
+
+
+def with_runner(tmp_path: Path, use: Callable[[ProcessRunner], Awaitable[T]], **env: str) -> T:
+    """What `use` returns; the runner is closed afterwards."""
+
+    async def go() -> T:
+        runner = ProcessRunner(
+            root=tmp_path,
+            child_env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **env},
+            logs_folder=lambda: tmp_path / "logs",
+            waits=Waits(),
+        )
+        try:
+            return await use(runner)
+        finally:
+            await runner.close()
+
+    return asyncio.run(go())
+
+
+def living(text: str) -> list[int]:
+    """The processes, zombies aside, with this in their command line."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit() or int(folder.name) == os.getpid():
+            continue
+        try:
+            command = (folder / "cmdline").read_bytes()
+            state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if text.encode() in command and state not in "ZX":
+            found.append(int(folder.name))
+    return found
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that the test can only see from outside."""
+    while True:
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def name(tmp_path: Path) -> str:
+    """A name for a program of this test alone: a link to `sleep`."""
+    program = tmp_path / f"sleeper-{os.getpid()}-{time.monotonic_ns()}"
+    sleep = next(p for p in ("/bin/sleep", "/usr/bin/sleep") if Path(p).exists())
+    program.symlink_to(sleep)
+    return str(program)
+
+
+def test_output_streams_and_exit_code(tmp_path: Path) -> None:
+    """Standard output and error come back apart, with the exit code and the time it took."""
+    result = with_runner(tmp_path, lambda r: r.run(["sh", "-c", "echo out; echo err >&2; exit 3"]))
+    assert (result.exit_code, result.output, result.stderr) == (3, b"out\n", b"err\n")
+    assert not result.timed_out
+    assert 0 < result.elapsed < 5
+
+
+def test_merged_output_keeps_the_order(tmp_path: Path) -> None:
+    """Merged, both streams stand in the order they were written in."""
+    script = "echo 1; echo 2 >&2; echo 3; echo 4 >&2"
+    result = with_runner(tmp_path, lambda r: r.run(["sh", "-c", script], merge_stderr=True))
+    assert result.output == b"1\n2\n3\n4\n"
+    assert result.stderr == b""
+
+
+def test_death_by_signal_is_told(tmp_path: Path) -> None:
+    """A program that died by a signal has that signal, negative, as exit code."""
+    result = with_runner(tmp_path, lambda r: r.run(["sh", "-c", "kill -SEGV $$"]))
+    assert result.exit_code == -signal.SIGSEGV
+
+
+def test_input_is_given_or_empty(tmp_path: Path) -> None:
+    """The program reads the bytes given, however many, and end of file where none are."""
+    data = os.urandom(3_000_000)
+    given = with_runner(tmp_path, lambda r: r.run(["cat"], stdin=data, output_limit=len(data)))
+    assert given.output == data
+    assert with_runner(tmp_path, lambda r: r.run(["cat"], timeout=5)).output == b""
+
+
+def test_input_that_is_not_read_does_no_harm(tmp_path: Path) -> None:
+    """A program may end without reading what it was given."""
+    result = with_runner(tmp_path, lambda r: r.run(["true"], stdin=b"x" * 1_000_000, timeout=5))
+    assert result.exit_code == 0
+
+
+def test_working_directory_and_added_variables(tmp_path: Path) -> None:
+    """A call names its folder and adds to the environment; else the root and the given environment count."""
+    (tmp_path / "sub").mkdir()
+
+    async def use(runner: ProcessRunner) -> tuple[bytes, bytes]:
+        at_root = await runner.run(["sh", "-c", "pwd; echo $KEPT$ADDED"])
+        below = await runner.run(
+            ["sh", "-c", "pwd; echo $KEPT$ADDED"], cwd=tmp_path / "sub", env={"ADDED": "a"}
+        )
+        return at_root.output, below.output
+
+    root = os.path.realpath(tmp_path)
+    assert with_runner(tmp_path, use, KEPT="k") == (f"{root}\nk\n".encode(), f"{root}/sub\nka\n".encode())
+
+
+def test_only_the_given_environment_reaches_a_child(tmp_path: Path) -> None:
+    """I8: a child has the runner's environment and nothing of Marvin's own, so no GIT_DIR and no secret."""
+    os.environ["GIT_DIR"] = "/elsewhere/.git"
+    try:
+        result = with_runner(tmp_path, lambda r: r.run(["env"]))
+    finally:
+        del os.environ["GIT_DIR"]
+    names = {line.partition(b"=")[0] for line in result.output.splitlines()}
+    assert names <= {b"PATH", b"HOME", b"MARVIN_PROC", b"PWD", b"SHLVL", b"_"}
+
+
+def test_no_terminal_can_be_opened(tmp_path: Path) -> None:
+    """A child of a Marvin that has a terminal cannot open it: no hidden question, no painted screen."""
+    script = f"""
+import asyncio, os
+from pathlib import Path
+from marvin_core.processes import ProcessRunner
+from marvin_core.waits import Waits
+os.close(os.open("/dev/tty", os.O_RDWR))
+env = dict(PATH={os.environ["PATH"]!r})
+runner = ProcessRunner(root=Path("/"), child_env=env, logs_folder=Path, waits=Waits())
+result = asyncio.run(runner.run(["sh", "-c", "test -t 0 || echo no-input; (: > /dev/tty) || echo no-tty"]))
+print("seen:", result.output.split())
+"""
+    with pexpect.spawn(sys.executable, ["-c", script], timeout=20) as terminal:
+        terminal.expect_exact("seen: [b'no-input', b'no-tty']")
+        terminal.expect(pexpect.EOF)
+
+
+def test_time_out_keeps_the_output_and_kills(tmp_path: Path, name: str) -> None:
+    """I25: when the time is over the result says so, has the output so far, and nothing is alive."""
+    begin = time.monotonic()
+    result = with_runner(
+        tmp_path, lambda r: r.run(["sh", "-c", f"echo before; {name} 300; echo after"], timeout=0.3)
+    )
+    assert (result.timed_out, result.exit_code, result.output) == (True, None, b"before\n")
+    assert time.monotonic() - begin < 3
+    assert not living(name)
+
+
+def test_time_out_kills_what_ignores_sigterm(tmp_path: Path, name: str) -> None:
+    """I25: a program that ignores SIGTERM is killed all the same."""
+    script = f"trap '' TERM; {name} 300 & {name} 300"
+    result = with_runner(tmp_path, lambda r: r.run(["sh", "-c", script], timeout=0.2))
+    assert result.timed_out
+    assert not living(name)
+
+
+def test_a_program_may_clean_up_before_it_is_killed(tmp_path: Path) -> None:
+    """At a time-out a program gets SIGTERM first, so that git removes its lock files."""
+    script = "trap 'rm lock; exit' TERM; touch lock; while :; do sleep 0.02; done"
+    assert with_runner(tmp_path, lambda r: r.run(["sh", "-c", script], timeout=0.3)).timed_out
+    assert not (tmp_path / "lock").exists()
+
+
+@pytest.mark.parametrize("how", ["setsid", "double fork"])
+def test_time_out_reaches_what_left_the_group(tmp_path: Path, name: str, how: str) -> None:
+    """I25: a new session, and a double fork with closed descriptors and no environment, do not get away."""
+    if how == "setsid":
+        argv = ["sh", "-c", f"setsid {name} 300 & {name} 300"]
+    else:
+        escape = f'"$1" -c "$2" {name} {name}'
+        argv = ["sh", "-c", f"{escape}; {name} 300", "sh", sys.executable, ESCAPE]
+
+    async def use(runner: ProcessRunner) -> int:
+        call = asyncio.create_task(runner.run(argv, timeout=1.5))
+        most = 0
+        while not call.done():
+            most = max(most, len(living(name + "\x00300")))
+            await asyncio.sleep(0.05)
+        assert (await call).timed_out
+        return most
+
+    assert with_runner(tmp_path, use) >= 2, "the test started nothing that could have got away"
+    assert not living(name)
+
+
+def test_cancel_kills_and_is_raised(tmp_path: Path, name: str) -> None:
+    """I25: a cancelled call ends everything it started, escaped descendants included, and stays cancelled."""
+
+    async def use(runner: ProcessRunner) -> None:
+        argv = ["sh", "-c", f'"$1" -c "$2" {name} {name}; {name} 300', "sh", sys.executable, ESCAPE]
+        call = asyncio.create_task(runner.run(argv))
+        await until(lambda: len(living(name + "\x00300")) == 2)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert not living(name)
+
+    with_runner(tmp_path, use)
+
+
+def test_a_second_cancel_does_not_save_the_processes(tmp_path: Path, name: str) -> None:
+    """I25: cancelled again while it cleans up, a call still leaves nothing once the session is closed."""
+
+    async def use(runner: ProcessRunner) -> None:
+        call = asyncio.create_task(runner.run(["sh", "-c", f"trap '' TERM; {name} 300 & {name} 300"]))
+        await until(lambda: len(living(name + "\x00300")) == 2)
+        call.cancel()
+        await asyncio.sleep(0.05)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    with_runner(tmp_path, use)
+    assert not living(name)
+
+
+def test_normal_end_leaves_nothing(tmp_path: Path, name: str) -> None:
+    """I25: what a program left in the background, escaped or not, ends with the call and delays it little."""
+
+    async def use(runner: ProcessRunner) -> None:
+        begin = time.monotonic()
+        held = await runner.run(["sh", "-c", f"{name} 300 & echo done"])
+        assert held.output == b"done\n"
+        assert 0.4 < time.monotonic() - begin < 2, "the output is waited for, but not for long"
+        assert not living(name)
+        escaped = await runner.run([sys.executable, "-c", ESCAPE, name, name])
+        assert escaped.exit_code == 0
+        assert not living(name)
+
+    with_runner(tmp_path, use)
+
+
+def test_forking_all_the_time_does_not_help(tmp_path: Path) -> None:
+    """I25: processes that each fork a successor in a new session and end are caught."""
+    marker = f"hop-{os.getpid()}-{time.monotonic_ns()}"
+    hop = """
+import os, sys
+for _ in range(30_000):
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+"""
+    script = f'for i in 1 2 3; do "$1" -c "$2" {marker} & done; sleep 300'
+    result = with_runner(
+        tmp_path, lambda r: r.run(["sh", "-c", script, "sh", sys.executable, hop], timeout=0.5)
+    )
+    assert result.timed_out
+    assert not living(marker)
+
+
+def test_a_call_does_not_touch_its_neighbours(tmp_path: Path, name: str) -> None:
+    """Calls side by side: the time-out of one ends nothing of the other."""
+
+    async def use(runner: ProcessRunner) -> None:
+        long = asyncio.create_task(
+            runner.run(["sh", "-c", f"setsid {name} 1.2 & {name} 1.2; wait; echo whole"])
+        )
+        await until(lambda: len(living(name + "\x001.2")) == 2)
+        short = await runner.run(["sh", "-c", "setsid sleep 300 & sleep 300"], timeout=0.2)
+        assert short.timed_out
+        assert len(living(name + "\x001.2")) == 2
+        assert (await long).output == b"whole\n"
+
+    with_runner(tmp_path, use)
+
+
+def test_marvins_other_children_are_left_alone(tmp_path: Path, name: str) -> None:
+    """A child of another's making is not ended with a call, and its exit status is not taken."""
+
+    async def use(runner: ProcessRunner) -> None:
+        own = await asyncio.create_subprocess_exec(name, "0.6")
+        assert (await runner.run(["sh", "-c", "sleep 300"], timeout=0.1)).timed_out
+        assert living(name) == [own.pid]
+        assert await own.wait() == 0
+
+    with_runner(tmp_path, use)
+
+
+def test_output_is_capped_while_it_is_read(tmp_path: Path) -> None:
+    """100 MB of output cost neither memory nor much time; head and tail are kept, the rest is counted."""
+    script = "echo HEAD; head -c 100000000 /dev/zero; echo; echo TAIL"
+    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here on
+    before = _peak_memory()
+    result = with_runner(tmp_path, lambda r: r.run(["sh", "-c", script], output_limit=100_000))
+    assert len(result.output) == 100_000
+    assert result.output.startswith(b"HEAD\n\0")
+    assert result.output.endswith(b"\0\nTAIL\n")
+    assert result.omitted == 100_000_000 + len("HEAD\n\nTAIL\n") - 100_000
+    assert _peak_memory() - before < 8_000_000
+    assert result.elapsed < 10
+
+
+def _peak_memory() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 7, 8, 100])
+def test_head_and_tail_are_exact(tmp_path: Path, limit: int) -> None:
+    """Whatever the limit: head and tail are the first and last bytes, and nothing is lost uncounted."""
+    script = "for i in 0 1 2 3 4 5 6 7; do printf $i; sleep 0.001; done"
+    result = with_runner(tmp_path, lambda r: r.run(["sh", "-c", script], output_limit=limit))
+    head = limit - limit // 2
+    expected = b"01234567"[:head] + b"01234567"[max(head, 8 - limit // 2) :]
+    assert result.output == expected
+    assert result.omitted == 8 - len(expected)
+
+
+@pytest.mark.parametrize(
+    ("argv", "cwd", "says"),
+    [
+        (["no-such-program"], "", "not installed"),
+        (["./no-such-file"], "", "does not exist"),
+        (["./data.txt"], "", "chmod"),
+        (["./no-shebang"], "", "#!"),
+        (["./bad-shebang"], "", "interpreter"),
+        (["true"], "missing", "folder .*missing does not exist"),
+        (["true"], "data.txt", "data.txt does not exist"),
+        (["true", "x" * 3_000_000], "", "too long"),
+        (["true", "a\0b"], "", "NUL"),
+    ],
+)
+def test_what_cannot_be_started_says_what_to_do(tmp_path: Path, argv: list[str], cwd: str, says: str) -> None:
+    """I10: a program that cannot be started is a ToolError that names the reason; no descriptor leaks."""
+    (tmp_path / "data.txt").write_text("x")
+    for file, text in (("no-shebang", "nothing"), ("bad-shebang", "#!/no/such/interpreter\n")):
+        (tmp_path / file).write_text(text)
+        (tmp_path / file).chmod(0o755)
+
+    async def use(runner: ProcessRunner) -> None:
+        before = len(os.listdir("/proc/self/fd"))
+        with pytest.raises(ToolError, match=says):
+            await runner.run(argv, cwd=tmp_path / cwd, stdin=b"x")
+        assert len(os.listdir("/proc/self/fd")) == before
+
+    with_runner(tmp_path, use)
+
+
+def test_programs_of_the_project_are_not_taken_for_installed_ones(tmp_path: Path) -> None:
+    """A relative folder in PATH does not make a project's own `git` ours."""
+    (tmp_path / "git").write_text("#!/bin/sh\necho theirs\n")
+    (tmp_path / "git").chmod(0o755)
+    path = f".::{os.environ['PATH']}"
+
+    async def use(runner: ProcessRunner) -> None:
+        assert Path(runner.which("git") or "").parent.is_absolute()
+        assert runner.which("no-such-program") is None
+        assert runner.which("./git") is None
+        assert (await runner.run(["git", "--version"])).output.startswith(b"git version")
+
+    with contextlib.chdir(tmp_path):
+        with_runner(tmp_path, use, PATH=path)
+
+
+def test_descriptors_do_not_leak(tmp_path: Path) -> None:
+    """After calls of every kind no descriptor is left open, in Marvin or in the children."""
+
+    async def use(runner: ProcessRunner) -> None:
+        await runner.run(["true"])
+        before = sorted(os.listdir("/proc/self/fd"))
+        for _ in range(3):
+            await runner.run(["cat"], stdin=b"x")
+            await runner.run(["sleep", "300"], timeout=0.05, stdin=b"x" * 200_000)
+            await runner.run(["sh", "-c", "sleep 300 &"], merge_stderr=True)
+        assert sorted(os.listdir("/proc/self/fd")) == before
+        listed = await runner.run(["sh", "-c", "ls /proc/$$/fd"])
+        assert listed.output.split() == [b"0", b"1", b"2"]
+
+    with_runner(tmp_path, use)
+
+
+def test_what_a_command_leaves_becomes_a_job(tmp_path: Path, name: str) -> None:
+    """A server left in the background is a job: listed, its output logged, stopped with all it started."""
+
+    async def use(runner: ProcessRunner) -> None:
+        script = f"echo up; (sleep 0.9; echo later; setsid {name} 300) & echo started"
+        result = await runner.run(["sh", "-c", script], merge_stderr=True, leave_jobs=True)
+        assert (result.exit_code, result.output, result.job) == (0, b"up\nstarted\n", "1")
+        assert result.elapsed < 0.8
+        (job,) = runner.job_list()
+        assert (job.id, job.running, job.command) == ("1", True, script)
+        await until(lambda: b"later" in job.log.read_bytes())
+        assert job.log.read_bytes() == b"up\nstarted\nlater\n"
+        await until(lambda: bool(living(name + "\x00300")))
+        assert not (await runner.stop_job("1")).running
+        assert not living(name)
+        assert [job.running for job in runner.job_list()] == [False]
+        assert not (await runner.stop_job("1")).running, "stopping it again is no error"
+
+    with_runner(tmp_path, use)
+
+
+def test_a_job_survives_later_calls_and_ends_with_the_session(tmp_path: Path, name: str) -> None:
+    """I25: a daemon that detached fully is a job too: later calls leave it alone, the session ends it."""
+
+    async def use(runner: ProcessRunner) -> None:
+        result = await runner.run([sys.executable, "-c", ESCAPE, name, name], leave_jobs=True)
+        assert result.job == "1"
+        assert (await runner.run(["sleep", "300"], timeout=0.1)).timed_out
+        await runner.run(["sh", "-c", "sleep 300 & setsid sleep 300 &"])
+        assert len(living(name + "\x00300")) == 1
+        assert runner.job_list()[0].running
+
+    with_runner(tmp_path, use)
+    assert not living(name)
+
+
+def test_a_job_that_ended_by_itself_is_told(tmp_path: Path) -> None:
+    """A job whose processes are gone is no longer running; its log is complete."""
+
+    async def use(runner: ProcessRunner) -> None:
+        await runner.run(["sh", "-c", "(sleep 0.7; echo bye) &"], merge_stderr=True, leave_jobs=True)
+        await until(lambda: not runner.job_list()[0].running)
+        assert runner.job_list()[0].log.read_bytes() == b"bye\n"
+
+    with_runner(tmp_path, use)
+
+
+def test_a_job_is_not_given_the_orphans_of_a_call(tmp_path: Path, name: str) -> None:
+    """A job ends when its own processes have, whatever calls beside it leave behind."""
+
+    async def use(runner: ProcessRunner) -> None:
+        assert (await runner.run(["sh", "-c", "sleep 0.7 &"], leave_jobs=True)).job
+        escape = ["sh", "-c", f'"$1" -c "$2" {name} {name}; sleep 300', "sh", sys.executable, ESCAPE]
+        call = asyncio.create_task(runner.run(escape, timeout=2))
+        await until(lambda: not runner.job_list()[0].running)
+        assert living(name + "\x00300")
+        assert (await call).timed_out
+
+    with_runner(tmp_path, use)
+
+
+def test_no_job_without_a_process(tmp_path: Path, name: str) -> None:
+    """Nothing left, a process that is just ending, and a time-out make no job, and no log folder."""
+
+    async def use(runner: ProcessRunner) -> None:
+        for script in ("echo x", "(sleep 0.02) >/dev/null 2>&1 &", f"{name} 300 & {name} 300"):
+            result = await runner.run(["sh", "-c", script], leave_jobs=True, timeout=1)
+            assert not result.job
+        assert not runner.job_list()
+
+    with_runner(tmp_path, use)
+    assert not (tmp_path / "logs").exists()
+    assert not living(name)
+
+
+def test_unknown_job(tmp_path: Path) -> None:
+    """I10: stopping a job that does not exist says which do."""
+    with pytest.raises(ToolError, match=r"no job '7'.*none"):
+        with_runner(tmp_path, lambda r: r.stop_job("7"))
+
+
+def test_a_chatty_job_does_not_fill_the_disk(tmp_path: Path) -> None:
+    """The log of a job loses its older half before it grows beyond its limit; the newest output is there."""
+
+    async def use(runner: ProcessRunner) -> None:
+        script = "(sleep 0.6; yes | head -c 24000000; echo newest) &"
+        await runner.run(["sh", "-c", script], merge_stderr=True, leave_jobs=True)
+        await until(lambda: not runner.job_list()[0].running)
+        text = runner.job_list()[0].log.read_bytes()
+        assert len(text) <= 10_100_000
+        assert text.startswith(b"[the older part")
+        assert text.endswith(b"y\nnewest\n")
+
+    with_runner(tmp_path, use)
+
+
+def test_two_sessions_in_one_folder_do_not_share_a_log(tmp_path: Path) -> None:
+    """A second Marvin beside the first takes another log file; a later one uses the first again."""
+
+    async def leave(runner: ProcessRunner) -> str:
+        result = await runner.run(["sh", "-c", "echo $$; sleep 300 &"], merge_stderr=True, leave_jobs=True)
+        job = runner.job_list()[0]
+        assert job.log.read_bytes() == result.output
+        return job.log.name
+
+    async def both(first: ProcessRunner) -> list[str]:
+        second = ProcessRunner(
+            root=tmp_path,
+            child_env={"PATH": os.environ["PATH"]},
+            logs_folder=lambda: tmp_path / "logs",
+            waits=Waits(),
+        )
+        names = [await leave(first), await leave(second)]
+        await second.close()
+        return names
+
+    assert with_runner(tmp_path, both) == ["job-1.log", "job-2.log"]
+    assert with_runner(tmp_path, leave) == "job-1.log"
+
+
+def test_a_log_that_cannot_be_written_ends_what_was_left(tmp_path: Path, name: str) -> None:
+    """Where no log can be made the model is told, and what was left does not run on unseen."""
+    (tmp_path / "logs").write_text("a file in the way")
+    with pytest.raises(ToolError, match="no log can be written"):
+        with_runner(tmp_path, lambda r: r.run(["sh", "-c", f"{name} 300 &"], leave_jobs=True))
+    assert not living(name)
+
+
+def test_close_ends_running_calls_and_starts_no_more(tmp_path: Path, name: str) -> None:
+    """I25: closing ends calls that still run; a call after that is refused."""
+
+    async def use(runner: ProcessRunner) -> None:
+        call = asyncio.create_task(runner.run(["sh", "-c", f"setsid {name} 300 & {name} 300"]))
+        await until(lambda: len(living(name + "\x00300")) == 2)
+        await runner.close()
+        assert not living(name)
+        assert (await call).exit_code == -signal.SIGTERM
+        with pytest.raises(ToolError, match="closing"):
+            await runner.run(["true"])
+
+    with_runner(tmp_path, use)
+
+
+def test_ended_orphans_are_no_burden(tmp_path: Path) -> None:
+    """What children left behind and what has ended is taken off the process table."""
+
+    async def use(runner: ProcessRunner) -> None:
+        for _ in range(5):
+            await runner.run(["sh", "-c", "(sleep 0.01 &) ; (setsid true &) ; sleep 0.05"])
+        await runner.run(["true"])
+
+    with_runner(tmp_path, use)
+    with pytest.raises(ChildProcessError):
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+
+
+def test_the_table_where_there_is_no_proc() -> None:
+    """What `ps` lists is understood: groups, parents, zombies; lines that make no sense are passed over."""
+    table = parse_ps("    1     0     1 Ss\n  412     1   412 S+\n  500   412   412 Z\n broken\n")
+    assert {(e.pid, e.parent, e.group, e.gone) for e in table.values()} == {
+        (1, 0, 1, False),
+        (412, 1, 412, False),
+        (500, 412, 412, True),
+    }
