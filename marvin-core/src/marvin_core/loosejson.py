@@ -274,7 +274,10 @@ class _Rewriter:
 
     def _unexpected(self, match: re.Match[str]) -> Malformed:
         found = _shorten(match.group())
-        return Malformed(f"at character {match.start() + 1}, expected {self._expected}, found {found}")
+        hint = ""
+        if match.lastgroup == "word" and self._pieces and self._pieces[-1][0] == '"':
+            hint = ' (inside a string a quote is written \\")'
+        return Malformed(f"at character {match.start() + 1}, expected {self._expected}, found {found}{hint}")
 
 
 def _requote(match: re.Match[str]) -> str:

@@ -61,13 +61,11 @@ class ProcessRunner:
 
         A program from the current folder would be whatever the project that Marvin works on put there.
         """
-        if "/" in program:
-            return program if os.path.isfile(program) and os.access(program, os.X_OK) else None
-        for folder in self._child_env.get("PATH", os.defpath).split(os.pathsep):
-            if os.path.isabs(folder):
-                candidate = os.path.join(folder, program)
-                if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
-                    return candidate
+        folders = [""] if "/" in program else self._child_env.get("PATH", os.defpath).split(os.pathsep)
+        for folder in folders:
+            candidate = os.path.join(folder, program)
+            if os.path.isabs(candidate) and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+                return candidate
         return None
 
     async def run(

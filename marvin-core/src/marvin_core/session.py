@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import __version__
 from .engine import Engine, Ingredients
 from .errors import ConfigError
-from .events import Event, SessionResume, SessionStart, Unsubscribe
+from .events import AppStart, Event, SessionResume, SessionStart, Unsubscribe
 from .messages import ToolCall, ToolOutput
 from .toolbox import Toolbox
 from .tools import ToolSpec
@@ -95,6 +96,7 @@ class Session:
             return TurnResult(text="", error=ConfigError(self._given.how_to))
         if not self.id:
             root = str(self.working_dir)
+            self._engine.bus.emit(AppStart(version=__version__))
             self._engine.recorder.begin(self._engine.clock.now(), text, self.provider_name, self.model, root)
             self._engine.bus.emit(
                 SessionStart(session_id=self.id, provider=self.provider_name, model=self.model, working_dir=root)

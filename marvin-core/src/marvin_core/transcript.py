@@ -169,6 +169,19 @@ def find(folder: Path, session_id: str) -> Path:
     raise SessionError(f"{session_id!r} fits {len(matches)} sessions: {names}. Give more of the id.")
 
 
+def newest_of(folder: Path, working_dir: str) -> Path:
+    """The file of the newest session of a working directory.
+
+    Raises:
+        SessionError: where there is none.
+    """
+    for path in sessions(folder):
+        header = read_header(path)
+        if header is not None and header.working_dir == working_dir:
+            return path
+    raise SessionError(f"There is no session of {working_dir} to continue. Start one without --continue.")
+
+
 def load(path: Path) -> Loaded:
     """Read a session, skipping and naming damaged lines.
 

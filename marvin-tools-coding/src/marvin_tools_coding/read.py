@@ -142,24 +142,33 @@ def _too_large(path: str, size: int, total: int) -> str:
 
 
 def _blocked(context: ToolContext, path: str, section: Section, used: int) -> str:
-    """Keep what was asked for in the memory folder, and say so."""
     lines = f"{section.first}-{section.last}"
+    try:
+        kept = f"Lines {lines} of {path!r} were saved to {_dump(context, path, lines, section)}."
+    except ToolError as error:
+        kept = f"Nothing was saved ({str(error).splitlines()[0]})"
+    return (
+        f"read_file has used {used:,} of its {BLOCK_AT:,} characters and shows no more. {kept} "
+        "Free space with compact_history and then read smaller ranges, or search with code_grep."
+    )
+
+
+def _dump(context: ToolContext, path: str, lines: str, section: Section) -> str:
+    """Keep what was asked for in the memory folder; returns where."""
     name = f"dump-{context.paths.locate(path).replace('/', '__')[:150]}-{lines}.txt"
     target = context.session.memory_folder / name
     data = section.plain().encode("utf-8", "replace")
-    root = context.paths.root
-    if target.is_relative_to(root):
-        shown = target.relative_to(root).as_posix()
+    if target.is_relative_to(context.paths.root):
         # Through the sandbox: a repository may bring a link of that name that leads elsewhere.
+        shown = target.relative_to(context.paths.root).as_posix()
         context.paths.replace(shown, data)
-    else:
-        shown = str(target)
+        return shown
+    try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
-    return (
-        f"read_file has used {used:,} characters of its {BLOCK_AT:,} and shows no more. Lines {lines} of {path!r} "
-        f"were saved to {shown}. Free space with compact_history and read smaller ranges, or search with code_grep."
-    )
+    except OSError as error:
+        raise ToolError(f"{target} cannot be written: {error.strerror}.") from error
+    return str(target)
 
 
 def _image(path: str, file: BinaryIO, size: int) -> ToolResult:

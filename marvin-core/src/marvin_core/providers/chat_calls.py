@@ -78,9 +78,7 @@ class Calls:
         call.add(fragment)
         if item.get("extra_content"):
             # Gemini's thought signature, which it wants back with the call.
-            call.extra = ProviderData(
-                provider=self._provider, data={"extra_content": item["extra_content"]}
-            )
+            call.extra = ProviderData(provider=self._provider, data={"extra_content": item["extra_content"]})
         self._last = call
         return call
 

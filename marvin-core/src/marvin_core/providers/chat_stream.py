@@ -30,7 +30,9 @@ class ChatStream:
     that came before it.
     """
 
-    def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
+    def __init__(
+        self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple
+    ) -> None:
         self.done = False
         self.failure: ProviderError | None = None
         self._endpoint = endpoint
@@ -132,7 +134,7 @@ class ChatStream:
             if error:
                 from .failures import from_error
 
-                raise from_error(self._endpoint, error)
+                raise from_error(self._endpoint, self._url, error)
             if choices := chunk.get("choices"):
                 self._choice(choices[0])
         except (AttributeError, TypeError, KeyError, IndexError):

@@ -95,7 +95,6 @@ class ChatWire:
         own = call.provider_data
         return {**form, **own.data} if own is not None and own.provider == self._provider else form
 
-
     def _arguments(self, call: ToolCall) -> str:
         """The arguments as a JSON object, as strict servers parse them and refuse the whole request.
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import urlsplit
 
 from ..errors import (
     AuthFailed,
@@ -25,14 +26,11 @@ from ..errors import (
 from .base import Endpoint
 from .reports import Report, clean, excerpt, report_of, report_of_error, shown_url
 
-if TYPE_CHECKING:
-    import httpx
-
 _LISTED = 8
 _OTHER = "choose another provider with --provider"
 
 _OVERFLOW = re.compile(
-    r"context.?(length|window|size)|maximum.{0,20}tokens|too many tokens|token count.{0,40}exceeds"
+    r"context.?(length|window|size)|too many tokens|token count.{0,40}exceeds"
     r"|(prompt|input|request|messages?) (is |are |was )?too (long|large)|reduce the length"
 )
 # A code that means it, and texts that some services also use for limits that pass by themselves.
@@ -51,7 +49,29 @@ _REFUSED = re.compile(
 _RATE = re.compile(r"rate.?limit|too many requests|resource.?exhausted")
 _OVERLOAD = re.compile(r"overload|unavailable|server.?error|internal.?error|capacity|timed? ?out|upstream")
 _AUTH = re.compile(r"(invalid|incorrect|missing).{0,10}api.?key|unauthor|authenticat|permission.?denied")
+# Groq, where the model wrote a call that Groq could not read.
 _BAD_CALL = re.compile(r"tool_use_failed")
+
+_TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
+    AuthFailed: ("{provider} did not accept the API key", "{check_key}"),
+    QuotaExhausted: (
+        "The account at {provider} has no quota or credit left",
+        f"Check its billing, or {_OTHER}.",
+    ),
+    RateLimited: ("{provider} limits the rate of requests", f"Wait a little, or {_OTHER}."),
+    ContextOverflow: (
+        "The conversation does not fit into the context window of {model}",
+        "Shorten it with /compact, or choose a model with a larger window.",
+    ),
+    Overloaded: ("{provider} is failing or overloaded", f"Try again in a little while, or {_OTHER}."),
+    StreamBroken: ("The answer of {provider} was unusable", "Try again."),
+    Refused: ("The safety system of {provider} refused the request", "Rephrase it, or choose another model."),
+    ModelNotFound: ("{provider} does not serve the model {model}", "Choose another one with --model."),
+    BadRequest: (
+        "{provider} did not accept the request to {url}",
+        "Check the base URL and the model (--model).",
+    ),
+}
 
 
 def from_status(
@@ -89,13 +109,14 @@ def from_error(endpoint: Endpoint, url: str, error: Any) -> ProviderError:
             found.status = None
             return found
     return StreamBroken(
-        f"{endpoint.provider} reported an error in its answer: {report.message} "
-        f"Try again, or {_OTHER}.",
+        f"{endpoint.provider} reported an error in its answer: {report.message} Try again, or {_OTHER}.",
         provider=endpoint.provider,
     )
 
 
-def from_transport(endpoint: Endpoint, url: str, error: Exception, *, begun: bool, silence: object) -> ProviderError:
+def from_transport(
+    endpoint: Endpoint, url: str, error: Exception, *, begun: bool, silence: float | None
+) -> ProviderError:
     """The error that a failed connection stands for.
 
     `begun` says that part of an answer had come, `silence` is the limit of seconds without a byte.
@@ -105,7 +126,7 @@ def from_transport(endpoint: Endpoint, url: str, error: Exception, *, begun: boo
     name, shown = endpoint.provider, shown_url(url)
     reason = clean(endpoint, str(error)) or type(error).__name__
     if isinstance(error, httpx.ReadTimeout):
-        text = f"{name} ({shown}) sent nothing for {silence} s. Try again, or {_OTHER}."
+        text = f"{name} ({shown}) sent nothing for {silence or 0:g} s. Try again, or {_OTHER}."
     elif isinstance(error, (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError)):
         what = "broke off in the middle of its answer" if begun else "closed the connection without an answer"
         return StreamBroken(f"{name} ({shown}) {what}: {reason}. Try again.", provider=name)
@@ -126,16 +147,20 @@ def broken(endpoint: Endpoint, url: str, what: str, payload: bytes = b"") -> Str
     return StreamBroken(text, provider=endpoint.provider)
 
 
-def bad_key(endpoint: Endpoint) -> AuthFailed:
-    """The error for a key that cannot be sent at all."""
-    return AuthFailed(
-        f"The key of {endpoint.provider} holds characters that a request header cannot carry. {_check_key(endpoint)}",
+def unsendable(endpoint: Endpoint, header: str) -> ProviderError:
+    """The error for a header value that HTTP cannot carry."""
+    if header == "authorization":
+        text = f"The API key of {endpoint.provider} holds characters that cannot be sent."
+        return AuthFailed(f"{text} {_check_key(endpoint)}", provider=endpoint.provider)
+    return BadRequest(
+        f"The header {header!r} for {endpoint.provider} holds characters that cannot be sent. "
+        "Correct it in config.yaml.",
         provider=endpoint.provider,
     )
 
 
-def not_served(endpoint: Endpoint, error: ModelNotFound, served: Sequence[str]) -> ModelNotFound:
-    """The same error with what the service does serve, the nearest names first."""
+def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) -> ProviderError:
+    """The error with what the service does serve, the nearest names first; as it is where that is unknown."""
     import difflib
 
     if not served:
@@ -154,7 +179,14 @@ def not_served(endpoint: Endpoint, error: ModelNotFound, served: Sequence[str]) 
 
 def _typed(endpoint: Endpoint, url: str, report: Report) -> ProviderError:
     kind = _kind(report)
-    text = f"{_sentence(kind, endpoint, url)} ({report.status}): {report.message} {_next_step(kind, endpoint)}"
+    what, advice = _TEXTS[kind]
+    facts = {
+        "provider": endpoint.provider,
+        "model": endpoint.model,
+        "url": shown_url(url),
+        "check_key": _check_key(endpoint),
+    }
+    text = f"{what.format(**facts)} ({report.status}): {report.message} {advice.format(**facts)}"
     if kind is RateLimited:
         return RateLimited(
             text, provider=endpoint.provider, status=report.status, retry_after=report.retry_after
@@ -164,13 +196,14 @@ def _typed(endpoint: Endpoint, url: str, report: Report) -> ProviderError:
 
 def _kind(report: Report) -> type[ProviderError]:
     status, words = report.status or 0, report.words
-    if status == 429 or _QUOTA_CODE.search(words) or status == 402:
+    if status == 402 or _QUOTA_CODE.search(words):
+        return QuotaExhausted
+    if status == 429:
         # Gemini calls its limits per minute a quota, too, but says when to come back.
-        passes = report.retry_after is not None or not _QUOTA.search(words)
-        return RateLimited if status == 429 and passes and not _QUOTA_CODE.search(words) else QuotaExhausted
+        return QuotaExhausted if _QUOTA.search(words) and report.retry_after is None else RateLimited
     if status == 413 or _OVERFLOW.search(words):
         return ContextOverflow
-    if status in (408, 409) or status >= 500:
+    if status == 408 or status >= 500:
         return Overloaded
     if _BAD_CALL.search(words):
         return StreamBroken
@@ -181,3 +214,18 @@ def _kind(report: Report) -> type[ProviderError]:
     if status in (400, 404, 410, 422) and _NO_MODEL.search(words):
         return ModelNotFound
     return BadRequest
+
+
+def _check_key(endpoint: Endpoint) -> str:
+    if not endpoint.key_hint:
+        return "Check API key: this provider is set up without one."
+    return f"Check API key: {'correct' if endpoint.key else 'set'} {endpoint.key_hint}."
+
+
+def _advice(shown: str, reason: str) -> str:
+    if "certificate" in reason.lower():
+        return "Where a proxy of your own signs certificates, set `ca_file` or SSL_CERT_FILE to its PEM file."
+    host = urlsplit(shown).hostname or ""
+    if host in ("localhost", "::1") or host.startswith("127."):
+        return "Is the server running? Start it, or correct the base URL."
+    return f"Check the network, the proxy and the base URL, or {_OTHER}."

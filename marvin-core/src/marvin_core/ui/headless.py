@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
 from collections.abc import Callable
-from typing import Any
 
 from ..config import OutputFormat
 from ..errors import MarvinError
-from ..events import Event, MessageEnd, MessageUpdate, Notice, to_json
+from ..events import Event, MessageEnd, MessageStart, MessageUpdate, Notice, to_json
 from ..streams import Streams
+from ..usage import UsageMeter
 from .base import SessionControl, TurnResult
 
 INTERRUPTED = 130
+_UNFINISHED = ("broken", "cancelled")
 
 
 class TextOutput:
@@ -51,12 +53,12 @@ class TextOutput:
 
 
 class Headless:
-    """Runs one prompt, then says how it went. `cost` gives the summary for the structured formats."""
+    """Runs one prompt, then says how it went. `meter` tells what it used."""
 
-    def __init__(self, streams: Streams, output_format: OutputFormat, cost: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, streams: Streams, output_format: OutputFormat, meter: UsageMeter) -> None:
         self._streams = streams
         self._format = output_format
-        self._cost = cost
+        self._meter = meter
         self._text = TextOutput(self._out)
         self._task: asyncio.Task[TurnResult] | None = None
         self._interrupted = False
@@ -88,6 +90,9 @@ class Headless:
             self._task.cancel()
 
     def _listen(self, event: Event) -> None:
+        if isinstance(event, MessageStart) and not gc.isenabled():
+            gc.freeze()  # the request is out: what start-up made is here to stay and need not be looked at
+            gc.enable()
         if isinstance(event, Notice):
             self._streams.err(f"marvin: {event.text}")
         if self._format == "stream-json":
@@ -95,7 +100,7 @@ class Headless:
         elif self._format == "text":
             if isinstance(event, MessageUpdate) and event.kind == "text":
                 self._text.text(event.delta)
-            elif isinstance(event, MessageEnd) and event.message.calls:
+            elif isinstance(event, MessageEnd) and event.message.calls and event.stop_reason not in _UNFINISHED:
                 self._text.tools([call.name for call in event.message.calls])
 
     def _out(self, text: str) -> None:
@@ -119,12 +124,12 @@ class Headless:
             code = result.error.exit_code if isinstance(result.error, MarvinError) else 1
             self._streams.err(f"marvin: {_told(result.error)}")
         if self._format == "json":
-            cost = self._cost()
+            cost = self._meter.summary()
             report = {
                 "type": "result",
                 "session_id": session.id,
                 "text": result.text,
-                "usage": cost.pop("tokens"),
+                "usage": self._meter.tokens(),
                 "cost": cost["session_cost"],
                 "turns": cost["llm_turns"],
                 "is_error": code != 0,

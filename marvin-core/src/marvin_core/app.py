@@ -1,0 +1,90 @@
+"""Putting a run together: the configuration, the packs, the provider, the session, the interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .clients import Clients
+from .config import Config, Secrets
+from .context import Asker
+from .engine import Ingredients
+from .plugins import Plugins
+from .prices import Prices
+from .providers.base import Provider
+from .providers.choose import Choice, choose
+from .session import Session
+from .usage import UsageMeter
+
+if TYPE_CHECKING:
+    from .ui.base import UI
+
+
+class App:
+    """One run of the program. `warn` is told, in one line, of what went wrong on the way."""
+
+    def __init__(self, config: Config, secrets: Secrets, warn: Callable[[str], None]) -> None:
+        self.config = config
+        self.secrets = secrets
+        self._warn = warn
+        self.plugins = Plugins(config, warn)
+        for spec in self.plugins.tools:
+            secrets.declare(need.removeprefix("env:") for need in spec.requires if need.startswith("env:"))
+        self.choice: Choice = choose(config, secrets, self.plugins.providers)
+        self._clients = Clients(config)
+        endpoint = self.choice.endpoint
+        if endpoint is not None:
+            self._clients.expect(endpoint.base_url)
+        local = frozenset({endpoint.provider}) if endpoint is not None and self.choice.local else frozenset[str]()
+        prices = Prices(config.prices, config.cache_folder / "prices.json", local)
+        self.meter = UsageMeter(prices.cost, prices.is_known)
+
+    def session(self, *, asker: Asker | None, interactive: bool) -> Session:
+        """The session of this run."""
+        return Session(
+            Ingredients(
+                config=self.config,
+                secrets=self.secrets,
+                tools=self.plugins.tools,
+                hooks=self.plugins.hooks(),
+                commands=self.plugins.commands() if interactive else (),
+                provider=self._provider(),
+                how_to=self.choice.how_to,
+                client=self._clients.for_tools,
+                close_client=self._clients.close,
+                meter=self.meter,
+                asker=asker,
+            )
+        )
+
+    def _provider(self) -> Provider | None:
+        endpoint = self.choice.endpoint
+        if endpoint is None:
+            return None
+        from .providers.resilient import Resilient
+
+        create = _imported(self.choice.factory)
+        return Resilient(create(endpoint, lambda: self._clients.for_model(endpoint.base_url)), self.config.waits)
+
+    def ui(self) -> UI:
+        """The interface that was asked for, else the plain chat."""
+        wanted = "plain" if self.config.plain else self.config.ui or "plain"
+        specs = {spec.name: spec for spec in self.plugins.uis}
+        if wanted not in specs:
+            self._warn(f"There is no interface {wanted!r} (ui: in config.yaml); there are: {', '.join(specs)}.")
+            wanted = "plain"
+        made: UI = _imported(specs[wanted].factory)()
+        return made
+
+    def save_usage(self) -> None:
+        """Add this session to the lifetime totals; where that fails only the totals suffer."""
+        try:
+            self.meter.save_lifetime(self.config.config_folder / "usage.json", self.config.waits)
+        except Exception as error:  # the run is over and its result must not depend on this
+            self._warn(f"The lifetime totals were not saved: {error}")
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)

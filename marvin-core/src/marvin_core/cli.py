@@ -1,0 +1,124 @@
+"""The command line: flags in, exit code out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from .config import Config, Secrets, load
+from .errors import ConfigError, MarvinError, UsageError
+from .streams import Streams
+
+if TYPE_CHECKING:
+    from .app import App
+    from .session import Session
+
+INTERRUPTED = 130
+SUBCOMMANDS = frozenset({"tools", "packs"})
+_PIPELINE = 'No installed pack brings the pipeline. Install it: pip install "marvin-core[pipeline]"'
+_NOTHING_USED = {"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}
+
+
+def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
+    """Run the program.
+
+    Args:
+        argv: the words behind the program's name.
+        env: the environment.
+
+    Returns:
+        The exit code: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted.
+    """
+    try:
+        words = _subcommand(argv)
+        if words is not None:
+            from .subcommands import run_subcommand
+
+            return run_subcommand(words, *load((), env), streams)
+        config, secrets = load(argv, env)
+        sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
+        if config.design_first:
+            raise UsageError(_PIPELINE)
+        interactive = streams.stdin_is_terminal() or config.plain
+        if config.non_interactive or not interactive:
+            return _non_interactive(config.replace(non_interactive=True), secrets, streams)
+        return _chat(config, secrets, streams)
+    except MarvinError as error:
+        streams.err(f"marvin: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        streams.err("marvin: interrupted")
+        return INTERRUPTED
+
+
+def _subcommand(argv: Sequence[str]) -> list[str] | None:
+    """The sub-command and what follows it, where the first bare word names one."""
+    if not any(word in SUBCOMMANDS for word in argv):
+        return None
+    from .flags import first_word
+
+    index = first_word(argv)
+    return list(argv[index:]) if index is not None and argv[index] in SUBCOMMANDS else None
+
+
+def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
+    """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
+    app: App | None = None
+    try:
+        import signal
+
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        from .reading import read_prompt
+
+        prompt = read_prompt(config, streams)
+        from .app import App
+        from .ui.headless import Headless
+
+        app = App(config, secrets, lambda text: streams.err(f"marvin: {text}"))
+        if app.choice.endpoint is None:
+            raise ConfigError(app.choice.how_to)
+        session = app.session(asker=None, interactive=False)
+        _resume(config, session)
+        return Headless(streams, config.output_format, app.meter).run(session, prompt)
+    except MarvinError as error:
+        streams.err(f"marvin: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        streams.err("marvin: interrupted")
+        return INTERRUPTED
+    except Exception as error:  # the last line below must come whatever is wrong with us
+        streams.err(f"marvin: internal error: {type(error).__name__}: {error}")
+        return 1
+    finally:
+        if app is not None:
+            app.save_usage()
+        summary = _NOTHING_USED if app is None else app.meter.summary()
+        streams.err(f"MARVIN_COST:{json.dumps(summary, separators=(',', ':'))}")
+
+
+def _resume(config: Config, session: Session) -> None:
+    """Load the session that --resume or --continue asks for."""
+    from . import transcript
+
+    folder = config.data_folder / "sessions"
+    if config.resume:
+        session.resume(transcript.find(folder, config.resume))
+    elif config.continue_session:
+        session.resume(transcript.newest_of(folder, str(session.working_dir)))
+
+
+def _chat(config: Config, secrets: Secrets, streams: Streams) -> int:
+    from .app import App
+
+    app = App(config, secrets, lambda text: streams.err(f"marvin: {text}"))
+    ui = app.ui()
+    session = app.session(asker=ui.ask, interactive=True)
+    _resume(config, session)
+    if app.choice.endpoint is None:
+        streams.err(app.choice.how_to)
+    try:
+        return ui.run(session, config.prompt)
+    finally:
+        app.save_usage()

@@ -1,0 +1,42 @@
+"""Calling a tool by hand: `/name key=value ...`, in every interface and in `marvin tools call`."""
+
+from __future__ import annotations
+
+import shlex
+
+from ..arguments import parse_key_values
+from ..errors import ToolError
+from ..messages import Text, ToolOutput
+from .base import SessionControl
+
+
+async def call_by_hand(session: SessionControl, name: str, words: str) -> ToolOutput:
+    """Call a tool with the words of a line; what is wrong with them is told as the output."""
+    spec = next((spec for spec in session.tools if spec.name == name), None)
+    if spec is None:
+        return await session.call_tool(name, {})  # dispatch knows why it is not there
+    try:
+        arguments = parse_key_values(shlex.split(words), spec)
+    except ToolError as error:
+        return refused(name, str(error))
+    except ValueError as error:
+        return refused(name, f"{error}. Quote values with spaces, as in key='two words'.")
+    return await session.call_tool(name, arguments)
+
+
+def refused(name: str, text: str) -> ToolOutput:
+    """The output of a call whose words could not be read."""
+    return ToolOutput(call_id="by_hand", name=name, content=(Text(text=f"Error: {text}"),), is_error=True)
+
+
+def help_text(session: SessionControl) -> str:
+    """What can be typed."""
+    tools = ", ".join(spec.name for spec in session.tools)
+    commands = "".join(f"\n  /{command.name}  {command.help}" for command in session.commands.values())
+    return (
+        "Type a request, or:\n"
+        "  /name key=value ...  call a tool yourself\n"
+        "  /exit                leave (Ctrl+D too); Ctrl+C ends an answer"
+        f"{commands}\n"
+        f"Tools: {tools or 'none'}"
+    )

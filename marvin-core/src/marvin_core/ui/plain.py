@@ -1,0 +1,125 @@
+"""The plain chat: a line in, text and tool lines out. Works in a pipe and for a screen reader."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from ..events import Event, MessageEnd, MessageUpdate, Notice, ToolExecutionEnd, ToolExecutionStart
+from .base import SessionControl
+from .byhand import call_by_hand, help_text
+
+PROMPT = "> "
+_LEAVE = frozenset({"exit", "quit", "/exit"})
+_SHOWN = 100
+
+
+class PlainChat:
+    """Reads lines between answers. Ctrl+C ends an answer and keeps the chat; Ctrl+D leaves."""
+
+    def __init__(self) -> None:
+        self._in_line = False
+
+    def run(self, session: SessionControl, prompt: str | None) -> int:
+        """Chat until the user leaves; returns the exit code."""
+        session.subscribe(self._show)
+        self._print(_greeting(session))
+        with asyncio.Runner() as runner:
+            try:
+                if prompt:
+                    self._print(f"{PROMPT}{prompt}")
+                    self._turn(runner, session, prompt)
+                while (line := self._read()) is not None:
+                    if line.strip() in _LEAVE:
+                        break
+                    if line.strip():
+                        self._turn(runner, session, line.strip())
+            finally:
+                runner.run(session.close())
+        return 0
+
+    def _read(self) -> str | None:
+        """The next line; None at its end. Ctrl+C empties the line that is being typed."""
+        while True:
+            try:
+                return input(PROMPT if sys.stdin.isatty() else "")
+            except EOFError:
+                self._print("")
+                return None
+            except KeyboardInterrupt:
+                self._print("\n(Ctrl+D leaves)")
+            except UnicodeDecodeError as error:
+                self._print(f"That line is not {error.encoding} text, so it was not sent.")
+
+    def _turn(self, runner: asyncio.Runner, session: SessionControl, line: str) -> None:
+        try:
+            runner.run(self._answer(session, line))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            self._line("[Cancelled]")
+
+    async def _answer(self, session: SessionControl, line: str) -> None:
+        if line in ("/help", "help"):
+            self._line(help_text(session))
+        elif line.startswith("/"):
+            self._line(await self._command(session, line[1:]))
+        else:
+            result = await session.submit(line)
+            if result.error is not None:
+                self._line(f"Error: {result.error}")
+            self._finish_line()
+
+    async def _command(self, session: SessionControl, line: str) -> str:
+        name, _, rest = line.partition(" ")
+        command = session.commands.get(name)
+        if command is not None:
+            return await command.run(session, rest.strip()) or ""
+        return (await call_by_hand(session, name, rest)).text
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str:
+        """Ask on the terminal; anything but one of the choices, or its first letter, is the last choice."""
+        self._line(question)
+        try:
+            answer = input(f"[{'/'.join(choices)}] ").strip().lower()
+        except EOFError:
+            return choices[-1]
+        return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
+
+    def _show(self, event: Event) -> None:
+        if isinstance(event, MessageUpdate):
+            if event.kind == "text":
+                self._write(event.delta)
+        elif isinstance(event, MessageEnd):
+            self._finish_line()
+        elif isinstance(event, ToolExecutionStart):
+            shown = ", ".join(f"{name}={value!r}"[:_SHOWN] for name, value in event.arguments.items())
+            self._line(f"  🔧 {event.name}({shown})")
+        elif isinstance(event, ToolExecutionEnd):
+            first = event.text.strip().partition("\n")[0][:_SHOWN]
+            self._line(f"     {'failed' if event.is_error else 'done'} in {event.elapsed:.1f} s: {first}")
+        elif isinstance(event, Notice):
+            self._line(f"({event.text})")
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        if text:
+            self._in_line = not text.endswith("\n")
+
+    def _line(self, text: str) -> None:
+        self._finish_line()
+        self._print(text)
+
+    def _finish_line(self) -> None:
+        if self._in_line:
+            self._print("")
+        self._in_line = False
+
+    def _print(self, text: str) -> None:
+        print(text, flush=True)
+
+
+def _greeting(session: SessionControl) -> str:
+    if session.configured:
+        return f"Marvin, with {session.model or 'the default model'} of {session.provider_name}. /help shows what works."
+    return "Marvin. No model is configured, so only tools can be called: /name key=value. /help shows how."

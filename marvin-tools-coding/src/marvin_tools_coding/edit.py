@@ -1,0 +1,139 @@
+"""The tools that write files: create_file, append_file, write_file and apply_patch."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from marvin_core import Call, Field, ToolContext, ToolError, ToolResult, tool
+
+from .diffs import unified_diff
+from .foreign_patches import explain_refusal
+from .matching import NoMatch, Replacement, replace_once
+from .textfiles import HEAD_BYTES, UTF8, Codec, codecs_of, count_lines, refuse_binary
+
+FilePath = Annotated[str, "File, relative to the working directory"]
+
+
+@tool(access=["write"], group="files")
+async def create_file(context: ToolContext, path: FilePath, content: str) -> str:
+    """Create a new file, and its folders. Fails if the file exists."""
+    data = UTF8.encode(content, path)
+    context.paths.replace(path, data, create_only=True)
+    return f"Created {path}: {_size(content, data)}."
+
+
+@tool(access=["write"], group="files")
+async def append_file(context: ToolContext, path: FilePath, content: Annotated[str, Field(min_length=1)]) -> str:
+    """Append to an existing file exactly as given. Write large files in sections with it."""
+    if not content:
+        raise ToolError("content is empty, so there is nothing to append. Give the text to append.")
+    try:
+        data = _read(context, path)
+    except ToolError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise ToolError(f"{error}\nappend_file needs an existing file; make a new one with create_file.") from error
+        raise
+    codec = codecs_of(data)[0]
+    addition = codec.replace(mark=b"").encode(content, path)
+    context.paths.replace(path, data + addition)
+    notes = ""
+    if data and not codec.decode(data).endswith("\n"):
+        notes += " The file did not end in a newline, so its last line goes on with this text."
+    if b"\r\n" in data and "\n" in content.replace("\r\n", ""):
+        notes += " The file has CRLF line ends, the appended text LF."
+    return f"Appended {_size(content, addition)} to {path}; it has {len(data) + len(addition):,} bytes now.{notes}"
+
+
+@tool(access=["write"], group="files")
+async def write_file(context: ToolContext, path: FilePath, content: str) -> ToolResult:
+    """Create a file, or replace all of an existing one."""
+    data = UTF8.encode(content, path)
+    try:
+        old: bytes | None = _read(context, path, text_only=False)
+    except ToolError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        old = None
+    context.paths.replace(path, data)
+    diff = unified_diff(path, "" if old is None else old.decode("utf-8", "replace"), content)
+    said = "Created" if old is None else "Replaced"
+    was = "" if old is None else f" It had {len(old):,} bytes."
+    return ToolResult(content=f"{said} {path}: {_size(content, data)}.{was}", details={"diff": diff})
+
+
+@tool(access=["write"], group="files")
+async def apply_patch(
+    context: ToolContext,
+    path: Annotated[str | None, "File, relative to the working directory"] = None,
+    old_str: Annotated[str | None, "Text to replace, exactly as in the file, without line numbers"] = None,
+    new_str: Annotated[str | None, 'Its replacement; "" deletes'] = None,
+    patch: Annotated[str | None, "Not supported yet: use path, old_str and new_str"] = None,
+) -> ToolResult:
+    """Replace one text in a file. old_str must occur exactly once: include enough lines around it."""
+    if patch:
+        raise ToolError(explain_refusal(patch, path))
+    target, old, new = _checked(path, old_str, new_str)
+    data = _read(context, target)
+    codec, before, change = _change(target, data, old, new)
+    context.paths.replace(target, codec.encode(change.text, target))
+    return ToolResult(
+        content=(
+            f"Changed {target} at line {change.line}: {change.removed} line(s) replaced by {change.added}. "
+            f"The file has {count_lines(change.text):,} lines now."
+        ),
+        details={"diff": unified_diff(target, before, change.text)},
+        undo=_undo(target, before, change, old, new),
+    )
+
+
+def _checked(path: str | None, old: str | None, new: str | None) -> tuple[str, str, str]:
+    correct = 'Correct call: apply_patch({"path": "src/a.py", "old_str": "exact text", "new_str": "new text"})'
+    if path is None:
+        raise ToolError(f"path is missing: name the file to change. {correct}")
+    if old is None:
+        raise ToolError(f"old_str is missing: give the exact text to replace. {correct}")
+    if not old:
+        raise ToolError(f"old_str is empty. Give the exact text to replace; new files are made by create_file. {correct}")
+    if new is None:
+        raise ToolError(f'new_str is missing, and nothing was changed. To delete old_str give new_str "". {correct}')
+    if old == new:
+        raise ToolError("old_str and new_str are the same, so there is nothing to change. Check what should differ.")
+    return path, old, new
+
+
+def _change(path: str, data: bytes, old: str, new: str) -> tuple[Codec, str, Replacement]:
+    """The change, in the first encoding of the file in which the text occurs."""
+    *others, last = codecs_of(data)
+    for codec in others:
+        try:
+            text = codec.decode(data)
+            return codec, text, replace_once(path, text, old, new)
+        except NoMatch:
+            continue
+    text = last.decode(data)
+    return last, text, replace_once(path, text, old, new)
+
+
+def _undo(path: str, before: str, change: Replacement, old: str, new: str) -> Call | None:
+    """The call that takes a change back, where it does so exactly."""
+    if not new:
+        return None
+    try:
+        restored = replace_once(path, change.text, new, old)
+    except ToolError:
+        return None
+    if restored.text != before:
+        return None
+    return Call(name="apply_patch", arguments={"path": path, "old_str": new, "new_str": old})
+
+
+def _read(context: ToolContext, path: str, *, text_only: bool = True) -> bytes:
+    with context.paths.open(path) as file:
+        data = file.read()
+    if text_only:
+        refuse_binary(path, data[:HEAD_BYTES], len(data))
+    return data
+
+
+def _size(content: str, data: bytes) -> str:
+    return f"{count_lines(content):,} lines, {len(data):,} bytes"
