@@ -154,7 +154,7 @@ NO_COMMA = "at character {}, expected ',' or the closing bracket, found {}"
 NO_KEY = "at character {}, expected a key in double quotes or '}}', found {}"
 BEHIND = "there is text behind its end, at character {}"
 ESCAPE = "{} is not an escape of JSON; write every backslash inside a string as two backslashes"
-QUOTE = r' (inside a string a quote is written \")'
+QUOTE = r" (inside a string a quote is written \")"
 BARE = "it is a bare string; write the name of its parameter as well"
 
 REFUSED: dict[str, tuple[str, str]] = {
@@ -360,8 +360,7 @@ JSON = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(alphabet=st.characters(codec="utf-8")),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.text(alphabet=st.characters(codec="utf-8")), inner, max_size=3)
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(alphabet=st.characters(codec="utf-8")), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -369,9 +368,7 @@ OBJECTS = st.dictionaries(st.text(alphabet=st.characters(codec="utf-8")), JSON, 
 
 
 @given(OBJECTS, st.sampled_from([None, 2]), st.booleans())
-def test_every_object_comes_back_as_it_was_written(
-    value: dict[str, Any], indent: int | None, ascii_only: bool
-) -> None:
+def test_every_object_comes_back_as_it_was_written(value: dict[str, Any], indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     assert parse_arguments(text, FREE) == value
     assert parse_arguments(json.dumps(text), FREE) == value
@@ -389,9 +386,7 @@ def test_every_python_literal_is_refused_or_read_as_it_was_written(value: dict[s
 
 
 @given(OBJECTS, st.data(), st.booleans())
-def test_no_beginning_of_an_object_is_ever_run(
-    value: dict[str, Any], data: st.DataObject, nested: bool
-) -> None:
+def test_no_beginning_of_an_object_is_ever_run(value: dict[str, Any], data: st.DataObject, nested: bool) -> None:
     """I26: every proper prefix is recognised as cut off."""
     indent = data.draw(st.sampled_from([None, 1]))
     text = json.dumps(value, ensure_ascii=data.draw(st.booleans()), indent=indent)
@@ -448,6 +443,7 @@ def test_words_typed_by_hand_get_the_types_of_the_schema() -> None:
             ["zzz=a"],
             "edit: Unknown parameter 'zzz'. There is path, line, ratio, force, tags, at, options.",
         ),
+        (["path=\udcff"], "edit: 'path=\\\\udcff' is not valid UTF-8."),
         (["path=a", "path=b"], "edit: path is given twice."),
     ],
 )
@@ -502,6 +498,12 @@ def test_schemas_are_told_in_plain_words(schema: dict[str, Any], text: str) -> N
 
 def test_the_example_suits_the_tool() -> None:
     assert example_call(PATCH).startswith('apply_patch({"patch": "*** Begin Patch')
+    replacing = spec_of(
+        "apply_patch", {name: {"type": "string"} for name in ("path", "old_str", "new_str", "patch")}, []
+    )
+    assert example_call(replacing) == (
+        'apply_patch({"path": "src/main.py", "old_str": "return 1", "new_str": "return 2"})'
+    )
     weather = spec_of("weather", {"days": {"type": "integer"}, "location": {"type": "string"}}, [])
     assert example_call(weather) == 'weather({"location": "Berlin"})'
     ranged = spec_of("ranged", {"n": {"type": "integer", "minimum": 64, "maximum": 128}}, ["n"])

@@ -117,6 +117,7 @@ _HOME_OF = {
 }
 
 __all__ = [
+    "UI",
     "Ask",
     "AuthFailed",
     "BadRequest",
@@ -169,7 +170,6 @@ __all__ = [
     "ToolResult",
     "ToolSpec",
     "TurnResult",
-    "UI",
     "UISpec",
     "Unreachable",
     "Usage",
@@ -187,7 +187,9 @@ def __getattr__(name: str) -> Any:
 
         value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
     elif name == "Field":
-        from pydantic import Field as value
+        import pydantic
+
+        value = pydantic.Field
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

@@ -12,7 +12,16 @@ from .conversation import Conversation
 from .dispatch import Dispatcher
 from .events import Emit, MessageEnd, MessageStart, MessageUpdate, Notice, TurnEnd, TurnStart, UsageReport
 from .messages import Message, ToolOutput, Usage, tool
-from .providers.base import CallDelta, Delta, Provider, Request, Retrying, TextDelta, ThinkingDelta, ToolChoice
+from .providers.base import (
+    CallDelta,
+    Delta,
+    Provider,
+    Request,
+    Retrying,
+    TextDelta,
+    ThinkingDelta,
+    ToolChoice,
+)
 from .records import Record
 from .tools import ToolSpec
 from .transcript import interrupted

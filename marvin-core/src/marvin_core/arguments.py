@@ -26,8 +26,11 @@ _PATCH_END = "\n*** End Patch"
 _NAMES_LISTED = 20
 _NAME_COMPARED = 64
 _LIKE_ENOUGH = 0.6
-# Where nothing is required, the parameters that make a call meaningful on their own, the best first.
-_MEANINGFUL_ALONE = ("patch", "location", "near", "query", "url", "path")
+# Where nothing is required: the parameters that make a call meaningful together, the best first.
+_MEANINGFUL: tuple[frozenset[str], ...] = (
+    frozenset({"path", "old_str", "new_str"}),
+    *(frozenset({name}) for name in ("patch", "location", "near", "query", "url", "path")),
+)
 _TYPE_TEXTS: Mapping[str, str] = {
     "string": "text",
     "integer": "an integer",
@@ -86,7 +89,9 @@ def parse_key_values(pairs: Sequence[str], spec: ToolSpec) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
-        if not equals or not key:
+        if storable(pair) != pair:
+            problem = f"{cut(pair)!r} is not valid UTF-8."
+        elif not equals or not key:
             problem = f"{cut(pair)!r} is not of the form key=value; put quotes around a value with spaces."
         elif key not in properties and not spec.parameters.get("additionalProperties"):
             problem = unknown_name("parameter", key, properties)
@@ -114,14 +119,12 @@ def example_call(spec: ToolSpec, also: Collection[str] = ()) -> str:
     properties = spec.parameters.get("properties", {})
     shown = {*spec.parameters.get("required", ()), *also}
     if not shown:
-        shown.update([name for name in _MEANINGFUL_ALONE if name in properties][:1])
+        shown.update(next((names for names in _MEANINGFUL if names <= properties.keys()), ()))
     values = {name: sample(name, schema) for name, schema in properties.items() if name in shown}
     return f"{spec.name}({to_json(values)})"
 
 
-def refusal(
-    spec: ToolSpec, problem: str, received: str | None = None, also: Collection[str] = ()
-) -> ArgumentError:
+def refusal(spec: ToolSpec, problem: str, received: str | None = None, also: Collection[str] = ()) -> ArgumentError:
     """An error that says what is wrong, what was received, what is expected, and shows a correct call.
 
     `also` names optional parameters that the correct call shows.

@@ -204,7 +204,9 @@ def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None
     settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json")
     working_dir = _working_dir(flags.working_dir, cwd)
     provider, provider_origin = _first(
-        (flags.provider, "--provider"), (env.get("LLM_PROVIDER"), "LLM_PROVIDER"), (settings.get("provider"), "config.yaml")
+        (flags.provider, "--provider"),
+        (env.get("LLM_PROVIDER"), "LLM_PROVIDER"),
+        (settings.get("provider"), "config.yaml"),
     )
     named, tiers = _models(flags.model)
     model, model_origin = _first(
@@ -308,9 +310,9 @@ def _endpoint(name: str, entry: Mapping[str, Any], env: Mapping[str, str]) -> En
     values = {**entry, "models": tuple(map(str, entry.get("models", [])))}
     key = values.get("key", "")
     if key and not key.replace("_", "").isalnum():
-        raise ConfigError(f"providers.{name}.key names the environment variable that holds the key, not the key itself.")
+        raise ConfigError(f"providers.{name}.key names the variable that holds the key, not the key itself.")
     if key and key not in env and not key.isupper():
-        raise ConfigError(f"providers.{name}.key: {key[:4]}... does not look like a variable name; write one as in MY_KEY.")
+        raise ConfigError(f"providers.{name}.key: {key[:4]}... does not look like a variable name, as in MY_KEY.")
     return EndpointSettings(**values)
 
 
@@ -325,7 +327,7 @@ def _depth(value: str) -> int:
 
 
 def _waits(values: Mapping[str, Any]) -> Waits:
-    return Waits(**{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()})
+    return Waits().replace(**{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()})
 
 
 def _list(value: str) -> tuple[str, ...]:

@@ -28,9 +28,7 @@ async def within(limit: float | None, error: type[httpx.TimeoutException], work:
         raise error("timed out") from None
 
 
-async def dial(
-    host: str, port: int, context: ssl.SSLContext | None, limit: float | None, stagger: float
-) -> Streams:
+async def dial(host: str, port: int, context: ssl.SSLContext | None, limit: float | None, stagger: float) -> Streams:
     """Connect to the first address of a host that answers, with TLS where there is a context.
 
     Each address gets a head start of `stagger` seconds over the next one, so that a broken IPv6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
@@ -113,7 +114,8 @@ class _Discovery:
 
     def _source(self, module: ModuleType) -> None:
         if module.__file__:
-            self.sources.append(module.__file__)
+            # The folder as well: a file that comes or goes there changes what can be imported.
+            self.sources += [module.__file__, os.path.dirname(module.__file__)]
 
 
 def _entry_points() -> list[tuple[Distribution, EntryPoint]]:

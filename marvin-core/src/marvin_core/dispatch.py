@@ -145,13 +145,13 @@ class Dispatcher:
 
     async def _permit(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
         root = self._services.paths().root
-        verdict = strongest(
-            self._policy.judge(spec, arguments, root), await self._hooks.before_tool(spec, arguments)
-        )
+        verdict = strongest(self._policy.judge(spec, arguments, root), await self._hooks.before_tool(spec, arguments))
         if isinstance(verdict, Deny):
             raise ToolError(f"{spec.name} was not run: {verdict.reason}.")
         if isinstance(verdict, Ask) and not await self._confirmed(spec, arguments, verdict):
-            raise ToolError(f"{spec.name} was not run: {verdict.reason}, and the answer was no. Ask what to do instead.")
+            raise ToolError(
+                f"{spec.name} was not run: {verdict.reason}, and the answer was no. Ask what to do instead."
+            )
 
     async def _confirmed(self, spec: ToolSpec, arguments: Mapping[str, Any], verdict: Ask) -> bool:
         if self._services.asker is None:
@@ -168,8 +168,9 @@ class Dispatcher:
 
         context = CallContext(self._services, loaded.spec, report)
         limit = self._limit(loaded, arguments)
+        timer = asyncio.timeout(limit)
         try:
-            async with asyncio.timeout(limit) as timer:
+            async with timer:
                 returned = await loaded.call(values, context)
         except TimeoutError:
             if not timer.expired():

@@ -130,6 +130,9 @@ class Engine:
             surroundings,
         )
 
+    def _send(self, text: str) -> None:
+        self.driver.send(text)
+
     def _running_jobs(self) -> list[str]:
         return [f"{job.id} ({job.command[:60]})" for job in self.processes.job_list() if job.running]
 

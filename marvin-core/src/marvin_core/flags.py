@@ -43,13 +43,27 @@ def parser() -> argparse.ArgumentParser:
     )
     add = result.add_argument
     add("words", nargs="*", metavar="PROMPT", help="what to do; or a sub-command: tools, packs")
-    add("--non-interactive", action="store_true", help="run one prompt without asking anybody anything, then leave")
+    add(
+        "--non-interactive",
+        action="store_true",
+        help="run one prompt without asking anybody anything, then leave",
+    )
     add("--prompt", metavar="TEXT", help="the prompt")
     add("--prompt-file", metavar="PATH", help="read the prompt from a file")
     add("--working-dir", metavar="PATH", help="the folder that files and commands are confined to")
     add("--provider", metavar="NAME", help="the model service")
-    add("--model", metavar="[TIER=]MODEL", action="append", default=[], help="the model, or the model of a tier")
-    add("--tools", metavar="SETS", help="tool sets, groups and names; a leading - takes away (coding,-run_command)")
+    add(
+        "--model",
+        metavar="[TIER=]MODEL",
+        action="append",
+        default=[],
+        help="the model, or the model of a tier",
+    )
+    add(
+        "--tools",
+        metavar="SETS",
+        help="tool sets, groups and names; a leading - takes away (coding,-run_command)",
+    )
     add(
         "--output-format",
         choices=("text", "json", "stream-json"),
@@ -62,7 +76,12 @@ def parser() -> argparse.ArgumentParser:
         default="allow",
         help="what a non-interactive run does with calls that would ask",
     )
-    add("--continue", dest="continue_", action="store_true", help="go on with the newest session of this folder")
+    add(
+        "--continue",
+        dest="continue_",
+        action="store_true",
+        help="go on with the newest session of this folder",
+    )
     add("--resume", metavar="ID", help="go on with this session")
     add("--plain", action="store_true", help="the plain chat")
     add("--design-first", action="store_true", help="run the test-first pipeline (needs marvin-pipeline)")
@@ -72,7 +91,17 @@ def parser() -> argparse.ArgumentParser:
 
 
 _WITH_VALUE = frozenset(
-    "--prompt --prompt-file --working-dir --provider --model --tools --output-format --on-ask --resume".split()
+    [
+        "--prompt",
+        "--prompt-file",
+        "--working-dir",
+        "--provider",
+        "--model",
+        "--tools",
+        "--output-format",
+        "--on-ask",
+        "--resume",
+    ]
 )
 
 

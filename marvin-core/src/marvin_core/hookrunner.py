@@ -19,9 +19,7 @@ T = TypeVar("T")
 class HookRunner:
     """Calls the hooks of a session. `warn` is told of each one that is skipped."""
 
-    def __init__(
-        self, hooks: Sequence[Hook], context: HookContext, waits: Waits, warn: Callable[[str], None]
-    ) -> None:
+    def __init__(self, hooks: Sequence[Hook], context: HookContext, waits: Waits, warn: Callable[[str], None]) -> None:
         self._hooks = tuple(hooks)
         self._context = context
         self._waits = waits
@@ -68,9 +66,7 @@ class HookRunner:
     async def after_tool(self, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult) -> ToolResult:
         """The result as the hooks leave it."""
         for hook in self._hooks:
-            changed = await self._guarded(
-                hook, "after_tool", hook.after_tool(self._context, spec, arguments, result)
-            )
+            changed = await self._guarded(hook, "after_tool", hook.after_tool(self._context, spec, arguments, result))
             result = changed if isinstance(changed, ToolResult) else result
         return result
 

@@ -101,9 +101,7 @@ def _to_json(index: Index) -> dict[str, Any]:
 def _from_json(data: Mapping[str, Any]) -> Index:
     return Index(
         packs=tuple(Pack(**_tuples(entry)) for entry in data["packs"]),
-        tools=tuple(
-            ToolSpec(**{**_tuples(entry), "access": frozenset(entry["access"])}) for entry in data["tools"]
-        ),
+        tools=tuple(ToolSpec(**{**_tuples(entry), "access": frozenset(entry["access"])}) for entry in data["tools"]),
         providers=tuple(ProviderSpec(**_tuples(entry)) for entry in data["providers"]),
         uis=tuple(UISpec(**entry) for entry in data["uis"]),
         owners=data["owners"],

@@ -46,9 +46,7 @@ def _no_constant(name: str) -> Any:
     raise Malformed(f"{name} is not a JSON value")
 
 
-_DECODER = json.JSONDecoder(
-    strict=False, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant
-)
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)
 
 
 def read(text: str) -> Any:
@@ -98,9 +96,7 @@ def _trim(text: str) -> str:
 def _read_tolerantly(text: str) -> Any:
     documents = _Rewriter(unfence(text)).documents()
     if len(set(documents)) > 1:
-        raise Malformed(
-            f"there are {len(documents)} different objects, one after the other; make one call for each"
-        )
+        raise Malformed(f"there are {len(documents)} different objects, one after the other; make one call for each")
     if not documents:
         return None
     try:

@@ -38,9 +38,7 @@ def normal_form(schema: Mapping[str, Any]) -> dict[str, Any]:
     return _normal(schema, definitions, ())
 
 
-def _normal(
-    node: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...]
-) -> dict[str, Any]:
+def _normal(node: Mapping[str, Any], definitions: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
     """`inside` names the definitions that the node is part of."""
     schema = dict(node)
     if "$ref" in schema:

@@ -89,7 +89,12 @@ def _table_rates(provider: str, model: str) -> dict[str, Any] | None:
     except LookupError:
         return None
     price = entry.get_prices(datetime.now(UTC))
-    fields = {"input": "input_mtok", "output": "output_mtok", "cache_read": "cache_read_mtok", "cache_write": "cache_write_mtok"}
+    fields = {
+        "input": "input_mtok",
+        "output": "output_mtok",
+        "cache_read": "cache_read_mtok",
+        "cache_write": "cache_write_mtok",
+    }
     rates = {name: _rate(getattr(price, field, None)) for name, field in fields.items()}
     return rates if rates["input"] is not None or rates["output"] is not None else None
 

@@ -135,9 +135,7 @@ class ProcessRunner:
             raise ToolError("The session is closing: no program is started any more.")
         program = argv[0] if "/" in argv[0] else self.which(argv[0])
         if program is None:
-            raise ToolError(
-                f"{argv[0]!r} is not installed, or not in PATH. Install it or use another program."
-            )
+            raise ToolError(f"{argv[0]!r} is not installed, or not in PATH. Install it or use another program.")
         adopts_orphans()
         token = os.urandom(8).hex()
         environment = {**self._child_env, **(env or {})}

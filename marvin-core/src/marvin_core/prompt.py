@@ -66,7 +66,9 @@ def _cut(text: str, name: str) -> str:
     text = text.strip()
     if len(text) <= DOCUMENT_LIMIT:
         return text
-    return f"{text[:DOCUMENT_LIMIT]}\n[... {len(text) - DOCUMENT_LIMIT:,} more characters in {name}; read_file shows them]"
+    return (
+        f"{text[:DOCUMENT_LIMIT]}\n[... {len(text) - DOCUMENT_LIMIT:,} more characters in {name}; read_file shows them]"
+    )
 
 
 def volatile_part(now: float, jobs: Sequence[str]) -> str:

@@ -28,9 +28,7 @@ class Recorder:
     def begin(self, now: float, title: str, provider: str, model: str, working_dir: str) -> None:
         """Give a new session its id; its file is made with the first message."""
         self.id = new_session_id(now, title)
-        header = Header(
-            id=self.id, title=title[:80], time=now, provider=provider, model=model, working_dir=working_dir
-        )
+        header = Header(id=self.id, title=title[:80], time=now, provider=provider, model=model, working_dir=working_dir)
         self._transcript = Transcript(self._folder / f"{self.id}.jsonl", header, self._waits)
 
     def resume(self, path: Path, loaded: Loaded) -> None:

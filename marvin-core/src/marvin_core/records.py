@@ -25,7 +25,7 @@ class Record:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         fields = dict(cls._defaults)
-        for name, annotation in cls.__dict__.get("__annotations__", {}).items():
+        for name, annotation in cls.__annotations__.items():
             if "ClassVar" in str(annotation):
                 continue
             default = cls.__dict__.get(name, _MISSING)

@@ -35,7 +35,10 @@ class Resources:
             raise
 
     async def _hold(
-        self, factory: Callable[[], AbstractAsyncContextManager[T]], ready: asyncio.Future[T], closing: asyncio.Event
+        self,
+        factory: Callable[[], AbstractAsyncContextManager[T]],
+        ready: asyncio.Future[T],
+        closing: asyncio.Event,
     ) -> None:
         try:
             async with factory() as value:

@@ -122,11 +122,7 @@ class Validator:
         Raises:
             ArgumentError: naming every parameter that is wrong, and why, with a correct call.
         """
-        given = {
-            name: value
-            for name, value in values.items()
-            if value is not None or name not in self._null_is_absent
-        }
+        given = {name: value for name, value in values.items() if value is not None or name not in self._null_is_absent}
         problems = [] if self._open else self._unknown(given)
         try:
             checked = self.model.model_validate(given)

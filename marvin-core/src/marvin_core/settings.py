@@ -109,9 +109,9 @@ def _value(value: Any, expected: type, place: str) -> Any:
     accepted: tuple[type, ...] = (int, float) if expected is float else (expected,)
     if isinstance(value, bool) or not isinstance(value, accepted):
         raise ConfigError(f"{place} takes {_NAMES[expected]}, found {_kind(value)}.")
-    if expected is list:
+    if isinstance(value, list):
         return [_plain(item) for item in value]
-    if expected is dict:
+    if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     return expected(value)
 

@@ -8,11 +8,11 @@ import shlex
 from pathlib import Path
 
 _SEPARATORS = frozenset(";&|()\n")
-_PREFIXES = frozenset("sudo env nohup time command exec xargs nice then do else {".split())
-_SHELLS = frozenset("sh bash zsh dash ksh fish".split())
-_DOWNLOADERS = frozenset("curl wget fetch".split())
-_INTERPRETERS = _SHELLS | frozenset("python python3 perl ruby node".split())
-_SAFE_DEVICES = frozenset("/dev/null /dev/stdout /dev/stderr /dev/tty /dev/zero /dev/full".split())
+_PREFIXES = frozenset(["sudo", "env", "nohup", "time", "command", "exec", "xargs", "nice", "then", "do", "else", "{"])
+_SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "fish"])
+_DOWNLOADERS = frozenset(["curl", "wget", "fetch"])
+_INTERPRETERS = _SHELLS | frozenset(["python", "python3", "perl", "ruby", "node"])
+_SAFE_DEVICES = frozenset(["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full"])
 _SUBSTITUTION = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
 
 
@@ -53,10 +53,16 @@ def danger(command: str, root: Path) -> str | None:
 
 
 def _danger_of(name: str, words: list[str], root: Path) -> str | None:
-    if name == "rm" and _has_flag(words, "rR", "--recursive") and any(_spares_nothing(w, root) for w in _operands(words)):
+    if (
+        name == "rm"
+        and _has_flag(words, "rR", "--recursive")
+        and any(_spares_nothing(w, root) for w in _operands(words))
+    ):
         return "removes the working directory, or a folder outside of it"
-    if name == "git" and "push" in words and (
-        _has_flag(words, "f", "--force") or any(w.startswith("+") for w in words[1:])
+    if (
+        name == "git"
+        and "push" in words
+        and (_has_flag(words, "f", "--force") or any(w.startswith("+") for w in words[1:]))
     ):
         return "force-pushes"
     for index, word in enumerate(words):
@@ -97,7 +103,9 @@ def _commands(command: str) -> list[tuple[list[str], str]]:
 def _without_prefixes(words: list[str]) -> list[str]:
     index = 0
     while index < len(words) and (
-        os.path.basename(words[index]) in _PREFIXES or re.match(r"\w+=", words[index]) or (index and words[index][0] == "-")
+        os.path.basename(words[index]) in _PREFIXES
+        or re.match(r"\w+=", words[index])
+        or (index and words[index][0] == "-")
     ):
         index += 1
     return words[index:] if index < len(words) else []

@@ -66,7 +66,13 @@ class UsageMeter:
 
     def tokens(self) -> dict[str, int]:
         """The token sums of the session."""
-        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+        names = (
+            "input_tokens",
+            "output_tokens",
+            "cache_read_tokens",
+            "cache_write_tokens",
+            "reasoning_tokens",
+        )
         return {name: sum(getattr(usage, name) for _, _, usage in self._requests) for name in names}
 
     def save_lifetime(self, path: Path, waits: Waits) -> None:

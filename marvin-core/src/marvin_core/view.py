@@ -57,7 +57,12 @@ class HookView:
     """The `HookContext` of hooks."""
 
     def __init__(
-        self, config: Config, workspace: Workspace, processes: Processes, mode: Mode, send: Callable[[str], None]
+        self,
+        config: Config,
+        workspace: Workspace,
+        processes: Processes,
+        mode: Mode,
+        send: Callable[[str], None],
     ) -> None:
         self._workspace = workspace
         self._processes = processes

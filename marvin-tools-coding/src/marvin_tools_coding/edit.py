@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 from marvin_core import Call, Field, ToolContext, ToolError, ToolResult, tool
@@ -9,7 +10,9 @@ from marvin_core import Call, Field, ToolContext, ToolError, ToolResult, tool
 from .diffs import unified_diff
 from .foreign_patches import explain_refusal
 from .matching import NoMatch, Replacement, replace_once
-from .textfiles import HEAD_BYTES, UTF8, Codec, codecs_of, count_lines, refuse_binary
+from .textfiles import HEAD_BYTES, UTF8, Codec, binary_kind, codecs_of, count_lines, refuse_binary
+
+_DIFF_LIMIT = 1_000_000
 
 FilePath = Annotated[str, "File, relative to the working directory"]
 
@@ -31,7 +34,8 @@ async def append_file(context: ToolContext, path: FilePath, content: Annotated[s
         data = _read(context, path)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
-            raise ToolError(f"{error}\nappend_file needs an existing file; make a new one with create_file.") from error
+            hint = "append_file needs an existing file; make a new one with create_file."
+            raise ToolError(f"{error}\n{hint}") from error
         raise
     codec = codecs_of(data)[0]
     addition = codec.replace(mark=b"").encode(content, path)
@@ -41,7 +45,8 @@ async def append_file(context: ToolContext, path: FilePath, content: Annotated[s
         notes += " The file did not end in a newline, so its last line goes on with this text."
     if b"\r\n" in data and "\n" in content.replace("\r\n", ""):
         notes += " The file has CRLF line ends, the appended text LF."
-    return f"Appended {_size(content, addition)} to {path}; it has {len(data) + len(addition):,} bytes now.{notes}"
+    total = len(data) + len(addition)
+    return f"Appended {_size(content, addition)} to {path}; it has {total:,} bytes now.{notes}"
 
 
 @tool(access=["write"], group="files")
@@ -49,16 +54,19 @@ async def write_file(context: ToolContext, path: FilePath, content: str) -> Tool
     """Create a file, or replace all of an existing one."""
     data = UTF8.encode(content, path)
     try:
-        old: bytes | None = _read(context, path, text_only=False)
+        with context.paths.open(path) as file:
+            old_size, old = os.fstat(file.fileno()).st_size, file.read(_DIFF_LIMIT)
+        said = f"Replaced {path}, which had {old_size:,} bytes: {_size(content, data)}."
     except ToolError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise
-        old = None
+        old_size, old = 0, b""
+        said = f"Created {path}: {_size(content, data)}."
     context.paths.replace(path, data)
-    diff = unified_diff(path, "" if old is None else old.decode("utf-8", "replace"), content)
-    said = "Created" if old is None else "Replaced"
-    was = "" if old is None else f" It had {len(old):,} bytes."
-    return ToolResult(content=f"{said} {path}: {_size(content, data)}.{was}", details={"diff": diff})
+    if max(old_size, len(data)) > _DIFF_LIMIT or binary_kind(old):
+        return ToolResult(content=said)
+    diff = unified_diff(path, old.decode("utf-8", "replace"), content)
+    return ToolResult(content=said, details={"diff": diff})
 
 
 @tool(access=["write"], group="files")
@@ -87,17 +95,17 @@ async def apply_patch(
 
 
 def _checked(path: str | None, old: str | None, new: str | None) -> tuple[str, str, str]:
-    correct = 'Correct call: apply_patch({"path": "src/a.py", "old_str": "exact text", "new_str": "new text"})'
+    correct = 'Correct call: apply_patch({"path": "a.py", "old_str": "exact text", "new_str": "new text"})'
     if path is None:
         raise ToolError(f"path is missing: name the file to change. {correct}")
     if old is None:
         raise ToolError(f"old_str is missing: give the exact text to replace. {correct}")
     if not old:
-        raise ToolError(f"old_str is empty. Give the exact text to replace; new files are made by create_file. {correct}")
+        raise ToolError(f"old_str is empty: give the exact text to replace, or use create_file. {correct}")
     if new is None:
-        raise ToolError(f'new_str is missing, and nothing was changed. To delete old_str give new_str "". {correct}')
+        raise ToolError(f'new_str is missing; nothing was changed. To delete old_str give "". {correct}')
     if old == new:
-        raise ToolError("old_str and new_str are the same, so there is nothing to change. Check what should differ.")
+        raise ToolError("old_str and new_str are the same: nothing to change. Check what should differ.")
     return path, old, new
 
 
@@ -127,11 +135,10 @@ def _undo(path: str, before: str, change: Replacement, old: str, new: str) -> Ca
     return Call(name="apply_patch", arguments={"path": path, "old_str": new, "new_str": old})
 
 
-def _read(context: ToolContext, path: str, *, text_only: bool = True) -> bytes:
+def _read(context: ToolContext, path: str) -> bytes:
     with context.paths.open(path) as file:
         data = file.read()
-    if text_only:
-        refuse_binary(path, data[:HEAD_BYTES], len(data))
+    refuse_binary(path, data[:HEAD_BYTES], len(data))
     return data
 
 

@@ -40,6 +40,7 @@ class _Reader:
         if self.old or self.new or self.kind == "Delete":
             old, new = "\n".join(self.old), "\n".join(self.new)
             self.changes.append(Change(kind=self.kind, path=self.path, old=old, new=new))
+            self.kind = "Update" if self.kind == "Delete" else self.kind
         self.old, self.new, self.side = [], [], side
 
     def read(self, line: str) -> None:
@@ -76,12 +77,13 @@ class _Reader:
         self.flush()
         found = _UNIFIED_FILE.match(line)
         name = found[1].strip() if found else ""
-        is_new_name = line.startswith("+++")
+        is_old = line.startswith("---")
+        if is_old:
+            self.kind = "Update"
         if name == "/dev/null":
-            self.kind = "Delete" if is_new_name else "Add"
-        elif is_new_name or not self.path or self.kind != "Delete":
+            self.kind = "Add" if is_old else "Delete"
+        else:
             self.path = name
-            self.kind = "Update" if not is_new_name else self.kind
 
     def _read_hunk(self, line: str) -> None:
         if line.startswith("\\"):
@@ -122,8 +124,8 @@ def explain_refusal(patch: str, path: str | None) -> str:
     files = ", ".join(dict.fromkeys(change.path for change in changes if change.path))
     received = f"patch holds {format_name(patch)}" + (f" for {files}" if files else "")
     text = (
-        f"{received}; nothing was changed. This version of apply_patch replaces one exact, unique match in each "
-        "call, given as path, old_str and new_str."
+        f"{received}; nothing was changed. This version of apply_patch replaces one exact, unique match a call, "
+        "given as path, old_str and new_str."
     )
     calls = [_call(change) for change in changes]
     if not calls:

@@ -12,6 +12,7 @@ _NEAR_LINES = 12
 _SEARCHED_LINES = 20_000
 _COMPARED_CHARACTERS = 200
 _LIKE_ENOUGH = 0.6
+_TELLING = 12  # characters: a shorter text may well occur for another reason
 _LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
 
 
@@ -41,15 +42,16 @@ def replace_once(path: str, text: str, old: str, new: str) -> Replacement:
         for position in _positions(text, fitted_old)
     ]
     if not found:
-        raise NoMatch(f"old_str does not occur in {path!r}; nothing was changed. {near_misses(path, text, old, new)}")
-    if len(found) > 1:
-        lines = sorted({text.count("\n", 0, position) + 1 for position, _, _ in found})
-        shown = ", ".join(map(str, lines[:_PLACES_SHOWN])) + (", ..." if len(lines) > _PLACES_SHOWN else "")
-        raise ToolError(
-            f"old_str occurs {len(found)} times in {path!r}, at the lines {shown}; nothing was changed. "
-            "Add lines before or after it to old_str (and to new_str) until it is unique."
-        )
+        advice = near_misses(path, text, old, new)
+        raise NoMatch(f"old_str does not occur in {path!r}; nothing was changed. {advice}")
     position, fitted_old, fitted_new = found[0]
+    if len(found) > 1:
+        lines = sorted({text.count("\n", 0, place) + 1 for place, _, _ in found})
+        shown = ", ".join(map(str, lines)) + (", ..." if len(found) >= _PLACES_SHOWN else "")
+        raise ToolError(
+            f"old_str occurs {max(len(found), text.count(fitted_old))} times in {path!r}, at line {shown}; nothing "
+            "was changed. Add lines before or after it to old_str (and to new_str) until it is unique."
+        )
     return Replacement(
         text=text[:position] + fitted_new + text[position + len(fitted_old) :],
         line=text.count("\n", 0, position) + 1,
@@ -78,10 +80,10 @@ def _with_crlf(text: str) -> str:
 
 
 def _positions(text: str, needle: str) -> list[int]:
-    """All places, overlapping ones too: any of them may be the one that is meant."""
-    found = []
+    """The first places, overlapping ones too: any of them may be the one that is meant."""
+    found: list[int] = []
     position = text.find(needle)
-    while position >= 0:
+    while position >= 0 and len(found) < _PLACES_SHOWN:
         found.append(position)
         position = text.find(needle, position + 1)
     return found
@@ -89,7 +91,7 @@ def _positions(text: str, needle: str) -> list[int]:
 
 def near_misses(path: str, text: str, old: str, new: str) -> str:
     """What may have gone wrong, and the lines that come near, as advice."""
-    if new and new in text:
+    if len(new.strip()) >= _TELLING and new in text:
         line = text.count("\n", 0, text.index(new)) + 1
         return f"new_str is already there, at line {line}: the change seems to be made. Check with read_file."
     stripped = _LINE_NUMBER.sub("", old)
@@ -101,9 +103,10 @@ def near_misses(path: str, text: str, old: str, new: str) -> str:
     reason = "Only spaces or tabs differ here" if starts else "The nearest lines"
     starts = starts or _similar(lines, wanted)
     if not starts:
-        return f"Nothing like it is in the file. Read it again with read_file, and check that {path!r} is right."
-    shown = [_numbered(lines, start, min(len(wanted), _NEAR_LINES)) for start in starts[:_NEAR_SHOWN]]
-    return f"{reason}:\n" + "\n...\n".join(shown) + "\nCopy the text exactly, or read the file again with read_file."
+        return f"Nothing like it is in it. Read it again with read_file, and check that {path!r} is right."
+    count = min(len(wanted), _NEAR_LINES)
+    shown = "\n...\n".join(_numbered(lines, start, count) for start in starts[:_NEAR_SHOWN])
+    return f"{reason}:\n{shown}\nCopy the text exactly, or read the file again with read_file."
 
 
 def _same_but_for_blanks(lines: list[str], wanted: list[str]) -> list[int]:

@@ -44,9 +44,7 @@ async def read_file(
             return ToolResult(content="(The file is empty: 0 bytes.)")
         first, last = start_line or 1, end_line or None
         if last is not None and first > last:
-            raise ToolError(
-                f"start_line {first} is after end_line {last}. Swap them: {_example(path, last, first)}."
-            )
+            raise ToolError(f"start_line {first} is after end_line {last}. Swap them: {_example(path, last, first)}.")
         text = _as_utf8(path, file, head, size)
         if size > WHOLE_FILE_LIMIT and not start_line and not end_line:
             total = (await scan(text, 1, 0, limit=0)).total
@@ -59,7 +57,7 @@ def _as_utf8(path: str, file: BinaryIO, head: bytes, size: int) -> BinaryIO:
     if codec is None:
         return file
     if size > _UTF16_LIMIT:
-        raise ToolError(f"{path!r} has {size:,} bytes of UTF-16, too much to convert. Convert it to UTF-8 first.")
+        raise ToolError(f"{path!r} has {size:,} bytes of UTF-16, too many. Convert it to UTF-8 first.")
     from io import BytesIO
 
     return BytesIO(file.read()[2:].decode(codec.name, "replace").encode())
@@ -95,10 +93,8 @@ def _range_notes(path: str, section: Section, wanted: tuple[int, int | None]) ->
     first, last = wanted
     if section.is_cut:
         following = section.last + 1
-        return [
-            f"Cut after line {section.last:,} of {section.total:,} to fit what read_file may still use. "
-            f"Go on with {_example(path, following, following + _EXAMPLE_LINES - 1)}."
-        ]
+        onward = _example(path, following, following + _EXAMPLE_LINES - 1)
+        return [f"Cut after line {section.last:,} of {section.total:,}: the budget is used up. Go on: {onward}."]
     if first == 1 and last is None:
         return []
     note = f"Lines {first:,} to {section.last:,} of {section.total:,}."
@@ -127,7 +123,8 @@ def _format_notes(section: Section, head: bytes) -> list[str]:
 def _example(path: str, first: int, last: int) -> str:
     import json
 
-    return f"read_file({json.dumps({'path': path, 'start_line': first, 'end_line': last}, ensure_ascii=False)})"
+    arguments = {"path": path, "start_line": first, "end_line": last}
+    return f"read_file({json.dumps(arguments, ensure_ascii=False)})"
 
 
 def _too_large(path: str, size: int, total: int) -> str:
@@ -174,7 +171,8 @@ def _dump(context: ToolContext, path: str, lines: str, section: Section) -> str:
 def _image(path: str, file: BinaryIO, size: int) -> ToolResult:
     if size > _IMAGE_LIMIT:
         raise ToolError(
-            f"{path!r} is an image of {size:,} bytes; up to {_IMAGE_LIMIT:,} can be shown. Make a smaller copy first."
+            f"{path!r} is an image of {size:,} bytes, and up to {_IMAGE_LIMIT:,} can be shown. "
+            "Make a smaller copy first."
         )
     import base64
 

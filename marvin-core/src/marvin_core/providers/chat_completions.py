@@ -23,13 +23,13 @@ _MODEL_LIST = 4 * 1024 * 1024
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
     """The provider for an endpoint; `client` is called when the first request is made."""
-    return ChatCompletions(endpoint, client)
+    return ChatCompletions(endpoint, client, Waits())
 
 
 class ChatCompletions:
     """A model behind `POST {base_url}/chat/completions`. The base URL may name that path already."""
 
-    def __init__(self, endpoint: Endpoint, client: ClientFactory, waits: Waits = Waits()) -> None:
+    def __init__(self, endpoint: Endpoint, client: ClientFactory, waits: Waits) -> None:
         self._endpoint = endpoint
         self._make_client = client
         self._waits = waits
@@ -178,11 +178,10 @@ class ChatCompletions:
         import httpx
 
         listed = bytearray()
+        ask = self._connected().stream("GET", self._models_url, headers=self._headers())
         try:
             async with asyncio.timeout(self._waits.model_list):
-                async with self._connected().stream(
-                    "GET", self._models_url, headers=self._headers()
-                ) as response:
+                async with ask as response:
                     await _gather(response, listed, _MODEL_LIST)
             entries = json.loads(listed)["data"]
             return [entry["id"] for entry in entries if isinstance(entry["id"], str)]

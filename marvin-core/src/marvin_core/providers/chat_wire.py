@@ -47,7 +47,7 @@ class ChatWire:
         self._tools = b""
 
     def body(self, request: Request, *, ask_usage: bool) -> bytes:
-        """The JSON of a streamed request. `ask_usage` asks for token counts, which some servers do not know."""
+        """The JSON of a streamed request. `ask_usage` asks for token counts; not all servers know that."""
         if request.tools is not self._offered:
             self._offered = request.tools
             self._tools = self._specs.join(request.tools[: self._max_tools])

@@ -81,8 +81,9 @@ def from_status(
     report = report_of(endpoint, status, headers, body)
     if 300 <= status < 400:
         where = shown_url(headers.get("location", ""))
+        text = f"{endpoint.provider} redirects {shown_url(url)} to {where}."
         return BadRequest(
-            f"{endpoint.provider} redirects {shown_url(url)} to {where}. Set its base URL to the new address.",
+            f"{text} Set its base URL to the new address.",
             provider=endpoint.provider,
             status=status,
         )

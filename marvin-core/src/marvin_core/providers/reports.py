@@ -1,4 +1,4 @@
-"""What a service says about a failure: its message, its words, when to come back. Never with a secret in it."""
+"""What a service says about a failure: its message, its words, when to come back. Never a secret."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ _EXCERPT = 200
 _SHORTEST_SECRET = 8
 _SECRET_HEADERS = ("key", "token", "auth", "secret", "cookie")
 _REDACTED = "***"
+_STATUSES = frozenset(map(str, range(400, 600)))
 
 
 class Report(Record):
@@ -30,7 +31,7 @@ class Report(Record):
 
 
 def report_of(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Report:
-    """The report in an answer that is not 2xx; its body may be JSON, a web page or plain text, and cut short."""
+    """The report in an answer that is not 2xx: JSON, a web page or plain text, perhaps cut short."""
     document = _json(body)
     message, words = _said(document)
     if not message:
@@ -41,8 +42,8 @@ def report_of(endpoint: Endpoint, status: int, headers: Mapping[str, str], body:
 def report_of_error(endpoint: Endpoint, error: Any) -> Report:
     """The report in an error object inside a successful answer; its code may be a status."""
     message, words = _said({"error": error})
-    code = error.get("code") if isinstance(error, dict) else None
-    status = int(code) if str(code).isdecimal() and 400 <= int(code) < 600 else None
+    code = str(error.get("code")) if isinstance(error, dict) else ""
+    status = int(code) if code in _STATUSES else None
     return _report(endpoint, status, message, words, _after_details({"error": error}))
 
 

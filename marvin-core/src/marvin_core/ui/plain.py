@@ -121,5 +121,7 @@ class PlainChat:
 
 def _greeting(session: SessionControl) -> str:
     if session.configured:
-        return f"Marvin, with {session.model or 'the default model'} of {session.provider_name}. /help shows what works."
+        return (
+            f"Marvin, with {session.model or 'the default model'} of {session.provider_name}. /help shows what works."
+        )
     return "Marvin. No model is configured, so only tools can be called: /name key=value. /help shows how."

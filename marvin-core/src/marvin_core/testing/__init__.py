@@ -1,0 +1,92 @@
+"""What packs test with: a real model server on loopback, and a provider that replays a script.
+
+The names below are loaded when they are first used, as the pytest plugin lies in this package and
+is imported in every environment that holds marvin-core.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .answers import (
+        Answer,
+        burst,
+        calls,
+        closing,
+        cut_after,
+        document,
+        drop,
+        error,
+        events,
+        hang,
+        hang_after,
+        html,
+        paced,
+        pause,
+        raw,
+        split,
+        text,
+    )
+    from .model_server import ModelServer, RecordedRequest
+    from .scripted import ScriptedProvider
+
+_HOME_OF = {
+    "Answer": "answers",
+    "ModelServer": "model_server",
+    "RecordedRequest": "model_server",
+    "ScriptedProvider": "scripted",
+    "burst": "answers",
+    "calls": "answers",
+    "closing": "answers",
+    "cut_after": "answers",
+    "document": "answers",
+    "drop": "answers",
+    "error": "answers",
+    "events": "answers",
+    "hang": "answers",
+    "hang_after": "answers",
+    "html": "answers",
+    "paced": "answers",
+    "pause": "answers",
+    "raw": "answers",
+    "split": "answers",
+    "text": "answers",
+}
+
+__all__ = [
+    "Answer",
+    "ModelServer",
+    "RecordedRequest",
+    "ScriptedProvider",
+    "burst",
+    "calls",
+    "closing",
+    "cut_after",
+    "document",
+    "drop",
+    "error",
+    "events",
+    "hang",
+    "hang_after",
+    "html",
+    "paced",
+    "pause",
+    "raw",
+    "split",
+    "text",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,127 @@
+"""Glob patterns as regular expressions: `*`, `?`, `[...]`, `{a,b}`, and `**` for any number of folders."""
+
+from __future__ import annotations
+
+import re
+from functools import reduce
+
+from marvin_core import ToolError
+
+_MOST_ALTERNATIVES = 200
+
+
+def compile_glob(pattern: str) -> re.Pattern[str]:
+    """The expression that a whole path, written with `/`, must match.
+
+    Raises:
+        ToolError: where the pattern is none; the text says why.
+    """
+    alternatives = expand_braces(pattern.removeprefix("./"))
+    try:
+        return re.compile("|".join(f"(?:{_translate(alternative)})" for alternative in alternatives), re.DOTALL)
+    except re.error as error:
+        raise ToolError(f"{pattern!r} is no valid glob pattern: {error}. Example: 'src/**/*.py'.") from None
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """All patterns that one with `{a,b}` stands for, nested ones too.
+
+    Raises:
+        ToolError: where they are too many.
+    """
+    opening = pattern.find("{")
+    depth = 0
+    parts: list[int] = [opening]
+    for index in range(max(opening, 0), len(pattern)):
+        character = pattern[index]
+        depth += (character == "{") - (character == "}")
+        if depth == 1 and character == ",":
+            parts.append(index)
+        if opening >= 0 and depth == 0:
+            parts.append(index)
+            break
+    if len(parts) < 2 or depth:
+        return [pattern]  # no braces, or some that are never closed and thus mean themselves
+    head, tails = pattern[:opening], expand_braces(pattern[parts[-1] + 1 :])
+    inner = [pattern[start + 1 : end] for start, end in zip(parts, parts[1:], strict=False)]
+    found = [head + choice + tail for part in inner for choice in expand_braces(part) for tail in tails]
+    if len(found) > _MOST_ALTERNATIVES:
+        raise ToolError(f"The braces of {pattern[:100]!r} stand for too many patterns. Use fewer, or '*'.")
+    return found
+
+
+def split_globs(text: str) -> list[str]:
+    """The patterns of a comma-separated list; a comma in braces belongs to its pattern."""
+    depth = 0
+    found = [""]
+    for character in text:
+        depth += (character == "{") - (character == "}")
+        if character == "," and depth <= 0:
+            found.append("")
+        else:
+            found[-1] += character
+    return [pattern.strip() for pattern in found if pattern.strip()]
+
+
+def names_hidden(pattern: str) -> bool:
+    """Whether a pattern asks for names that begin with a dot."""
+    names = [name for alternative in expand_braces(pattern) for name in alternative.split("/")]
+    return any(name.startswith(".") and name not in (".", "..") for name in names)
+
+
+class Filter:
+    """Chooses files by a list of patterns as .gitignore has them: without a slash at any depth, `!` excludes."""
+
+    def __init__(self, text: str) -> None:
+        patterns = split_globs(text)
+        self.is_everything = not patterns or patterns == ["*"] or patterns == ["**"] or patterns == ["**/*"]
+        self.names_hidden = any(names_hidden(pattern.removeprefix("!")) for pattern in patterns)
+        self._wanted = [_anywhere(pattern) for pattern in patterns if not pattern.startswith("!")]
+        self._unwanted = [_anywhere(pattern[1:]) for pattern in patterns if pattern.startswith("!")]
+
+    def __call__(self, path: str, start: str) -> bool:
+        """Whether a file is wanted; patterns with a slash count from the root and from `start`."""
+        below = path if start == "." else path.removeprefix(f"{start}/")
+        if any(pattern.fullmatch(path) or pattern.fullmatch(below) for pattern in self._unwanted):
+            return False
+        return not self._wanted or any(pattern.fullmatch(path) or pattern.fullmatch(below) for pattern in self._wanted)
+
+
+def _anywhere(pattern: str) -> re.Pattern[str]:
+    pattern = pattern.removeprefix("./")
+    if pattern.endswith("/"):
+        pattern += "**"
+    if pattern.startswith("/"):
+        return compile_glob(pattern[1:])
+    return compile_glob(pattern if "/" in pattern else f"**/{pattern}")
+
+
+def _translate(pattern: str) -> str:
+    names = pattern.split("/")
+    return reduce(_join, ((name, index == len(names) - 1) for index, name in enumerate(names)), "")
+
+
+def _join(expression: str, part: tuple[str, bool]) -> str:
+    name, is_last = part
+    if name == "**":
+        return expression + (".+" if is_last else "(?:[^/]+/)*")
+    return expression + _translate_name(name) + ("" if is_last else "/")
+
+
+def _translate_name(name: str) -> str:
+    expression, index = "", 0
+    while index < len(name):
+        character = name[index]
+        closing = name.find("]", index + 2) if character == "[" else -1
+        if closing > 0:
+            inner = name[index + 1 : closing].replace("\\", "\\\\")
+            negated = inner[0] in "!^"
+            inner = inner[1:] if negated else inner
+            expression += f"(?!/)[{'^' if negated else ''}{inner.replace('[', chr(92) + '[')}]"
+            index = closing
+        elif character == "*":
+            expression += "" if expression.endswith("[^/]*") else "[^/]*"
+        else:
+            expression += "[^/]" if character == "?" else re.escape(character)
+        index += 1
+    return expression

@@ -1,0 +1,221 @@
+"""Searching text with ripgrep, or with Marvin's own program where that is missing; the answers look the same."""
+
+from __future__ import annotations
+
+import re
+import stat
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TypeAlias
+
+from marvin_core import Record, ToolContext, ToolError
+
+from .globs import Filter
+from .listing import in_repository, list_files
+from .textfiles import HEAD_BYTES, refuse_binary
+
+_LINE_CHARACTERS = 400
+_ANSWER_CHARACTERS = 60_000
+_OUTPUT_BYTES = 8_000_000
+_BATCH_CHARACTERS = 100_000  # of file names in one command line
+_RIPGREP = (
+    "rg",
+    "--no-config",
+    "--no-heading",
+    "--with-filename",
+    "--line-number",
+    "--null",
+    "--color=never",
+    "--no-messages",
+    "--no-ignore-dot",
+    "--crlf",
+    "--sort=path",
+    "--iglob=!.git",
+    "--iglob=!.tickets",
+)
+_OUTPUT_LINE = re.compile(rb"([^\0\n]+)\0(\d+)([:-])(.*)")
+
+
+class Query(Record):
+    """What to look for, and where: `start` is a checked path relative to the root."""
+
+    pattern: str
+    start: str
+    ignore_case: bool
+    context_lines: int
+    max_results: int
+
+
+class Line(Record):
+    """A line that was found, or one beside it."""
+
+    path: str
+    number: int
+    is_match: bool
+    text: str
+
+
+Search: TypeAlias = Callable[[ToolContext, Query, "list[str] | None"], AsyncIterator[Line]]
+
+
+class CannotSearch(ToolError):
+    """The program is missing, or does not understand the pattern."""
+
+
+async def grep(context: ToolContext, query: Query, wanted: Filter) -> str:
+    """The answer of code_grep.
+
+    Raises:
+        ToolError: where the pattern is no regular expression.
+    """
+    files = await _files(context, query, wanted)
+    try:
+        return await answer(context, query, files, ripgrep)
+    except CannotSearch:
+        # Python's expressions have what ripgrep's lack, such as look-ahead; and its errors are told well.
+        if files is None:
+            files = await _all_files(context, query, wanted)
+        return await answer(context, query, files, own_search)
+
+
+async def _files(context: ToolContext, query: Query, wanted: Filter) -> list[str] | None:
+    """The files to search; None where it is a folder with all that it holds."""
+    if (context.paths.root / query.start).is_dir():
+        return None if wanted.is_everything else await _all_files(context, query, wanted)
+    with context.paths.open(query.start) as file:
+        head = file.read(HEAD_BYTES)
+        refuse_binary(query.start, head, stat_size(file.fileno()))
+    return [query.start]
+
+
+def stat_size(descriptor: int) -> int:
+    """The size of an open file."""
+    import os
+
+    return os.fstat(descriptor).st_size
+
+
+async def _all_files(context: ToolContext, query: Query, wanted: Filter) -> list[str]:
+    start = query.start
+    found = await list_files(context, start, lambda name: wanted(name, start), hidden=wanted.names_hidden)
+    names = [name for name, status in found if stat.S_ISREG(status.st_mode)]
+    return sorted(names, key=lambda name: name.split("/"))
+
+
+async def answer(context: ToolContext, query: Query, files: list[str] | None, search: Search) -> str:
+    """What a search finds, as text.
+
+    Args:
+        files: where to search; None is everything below the start.
+    """
+    shown: list[str] = []
+    matches = characters = 0
+    previous: Line | None = None
+    async for line in search(context, query, files):
+        matches += line.is_match
+        if matches > query.max_results or characters > _ANSWER_CHARACTERS:
+            shown.append("[There is more. Narrow pattern, path or glob_filter, or raise max_results.]")
+            break
+        if previous is not None and query.context_lines and not _follows(line, previous):
+            shown.append("--")
+        shown.append(_format(line))
+        characters += len(shown[-1]) + 1
+        previous = line
+    return "\n".join(shown) if matches else _nothing(query, files)
+
+
+def _follows(line: Line, previous: Line) -> bool:
+    return line.path == previous.path and line.number == previous.number + 1
+
+
+def _format(line: Line) -> str:
+    mark = ":" if line.is_match else "-"
+    text = line.text
+    if len(text) > _LINE_CHARACTERS:
+        text = f"{text[:_LINE_CHARACTERS]} [... {len(text) - _LINE_CHARACTERS:,} more characters]"
+    return f"{line.path}{mark}{line.number}{mark} {text}"
+
+
+def _nothing(query: Query, files: list[str] | None) -> str:
+    where = f"in {query.start!r}" if files is None or files == [query.start] else f"in {len(files):,} files"
+    hints = [] if query.ignore_case else ["ignore_case"]
+    hints += ["another spelling", "a wider glob_filter"]
+    if re.escape(query.pattern) != query.pattern:
+        hints.append(f"{re.escape(query.pattern)!r} for the text itself")
+    return f"No line matches {query.pattern!r} {where}. Try {', '.join(hints)}."
+
+
+async def ripgrep(context: ToolContext, query: Query, files: list[str] | None) -> AsyncIterator[Line]:
+    """Search with ripgrep.
+
+    Raises:
+        CannotSearch: where it is not installed, or does not take the pattern.
+    """
+    options = [*_RIPGREP, f"--context={query.context_lines}"]
+    options.append("--ignore-case" if query.ignore_case else "--case-sensitive")
+    if not in_repository(context.paths.root):
+        # A .gitignore of the home folder says nothing about a project that is in no repository.
+        options += ["--no-require-git", "--no-ignore-parent"]
+    for batch in [[query.start]] if files is None else _batches(files):
+        argv = [*options, "-e", query.pattern, "--", *batch]
+        try:
+            result = await context.processes.run(argv, cwd=context.paths.root, output_limit=_OUTPUT_BYTES)
+        except ToolError as error:
+            raise CannotSearch(str(error)) from error
+        if result.exit_code not in (0, 1) and not result.output:
+            raise CannotSearch(result.stderr.decode("utf-8", "replace"))
+        for line in _parse(result.output, result.omitted):
+            yield line
+
+
+async def own_search(context: ToolContext, query: Query, files: list[str] | None) -> AsyncIterator[Line]:
+    """Search with Marvin's own program: a child process, since an expression may take for ever.
+
+    Raises:
+        ToolError: where the pattern is no regular expression.
+    """
+    from json import dumps
+
+    fields = {**query.as_dict(), "files": files or []}
+    result = await context.processes.run(
+        [sys.executable, "-P", "-m", f"{__package__}.grep_program"],
+        cwd=context.paths.root,
+        stdin=dumps(fields).encode(),
+        output_limit=_OUTPUT_BYTES,
+    )
+    if result.exit_code:
+        reason = result.stderr.decode("utf-8", "replace").strip()
+        raise ToolError(
+            f"{query.pattern!r} is no valid regular expression: {reason}. "
+            f"To find the text itself use {re.escape(query.pattern)!r}."
+        )
+    for line in _parse(result.output, result.omitted):
+        yield line
+
+
+def _batches(files: list[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    characters = 0
+    for name in files:
+        batch.append(name)
+        characters += len(name) + 1
+        if characters > _BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def _parse(output: bytes, omitted: int) -> Iterator[Line]:
+    if omitted:  # what follows the first half comes from somewhere later
+        output = output[: _OUTPUT_BYTES // 2].rpartition(b"\n")[0]
+    for raw in output.split(b"\n"):
+        found = _OUTPUT_LINE.match(raw.removesuffix(b"\r"))
+        if found is not None:  # what it says about binary files, and its separators, hold no NUL
+            path, number, mark, text = found.groups()
+            yield Line(
+                path=path.decode("utf-8", "replace").removeprefix("./"),
+                number=int(number),
+                is_match=mark == b":",
+                text=text.decode("utf-8", "replace"),
+            )

@@ -1,0 +1,81 @@
+"""A context for the shell and git tools: a real sandbox and real child processes in one folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from marvin_core import Tool, ToolError, ToolResult
+from marvin_core.paths import SandboxPaths
+from marvin_core.processes import ProcessRunner
+from marvin_core.waits import Waits
+
+T = TypeVar("T")
+
+
+class View(NamedTuple):
+    """What these tools ask the session for."""
+
+    ticket: str
+
+
+class Folder:
+    """A sandbox with a process runner; git finds no configuration but the one given here."""
+
+    def __init__(self, root: Path, ticket: str = "", **env: str) -> None:
+        self.root = root
+        self.paths = SandboxPaths(root)
+        self.session = View(ticket)
+        home = root.parent / "home"
+        home.mkdir(exist_ok=True)
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", **env}
+        self.processes: ProcessRunner = ProcessRunner(
+            root=root, child_env=self.env, logs_folder=lambda: root.parent / "logs", waits=Waits()
+        )
+
+    def run(self, use: Callable[[], Awaitable[T]]) -> T:
+        """Run a coroutine, then end whatever is left."""
+
+        async def go() -> T:
+            self.processes = ProcessRunner(
+                root=self.root,
+                child_env=self.env,
+                logs_folder=lambda: self.root.parent / "logs",
+                waits=Waits(),
+            )
+            try:
+                return await use()
+            finally:
+                await self.processes.close()
+
+        return asyncio.run(go())
+
+    def call(self, tool: Tool, **arguments: Any) -> str:
+        """The text that one call gives the model."""
+        return text(self.run(lambda: tool.function(self, **arguments)))
+
+    def error(self, tool: Tool, **arguments: Any) -> str:
+        """The text of the error that one call must raise."""
+        try:
+            got = self.call(tool, **arguments)
+        except ToolError as error:
+            return str(error)
+        raise AssertionError(f"no error, but: {got}")
+
+    def sh(self, script: str) -> str:
+        """What a shell script prints, run here; it must succeed."""
+        result = self.run(lambda: self.processes.run(["sh", "-ec", script], merge_stderr=True))
+        output = result.output.decode()
+        assert result.exit_code == 0, output
+        return output
+
+
+def text(result: str | ToolResult) -> str:
+    """What the model reads of a result."""
+    if isinstance(result, str):
+        return result
+    assert isinstance(result.content, str)
+    return result.content
