@@ -32,9 +32,10 @@ check: setup ## lint, formatting, types, and what no file may name
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
 	scripts/check-repo
+	$(PY) scripts/reference.py --check
 
 docs: setup ## regenerate the reference pages
-	scripts/docs
+	$(PY) scripts/reference.py
 
 wheels: setup ## build the wheel and the sdist of every distribution into dist/
 	rm -rf dist

@@ -79,9 +79,7 @@ def test_one_endless_line_is_cut_too(folder: Folder) -> None:
 def test_terminal_codes_and_broken_bytes(folder: Folder) -> None:
     """Colours, titles and control characters are removed; bytes that are no UTF-8 are marked."""
     command = r"printf '\033[1;31mred\033[0m \033]0;title\007\033(Bplain\b \377 tab\tend\r\n'"
-    assert folder.call(run_command, command=command) == "redplain \ufffd tab\tend\n[exit code 0]".replace(
-        "red", "red ", 1
-    )
+    assert folder.call(run_command, command=command) == "red plain \ufffd tab\tend\n[exit code 0]"
 
 
 def test_time_out_says_so_and_keeps_the_output(folder: Folder) -> None:
@@ -135,11 +133,10 @@ def test_the_end_of_a_long_log(folder: Folder) -> None:
 
     async def use() -> None:
         await run_command.function(folder, command="(sleep 0.6; seq 1 100000; sleep 300) &")
-        for _ in range(200):
+        output = ""
+        while "100000" not in output:
+            await asyncio.sleep(0)
             output = text(await jobs.function(folder, action="output", job_id="1", tail=2))
-            if "100000" in output:
-                break
-            await asyncio.sleep(0.02)
         assert output.splitlines()[:2] == ["99999", "100000"]
         longest = text(await jobs.function(folder, action="output", job_id="1", tail=2000))
         assert len(longest.splitlines()) == 2001

@@ -37,7 +37,7 @@ KEYS: Mapping[str, Any] = {
 }
 """Every key of config.yaml and the type of its value; a `str` key stands for any name."""
 
-_NAMES = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a mapping"}
+KIND_NAMES = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a mapping"}
 
 
 def read_settings(path: Path, cache: Path) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _checked(data: Any, schema: Mapping[Any, Any], path: Path, where: str) -> di
 def _value(value: Any, expected: type, place: str) -> Any:
     accepted: tuple[type, ...] = (int, float) if expected is float else (expected,)
     if isinstance(value, bool) or not isinstance(value, accepted):
-        raise ConfigError(f"{place} takes {_NAMES[expected]}, found {_kind(value)}.")
+        raise ConfigError(f"{place} takes {KIND_NAMES[expected]}, found {_kind(value)}.")
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
@@ -123,7 +123,7 @@ def _plain(value: Any) -> Any:
 def _kind(value: Any) -> str:
     if value is None:
         return "nothing"
-    return next((f"{name} ({str(value)[:40]!r})" for kind, name in _NAMES.items() if isinstance(value, kind)), "it")
+    return next((f"{name} ({str(value)[:40]!r})" for kind, name in KIND_NAMES.items() if isinstance(value, kind)), "it")
 
 
 def _nearest(key: str, schema: Mapping[Any, Any]) -> str:

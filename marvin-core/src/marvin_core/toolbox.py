@@ -40,16 +40,20 @@ SETS: Mapping[str, Callable[[ToolSpec], bool]] = {
 
 
 class LoadedTool(Record):
-    """A tool whose module is imported: its declarations, its function, and the check of its arguments."""
+    """A tool whose module is imported: its declarations, its function, and the check of its arguments.
+
+    `context_parameter` is the parameter that receives the context, or an empty string.
+    """
 
     spec: ToolSpec
     tool: Tool
     validate: Callable[[Mapping[str, Any]], dict[str, Any]]
+    context_parameter: str
 
     def call(self, values: Mapping[str, Any], context: ToolContext) -> Awaitable[str | ToolResult]:
         """Call the function with validated arguments, and with the context where it wants one."""
-        name = self.tool.context_parameter
-        return self.tool(**values, **({name: context} if name else {}))
+        given = {**values, self.context_parameter: context} if self.context_parameter else values
+        return self.tool.function(**given)
 
 
 class Toolbox:
@@ -150,7 +154,10 @@ class Toolbox:
                 from .schema import validator
 
                 found = find_tool(spec)
-                self._loaded[spec.name] = LoadedTool(spec=spec, tool=found, validate=validator(found))
+                check = validator(found)
+                self._loaded[spec.name] = LoadedTool(
+                    spec=spec, tool=found, validate=check, context_parameter=check.context_parameter
+                )
             return self._loaded[spec.name]
 
 

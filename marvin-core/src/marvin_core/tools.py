@@ -125,12 +125,6 @@ class Tool:
         self.__doc__ = function.__doc__
         self.__name__ = name
 
-    @property
-    def context_parameter(self) -> str:
-        """The parameter that receives the context, or an empty string."""
-        annotations = self.function.__annotations__
-        return next((name for name, kind in annotations.items() if kind in (ToolContext, "ToolContext")), "")
-
     def __call__(self, *args: Any, **kwargs: Any) -> Awaitable[str | ToolResult]:
         return self.function(*args, **kwargs)
 

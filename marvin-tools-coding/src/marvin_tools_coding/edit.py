@@ -73,7 +73,9 @@ async def write_file(context: ToolContext, path: FilePath, content: str) -> Tool
 async def apply_patch(
     context: ToolContext,
     path: Annotated[str | None, "File, relative to the working directory"] = None,
-    old_str: Annotated[str | None, "Text to replace, exactly as in the file, without line numbers"] = None,
+    old_str: Annotated[
+        str | None, Field(min_length=1), "Text to replace, exactly as in the file, without line numbers"
+    ] = None,
     new_str: Annotated[str | None, 'Its replacement; "" deletes'] = None,
     patch: Annotated[str | None, "Not supported yet: use path, old_str and new_str"] = None,
 ) -> ToolResult:

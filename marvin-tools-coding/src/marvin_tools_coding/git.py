@@ -36,7 +36,6 @@ _WRITING = (*_GIT, *_settings("gc.auto=0", "maintenance.auto=false"))
 # The texts below are looked for in English.
 _ENVIRONMENT = {"LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0"}
 
-_UNKNOWN_REVISION = "There is no such commit or branch. git_log shows the commits."
 _ADVICE = {
     "dubious ownership": (
         "The repository belongs to another user, so git refuses it. If the user trusts it, run_command: "
@@ -46,9 +45,7 @@ _ADVICE = {
         "{root} is in no git repository. Use set_working_dir to go to one, or run_command: git init"
     ),
     "does not have any commits yet": "There are no commits yet: this is a new repository.",
-    "unknown revision": _UNKNOWN_REVISION,
-    "bad revision": _UNKNOWN_REVISION,
-    "bad object": _UNKNOWN_REVISION,
+    "Needed a single revision": "There is no such commit or branch. git_log shows the commits.",
     ".lock': File exists": (
         "Another git command is running here, or one was killed. Try again; if it stays, and no git runs, "
         "remove the named .lock file with run_command."
@@ -77,7 +74,7 @@ def _failure(context: ToolContext, what: str, result: ProcessResult) -> ToolErro
     """What git said, and what to do about it where that is known."""
     said = head_and_tail(result.stderr + result.output, result.omitted, "")[:_ERROR_LIMIT].strip()
     for sign, advice in _ADVICE.items():
-        if sign in said:
+        if sign.lower() in said.lower():
             return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")
     return ToolError(f"{what} failed with exit code {result.exit_code}. git says: {said or '(nothing)'}")
 
@@ -106,7 +103,7 @@ async def git_diff(
     """Show changes as a unified diff. Untracked files are not in it."""
     if staged and ref and ".." in ref:
         raise ToolError(f"staged compares with one commit, and {ref!r} names two. Leave out staged, or name one.")
-    revision = _revision(ref)
+    revision = await _resolved(context, ref) if ref else []
     scope = ["--", *([context.paths.locate(path)] if path else [])]
     options = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"]
     if staged:
@@ -131,12 +128,19 @@ def _beginning(diff: ProcessResult, overview: ProcessResult) -> str:
     return f"{stat}\n\n{text}\n[... {rest:,} bytes omitted. Pass path to see one file or folder.]"
 
 
-def _revision(ref: str | None) -> list[str]:
-    if not ref:
-        return []
-    if ref.startswith("-") or "\0" in ref:
-        raise ToolError(f"{ref!r} is no commit: names do not start with '-'. git_log shows the commits.")
-    return ["--end-of-options", ref]
+async def _resolved(context: ToolContext, ref: str) -> list[str]:
+    """The commit or commits as hashes: where git diff finds none it compares files, also outside the sandbox."""
+    first, dots, second = re.fullmatch(r"(.*?)(?:(\.{2,3})(.*))?", ref, re.DOTALL).groups("")  # type: ignore[union-attr]  # it matches any text
+    sides = [await _hash_of(context, side or "HEAD") for side in ([first, second] if dots else [first])]
+    return [dots.join(sides)]
+
+
+async def _hash_of(context: ToolContext, name: str) -> str:
+    if name.startswith("-") or "\0" in name:
+        raise ToolError(f"{name!r} is no commit: names do not start with '-'. git_log shows the commits.")
+    what = f"Looking for the commit {name!r}"
+    result = await _read(context, what, ["rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}"])
+    return result.output.decode("ascii").strip()
 
 
 @tool(access=["read"], group="git", requires=["program:git"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import reduce
+from itertools import pairwise
 
 from marvin_core import ToolError
 
@@ -43,7 +44,7 @@ def expand_braces(pattern: str) -> list[str]:
     if len(parts) < 2 or depth:
         return [pattern]  # no braces, or some that are never closed and thus mean themselves
     head, tails = pattern[:opening], expand_braces(pattern[parts[-1] + 1 :])
-    inner = [pattern[start + 1 : end] for start, end in zip(parts, parts[1:], strict=False)]
+    inner = [pattern[start + 1 : end] for start, end in pairwise(parts)]
     found = [head + choice + tail for part in inner for choice in expand_braces(part) for tail in tails]
     if len(found) > _MOST_ALTERNATIVES:
         raise ToolError(f"The braces of {pattern[:100]!r} stand for too many patterns. Use fewer, or '*'.")

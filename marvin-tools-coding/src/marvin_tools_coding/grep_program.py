@@ -11,20 +11,23 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import BinaryIO
+
+NO_EXPRESSION = 2
+"""The exit code for a pattern that is no regular expression."""
 
 _BINARY_HEAD = 65_536
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
-def main(source: IO[bytes], target: IO[bytes]) -> int:
-    """Search; returns 2 for a pattern that is no regular expression, its reason on standard error."""
+def main(source: BinaryIO, target: BinaryIO) -> int:
+    """Search; returns the exit code. What is wrong with the pattern goes to standard error."""
     query = json.loads(source.read())
     try:
         expression = re.compile(query["pattern"], re.IGNORECASE if query["ignore_case"] else 0)
     except (re.error, OverflowError, RecursionError) as error:
         sys.stderr.write(str(error))
-        return 2
+        return NO_EXPRESSION
     left = query["max_results"] + 1
     for path in query["files"]:
         lines = _lines(path)
@@ -63,9 +66,9 @@ def _decode(data: bytes) -> str:
 
 
 def _with_context(matching: list[int], around: int, total: int) -> Iterator[tuple[int, bool]]:
-    wanted: dict[int, Any] = {}
+    wanted: set[int] = set()
     for number in matching:
-        wanted.update(dict.fromkeys(range(max(0, number - around), min(total, number + around + 1))))
+        wanted.update(range(max(0, number - around), min(total, number + around + 1)))
     chosen = set(matching)
     for number in sorted(wanted):
         yield number, number in chosen

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from typing import TypeAlias
 
 from marvin_core import Record, ToolContext, ToolError
 
 from .globs import Filter
+from .grep_program import NO_EXPRESSION
 from .listing import in_repository, list_files
 from .textfiles import HEAD_BYTES, refuse_binary
 
@@ -55,7 +58,7 @@ class Line(Record):
     text: str
 
 
-Search: TypeAlias = Callable[[ToolContext, Query, "list[str] | None"], AsyncIterator[Line]]
+Search: TypeAlias = Callable[[ToolContext, Query, "list[str] | None"], AsyncGenerator[Line, None]]
 
 
 class CannotSearch(ToolError):
@@ -83,16 +86,8 @@ async def _files(context: ToolContext, query: Query, wanted: Filter) -> list[str
     if (context.paths.root / query.start).is_dir():
         return None if wanted.is_everything else await _all_files(context, query, wanted)
     with context.paths.open(query.start) as file:
-        head = file.read(HEAD_BYTES)
-        refuse_binary(query.start, head, stat_size(file.fileno()))
+        refuse_binary(query.start, file.read(HEAD_BYTES), os.fstat(file.fileno()).st_size)
     return [query.start]
-
-
-def stat_size(descriptor: int) -> int:
-    """The size of an open file."""
-    import os
-
-    return os.fstat(descriptor).st_size
 
 
 async def _all_files(context: ToolContext, query: Query, wanted: Filter) -> list[str]:
@@ -109,23 +104,28 @@ async def answer(context: ToolContext, query: Query, files: list[str] | None, se
         files: where to search; None is everything below the start.
     """
     shown: list[str] = []
-    matches = characters = 0
-    previous: Line | None = None
-    async for line in search(context, query, files):
-        matches += line.is_match
-        if matches > query.max_results or characters > _ANSWER_CHARACTERS:
-            shown.append("[There is more. Narrow pattern, path or glob_filter, or raise max_results.]")
-            break
-        if previous is not None and query.context_lines and not _follows(line, previous):
-            shown.append("--")
-        shown.append(_format(line))
-        characters += len(shown[-1]) + 1
-        previous = line
+    matches = characters = complete = 0
+    previous = last_match = None
+    async with aclosing(search(context, query, files)) as lines:
+        async for line in lines:
+            matches += line.is_match
+            if matches > query.max_results or characters > _ANSWER_CHARACTERS:
+                # What stands before a match that is not shown is left out with it.
+                shown[complete:] = ["[There is more. Narrow pattern, path or glob_filter, or raise max_results.]"]
+                break
+            if previous is not None and query.context_lines and not _is_near(line, previous, 1):
+                shown.append("--")
+            shown.append(_format(line))
+            characters += len(shown[-1]) + 1
+            previous = line
+            last_match = line if line.is_match else last_match
+            if last_match is not None and _is_near(line, last_match, query.context_lines):
+                complete = len(shown)
     return "\n".join(shown) if matches else _nothing(query, files)
 
 
-def _follows(line: Line, previous: Line) -> bool:
-    return line.path == previous.path and line.number == previous.number + 1
+def _is_near(line: Line, earlier: Line, distance: int) -> bool:
+    return line.path == earlier.path and line.number - earlier.number <= distance
 
 
 def _format(line: Line) -> str:
@@ -137,6 +137,8 @@ def _format(line: Line) -> str:
 
 
 def _nothing(query: Query, files: list[str] | None) -> str:
+    if files == []:
+        return f"No file in {query.start!r} passes glob_filter. Widen it, or list the files with glob."
     where = f"in {query.start!r}" if files is None or files == [query.start] else f"in {len(files):,} files"
     hints = [] if query.ignore_case else ["ignore_case"]
     hints += ["another spelling", "a wider glob_filter"]
@@ -145,7 +147,7 @@ def _nothing(query: Query, files: list[str] | None) -> str:
     return f"No line matches {query.pattern!r} {where}. Try {', '.join(hints)}."
 
 
-async def ripgrep(context: ToolContext, query: Query, files: list[str] | None) -> AsyncIterator[Line]:
+async def ripgrep(context: ToolContext, query: Query, files: list[str] | None) -> AsyncGenerator[Line, None]:
     """Search with ripgrep.
 
     Raises:
@@ -168,7 +170,7 @@ async def ripgrep(context: ToolContext, query: Query, files: list[str] | None) -
             yield line
 
 
-async def own_search(context: ToolContext, query: Query, files: list[str] | None) -> AsyncIterator[Line]:
+async def own_search(context: ToolContext, query: Query, files: list[str] | None) -> AsyncGenerator[Line, None]:
     """Search with Marvin's own program: a child process, since an expression may take for ever.
 
     Raises:
@@ -185,6 +187,8 @@ async def own_search(context: ToolContext, query: Query, files: list[str] | None
     )
     if result.exit_code:
         reason = result.stderr.decode("utf-8", "replace").strip()
+        if result.exit_code != NO_EXPRESSION:
+            raise ToolError(f"The search failed: {reason[-500:]}. Search a smaller part, or install ripgrep.")
         raise ToolError(
             f"{query.pattern!r} is no valid regular expression: {reason}. "
             f"To find the text itself use {re.escape(query.pattern)!r}."

@@ -14,13 +14,13 @@ NEVER = (".git", ".tickets")
 
 
 class IgnoreRules:
-    """The rules of all .gitignore files from one folder downwards, each read when it is first needed.
+    """The rules of the .gitignore files from one folder downwards, each read when it is first needed.
 
     Args:
-        top: the folder whose .gitignore is the first that counts, relative to the root.
+        top: the folder whose .gitignore is the first that counts, relative to the root; empty for the root.
     """
 
-    def __init__(self, context: ToolContext, top: str = ".") -> None:
+    def __init__(self, context: ToolContext, top: str = "") -> None:
         self._context = context
         self._top = top
         self._specs: dict[str, GitIgnoreSpec | None] = {}

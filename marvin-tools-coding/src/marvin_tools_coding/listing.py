@@ -12,7 +12,7 @@ from marvin_core import ToolContext, ToolError
 from .cooperation import breathe
 from .ignoring import NEVER, IgnoreRules
 
-GIT = ("git", "--literal-pathspecs", "-c", "core.fsmonitor=false")
+GIT = ("git", "-c", "core.fsmonitor=false")
 """A monitor is a program that the repository names; listing files must not run it."""
 
 _LIST_BYTES = 100_000_000
@@ -68,7 +68,7 @@ async def _git_names(context: ToolContext, start: str) -> list[str]:
     """What git knows or would add; nothing where git cannot say."""
     if not in_repository(context.paths.root):
         return []
-    argv = [*GIT, "ls-files", "-co", "--exclude-standard", "-z", "--", start]
+    argv = [*GIT, "--literal-pathspecs", "ls-files", "-co", "--exclude-standard", "-z", "--", start]
     try:
         result = await context.processes.run(argv, cwd=context.paths.root, output_limit=_LIST_BYTES)
     except ToolError:
@@ -82,7 +82,7 @@ async def _git_names(context: ToolContext, start: str) -> list[str]:
 async def _walk(
     context: ToolContext, start: str, wanted: Wanted, hidden: bool
 ) -> AsyncIterator[tuple[str, os.stat_result]]:
-    rules = IgnoreRules(context, "")
+    rules = IgnoreRules(context)
     if start != "." and rules.ignores_above(start):
         rules = IgnoreRules(context, start)  # who names an excluded folder wants to see it
     folders = [start]

@@ -65,14 +65,22 @@ async def code_grep(
         context_lines=context_lines,
         max_results=max_results,
     )
-    if not os.path.lexists(context.paths.root / query.start):
-        context.paths.open(path)  # fails, and says it better than we could
+    _check_existence(context, path, query.start)
     return await grep(context, query, Filter(glob_filter))
+
+
+def _check_existence(context: ToolContext, path: str, start: str) -> None:
+    if not os.path.exists(context.paths.root / start):
+        context.paths.open(path).close()  # fails, and says it better than we could
+
+
+def _is_folder(context: ToolContext, path: str) -> bool:
+    return os.path.isdir(context.paths.root / path)
 
 
 def _folder(context: ToolContext, path: str) -> str:
     start = context.paths.locate(path)
-    if not os.path.isdir(context.paths.root / start):
+    if not _is_folder(context, start):
         context.paths.open(path).close()  # where there is nothing this fails and says so
         raise ToolError(f"{path!r} is a file, not a folder. Leave path out, or name its folder.")
     return start
@@ -97,7 +105,7 @@ def _is_file(context: ToolContext, name: str, status: os.stat_result) -> bool:
 
 async def _nothing(context: ToolContext, pattern: str, start: str) -> str:
     text = f"No file matches {pattern!r} in {start!r}."
-    if os.path.isdir(context.paths.root / start / pattern):
+    if _is_folder(context, f"{start}/{pattern}"):
         return f"{text} It is a folder: use {pattern + '/**'!r}."
     if "/" not in pattern:
         deeper = Filter(pattern)

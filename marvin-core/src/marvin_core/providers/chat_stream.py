@@ -13,6 +13,7 @@ from .chat_calls import Call, Calls
 from .sse import SSEParser
 
 _Kind: TypeAlias = Literal["text", "thinking"] | Call
+_decode = json.JSONDecoder().decode
 _BOM = b"\xef\xbb\xbf"
 _REASONS: dict[str, StopReason] = {
     "length": "length",
@@ -120,7 +121,7 @@ class ChatStream:
     def _parsed(self, payload: bytes) -> Any:
         try:
             # "replace": a server that splits a character between two events costs that character only.
-            return json.loads(payload.decode("utf-8", "replace"))
+            return _decode(payload.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             raise self._broken("sent something that is not JSON", payload) from None
 

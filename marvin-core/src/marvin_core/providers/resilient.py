@@ -13,7 +13,7 @@ from .base import Delta, Provider, Request, Retrying, TextDelta, ThinkingDelta
 _REASONS: dict[type[ProviderError], str] = {
     RateLimited: "Rate limited by {}",
     Overloaded: "{} is overloaded",
-    StreamBroken: "The answer of {} broke off",
+    StreamBroken: "{} gave a broken answer",
 }
 
 

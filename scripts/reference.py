@@ -1,0 +1,157 @@
+"""Writes the reference pages that follow from the code; with --check it says which ones are out of date."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from marvin_core import errors, events, hookspecs
+from marvin_core.arguments import example_call, type_text
+from marvin_core.config import ENVIRONMENT
+from marvin_core.discovery import discover
+from marvin_core.flags import parser
+from marvin_core.index import Index
+from marvin_core.records import Record
+from marvin_core.settings import KEYS, KIND_NAMES
+from marvin_core.waits import Waits
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
+NOTE = "<!-- Written by scripts/reference.py (`make docs`). Change the code it comes from, not this page. -->\n"
+
+
+def command_line() -> str:
+    """Flags and exit codes."""
+    lines = ["# Command line", "", "`marvin [PROMPT]`, or `marvin tools ...`, `marvin packs ...`.", ""]
+    lines += ["| flag | meaning |", "|---|---|"]
+    for action in parser()._actions:
+        if action.option_strings:
+            value = "" if action.nargs == 0 else f" {action.metavar or ' or '.join(action.choices or ())}"
+            lines.append(f"| `{', '.join(action.option_strings)}{value}` | {action.help} |")
+    lines += ["", "| exit code | meaning |", "|---|---|", "| 0 | done |", "| 1 | an error |"]
+    lines += ["| 2 | a wrong flag, value or sub-command |", "| 3 | the price ceiling was reached |"]
+    lines += ["| 130 | interrupted (Ctrl+C, SIGTERM) |"]
+    return "\n".join(lines)
+
+
+def environment(index: Index) -> str:
+    """Every variable that is read."""
+    rows = dict(ENVIRONMENT)
+    for spec in index.providers:
+        rows.update(dict.fromkeys(spec.key_variables, f"The key of {spec.name}."))
+        if spec.url_variable:
+            rows[spec.url_variable] = f"The address of {spec.name}; {spec.base_url} without it."
+        if spec.model_variable:
+            rows[spec.model_variable] = f"The model of {spec.name}; {spec.default_model} without it."
+    table = [f"| `{name}` | {meaning} |" for name, meaning in sorted(rows.items())]
+    return "\n".join(["# Environment variables", "", "| variable | meaning |", "|---|---|", *table])
+
+
+def configuration() -> str:
+    """Every key of config.yaml."""
+    head = "# config.yaml\n\nIn the configuration folder, `~/.config/marvin` by default. Every key is optional; an\n"
+    head += "unknown one is an error that names its line.\n\n| key | value |\n|---|---|"
+    return "\n".join([head, *_keys(KEYS, ""), "", "## Waits", "", "In seconds.", "", *_waits()])
+
+
+def _keys(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
+    for key, value in schema.items():
+        name = f"{prefix}{'NAME' if key is str else key}"
+        if key == "waits":
+            yield f"| `{name}` | see below |"
+        elif isinstance(value, Mapping):
+            yield from _keys(value, f"{name}.")
+        else:
+            yield f"| `{name}` | {KIND_NAMES[value]} |"
+
+
+def _waits() -> Iterator[str]:
+    yield "| wait | default | meaning |"
+    yield "|---|---|---|"
+    lines = inspect.getsource(Waits).splitlines()
+    defaults = Waits().as_dict()
+    for line, following in zip(lines, lines[1:], strict=False):
+        name = line.strip().partition(":")[0]
+        if name in defaults:
+            meaning = following.strip().strip('"')
+            yield f"| `{name}` | {defaults[name]} | {meaning} |"
+
+
+def hooks() -> str:
+    """The hook specifications."""
+    parts = ["# Hooks for packs", "", inspect.getdoc(hookspecs) or ""]
+    for name, function in inspect.getmembers(hookspecs, inspect.isfunction):
+        if name.startswith("marvin_"):
+            signature = str(inspect.signature(function)).replace("'", "")
+            parts += ["", f"## {name}", "", f"    def {name}{signature}", "", inspect.getdoc(function) or ""]
+    return "\n".join(parts)
+
+
+def tools(index: Index) -> str:
+    """Every tool of the packs in this repository."""
+    parts = ["# Tools", ""]
+    for spec in sorted(index.tools, key=lambda spec: (spec.source, spec.group)):
+        access = ", ".join(sorted(spec.access))
+        parts += [f"## {spec.name}", "", f"{spec.source}, group {spec.group}; access: {access}.", "", spec.description]
+        required = spec.parameters.get("required", ())
+        rows = [
+            f"| `{name}` | {type_text(schema)} | {'required' if name in required else schema.get('default', '')} "
+            f"| {schema.get('description', '')} |"
+            for name, schema in spec.parameters["properties"].items()
+        ]
+        if rows:
+            parts += ["", "| parameter | value | default | meaning |", "|---|---|---|---|", *rows]
+        parts += ["", f"    {example_call(spec)}", ""]
+    return "\n".join(parts).rstrip()
+
+
+def event_page() -> str:
+    """The events of `--output-format stream-json`."""
+    parts = ["# Events", "", "`--output-format stream-json` prints one a line, as JSON with `type` and these fields.", ""]
+    parts += ["| type | fields | meaning |", "|---|---|---|"]
+    for _, kind in inspect.getmembers(events, inspect.isclass):
+        if issubclass(kind, Record) and hasattr(kind, "type"):
+            fields = ", ".join(f"`{name}`" for name in kind._defaults)
+            parts.append(f"| `{kind.type}` | {fields} | {' '.join((kind.__doc__ or '').split())} |")
+    return "\n".join(parts)
+
+
+def error_page() -> str:
+    """The tree of errors."""
+    tree = (inspect.getdoc(errors) or "").partition("\n\n")[2]
+    return "# Errors\n\nEvery error that Marvin raises on purpose.\n\n```text\n" + tree + "\n```"
+
+
+def pages() -> dict[str, str]:
+    """Every page by its file name."""
+    index = discover()
+    return {
+        "command-line.md": command_line(),
+        "configuration.md": configuration(),
+        "environment.md": environment(index),
+        "errors.md": error_page(),
+        "events.md": event_page(),
+        "hooks.md": hooks(),
+        "tools.md": tools(index),
+    }
+
+
+def main() -> int:
+    """Write the pages, or with --check compare them."""
+    stale = []
+    for name, text in pages().items():
+        path, content = FOLDER / name, f"{NOTE}{text}\n"
+        if "--check" not in sys.argv:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != content:
+            stale.append(name)
+    if stale:
+        print(f"Out of date in docs/reference: {', '.join(stale)}. Run `make docs`.", file=sys.stderr)
+    return bool(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

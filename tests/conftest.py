@@ -1,0 +1,20 @@
+"""What holds for every test: under the switch that CI sets, a skip is a failure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that was skipped where MARVIN_TEST_NO_SKIP is set: there, nothing may be missing."""
+    report = yield
+    if report.skipped and os.environ.get("MARVIN_TEST_NO_SKIP") and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped, and MARVIN_TEST_NO_SKIP is set: {report.longrepr}"
+    return report

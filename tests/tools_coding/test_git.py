@@ -1,0 +1,436 @@
+"""The git tools, each against real repositories in the states that users bring."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from marvin_core import ToolError, ToolResult
+from marvin_tools_coding.git import git_commit, git_diff, git_log, git_status
+
+from .support_shell import Folder, text
+
+AUTHOR = {
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+}
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Folder:
+    """A folder that is no repository; git looks no further up."""
+    (tmp_path / "project").mkdir()
+    return Folder(tmp_path / "project", GIT_CEILING_DIRECTORIES=str(tmp_path), **AUTHOR)
+
+
+@pytest.fixture
+def new(bare: Folder) -> Folder:
+    """A repository without a commit."""
+    bare.sh("git init -q -b main")
+    return bare
+
+
+@pytest.fixture
+def repo(new: Folder) -> Folder:
+    """A repository with one commit of two files."""
+    new.sh("printf 'one\\ntwo\\n' > a.txt; echo b > b.txt; git add .; git commit -qm 'First commit'")
+    return new
+
+
+def committed(folder: Folder) -> set[str]:
+    """The files of the last commit."""
+    return set(folder.sh("git show --format= --name-only -z").rstrip("\0").split("\0"))
+
+
+# Status
+
+
+def test_status_shows_branch_and_changes(repo: Folder) -> None:
+    """Branch, staged, changed and untracked files; a clean tree says so."""
+    assert "working tree clean" in repo.call(git_status)
+    repo.sh("echo x >> a.txt; echo y > staged.txt; git add staged.txt; echo z > 'new ü.txt'; rm b.txt")
+    got = repo.call(git_status)
+    assert got.startswith("On branch main")
+    for expected in ("new file:   staged.txt", "modified:   a.txt", "deleted:    b.txt", "new ü.txt"):
+        assert expected in got
+    assert '(use "git' not in got
+
+
+def test_status_of_a_new_repository_and_a_detached_head(repo: Folder, tmp_path: Path) -> None:
+    """A repository without commits and a detached HEAD are no errors."""
+    repo.sh("git checkout -q --detach")
+    assert "HEAD detached at" in repo.call(git_status)
+    (tmp_path / "other").mkdir()
+    other = Folder(tmp_path / "other", **AUTHOR)
+    other.sh("git init -q -b trunk")
+    assert "No commits yet" in other.call(git_status)
+
+
+def test_status_of_very_many_files_is_bounded(new: Folder) -> None:
+    """10,000 untracked files do not flood the context."""
+    for number in range(2_000):
+        (new.root / f"a-rather-long-name-of-a-file-{number}").touch()
+    got = new.call(git_status)
+    assert len(got) < 21_000
+    assert "bytes omitted" in got
+
+
+# Diff
+
+
+def test_diff_of_work_tree_index_and_commits(repo: Folder) -> None:
+    """Unstaged, staged, against a commit, between two, and one path of it."""
+    repo.sh("echo c > c.txt; git add .; git commit -qm Second; echo staged >> a.txt; git add a.txt; echo open >> b.txt")
+    unstaged, staged = repo.call(git_diff), repo.call(git_diff, staged=True)
+    assert "+open" in unstaged
+    assert "+staged" not in unstaged
+    assert "+staged" in staged
+    assert "+open" not in staged
+    assert "+c" in repo.call(git_diff, ref="HEAD~1")
+    assert "+c" in repo.call(git_diff, ref="HEAD~1..HEAD")
+    assert "+c" in repo.call(git_diff, ref="main~1..")
+    assert "-c" in repo.call(git_diff, ref="HEAD..HEAD~1")
+    assert "-c" not in repo.call(git_diff, ref="HEAD...HEAD~1")
+    assert "+c" in repo.call(git_diff, ref="HEAD~1", staged=True)
+    assert "+open" not in repo.call(git_diff, ref="HEAD~1", path="c.txt")
+    assert "no commit" not in repo.call(git_diff, path="c.txt")
+    assert repo.call(git_diff, path="c.txt").startswith("No differences in c.txt.")
+
+
+def test_diff_of_a_deleted_file_and_of_a_new_repository(repo: Folder, tmp_path: Path) -> None:
+    """A path that is gone can be diffed; without commits the staged files are the diff."""
+    repo.sh("rm b.txt")
+    assert "deleted file" in repo.call(git_diff, path="b.txt")
+    (tmp_path / "other").mkdir()
+    other = Folder(tmp_path / "other", **AUTHOR)
+    other.sh("git init -q; echo x > x; git add x")
+    assert "+x" in other.call(git_diff, staged=True)
+    assert "There is no such commit" in other.error(git_diff, ref="HEAD")
+
+
+def test_a_huge_diff_is_cut_with_its_files_listed(repo: Folder) -> None:
+    """Of 5 MB the model sees the list of files, whole lines of the beginning, and how to see the rest."""
+    repo.sh("seq 1 700000 > a.txt; echo more >> b.txt")
+    got = repo.call(git_diff)
+    assert len(got.encode()) < 51_000
+    assert got.index("b.txt") < got.index("diff --git")
+    lines = got.splitlines()
+    assert lines[-1].endswith("bytes omitted. Pass path to see one file or folder.]")
+    assert lines[-2].removeprefix("+").isdigit()
+    assert int(lines[-1].split()[1].replace(",", "")) > 4_000_000
+    assert "+more" in repo.call(git_diff, path="b.txt")
+
+
+def test_diff_of_binary_and_undecodable_files(repo: Folder) -> None:
+    """A binary file is named, not printed; bytes that are no UTF-8 are marked."""
+    (repo.root / "a.txt").write_bytes(b"caf\xe9\n")
+    (repo.root / "b.txt").write_bytes(b"\0\1\2")
+    got = repo.call(git_diff)
+    assert "+caf\ufffd" in got
+    assert "Binary files a/b.txt and b/b.txt differ" in got
+
+
+def test_diff_looks_the_same_whatever_the_user_configured(repo: Folder) -> None:
+    """Colours, missing prefixes and a pager of the user's do not change what the model reads."""
+    repo.sh("echo x >> a.txt")
+    plain = repo.call(git_diff)
+    repo.sh("git config color.ui always; git config diff.noprefix true; git config core.pager 'sed s/x/y/'")
+    repo.sh("git config diff.mnemonicPrefix true; git config color.diff always")
+    assert repo.call(git_diff) == plain
+    assert plain.startswith("diff --git a/a.txt b/a.txt")
+
+
+# Log
+
+
+def test_log_in_both_forms(repo: Folder) -> None:
+    """Newest first; one line a commit, or the whole message; limited in number and to a path."""
+    repo.sh("echo x > x; git add x; git commit -qm 'Second: ü' -m 'Body of it.'; git tag v1")
+    first, second = repo.call(git_log).splitlines()
+    assert "Ada: (HEAD -> main, tag: v1) Second: ü" in first
+    assert second.endswith("Ada: First commit")
+    assert repo.call(git_log, max_count=1) == first
+    whole = repo.call(git_log, oneline=False)
+    assert "Author: Ada <ada@example.org>" in whole
+    assert "    Body of it." in whole
+    assert repo.call(git_log, path="a.txt") == second
+    assert repo.call(git_log, path="never.txt").startswith("No commit changes never.txt")
+
+
+def test_log_without_commits(new: Folder) -> None:
+    """I10: a new repository has no log, and the model is told why."""
+    assert "There are no commits yet" in new.error(git_log)
+
+
+# Commit
+
+
+def test_commit_everything(repo: Folder) -> None:
+    """By default all changes go in: new, changed and deleted files; hash, subject and files come back."""
+    repo.sh("echo x >> a.txt; rm b.txt; mkdir .tickets; echo t > .tickets/t.md; echo ü > 'ü \n.txt'")
+    result = repo.run(lambda: git_commit.function(repo, message="Change\n\nWhy: because.\n# no comment"))
+    got = text(result)
+    short = repo.sh("git rev-parse --short HEAD").strip()
+    assert f"[main {short}] Change" in got
+    assert "4 files changed" in got
+    assert isinstance(result, ToolResult)
+    assert result.details == {"commit": short}
+    assert committed(repo) == {"a.txt", "b.txt", ".tickets/t.md", "ü \n.txt"}
+    assert repo.sh("git log -1 --format=%B").strip() == "Change\n\nWhy: because.\n# no comment"
+    assert not repo.sh("git status --porcelain")
+
+
+def test_commit_exactly_these_paths(repo: Folder) -> None:
+    """With paths only those are committed, whatever else is changed or staged, and that stays as it was."""
+    repo.sh("echo x >> a.txt; git add a.txt; rm b.txt; echo n > n.txt; echo o > o.txt")
+    repo.call(git_commit, message="Some", paths=["b.txt", "n.txt"], add_all=True)
+    assert committed(repo) == {"b.txt", "n.txt"}
+    assert repo.sh("git status --porcelain").splitlines() == ["M  a.txt", "?? o.txt"]
+
+
+def test_first_commit_with_paths(new: Folder) -> None:
+    """Paths work in a repository without commits, and so do folders."""
+    new.sh("mkdir d; echo x > d/x; echo y > y")
+    assert "root-commit" in new.call(git_commit, message="Begin", paths=["d"])
+    assert committed(new) == {"d/x"}
+
+
+def test_commit_what_is_staged(repo: Folder) -> None:
+    """With add_all=false the index is committed as it is; where it is empty the text says what to pass."""
+    repo.sh("echo x >> a.txt")
+    assert "nothing is staged. Pass paths" in repo.error(git_commit, message="m", add_all=False)
+    repo.sh("git add a.txt; echo y >> b.txt")
+    repo.call(git_commit, message="m", add_all=False)
+    assert committed(repo) == {"a.txt"}
+
+
+def test_nothing_to_commit(repo: Folder) -> None:
+    """I10: without changes the model is told so, and an empty message is refused."""
+    assert "there are no changes" in repo.error(git_commit, message="m")
+    assert "there are no changes" in repo.error(git_commit, message="m", paths=["a.txt"])
+    assert "message is empty" in repo.error(git_commit, message=" \n")
+
+
+def test_only_what_is_below_the_working_directory(repo: Folder) -> None:
+    """I4: in a folder of a repository, files outside of it are not staged."""
+    repo.sh("mkdir sub; echo in > sub/in.txt; echo out > out.txt")
+    below = Folder(repo.root / "sub", **AUTHOR)
+    below.call(git_commit, message="Inside")
+    assert committed(repo) == {"sub/in.txt"}
+    assert "out.txt" in repo.sh("git status --porcelain")
+    for tool, arguments in ((git_diff, {"path": "../a.txt"}), (git_log, {"path": "../a.txt"})):
+        assert "sub" in below.error(tool, **arguments)
+    assert below.error(git_commit, message="m", paths=["../out.txt"])
+    assert "?? out.txt" in below.sh("git status --porcelain")
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Fix it", "Fix it\n\nTicket: ab-12"),
+        ("fix: it", "fix: it\n\nTicket: ab-12"),
+        ("Fix\n\nWhy.\n\nCo-authored-by: B <b@c>", "Fix\n\nWhy.\n\nCo-authored-by: B <b@c>\nTicket: ab-12"),
+        ("ab-12: Fix it", "ab-12: Fix it"),
+        ("Fix tab-12 and ab-123", "Fix tab-12 and ab-123\n\nTicket: ab-12"),
+    ],
+)
+def test_the_ticket_is_in_the_message(repo: Folder, message: str, expected: str) -> None:
+    """The id of the agent's ticket stands in every commit message, once, as a trailer git understands."""
+    repo.sh("echo x >> a.txt")
+    Folder(repo.root, ticket="ab-12", **AUTHOR).call(git_commit, message=message)
+    assert repo.sh("git log -1 --format=%B").strip() == expected
+
+
+def test_conflicts_are_not_committed_until_resolved(repo: Folder) -> None:
+    """A file with conflict markers is not staged as resolved; once it is edited the merge is committed."""
+    repo.sh("git checkout -qb side; echo side > a.txt; git commit -qam Side")
+    repo.sh("git checkout -q main; echo main > a.txt; git commit -qam Main; git merge side || true")
+    assert "You have unmerged paths" in repo.call(git_status)
+    assert "conflict markers (<<<<<<<) in a.txt" in repo.error(git_commit, message="Merge")
+    assert "UU a.txt" in repo.sh("git status --porcelain")
+    (repo.root / "a.txt").write_text("both\n")
+    assert "Resolve the conflicts" in repo.error(git_commit, message="Merge", add_all=False)
+    assert "call git_commit without paths" in repo.error(git_commit, message="Merge", paths=["a.txt"])
+    repo.call(git_commit, message="Merge")
+    assert len(repo.sh("git log -1 --format=%P").split()) == 2
+
+
+def test_a_hook_that_refuses_is_heard(repo: Folder) -> None:
+    """The model reads what a failing hook says; a passing one runs too, and may speak."""
+    hook = repo.root / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\necho 'line 3: missing semicolon'\ngrep -q good a.txt\n")
+    hook.chmod(0o755)
+    repo.sh("echo x >> a.txt")
+    assert "missing semicolon" in repo.error(git_commit, message="m")
+    repo.sh("echo good >> a.txt")
+    got = repo.call(git_commit, message="m")
+    assert "2 insertions" in got
+    assert "missing semicolon" in got
+
+
+def test_no_author_says_how_to_set_one(repo: Folder) -> None:
+    """I10: git without a name tells how to set it."""
+    repo.sh("echo x >> a.txt; git config user.useConfigOnly true")
+    nobody = Folder(repo.root)
+    got = nobody.error(git_commit, message="m")
+    assert "git config user.name" in got
+    assert "user.email" in got
+
+
+def test_ignored_and_unknown_paths(repo: Folder) -> None:
+    """I10: a path that is ignored, and one that is nowhere, are named with what to do."""
+    repo.sh("echo '*.log' > .gitignore; touch x.log")
+    assert "git add -f" in repo.error(git_commit, message="m", paths=["x.log"])
+    assert "neither on disk nor in git" in repo.error(git_commit, message="m", paths=["nowhere.txt"])
+
+
+def test_a_lock_left_behind(repo: Folder) -> None:
+    """I10: a lock of a killed git is named, with what to do about it; reading needs no lock."""
+    repo.sh("echo x >> a.txt; touch .git/index.lock")
+    got = repo.error(git_commit, message="m")
+    assert "index.lock" in got
+    assert "remove the named .lock" in got
+    assert "a.txt" in repo.call(git_status)
+
+
+# What no repository and no model string may do
+
+
+def test_no_repository(bare: Folder) -> None:
+    """I10: outside of a repository every tool says so, and what to do."""
+    for tool, arguments in ((git_status, {}), (git_diff, {}), (git_log, {}), (git_commit, {"message": "m"})):
+        got = bare.error(tool, **arguments)
+        assert "is in no git repository" in got
+        assert "git init" in got
+
+
+def test_git_missing(repo: Folder, tmp_path: Path) -> None:
+    """I10: without git the text names it."""
+    (tmp_path / "empty").mkdir()
+    assert "'git' is not installed" in Folder(repo.root, PATH=str(tmp_path / "empty")).error(git_status)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: chown")
+def test_a_repository_of_another_user(repo: Folder) -> None:
+    """I10: git refuses a repository that is not ours; the text has the command that allows it."""
+    for folder in (repo.root, repo.root / ".git"):
+        os.chown(folder, 12345, 12345)
+    got = Folder(repo.root, **AUTHOR).error(git_status)
+    assert f"git config --global --add safe.directory {repo.root}" in got
+
+
+def test_git_dir_of_the_environment_has_no_effect(repo: Folder, tmp_path: Path) -> None:
+    """I8: with GIT_DIR set for Marvin itself, the repository of the working directory is read and written."""
+    other = tmp_path / "other"
+    repo.sh(f"git init -q {other}; echo x >> a.txt")
+    os.environ.update(GIT_DIR=str(other / ".git"), GIT_WORK_TREE=str(other))
+    try:
+        assert "modified:   a.txt" in repo.call(git_status)
+        repo.call(git_commit, message="Here")
+    finally:
+        del os.environ["GIT_DIR"], os.environ["GIT_WORK_TREE"]
+    assert "Here" in repo.call(git_log)
+
+
+@pytest.mark.parametrize("ref", ["--output=stolen", "-p", "--no-index", "-O/etc/passwd", "a\0b"])
+def test_a_ref_is_never_an_option(repo: Folder, ref: str) -> None:
+    """I27: a commit whose name looks like an option is refused with a text."""
+    repo.sh("echo x >> a.txt")
+    assert "is no commit" in repo.error(git_diff, ref=ref)
+    assert not (repo.root / "stolen").exists()
+
+
+def test_a_ref_is_never_a_path(repo: Folder) -> None:
+    """I27: a file's name given as a commit is an unknown commit, not a filter."""
+    repo.sh("echo x >> a.txt")
+    assert "There is no such commit" in repo.error(git_diff, ref="a.txt")
+    assert "names two" in repo.error(git_diff, ref="HEAD..HEAD", staged=True)
+
+
+def test_a_ref_reads_no_file_outside(repo: Folder, tmp_path: Path) -> None:
+    """I4: git diff compares files where it finds no commits; a path given as a commit shows nothing of it."""
+    (tmp_path / "secret").write_text("s3cret")
+    for name in ("--", "x"):
+        (repo.root / name).write_text("")
+    for ref in (str(tmp_path / "secret"), "../secret", "../secret..x"):
+        assert "s3cret" not in repo.error(git_diff, ref=ref)
+        assert "s3cret" not in repo.error(git_diff, ref=ref, path="x")
+    repo.sh("rm -rf .git")
+    assert "is in no git repository" in repo.error(git_diff, ref="../secret", path="x")
+
+
+def test_paths_are_neither_options_nor_patterns(repo: Folder) -> None:
+    """I27: names with a leading dash, stars, colons and newlines are those files and no others."""
+    odd = ["--all", "-f", "*", ":(top)x", "new\nline", "ü", "[a]"]
+    for name in odd:
+        (repo.root / name).write_text("x\n")
+    for name in odd:
+        repo.call(git_commit, message="One", paths=[name])
+        assert committed(repo) == {name}
+        assert len(repo.call(git_log, path=name).splitlines()) == 1
+        (repo.root / name).write_text("changed\n")
+        assert repo.call(git_diff, path=name).count("diff --git") == 1
+
+
+def test_a_message_is_never_an_option(repo: Folder) -> None:
+    """I27: a message may begin with a dash."""
+    repo.sh("echo x >> a.txt")
+    repo.call(git_commit, message="--amend --no-verify")
+    assert repo.sh("git log --format=%s").splitlines() == ["--amend --no-verify", "First commit"]
+
+
+def test_reading_runs_no_program_of_the_repository(repo: Folder) -> None:
+    """What a repository's configuration names is not run by the tools that only read."""
+    program = repo.root.parent / "evil"
+    program.write_text(f"#!/bin/sh\ntouch {repo.root.parent}/ran\ncat\n")
+    program.chmod(0o755)
+    for setting in ("core.fsmonitor", "diff.external", "diff.d.textconv", "diff.d.command", "core.pager"):
+        repo.sh(f"git config {setting} {program}")
+    repo.sh(f"git config log.showSignature true; git config gpg.program {program}; git config pager.log {program}")
+    hooks = repo.root / ".git/hooks"
+    for name in ("post-index-change", "pre-commit", "fsmonitor-watchman"):
+        (hooks / name).write_text(program.read_text())
+        (hooks / name).chmod(0o755)
+    (repo.root / ".gitattributes").write_text("* diff=d\n")
+    (repo.root / "a.txt").write_text("changed\n")
+    (repo.root.parent / "ran").unlink(missing_ok=True)
+    assert "a.txt" in repo.call(git_status)
+    assert "+changed" in repo.call(git_diff)
+    assert "+changed" in repo.call(git_diff, ref="HEAD")
+    assert "First commit" in repo.call(git_log, oneline=False)
+    assert not (repo.root.parent / "ran").exists()
+
+
+def test_a_cancelled_commit_leaves_the_repository_usable(repo: Folder) -> None:
+    """I25: when a hook hangs and the call is cancelled, the hook is gone and no lock stays."""
+
+    hook = repo.root / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\ntouch started\nexec sleep 300\n")
+    hook.chmod(0o755)
+    repo.sh("echo x >> a.txt")
+
+    async def use() -> None:
+        call = asyncio.ensure_future(git_commit.function(repo, message="m"))
+        while True:
+            await asyncio.sleep(0)
+            if (repo.root / "started").exists():
+                break
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    repo.run(use)
+    hook.unlink()
+    assert "2 files changed" in repo.call(git_commit, message="m")
+
+
+def test_errors_are_tool_errors(repo: Folder) -> None:
+    """I10: whatever git says is handed on, where no better text is known."""
+    repo.sh("echo x >> a.txt")
+    with pytest.raises(ToolError, match=r"git says: .*NUL"):
+        repo.run(lambda: git_commit.function(repo, message="nul\0byte", add_all=True))
