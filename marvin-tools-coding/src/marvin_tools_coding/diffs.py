@@ -14,7 +14,7 @@ def unified_diff(path: str, old: str, new: str) -> str:
     What both begin and end with is left out of the comparison, which takes quadratic time. Where too
     many lines are left, all old ones are shown as replaced by all new ones.
     """
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    before, after = _lines(old), _lines(new)
     if before == after:
         return ""
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
@@ -26,6 +26,12 @@ def unified_diff(path: str, old: str, new: str) -> str:
     new_part = after[first : len(after) - max(0, end - _CONTEXT)]
     header = [f"--- a/{path}\n", f"+++ b/{path}\n"]
     return "".join(_closed(line) for line in [*header, *_hunks(old_part, new_part, first)])
+
+
+def _lines(text: str) -> list[str]:
+    # str.splitlines also splits at form feeds and other characters that end no line of a file.
+    *lines, rest = text.split("\n")
+    return [f"{line}\n" for line in lines] + ([rest] if rest else [])
 
 
 def _hunks(old: list[str], new: list[str], offset: int) -> list[str]:

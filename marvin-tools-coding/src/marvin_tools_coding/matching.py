@@ -70,9 +70,9 @@ def _fitted(text: str, old: str, new: str) -> list[tuple[str, str]]:
     if not crlf:
         return [(old, new)]
     converted = (_with_crlf(old), _with_crlf(new))
-    if crlf == text.count("\n") or converted[0] == old:
+    if crlf == text.count("\n"):
         return [converted]
-    return [(old, new)] if "\n" not in old else [(old, new), converted]
+    return [(old, new)] if converted[0] == old else [(old, new), converted]
 
 
 def _with_crlf(text: str) -> str:

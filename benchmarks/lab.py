@@ -1,0 +1,209 @@
+"""Where the measuring happens: a home, a working folder and a server of their own, and processes with a stop-watch."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, Self, TypeVar
+
+from benchmarks.answers import Description
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = sys.executable
+MARVIN = str(Path(PYTHON).with_name("marvin"))
+BARE = str(Path(__file__).with_name("bare.py"))
+PROMPT = "Do what the script says."
+NOTE = "note.txt"
+_SOURCES = sorted(ROOT.glob("*/src"))
+_LIMIT = 60.0
+_READ = 64 * 1024
+
+
+class BenchmarkError(Exception):
+    """What was measured did not do what it should; its numbers would mean nothing."""
+
+
+class Exchange(NamedTuple):
+    """One request as the server saw it, and the marks of its answer; nanoseconds of the monotonic clock.
+
+    `tools` is the size of its schemas in bytes, `role` and `text` are of its last message.
+    """
+
+    received: int
+    marks: dict[str, int]
+    tools: int
+    role: str
+    text: str
+
+
+class Run(NamedTuple):
+    """One process from its exec to its end.
+
+    `begun`, `first_output` and `ended` are nanoseconds of the monotonic clock, `cpu` is seconds in
+    user and system mode, `peak` is resident memory in bytes.
+    """
+
+    begun: int
+    first_output: int | None
+    ended: int
+    cpu: float
+    peak: int
+    output: bytes
+    exchanges: list[Exchange]
+
+    @property
+    def to_first_request(self) -> float:
+        """Milliseconds from exec to the arrival of the whole first request."""
+        return (self.exchanges[0].received - self.begun) / 1e6
+
+    def gap(self, number: int) -> float:
+        """Milliseconds from the last byte of this answer, the first being 1, to the next request."""
+        return (self.exchanges[number].received - self.exchanges[number - 1].marks["last"]) / 1e6
+
+
+class Lab:
+    """A folder for everything that a run touches, and the server; both are gone at the end."""
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="marvin-bench-"))).resolve()
+            self.work = folder / "project"
+            self._errors = folder / "stderr"
+            self._env = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "LANG": "C.UTF-8"}
+            for each in (folder / "home", self.work):
+                each.mkdir()
+            (self.work / NOTE).write_text("".join(f"This is line {number}.\n" for number in range(1, 21)))
+            self._check("git", "init", "--quiet", ".")
+            # As installed files are: compiled. What the environment says about that does not count here.
+            self._check(PYTHON, "-m", "compileall", "-q", *map(str, _SOURCES))
+            self._server = stack.enter_context(_server(self._env))
+            self.url = f"http://127.0.0.1:{self._server_line()}/v1"
+            self._env["OPENAI_COMPAT_URL"] = self.url
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._server.terminate()
+        self._stack.close()
+
+    def marvin(self) -> list[str]:
+        """The command that users run, for one prompt."""
+        return [MARVIN, *self._flags()]
+
+    def module(self) -> list[str]:
+        """The same as Marvin starts its own children."""
+        return [PYTHON, "-P", "-m", "marvin_core", *self._flags()]
+
+    def bare(self, kind: str = "async") -> list[str]:
+        """The bare script, `async` or `sync`."""
+        return [PYTHON, BARE, kind, self.url, PROMPT]
+
+    def _flags(self) -> list[str]:
+        return ["--non-interactive", "--prompt", PROMPT, "--tools", "coding", "--working-dir", str(self.work)]
+
+    def run(self, command: Sequence[str], script: Sequence[Description] = (), *, piped: bool = False) -> Run:
+        """Run a command in the working folder while the server plays the script.
+
+        Args:
+            piped: read its standard output as it comes; else that goes to the null device.
+
+        Raises:
+            BenchmarkError: it failed, made other requests than the script has, or a tool call failed.
+        """
+        self._ask(script)
+        with open(self._errors, "wb") as errors:
+            begun = time.monotonic_ns()
+            process = subprocess.Popen(
+                command,
+                cwd=self.work,
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if piped else subprocess.DEVNULL,
+                stderr=errors,
+            )
+            first_output, output = _read(process)
+            _, status, used = os.wait4(process.pid, 0)
+        ended = time.monotonic_ns()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        exchanges = [Exchange(**entry) for entry in self._ask(None)]
+        self._judge(command, process.returncode, exchanges, len(script))
+        cpu = used.ru_utime + used.ru_stime
+        return Run(begun, first_output, ended, cpu, used.ru_maxrss * _RSS_UNIT, output, exchanges)
+
+    def _judge(self, command: Sequence[str], code: int, exchanges: Sequence[Exchange], expected: int) -> None:
+        failed = [each.text for each in exchanges if each.role == "tool" and each.text.startswith("Error")]
+        if code or failed or len(exchanges) != expected:
+            errors = self._errors.read_text(errors="replace")[-2000:]
+            raise BenchmarkError(
+                f"{' '.join(command)}\nended with {code} after {len(exchanges)} of {expected} requests.\n"
+                + "\n".join([*failed, errors])
+            )
+
+    def _ask(self, question: object) -> Any:
+        assert self._server.stdin is not None
+        self._server.stdin.write(json.dumps(question) + "\n")
+        self._server.stdin.flush()
+        return json.loads(self._server_line())
+
+    def _server_line(self) -> str:
+        assert self._server.stdout is not None
+        return self._server.stdout.readline()
+
+    def _check(self, *command: str) -> None:
+        subprocess.run(command, cwd=self.work, env=self._env, check=True, timeout=_LIMIT)
+
+
+# Linux counts in kilobytes, macOS in bytes.
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+def _server(env: Mapping[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [PYTHON, "-m", "benchmarks.server"],
+        cwd=ROOT,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _read(process: subprocess.Popen[bytes]) -> tuple[int | None, bytes]:
+    """What the process writes, and when its first bytes came."""
+    if process.stdout is None:
+        return None, b""
+    first, parts = None, []
+    with process.stdout as pipe:
+        while data := os.read(pipe.fileno(), _READ):
+            first = first or time.monotonic_ns()
+            parts.append(data)
+    return first, b"".join(parts)
+
+
+def interleaved(subjects: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
+    """Measure the subjects in turn, so that what else the machine does hits them alike.
+
+    One round more is run before, for the caches, and thrown away.
+    """
+    results: dict[str, list[T]] = {name: [] for name in subjects}
+    for number in range(rounds + 1):
+        for name, measure in subjects.items():
+            result = measure()
+            if number:
+                results[name].append(result)
+    return results
+
+
+def median(values: Sequence[float]) -> float:
+    """The median."""
+    return statistics.median(values)

@@ -1,0 +1,74 @@
+"""The documentation's examples work as they are written."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of one language."""
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def shell(script: str, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", "-euc", script], cwd=cwd, env=env, capture_output=True, text=True, timeout=50)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    home = tmp_path / "home"
+    home.mkdir()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
+
+
+def test_the_first_run_prints_what_the_tutorial_and_the_readme_say(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    page = DOCS / "tutorial" / "first-run.md"
+    project = tmp_path / "hello"
+    prepare, serve, run, by_hand = (text.replace("/tmp/hello", str(project)) for text in blocks(page, "sh"))
+    assert shell(prepare, tmp_path, environment).returncode == 0
+
+    command = serve.replace("--port 8642", "--port 0").replace(".venv/bin/python", sys.executable).split()
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().strip()
+            done = shell(run.replace("http://127.0.0.1:8642/v1", address), tmp_path, environment)
+        finally:
+            server.terminate()
+    printed = blocks(page, "text")[0]
+    assert done.stdout == printed
+    assert done.returncode == 0, done.stderr
+    assert printed in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "Hello, Ada!" in shell("python3 hello.py", project, environment).stdout
+    assert "Greet people by their name" in shell("git log -1", project, environment).stdout
+
+    found = shell(by_hand, project, environment)
+    assert found.returncode == 0, found.stderr
+    assert "hello.py:1" in found.stdout
+
+
+def test_the_configuration_of_the_how_to_is_accepted(tmp_path: Path, environment: dict[str, str]) -> None:
+    folder = Path(environment["HOME"]) / ".config" / "marvin"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(blocks(DOCS / "how-to" / "set-a-provider.md", "yaml")[0])
+    done = shell("marvin --non-interactive --prompt hello", tmp_path, environment)
+    assert done.returncode == 1
+    assert "WORK_MODELS_KEY" in done.stderr
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
