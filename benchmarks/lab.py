@@ -157,7 +157,7 @@ class Lab:
 
     def _server_line(self) -> str:
         assert self._server.stdout is not None
-        return self._server.stdout.readline()
+        return self._server.stdout.readline().strip()
 
     def _check(self, *command: str) -> None:
         subprocess.run(command, cwd=self.work, env=self._env, check=True, timeout=_LIMIT)

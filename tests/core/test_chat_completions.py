@@ -51,6 +51,7 @@ from marvin_core.providers.base import (
 )
 from marvin_core.providers.chat_completions import create
 from marvin_core.providers.chat_stream import ChatStream
+from marvin_core.providers.chat_wire import ChatWire
 from marvin_core.testing import (
     Answer,
     ModelServer,
@@ -73,7 +74,6 @@ from marvin_core.tools import ToolSpec
 from tests.core.chatting import (
     KEY,
     TRANSPORTS,
-    WAITS,
     Transport,
     answer_of,
     ask,
@@ -625,7 +625,7 @@ def test_64_kb_of_arguments_in_tiny_pieces_are_linear() -> None:
     """Four times the size takes about four times as long, not sixteen; also where every piece has the name."""
 
     def seconds(size: int) -> float:
-        piece = call_piece("}}}}", index=0, name="f")
+        piece = call_piece("a}b}", index=0, name="f")
         body = f"data: {json.dumps(piece)}\n\n".encode() * (size // 4)
         stream = ChatStream(endpoint("http://acme.example"), "http://acme.example")
         started = time.process_time()
@@ -924,8 +924,7 @@ def test_cancelling_closes_the_connection(transport: Transport) -> None:
     async def run(server: ModelServer) -> None:
         async with aclosing(chat(server.url, transport=transport, silence=30.0)) as provider:
             task = asyncio.create_task(answer_of(provider))
-            while not server.requests:
-                await asyncio.sleep(0.01)
+            await asyncio.to_thread(server.wait_for, 1)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -1015,23 +1014,16 @@ def test_the_factory_makes_a_provider_that_connects_when_it_is_asked() -> None:
     assert not made
 
 
-def test_round_20_costs_what_round_2_does() -> None:
-    """A message is encoded once: with a long conversation, another request takes no longer for it."""
-    wide = "x" * 200_000
-    provider = chat("http://127.0.0.1:1/v1")
-    history: list[Message] = []
+def test_a_message_is_encoded_once() -> None:
+    """So that round 20 costs what round 2 does: only what is new since the last request is encoded."""
+    wire = ChatWire("acme", "scripted", None)
+    asked = request(*(user(f"line {number}\n" * 20) for number in range(3000)))
 
-    def seconds() -> float:
-        history.append(user(wide + str(len(history))))
-        asked = request(*history)
+    def seconds(asked: Request) -> float:
         started = time.process_time()
-        provider._wire.body(asked, ask_usage=True)
+        wire.body(asked, ask_usage=True)
         return time.process_time() - started
 
-    first = [seconds() for _ in range(5)]
-    for _ in range(30):
-        seconds()
-    late = [seconds() for _ in range(5)]
-    # Joining grows with the size, but encoding, a hundred times slower, does not.
-    assert min(late) < 5 * min(first)
-    assert WAITS.http > 0
+    first = seconds(asked)
+    later = min(seconds(asked.replace(messages=(*asked.messages, user(str(number))))) for number in range(3))
+    assert later < first / 3

@@ -128,9 +128,7 @@ def test_working_directory_and_added_variables(tmp_path: Path) -> None:
 
     async def use(runner: ProcessRunner) -> tuple[bytes, bytes]:
         at_root = await runner.run(["sh", "-c", "pwd; echo $KEPT$ADDED"])
-        below = await runner.run(
-            ["sh", "-c", "pwd; echo $KEPT$ADDED"], cwd=tmp_path / "sub", env={"ADDED": "a"}
-        )
+        below = await runner.run(["sh", "-c", "pwd; echo $KEPT$ADDED"], cwd=tmp_path / "sub", env={"ADDED": "a"})
         return at_root.output, below.output
 
     root = os.path.realpath(tmp_path)
@@ -169,9 +167,7 @@ print("seen:", result.output.split())
 def test_time_out_keeps_the_output_and_kills(tmp_path: Path, name: str) -> None:
     """I25: when the time is over the result says so, has the output so far, and nothing is alive."""
     begin = time.monotonic()
-    result = with_runner(
-        tmp_path, lambda r: r.run(["sh", "-c", f"echo before; {name} 300; echo after"], timeout=0.3)
-    )
+    result = with_runner(tmp_path, lambda r: r.run(["sh", "-c", f"echo before; {name} 300; echo after"], timeout=0.3))
     assert (result.timed_out, result.exit_code, result.output) == (True, None, b"before\n")
     assert time.monotonic() - begin < 3
     assert not living(name)
@@ -272,9 +268,7 @@ for _ in range(30_000):
     os.setsid()
 """
     script = f'for i in 1 2 3; do "$1" -c "$2" {marker} & done; sleep 300'
-    result = with_runner(
-        tmp_path, lambda r: r.run(["sh", "-c", script, "sh", sys.executable, hop], timeout=0.5)
-    )
+    result = with_runner(tmp_path, lambda r: r.run(["sh", "-c", script, "sh", sys.executable, hop], timeout=0.5))
     assert result.timed_out
     assert not living(marker)
 
@@ -283,9 +277,7 @@ def test_a_call_does_not_touch_its_neighbours(tmp_path: Path, name: str) -> None
     """Calls side by side: the time-out of one ends nothing of the other."""
 
     async def use(runner: ProcessRunner) -> None:
-        long = asyncio.create_task(
-            runner.run(["sh", "-c", f"setsid {name} 1.2 & {name} 1.2; wait; echo whole"])
-        )
+        long = asyncio.create_task(runner.run(["sh", "-c", f"setsid {name} 1.2 & {name} 1.2; wait; echo whole"]))
         await until(lambda: len(living(name + "\x001.2")) == 2)
         short = await runner.run(["sh", "-c", "setsid sleep 300 & sleep 300"], timeout=0.2)
         assert short.timed_out

@@ -386,9 +386,13 @@ def test_a_message_is_never_an_option(repo: Folder) -> None:
 
 def test_reading_runs_no_program_of_the_repository(repo: Folder) -> None:
     """What a repository's configuration names is not run by the tools that only read."""
+    signer = repo.root.parent / "signer"
+    signer.write_text("#!/bin/sh\ncat >&-; echo '[GNUPG:] SIG_CREATED ' >&2; echo '-----BEGIN PGP SIGNATURE-----'\n")
+    signer.chmod(0o755)
     program = repo.root.parent / "evil"
     program.write_text(f"#!/bin/sh\ntouch {repo.root.parent}/ran\ncat\n")
     program.chmod(0o755)
+    repo.sh(f"git -c gpg.program={signer} commit -qS --allow-empty -m Signed")
     for setting in ("core.fsmonitor", "diff.external", "diff.d.textconv", "diff.d.command", "core.pager"):
         repo.sh(f"git config {setting} {program}")
     repo.sh(f"git config log.showSignature true; git config gpg.program {program}; git config pager.log {program}")
@@ -398,6 +402,7 @@ def test_reading_runs_no_program_of_the_repository(repo: Folder) -> None:
         (hooks / name).chmod(0o755)
     (repo.root / ".gitattributes").write_text("* diff=d\n")
     (repo.root / "a.txt").write_text("changed\n")
+    repo.sh("touch -d '2001-01-01' b.txt")  # only its time differs: git would like to note that in the index
     (repo.root.parent / "ran").unlink(missing_ok=True)
     assert "a.txt" in repo.call(git_status)
     assert "+changed" in repo.call(git_diff)

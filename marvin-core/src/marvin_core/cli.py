@@ -32,11 +32,11 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
         The exit code: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted.
     """
     try:
-        words = _subcommand(argv)
-        if words is not None:
+        index = _subcommand(argv, env)
+        if index is not None:
             from .subcommands import run_subcommand
 
-            return run_subcommand(words, *load((), env), streams)
+            return run_subcommand(argv[index:], *load(argv[:index], env), streams)
         config, secrets = load(argv, env)
         sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
         if config.design_first:
@@ -53,14 +53,18 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
         return INTERRUPTED
 
 
-def _subcommand(argv: Sequence[str]) -> list[str] | None:
-    """The sub-command and what follows it, where the first bare word names one."""
-    if not any(word in SUBCOMMANDS for word in argv):
+def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
+    """Where the sub-command is, if the first bare word names one of the core or of a pack."""
+    if all(word.startswith("-") for word in argv):
         return None
     from .flags import first_word
 
     index = first_word(argv)
-    return list(argv[index:]) if index is not None and argv[index] in SUBCOMMANDS else None
+    if index is None or argv[index] in SUBCOMMANDS:
+        return index
+    from .plugins import Plugins
+
+    return index if argv[index] in Plugins(load((), env)[0], lambda text: None).cli_names() else None
 
 
 def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -198,11 +200,11 @@ def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None
     from .flags import parser
 
     flags = parser().parse_args(argv)
-    cwd = cwd or Path.cwd()
+    cwd = cwd or _current_folder()
     home = Path(env.get("HOME") or os.path.expanduser("~"))
-    folders = _folders(env, home)
+    folders = _folders(env, home, cwd)
     settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json")
-    working_dir = _working_dir(flags.working_dir, cwd)
+    working_dir = _working_dir(flags.working_dir, cwd, home)
     provider, provider_origin = _first(
         (flags.provider, "--provider"),
         (env.get("LLM_PROVIDER"), "LLM_PROVIDER"),
@@ -241,7 +243,7 @@ def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None
         packs=frozenset(_list(env["MARVIN_PACKS"])) if env.get("MARVIN_PACKS") else None,
         trace_hooks=env.get("MARVIN_TRACE_HOOKS", "") not in ("", "0"),
         depth=_depth(env.get("MARVIN_DEPTH", "")),
-        read_only=env.get("MARVIN_READONLY", "") == "1",
+        read_only=env.get("MARVIN_READONLY", "") not in ("", "0"),
         writable_files=_list(env["MARVIN_WRITABLE_FILES"]) if env.get("MARVIN_WRITABLE_FILES") else None,
         ticket=env.get("MARVIN_TICKET", ""),
         subagent_log=cwd / env["MARVIN_SUBAGENT_LOG"] if env.get("MARVIN_SUBAGENT_LOG") else None,
@@ -262,26 +264,41 @@ def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None
     return config, Secrets(env, home, config.child_env)
 
 
-def _folders(env: Mapping[str, str], home: Path) -> dict[str, Path]:
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise ConfigError(f"The current folder cannot be used: {error.strerror}. Change to another one.") from error
+
+
+def _folders(env: Mapping[str, str], home: Path, cwd: Path) -> dict[str, Path]:
     if env.get("MARVIN_HOME"):
-        root = Path(env["MARVIN_HOME"]).absolute()
+        root = cwd / env["MARVIN_HOME"]
         return {"config": root, "data": root / "data", "cache": root / "cache"}
-    base = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
+    base = _xdg(env, "XDG_CONFIG_HOME", home / ".config")
     older = base / "local-finder"
     return {
         "config": older if older.is_dir() else base / "marvin",
-        "data": Path(env.get("XDG_DATA_HOME") or home / ".local" / "share") / "marvin",
-        "cache": Path(env.get("XDG_CACHE_HOME") or home / ".cache") / "marvin",
+        "data": _xdg(env, "XDG_DATA_HOME", home / ".local" / "share") / "marvin",
+        "cache": _xdg(env, "XDG_CACHE_HOME", home / ".cache") / "marvin",
     }
 
 
-def _working_dir(given: str | None, cwd: Path) -> Path:
+def _xdg(env: Mapping[str, str], name: str, default: Path) -> Path:
+    given = Path(env.get(name) or default)
+    return given if given.is_absolute() else default  # the XDG specification: a relative one is to be ignored
+
+
+def _working_dir(given: str | None, cwd: Path, home: Path) -> Path:
     if given is None:
         return cwd.resolve()
-    folder = cwd / Path(given).expanduser()
-    if not folder.exists():
-        raise UsageError(f"--working-dir {given}: there is no such folder. Create it, or name another one.")
-    if not folder.is_dir():
+    folder = home / given[2:] if given == "~" or given.startswith("~/") else cwd / given
+    try:
+        mode = folder.stat().st_mode
+    except OSError as error:
+        reason = "there is no such folder" if isinstance(error, FileNotFoundError) else error.strerror
+        raise UsageError(f"--working-dir {given}: {reason}. Create it, or name another one.") from error
+    if not stat.S_ISDIR(mode):
         raise UsageError(f"--working-dir {given} is a file. Name the folder that it is in.")
     if not os.access(folder, os.R_OK | os.X_OK):
         raise UsageError(f"--working-dir {given} cannot be read. Change its permissions, or name another folder.")
@@ -313,7 +330,8 @@ def _endpoint(name: str, entry: Mapping[str, Any], env: Mapping[str, str]) -> En
         raise ConfigError(f"providers.{name}.key names the variable that holds the key, not the key itself.")
     if key and key not in env and not key.isupper():
         raise ConfigError(f"providers.{name}.key: {key[:4]}... does not look like a variable name, as in MY_KEY.")
-    return EndpointSettings(**values)
+    headers = {header: str(value) for header, value in values.get("headers", {}).items()}
+    return EndpointSettings(**{**values, "headers": headers or None})
 
 
 def _depth(value: str) -> int:
@@ -327,6 +345,10 @@ def _depth(value: str) -> int:
 
 
 def _waits(values: Mapping[str, Any]) -> Waits:
+    for name, value in values.items():
+        for seconds in value if isinstance(value, list) else [value]:
+            if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
+                raise ConfigError(f"waits.{name} in config.yaml takes seconds, from 0 on, found {seconds!r}.")
     return Waits().replace(**{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()})
 
 

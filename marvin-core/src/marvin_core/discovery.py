@@ -7,19 +7,17 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from importlib.metadata import Distribution, EntryPoint, distributions
+from importlib.metadata import Distribution, distributions
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from .errors import PluginError
-from .hookcalls import call_hook, plugin_manager
+from .hookcalls import call_hook, expect, items_of, plugin_manager
 from .index import Index, Pack
 from .providers.base import ProviderSpec
 from .schema import describe
 from .tools import Tool, ToolGroup, ToolSpec
 from .ui.base import UISpec
-
-T = TypeVar("T")
 
 GROUP = "marvin"
 _OURS = "marvin-core"
@@ -41,8 +39,7 @@ class _Discovery:
         self.sources: list[str] = []
 
     def run(self) -> Index:
-        for distribution, entry_point in _entry_points():
-            self.packs.append(self._load(distribution, entry_point))
+        self.packs += [self._load(pack) for pack in _packs()]
         return Index(
             packs=tuple(self.packs),
             tools=tuple(self.tools.values()),
@@ -52,48 +49,47 @@ class _Discovery:
             sources=tuple(dict.fromkeys(self.sources)),
         )
 
-    def _load(self, distribution: Distribution, entry_point: EntryPoint) -> Pack:
-        pack = Pack(
-            name=entry_point.name,
-            distribution=distribution.metadata["Name"],
-            version=distribution.version,
-            module=entry_point.module,
-        )
+    def _load(self, pack: Pack) -> Pack:
         plugin: ModuleType | None = None
         try:
-            plugin = import_module(entry_point.module)
+            plugin = import_module(pack.module)
             self._source(plugin)
             self.manager.register(plugin, name=f"{pack.distribution}:{pack.name}")
             hooks = tuple(caller.name for caller in self.manager.get_hookcallers(plugin) or ())
-            problems = [*self._register(plugin, pack)]
-            return pack.replace(hooks=hooks, cli=self._cli(plugin), problems=tuple(problems))
-        except Exception as error:  # whatever a stranger's module raises must stop only that module
+            brought = [*self._brought(plugin, pack)]
+            cli = self._cli(plugin)
+        except (Exception, SystemExit) as error:  # whatever a stranger's module raises must stop only that module
             if plugin is not None and self.manager.is_registered(plugin):
                 self.manager.unregister(plugin)
+            self._failed(error)
             return pack.replace(problems=(f"{type(error).__name__}: {error}",), traceback=traceback.format_exc())
+        # Only now, so that a pack that fails half-way leaves nothing behind.
+        refused = [problem for kind, spec in brought for problem in self._take(kind, spec, pack.distribution)]
+        return pack.replace(hooks=hooks, cli=cli, problems=tuple(refused))
 
-    def _register(self, plugin: ModuleType, pack: Pack) -> Iterator[str]:
-        """Take what the pack registers; yields what had to be refused."""
-        for item in call_hook(self.manager, plugin, "marvin_register_tools") or ():
-            for spec in self._specs(item, plugin, pack):
-                yield from self._take(self.tools, "tool", spec, spec.source)
-        for provider in call_hook(self.manager, plugin, "marvin_register_providers") or ():
-            yield from self._take(self.providers, "provider", _expect(provider, ProviderSpec), pack.distribution)
-        for ui in call_hook(self.manager, plugin, "marvin_register_uis") or ():
-            yield from self._take(self.uis, "ui", _expect(ui, UISpec), pack.distribution)
+    def _brought(self, plugin: ModuleType, pack: Pack) -> Iterator[tuple[str, ToolSpec | ProviderSpec | UISpec]]:
+        """What the pack registers."""
+        for item in items_of(call_hook(self.manager, plugin, "marvin_register_tools"), object):
+            yield from (("tool", spec) for spec in self._specs(item, plugin, pack))
+        for provider in items_of(call_hook(self.manager, plugin, "marvin_register_providers"), ProviderSpec):
+            yield "provider", provider
+        for ui in items_of(call_hook(self.manager, plugin, "marvin_register_uis"), UISpec):
+            yield "ui", ui
 
-    def _take(self, taken: dict[str, Any], kind: str, spec: Any, distribution: str) -> Iterator[str]:
+    def _take(self, kind: str, spec: Any, distribution: str) -> Iterator[str]:
+        """Keep it, where its name is free; yields why not, where it is not."""
         owner = self.owners.get(f"{kind}:{spec.name}")
         if owner is not None:
             yield f"{kind} {spec.name} of {distribution} was refused: {owner} already brings one of that name."
             return
-        taken[spec.name] = spec
+        taken: dict[str, dict[str, Any]] = {"tool": self.tools, "provider": self.providers, "ui": self.uis}
+        taken[kind][spec.name] = spec
         self.owners[f"{kind}:{spec.name}"] = distribution
 
     def _specs(self, item: object, plugin: ModuleType, pack: Pack) -> Iterable[ToolSpec]:
         if isinstance(item, Tool):
             return [describe(item, source=pack.distribution, module=plugin.__name__)]
-        group = _expect(item, ToolGroup)
+        group = expect(item, ToolGroup)
         module = import_module(group.module)
         self._source(module)
         return [
@@ -108,31 +104,43 @@ class _Discovery:
         import typer
 
         app = typer.Typer()
+        app.callback()(lambda: None)
         call_hook(self.manager, plugin, "marvin_extend_cli", app=app)
-        commands = [command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands]
-        return tuple(filter(None, [*commands, *(group.name for group in app.registered_groups)]))
+        return tuple(getattr(typer.main.get_command(app), "commands", ()))
 
     def _source(self, module: ModuleType) -> None:
         if module.__file__:
-            # The folder as well: a file that comes or goes there changes what can be imported.
-            self.sources += [module.__file__, os.path.dirname(module.__file__)]
+            self._depends_on(module.__file__)
+
+    def _failed(self, error: BaseException) -> None:
+        """Depend on every file that had a part in a failure, so that mending one is noticed."""
+        frames = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
+        for name in [*frames, getattr(error, "filename", None) or ""]:
+            if os.path.isfile(name):
+                self._depends_on(name)
+
+    def _depends_on(self, file: str) -> None:
+        # The folder as well: a file that comes or goes there changes what can be imported.
+        self.sources += [file, os.path.dirname(file)]
 
 
-def _entry_points() -> list[tuple[Distribution, EntryPoint]]:
-    """The entry points of all distributions: ours first, then by distribution and name."""
-    found = {
-        (distribution.metadata["Name"], entry_point.name): (distribution, entry_point)
-        for distribution in reversed(list(distributions(path=sys.path)))
-        for entry_point in distribution.entry_points
-        if entry_point.group == GROUP
-    }
+def _packs() -> list[Pack]:
+    """The entry points of all distributions, not loaded yet: ours first, then by distribution and name."""
+    found: dict[tuple[str, str], Pack] = {}
+    for distribution in reversed(list(distributions(path=sys.path))):
+        found.update({(pack.distribution, pack.name): pack for pack in _packs_of(distribution)})
     return [found[key] for key in sorted(found, key=lambda key: (key[0] != _OURS, key))]
 
 
-def _expect(item: object, kind: type[T]) -> T:
-    if not isinstance(item, kind):
-        raise PluginError(f"registered {item!r} where a {kind.__name__} was expected")
-    return item
+def _packs_of(distribution: Distribution) -> list[Pack]:
+    try:
+        entries = [entry_point for entry_point in distribution.entry_points if entry_point.group == GROUP]
+        if not entries:
+            return []
+        name, version = str(distribution.metadata["Name"]), str(distribution.version)
+        return [Pack(name=entry.name, distribution=name, version=version, module=entry.module) for entry in entries]
+    except Exception:  # an installation that was left half-way; what is not ours says nothing about Marvin's packs
+        return []
 
 
 def _tool_of(module: ModuleType, name: str) -> Tool:

@@ -15,20 +15,18 @@ from typing import Any
 from .errors import MarvinError
 
 
-def replace_file(path: Path, data: bytes, mode: int = 0o600) -> None:
+def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool = True) -> None:
     """Replace a file in one step; a reader sees the old content or the new, never a part.
 
-    The mode of an existing file is kept and a link is followed. `mode` is for a new one.
+    The mode of an existing file is kept, unless told otherwise, and a link is followed. `mode` is for a new one.
 
     Raises:
         OSError: where the folder or the disk does not take it; the old content is then untouched.
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
+    if keep_mode and target.exists():
         mode = stat.S_IMODE(target.stat().st_mode)
-    except FileNotFoundError:
-        pass
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
@@ -95,6 +93,7 @@ def read_trusted_json(path: Path) -> Any:
 def write_cache(path: Path, data: Any) -> None:
     """Write a cache file as JSON; where that is not possible the work is done again next time."""
     try:
-        replace_file(path, json.dumps(data, separators=(",", ":")).encode())
+        # With our mode: a cache that others may write would never be trusted, and made anew at each start.
+        replace_file(path, json.dumps(data, separators=(",", ":")).encode(), keep_mode=False)
     except OSError:
         return

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .config import Config
 from .index import Index, Pack, load_index
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import typer
 
     from .hooks import Hook
+
+T = TypeVar("T")
 
 BUILT_IN = "core"
 
@@ -58,12 +60,14 @@ class Plugins:
 
     def hooks(self) -> tuple[Hook, ...]:
         """The `Hook` objects of the packs that implement `marvin_register_hooks`; only those are imported."""
-        return tuple(self._collect("marvin_register_hooks"))
+        from .hooks import Hook
+
+        return tuple(self._collect("marvin_register_hooks", Hook))
 
     def commands(self) -> tuple[Command, ...]:
         """The slash commands of all packs; of two with one name the first stays."""
         found: dict[str, Command] = {}
-        for command in self._collect("marvin_register_commands"):
+        for command in self._collect("marvin_register_commands", Command):
             found.setdefault(command.name, command)
         return tuple(found.values())
 
@@ -73,14 +77,16 @@ class Plugins:
 
     def extend_cli(self, app: typer.Typer) -> None:
         """Let the packs that add sub-commands add them."""
-        for _ in self._calls("marvin_extend_cli", app=app):
+        for _ in self._calls("marvin_extend_cli", lambda answer: answer, app=app):
             pass
 
-    def _collect(self, hook: str) -> Iterable[Any]:
-        for result in self._calls(hook):
-            yield from result or ()
+    def _collect(self, hook: str, kind: type[T]) -> list[T]:
+        from .hookcalls import items_of
 
-    def _calls(self, hook: str, **arguments: Any) -> Iterable[Any]:
+        return [item for items in self._calls(hook, lambda answer: items_of(answer, kind)) for item in items]
+
+    def _calls(self, hook: str, use: Callable[[Any], T], **arguments: Any) -> Iterator[T]:
+        """What `use` makes of each pack's answer."""
         for pack in self.packs:
             if hook not in pack.hooks:
                 continue
@@ -90,9 +96,11 @@ class Plugins:
                 plugin = self._registered(pack)
                 if self._config.trace_hooks:
                     print(f"marvin: {pack.distribution} {hook}", file=sys.stderr)
-                yield call_hook(self._loaded_manager(), plugin, hook, **arguments)
-            except Exception as error:  # a stranger's code: it is skipped alone, and named
+                used = use(call_hook(self._loaded_manager(), plugin, hook, **arguments))
+            except (Exception, SystemExit) as error:  # a stranger's code: it is skipped alone, and named
                 self._warn(f"pack {pack.name} of {pack.distribution} was skipped: {type(error).__name__}: {error}")
+                continue
+            yield used
 
     def _registered(self, pack: Pack) -> object:
         from importlib import import_module
@@ -106,7 +114,11 @@ class Plugins:
             if "marvin_configure" in pack.hooks:
                 from .hookcalls import call_hook
 
-                call_hook(manager, plugin, "marvin_configure", config=self._config)
+                try:
+                    call_hook(manager, plugin, "marvin_configure", config=self._config)
+                except BaseException:
+                    manager.unregister(plugin)
+                    raise
         return plugin
 
     def _loaded_manager(self) -> pluggy.PluginManager:

@@ -37,7 +37,14 @@ KEYS: Mapping[str, Any] = {
 }
 """Every key of config.yaml and the type of its value; a `str` key stands for any name."""
 
-KIND_NAMES = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a mapping"}
+KIND_NAMES = {
+    bool: "true or false",
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "a mapping",
+}
 
 
 def read_settings(path: Path, cache: Path) -> dict[str, Any]:
@@ -79,7 +86,7 @@ def _parse(path: Path) -> dict[str, Any]:
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ConfigError(f"{path}, line {line}: {error.problem or 'not YAML'}. Correct that line.") from error
-    except YAMLError as error:
+    except (YAMLError, ValueError, RecursionError) as error:  # the library lets wrong dates and numbers through
         raise ConfigError(f"{path}: {error}. Correct it, or move it away to start from defaults.") from error
     if data is None:
         return {}
@@ -91,7 +98,7 @@ def _parse(path: Path) -> dict[str, Any]:
 def _checked(data: Any, schema: Mapping[Any, Any], path: Path, where: str) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in data.items():
-        line = data.lc.key(key)[0] + 1
+        line = data.lc.data.get(key, (data.lc.line,))[0] + 1  # a key that was merged in (<<) has no line
         expected = schema.get(key, schema.get(str))
         name = f"{where}{key}"
         if expected is None:

@@ -46,10 +46,14 @@ class Workspace:
     def folder(self, name: str) -> Path:
         """The folder `.marvin/NAME` of a project or in coding mode, else the one in the data folder."""
         project = self.root / ".marvin"
-        if not (self._coding or self._rooted or project.is_dir()):
+        # A link that a repository brings could lead anywhere.
+        linked = project.is_symlink() or (project / name).is_symlink()
+        if linked or not (self._coding or self._rooted or project.is_dir()):
             return self._config.data_folder / name
         project.mkdir(exist_ok=True)
-        ignore = project / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text(_IGNORED, encoding="utf-8")
+        try:
+            with (project / ".gitignore").open("x", encoding="utf-8") as stream:
+                stream.write(_IGNORED)
+        except FileExistsError:
+            pass
         return project / name

@@ -111,4 +111,4 @@ def _begins_another(call: Call, call_id: str, name: str, fragment: str) -> bool:
         return True
     if name and call.name and name != call.name:
         return True
-    return bool(name and fragment.strip() and call.is_whole())
+    return bool(name) and fragment.lstrip().startswith("{") and call.is_whole()

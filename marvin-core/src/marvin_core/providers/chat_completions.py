@@ -205,7 +205,10 @@ async def _gather(response: httpx.Response, into: bytearray, limit: int) -> None
 
 def _urls(base_url: str) -> tuple[str, str]:
     """The URLs of the list of models and of the completions; a query of the base URL is kept in both."""
-    parts = urlsplit(base_url.strip())
+    try:
+        parts = urlsplit(base_url.strip())
+    except ValueError:
+        return base_url, base_url  # no URL: the first request says so
     path = parts.path.rstrip("/").removesuffix(_PATH)
     models, completions = (parts._replace(path=path + end) for end in ("/models", _PATH))
     return urlunsplit(models), urlunsplit(completions)

@@ -31,9 +31,7 @@ class ChatStream:
     that came before it.
     """
 
-    def __init__(
-        self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
         self.done = False
         self.failure: ProviderError | None = None
         self._endpoint = endpoint
@@ -90,8 +88,7 @@ class ChatStream:
             self._begun = True
             if start.startswith(b"<"):
                 raise self._broken(
-                    "answered with a web page instead of a model's answer. Check the base URL: "
-                    "it usually ends in /v1",
+                    "answered with a web page instead of a model's answer. Check the base URL: it usually ends in /v1",
                     start,
                 )
             if start.startswith((b"{", b"[")):

@@ -24,14 +24,16 @@ class _Encoded(Generic[T]):
         self._encode = encode
         self._known: dict[int, tuple[T, bytes]] = {}
 
-    def join(self, values: Iterable[T]) -> bytes:
+    def forms(self, values: Iterable[T]) -> list[bytes]:
+        """The encoded forms in order, without the empty ones."""
         known, self._known = self._known, {}
         forms = []
         for value in values:
             entry = known.get(id(value)) or (value, self._encode(value))
             self._known[id(value)] = entry
-            forms.append(entry[1])
-        return b",".join(filter(None, forms))
+            if entry[1]:
+                forms.append(entry[1])
+        return forms
 
 
 class ChatWire:
@@ -48,26 +50,24 @@ class ChatWire:
 
     def body(self, request: Request, *, ask_usage: bool) -> bytes:
         """The JSON of a streamed request. `ask_usage` asks for token counts; not all servers know that."""
-        if request.tools is not self._offered:
-            self._offered = request.tools
-            self._tools = self._specs.join(request.tools[: self._max_tools])
-        system = b'{"role":"system","content":' + _dump(request.system) + b"}" if request.system else b""
-        messages = self._messages.join(request.messages)
-        parts = [
-            b'{"model":' + self._model,
-            b'"messages":[' + b",".join(filter(None, (system, messages))) + b"]",
-            *self._tool_fields(request),
-            b'"stream":true',
-        ]
+        fields = [b'{"model":' + self._model, b'"stream":true', *self._tool_fields(request)]
         if ask_usage:
-            parts.append(b'"stream_options":{"include_usage":true}')
+            fields.append(b'"stream_options":{"include_usage":true}')
         if request.max_output_tokens is not None:
-            parts.append(b'"max_tokens":%d' % request.max_output_tokens)
+            fields.append(b'"max_tokens":%d' % request.max_output_tokens)
         if request.thinking != "off":
-            parts.append(b'"reasoning_effort":' + _dump(request.thinking))
-        return b",".join(parts) + b"}"
+            fields.append(b'"reasoning_effort":' + _dump(request.thinking))
+        system = [_dump({"role": "system", "content": request.system})] if request.system else []
+        messages = [*system, *self._messages.forms(request.messages)] or [b""]
+        # The rest is put around the first and the last message, so that all of it is copied once.
+        messages[0] = b",".join(fields) + b',"messages":[' + messages[0]
+        messages[-1] += b"]}"
+        return b",".join(messages)
 
     def _tool_fields(self, request: Request) -> list[bytes]:
+        if request.tools is not self._offered:
+            self._offered = request.tools
+            self._tools = b",".join(self._specs.forms(request.tools[: self._max_tools]))
         if not self._tools:  # an empty list is refused by strict servers, and so is a choice without tools
             return []
         tools = b'"tools":[' + self._tools + b"]"
@@ -138,9 +138,7 @@ def _content(blocks: Iterable[object]) -> str | list[dict[str, Any]]:
     shown = [block for block in blocks if isinstance(block, (Text, Image))]
     if not any(isinstance(block, Image) for block in shown):
         return "".join(block.text for block in shown if isinstance(block, Text))
-    return [
-        _image(block) if isinstance(block, Image) else {"type": "text", "text": block.text} for block in shown
-    ]
+    return [_image(block) if isinstance(block, Image) else {"type": "text", "text": block.text} for block in shown]
 
 
 def _image(image: Image) -> dict[str, Any]:

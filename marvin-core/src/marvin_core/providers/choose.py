@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..config import Config, EndpointSettings, Secrets
@@ -12,7 +13,7 @@ from .base import Endpoint, ProviderSpec, Secret
 WIRES = {"chat-completions": "marvin_core.providers.chat_completions:create"}
 """The wire formats that `providers:` in config.yaml may name, with the factory of each."""
 
-_LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
+_LOOPBACK = re.compile(r"https?://(127(\.\d+){3}|localhost|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
 
 
 class Choice(Record):
@@ -76,7 +77,7 @@ def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) 
 
 def _choice(spec: ProviderSpec, config: Config, secrets: Secrets, origin: str) -> Choice:
     base_url = (secrets.setting(spec.url_variable) if spec.url_variable else None) or spec.base_url
-    local = base_url.startswith(_LOOPBACK)
+    local = bool(_LOOPBACK.match(base_url))
     key = _key(spec, secrets)
     own_address = bool(spec.url_variable and secrets.setting(spec.url_variable))
     if spec.key_variables and not key and not local and not own_address:

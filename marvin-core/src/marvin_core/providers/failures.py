@@ -35,9 +35,7 @@ _OVERFLOW = re.compile(
 )
 # A code that means it, and texts that some services also use for limits that pass by themselves.
 _QUOTA_CODE = re.compile(r"insufficient.?(quota|credit|balance|funds)|billing_hard_limit")
-_QUOTA = re.compile(
-    r"exceeded your current quota|billing|credit balance|out of credits|more credits|payment required"
-)
+_QUOTA = re.compile(r"exceeded your current quota|billing|credit balance|out of credits|more credits|payment required")
 _NO_MODEL = re.compile(
     r"model.?not.?found|no such model|unknown model|invalid model|not a valid model"
     r"|model\b.{0,100}(does not exist|not found|is not available|decommissioned|no longer)"
@@ -74,9 +72,7 @@ _TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
 }
 
 
-def from_status(
-    endpoint: Endpoint, url: str, status: int, headers: Mapping[str, str], body: bytes
-) -> ProviderError:
+def from_status(endpoint: Endpoint, url: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
     """The error that an answer other than 2xx stands for. `body` may be cut short."""
     report = report_of(endpoint, status, headers, body)
     if 300 <= status < 400:
@@ -189,9 +185,7 @@ def _typed(endpoint: Endpoint, url: str, report: Report) -> ProviderError:
     }
     text = f"{what.format(**facts)} ({report.status}): {report.message} {advice.format(**facts)}"
     if kind is RateLimited:
-        return RateLimited(
-            text, provider=endpoint.provider, status=report.status, retry_after=report.retry_after
-        )
+        return RateLimited(text, provider=endpoint.provider, status=report.status, retry_after=report.retry_after)
     return kind(text, provider=endpoint.provider, status=report.status)
 
 

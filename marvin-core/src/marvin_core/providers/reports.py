@@ -36,7 +36,8 @@ def report_of(endpoint: Endpoint, status: int, headers: Mapping[str, str], body:
     message, words = _said(document)
     if not message:
         message = _without_markup(body.decode("utf-8", "replace"))
-    return _report(endpoint, status, message, words, _after_header(headers) or _after_details(document))
+    after = _after_header(headers)
+    return _report(endpoint, status, message, words, _after_details(document) if after is None else after)
 
 
 def report_of_error(endpoint: Endpoint, error: Any) -> Report:

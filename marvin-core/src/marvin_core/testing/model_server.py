@@ -69,6 +69,7 @@ class ModelServer:
         self._repeat = repeat
         self._tls = tls
         self._lock = threading.Lock()
+        self._arrived = threading.Condition(self._lock)
         self._closing = False
         self._open: dict[socket.socket, threading.Thread] = {}
         self._connections = 0
@@ -105,6 +106,17 @@ class ModelServer:
         for connection, thread in open_connections.items():
             _shut(connection)
             thread.join()
+
+    def wait_for(self, count: int) -> None:
+        """Block until so many requests have come."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: len(self.requests) >= count)
+
+    def record(self, request: RecordedRequest) -> None:
+        """Take note of a request."""
+        with self._arrived:
+            self.requests.append(request)
+            self._arrived.notify_all()
 
     def next_answer(self) -> Answer:
         """The next answer of the script."""
@@ -173,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
         content = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = RecordedRequest(self.command, self.path, headers, content, self._number)
-        self._owner.requests.append(request)
+        self._owner.record(request)
         return request
 
     def _send(self, request: RecordedRequest, answer: Answer) -> None:

@@ -1,0 +1,66 @@
+"""What a round of tool calls costs: the gap between an answer's last byte and the next request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from benchmarks import answers
+from benchmarks.answers import Description
+from benchmarks.lab import BARE, NOTE, PYTHON, Lab, Run, interleaved, median
+from benchmarks.table import Row
+
+_ROUNDS = 20
+_STEADY = range(3, _ROUNDS + 1)
+"""The rounds after the tool's module has been imported."""
+_PAUSE = 0.003
+"""Services stream: the call has arrived before the answer's last bytes do."""
+_SPAWNS = 10
+_GRACE = 3.0
+"""Milliseconds that a command may take beyond a bare spawn."""
+
+
+def rows(lab: Lab, sessions: int) -> Iterator[Row]:
+    """The rows of the table on rounds of tool calls."""
+    yield from _in_process(lab, sessions)
+    yield from _command(lab, sessions)
+
+
+def _session(call: Description) -> list[Description]:
+    return [*[call] * _ROUNDS, answers.text(1)]
+
+
+def _steady(runs: Sequence[Run]) -> float:
+    return median([run.gap(number) for run in runs for number in _STEADY])
+
+
+def _in_process(lab: Lab, sessions: int) -> Iterator[Row]:
+    script = _session(answers.call("read_file", {"path": NOTE}, pause=_PAUSE))
+    runs = interleaved(
+        {
+            "async": lambda: lab.run(lab.bare("async"), script),
+            "sync": lambda: lab.run(lab.bare("sync"), script),
+            "marvin": lambda: lab.run(lab.marvin(), script),
+        },
+        sessions,
+    )
+    gap = {name: _steady(each) for name, each in runs.items()}
+    how = f"{gap['marvin']:.2f} ms; bare {gap['async']:.2f} ms (sync {gap['sync']:.2f} ms)"
+    yield Row("gap, read_file", gap["marvin"] / gap["async"], 2.0, "x", how)
+    second, last = (median([run.gap(number) for run in runs["marvin"]]) for number in (2, _ROUNDS))
+    how = f"{last:.2f} ms; round 2 {second:.2f} ms"
+    yield Row(f"gap, round {_ROUNDS} against round 2", last / second, 1.3, "x", how)
+
+
+def _command(lab: Lab, sessions: int) -> Iterator[Row]:
+    script = _session(answers.call("run_command", {"command": "true"}, pause=_PAUSE))
+    runs = interleaved(
+        {
+            "spawn": lambda: lab.run([PYTHON, BARE, "spawn", str(_SPAWNS)], piped=True),
+            "marvin": lambda: lab.run(lab.marvin(), script),
+        },
+        sessions,
+    )
+    spawn = median([nanoseconds / 1e6 for run in runs["spawn"] for nanoseconds in json.loads(run.output)])
+    how = f"the goal is a bare spawn of sh -c true, {spawn:.2f} ms, and {_GRACE:g} ms"
+    yield Row("gap, run_command true", _steady(runs["marvin"]), spawn + _GRACE, "ms", how)

@@ -1,0 +1,63 @@
+"""The speed table: every row measured, beside its goal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks import answers, rounds, startup, streams
+from benchmarks.lab import BenchmarkError, Lab
+from benchmarks.table import Row, table
+
+_SCHEMAS_GOAL = 12.0
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print the table, and return 0 also where goals are missed: this is no test."""
+    parser = argparse.ArgumentParser(prog="benchmarks/run.py", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, for a look in between")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to a file as well")
+    options = parser.parse_args(argv)
+    begun = time.monotonic()
+    found: list[Row] = []
+    try:
+        with Lab() as lab:
+            for row in _rows(lab, quick=options.quick):
+                found.append(row)
+                print(f"\r{len(found)} rows measured", end="", file=sys.stderr, flush=True)
+    except BenchmarkError as error:
+        print(f"\nbenchmarks: {error}", file=sys.stderr)
+        return 1
+    print(f"\r{'':20}\r", end="", file=sys.stderr)
+    print(_headline(time.monotonic() - begun))
+    print(table(found))
+    if options.json:
+        options.json.write_text(json.dumps([row.as_dict() for row in found], indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
+    yield from startup.rows(lab, 7 if quick else 25)
+    yield from rounds.rows(lab, 3 if quick else 9)
+    yield from streams.rows(lab, 2 if quick else 7, 5 if quick else 11)
+    yield _schemas(lab)
+
+
+def _schemas(lab: Lab) -> Row:
+    """What the schemas of the coding set take in each request."""
+    size = lab.run(lab.marvin(), [answers.text(1)]).exchanges[0].tools
+    return Row("schemas of the coding set", size / 1024, _SCHEMAS_GOAL, "KB", f"{size:,} bytes of JSON in a request")
+
+
+def _headline(seconds: float) -> str:
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    return (
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}, {seconds:.0f} s. Medians of interleaved "
+        "runs:\nthe ratios hold for other machines, milliseconds only for this one.\n"
+    )

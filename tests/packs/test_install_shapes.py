@@ -1,0 +1,57 @@
+"""Four ways to install, each from wheels into a fresh environment, each with exactly what it needs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.packs.support_packs import Installed
+
+CORE = set(
+    "annotated-doc annotated-types anyio certifi genai-prices h11 httpcore httpcore2 httpx httpx2 idna markdown-it-py"
+    " marvin-core mdurl pluggy pydantic pydantic-core pygments rich ruamel-yaml shellingham truststore typer"
+    " typing-extensions typing-inspection".split()
+)
+CODING = {"marvin-tools-coding", "pathspec"}
+PIPELINE = {"marvin-pipeline"}
+
+SHAPES = {
+    "core alone": (["marvin-core"], CORE),
+    "coding agent": (["marvin-core", "marvin-tools-coding"], CORE | CODING),
+    "CI": (["marvin-core[coding,pipeline]"], CORE | CODING | PIPELINE),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_an_installation_holds_what_it_needs_and_no_more(shape: str, tmp_path: Path, wheels: Path) -> None:
+    requirements, expected = SHAPES[shape]
+    installed = Installed(tmp_path, [wheels], *requirements)
+    assert installed.distributions() == expected
+    version = installed.run("--version")
+    assert (version.returncode, version.stdout) == (0, "marvin 0.1.0\n")
+    packs = installed.run("packs", "list")
+    assert packs.returncode == 0, packs.stdout
+    tools = json.loads(installed.run("tools", "list", "--json").stdout)
+    assert {tool["distribution"] for tool in tools} <= {name for name in expected if name.startswith("marvin-")}
+    assert bool(tools) == ("marvin-tools-coding" in expected)
+
+
+def test_core_alone_says_what_can_be_added(tmp_path: Path, wheels: Path) -> None:
+    installed = Installed(tmp_path, [wheels], "marvin-core")
+    assert 'pip install "marvin-core[coding]"' in installed.run("tools", "list").stdout
+    refused = installed.run("--non-interactive", "--design-first", "--prompt", "x")
+    assert refused.returncode == 2
+    assert 'pip install "marvin-core[pipeline]"' in refused.stderr
+
+
+def test_a_wheel_holds_its_licence_and_its_type_marker(wheels: Path) -> None:
+    import zipfile
+
+    built = sorted(wheels.glob("*.whl"))
+    assert len(built) == 5
+    for wheel in built:
+        names = zipfile.ZipFile(wheel).namelist()
+        assert any(name.endswith("py.typed") for name in names), wheel.name
+        assert any(name.endswith("licenses/LICENSE") for name in names), wheel.name
