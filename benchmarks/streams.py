@@ -72,7 +72,7 @@ def _long_arguments(lab: Lab, rounds: int) -> Iterator[Row]:
     def taken(command: Sequence[str], size: int) -> float:
         written = lab.work / f"written-{size}.txt"
         written.unlink(missing_ok=True)
-        content = ("The quick brown fox jumps over the lazy dog, \"again\".\n" * size * _KB)[: size * _KB]
+        content = ('The quick brown fox jumps over the lazy dog, "again".\n' * size * _KB)[: size * _KB]
         call = answers.call("create_file", {"path": written.name, "content": content})
         run = lab.run(command, [call, answers.text(1)])
         assert written.read_text() == content

@@ -167,7 +167,7 @@ class Dispatcher:
             self._emit(ToolExecutionUpdate(call_id=call.id, name=call.name, text=text))
 
         context = CallContext(self._services, loaded.spec, report)
-        limit = self._limit(loaded, arguments)
+        limit = self._limit(loaded, values)
         timer = asyncio.timeout(limit)
         try:
             async with timer:

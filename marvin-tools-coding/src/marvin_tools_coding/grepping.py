@@ -40,10 +40,11 @@ _OUTPUT_LINE = re.compile(rb"([^\0\n]+)\0(\d+)([:-])(.*)")
 
 
 class Query(Record):
-    """What to look for, and where: `start` is a checked path relative to the root."""
+    """What to look for, and where: `start` is a checked path relative to the root, and the filter is text."""
 
     pattern: str
     start: str
+    glob_filter: str
     ignore_case: bool
     context_lines: int
     max_results: int
@@ -65,13 +66,16 @@ class CannotSearch(ToolError):
     """The program is missing, or does not understand the pattern."""
 
 
-async def grep(context: ToolContext, query: Query, wanted: Filter) -> str:
+async def grep(context: ToolContext, query: Query) -> str:
     """The answer of code_grep.
 
     Raises:
         ToolError: where the pattern is no regular expression.
     """
+    wanted = Filter(query.glob_filter)
     files = await _files(context, query, wanted)
+    if files == []:
+        return f"No file in {query.start!r} passes glob_filter. Widen it, or list the files with glob."
     try:
         return await answer(context, query, files, ripgrep)
     except CannotSearch:
@@ -121,7 +125,7 @@ async def answer(context: ToolContext, query: Query, files: list[str] | None, se
             last_match = line if line.is_match else last_match
             if last_match is not None and _is_near(line, last_match, query.context_lines):
                 complete = len(shown)
-    return "\n".join(shown) if matches else _nothing(query, files)
+    return "\n".join(shown) if matches else _nothing(query)
 
 
 def _is_near(line: Line, earlier: Line, distance: int) -> bool:
@@ -136,15 +140,14 @@ def _format(line: Line) -> str:
     return f"{line.path}{mark}{line.number}{mark} {text}"
 
 
-def _nothing(query: Query, files: list[str] | None) -> str:
-    if files == []:
-        return f"No file in {query.start!r} passes glob_filter. Widen it, or list the files with glob."
-    where = f"in {query.start!r}" if files is None or files == [query.start] else f"in {len(files):,} files"
-    hints = [] if query.ignore_case else ["ignore_case"]
-    hints += ["another spelling", "a wider glob_filter"]
+def _nothing(query: Query) -> str:
+    where = repr(query.start) if query.glob_filter == "*" else f"{query.start!r} ({query.glob_filter})"
+    hints = ["another spelling"]
+    if not query.ignore_case:
+        hints.append("ignore_case")
     if re.escape(query.pattern) != query.pattern:
         hints.append(f"{re.escape(query.pattern)!r} for the text itself")
-    return f"No line matches {query.pattern!r} {where}. Try {', '.join(hints)}."
+    return f"No line matches {query.pattern!r} in {where}. Try {' or '.join(hints)}."
 
 
 async def ripgrep(context: ToolContext, query: Query, files: list[str] | None) -> AsyncGenerator[Line, None]:

@@ -51,6 +51,12 @@ async def list_files(
     return found
 
 
+def real_folder(context: ToolContext, path: str) -> str:
+    """The place of a folder, links resolved, relative to the root: git looks behind none."""
+    # The sandbox resolves all but the last name of a path, so that a link itself can be named, too.
+    return context.paths.locate(f"{path}/_").rpartition("/")[0] or "."
+
+
 def in_repository(root: Path) -> bool:
     """Whether a folder is in a git repository."""
     return any((folder / ".git").exists() for folder in (root, *root.parents))

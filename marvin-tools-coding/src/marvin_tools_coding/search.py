@@ -10,7 +10,7 @@ from marvin_core import Field, ToolContext, ToolError, tool
 
 from .globs import Filter, compile_glob, names_hidden
 from .grepping import Query, grep
-from .listing import list_files
+from .listing import list_files, real_folder
 
 StartPath = Annotated[str, "Folder or file to search"]
 
@@ -60,18 +60,22 @@ async def code_grep(
         raise ToolError("pattern holds a line break or NUL; lines are searched one by one. Give one line of it.")
     query = Query(
         pattern=pattern,
-        start=context.paths.locate(path),
+        start=_start(context, path),
+        glob_filter=glob_filter,
         ignore_case=ignore_case,
         context_lines=context_lines,
         max_results=max_results,
     )
-    _check_existence(context, path, query.start)
-    return await grep(context, query, Filter(glob_filter))
+    return await grep(context, query)
 
 
-def _check_existence(context: ToolContext, path: str, start: str) -> None:
-    if not os.path.exists(context.paths.root / start):
-        context.paths.open(path).close()  # fails, and says it better than we could
+def _start(context: ToolContext, path: str) -> str:
+    """The real place of a folder, or of a file."""
+    start = context.paths.locate(path)
+    if _is_folder(context, start):
+        return real_folder(context, path)
+    context.paths.open(path).close()  # where there is nothing this fails and says so
+    return start
 
 
 def _is_folder(context: ToolContext, path: str) -> bool:
@@ -79,9 +83,8 @@ def _is_folder(context: ToolContext, path: str) -> bool:
 
 
 def _folder(context: ToolContext, path: str) -> str:
-    start = context.paths.locate(path)
+    start = _start(context, path)
     if not _is_folder(context, start):
-        context.paths.open(path).close()  # where there is nothing this fails and says so
         raise ToolError(f"{path!r} is a file, not a folder. Leave path out, or name its folder.")
     return start
 
