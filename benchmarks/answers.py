@@ -7,7 +7,7 @@ that before the clock runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 Description: TypeAlias = "dict[str, Any]"
@@ -68,7 +68,7 @@ _CHUNK: Mapping[str, Any] = {
 }
 
 
-def _call_deltas(description: Description, call_id: str) -> Sequence[dict[str, Any]]:
+def _call_deltas(description: Description, call_id: str) -> list[dict[str, Any]]:
     written, size = description["arguments"], description["size"]
     begin = {"id": call_id, "type": "function", "function": {"name": description["name"], "arguments": ""}}
     pieces = [written[start : start + size] for start in range(0, len(written), size)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from benchmarks import answers
 from benchmarks.answers import Description
@@ -38,9 +39,9 @@ def _in_process(lab: Lab, sessions: int) -> Iterator[Row]:
     script = _session(answers.call("read_file", {"path": NOTE}, pause=_PAUSE))
     runs = interleaved(
         {
-            "async": lambda: lab.run(lab.bare("async"), script),
-            "sync": lambda: lab.run(lab.bare("sync"), script),
-            "marvin": lambda: lab.run(lab.marvin(), script),
+            "async": partial(lab.run, lab.bare("async"), script),
+            "sync": partial(lab.run, lab.bare("sync"), script),
+            "marvin": partial(lab.run, lab.marvin(), script),
         },
         sessions,
     )
@@ -56,8 +57,8 @@ def _command(lab: Lab, sessions: int) -> Iterator[Row]:
     script = _session(answers.call("run_command", {"command": "true"}, pause=_PAUSE))
     runs = interleaved(
         {
-            "spawn": lambda: lab.run([PYTHON, BARE, "spawn", str(_SPAWNS)], piped=True),
-            "marvin": lambda: lab.run(lab.marvin(), script),
+            "spawn": partial(lab.run, [PYTHON, BARE, "spawn", str(_SPAWNS)], piped=True),
+            "marvin": partial(lab.run, lab.marvin(), script),
         },
         sessions,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from benchmarks import answers
 from benchmarks.lab import MARVIN, PYTHON, Lab, interleaved, median
@@ -22,9 +23,9 @@ def _answered_at_once(lab: Lab, rounds: int) -> Iterator[Row]:
 
     times = interleaved(
         {
-            "python": lambda: taken(PYTHON, "-c", "pass"),
-            "--version": lambda: taken(MARVIN, "--version"),
-            "--help": lambda: taken(MARVIN, "--help"),
+            "python": partial(taken, PYTHON, "-c", "pass"),
+            "--version": partial(taken, MARVIN, "--version"),
+            "--help": partial(taken, MARVIN, "--help"),
         },
         rounds,
     )
@@ -45,7 +46,7 @@ def _first_request(lab: Lab, rounds: int) -> Iterator[Row]:
         "marvin": lab.marvin(),
         "module": lab.module(),
     }
-    times = interleaved({name: lambda c=command: taken(c) for name, command in commands.items()}, rounds)
+    times = interleaved({name: partial(taken, command) for name, command in commands.items()}, rounds)
     middle = {name: median(values) for name, values in times.items()}
     reference = min(middle["async"], middle["sync"])
     bare = f"bare {reference:.0f} ms, the faster of async {middle['async']:.0f} and sync {middle['sync']:.0f}"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from benchmarks import answers
 from benchmarks.answers import PIECE
-from benchmarks.lab import Lab, Run, interleaved, median
+from benchmarks.lab import BenchmarkError, Lab, Run, interleaved, median
 from benchmarks.table import Row
 
 _SHORT, _LONG = 2_000, 20_000
 _KB, _MB = 1024, 1024 * 1024
-_SIZES = (32, 64, 128)
+_SIZES = (64, 128, 256)
+"""KB of arguments."""
 _PAUSE = 0.1
 """Seconds before the first token, as a model takes them: the client has nothing else to do by then."""
 
@@ -27,7 +29,7 @@ def _burst(lab: Lab, rounds: int) -> Iterator[Row]:
     commands = {"async": lab.bare("async"), "sync": lab.bare("sync"), "marvin": lab.marvin()}
     runs = interleaved(
         {
-            f"{name} {tokens}": lambda c=command, n=tokens: lab.run(c, [answers.text(n)])
+            f"{name} {tokens}": partial(lab.run, command, [answers.text(tokens)])
             for tokens in (_SHORT, _LONG)
             for name, command in commands.items()
         },
@@ -59,8 +61,8 @@ def _memory(runs: dict[str, list[Run]]) -> Iterator[Row]:
 def _first_character(lab: Lab, rounds: int) -> Iterator[Row]:
     def taken(command: Sequence[str]) -> float:
         run = lab.run(command, [answers.text(20, pause=_PAUSE)], piped=True)
-        assert run.first_output is not None
-        assert run.output.startswith(PIECE.encode())
+        if run.first_output is None or not run.output.startswith(PIECE.encode()):
+            raise BenchmarkError(f"{command[0]} printed {run.output[:100]!r}")
         return (run.first_output - run.exchanges[0].marks["content"]) / 1e6
 
     times = interleaved({"bare": lambda: taken(lab.bare()), "marvin": lambda: taken(lab.marvin())}, rounds)
@@ -75,21 +77,17 @@ def _long_arguments(lab: Lab, rounds: int) -> Iterator[Row]:
         content = ('The quick brown fox jumps over the lazy dog, "again".\n' * size * _KB)[: size * _KB]
         call = answers.call("create_file", {"path": written.name, "content": content})
         run = lab.run(command, [call, answers.text(1)])
-        assert written.read_text() == content
+        if written.read_text() != content:
+            raise BenchmarkError(f"{command[0]} did not write the {size} KB that it was given")
         return (run.exchanges[1].received - run.exchanges[0].marks["content"]) / 1e6
 
-    commands = {"bare": lab.bare(), "marvin": lab.marvin()}
-    times = interleaved(
-        {
-            f"{name} {size}": lambda c=command, s=size: taken(c, s)
-            for size in _SIZES
-            for name, command in commands.items()
-        },
-        rounds,
-    )
-    small, middle, large = (median(times[f"marvin {size}"]) for size in _SIZES)
-    bare = [median(times[f"bare {size}"]) for size in _SIZES]
-    how = f"{middle:.0f} ms; bare {bare[1]:.0f} ms"
-    yield Row("a call with 64 KB of arguments", middle / bare[1], 2.0, "x", how)
-    how = f"{small:.0f}, {middle:.0f} and {large:.0f} ms for 32, 64 and 128 KB (bare {bare[0]:.0f}, {bare[1]:.0f}, {bare[2]:.0f})"
-    yield Row("  128 KB against 32 KB", large / small, 4.4, "x", how + "; 4 is linear")
+    small, middle, large = _SIZES
+    subjects = {"bare": partial(taken, lab.bare(), small)}
+    subjects |= {str(size): partial(taken, lab.marvin(), size) for size in _SIZES}
+    times = interleaved(subjects, rounds)
+    took = {name: median(values) for name, values in times.items()}
+    how = f"{took[str(small)]:.0f} ms; bare {took['bare']:.0f} ms"
+    yield Row(f"a call with {small} KB of arguments", took[str(small)] / took["bare"], 2.0, "x", how)
+    first, second = took[str(middle)] - took[str(small)], took[str(large)] - took[str(middle)]
+    how = f"{large - middle} KB more take {second:.0f} ms, {middle - small} KB more {first:.0f} ms; 2 is linear"
+    yield Row("  its growth with the size", second / first, 2.4, "x", how)

@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     except BenchmarkError as error:
         print(f"\nbenchmarks: {error}", file=sys.stderr)
         return 1
-    print(f"\r{'':20}\r", end="", file=sys.stderr)
+    print(file=sys.stderr)
     print(_headline(time.monotonic() - begun))
     print(table(found))
     if options.json:
@@ -57,7 +57,5 @@ def _schemas(lab: Lab) -> Row:
 
 def _headline(seconds: float) -> str:
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    return (
-        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}, {seconds:.0f} s. Medians of interleaved "
-        "runs:\nthe ratios hold for other machines, milliseconds only for this one.\n"
-    )
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}; took {seconds:.0f} s."
+    return f"{machine}\nMedians of interleaved runs: the ratios tell of Marvin, the milliseconds of this machine.\n"

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, cast
 
+import httpx
 import pytest
 
 from marvin_core.errors import (
@@ -1007,11 +1008,13 @@ def test_a_short_stand_in_for_a_key_is_no_secret() -> None:
 
 
 def test_the_factory_makes_a_provider_that_connects_when_it_is_asked() -> None:
-    made = []
-    provider = create(endpoint("http://127.0.0.1:1/v1", context_window=9, max_tools=3), lambda: made.append(1))  # type: ignore[arg-type,func-returns-value]
+    def connect() -> httpx.AsyncClient:
+        raise AssertionError("a client before the first request")
+
+    provider = create(endpoint("http://127.0.0.1:1/v1", context_window=9, max_tools=3), connect)
     assert (provider.name, provider.model) == ("acme", "scripted")
     assert (provider.context_window, provider.max_tools) == (9, 3)
-    assert not made
+    asyncio.run(provider.aclose())
 
 
 def test_a_message_is_encoded_once() -> None:

@@ -38,8 +38,11 @@ def alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
-    return found.stdout.strip()[:1] not in (b"", b"Z")
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:  # no /proc on this system, or the process has gone by now
+        found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
+        return found.stdout.strip()[:1] not in (b"", b"Z")
 
 
 def assert_gone(pids: Sequence[int]) -> None:

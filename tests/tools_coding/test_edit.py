@@ -152,9 +152,7 @@ class TestPatch:
             ("something else entirely", "Nothing like it is in it"),
         ],
     )
-    def test_what_does_not_match_is_answered_with_what_comes_near(
-        self, project: Project, old: str, words: str
-    ) -> None:
+    def test_what_does_not_match_is_answered_with_what_comes_near(self, project: Project, old: str, words: str) -> None:
         """I10: the lines that were probably meant are shown with their numbers."""
         project.write("a.py", CODE)
         if old.startswith("  return"):
@@ -166,7 +164,9 @@ class TestPatch:
 
     def test_a_change_that_was_made_before_is_recognised(self, project: Project) -> None:
         project.write("a.py", CODE)
-        text = project.error(apply_patch, path="a.py", old_str="return 0  # never there", new_str="def two():\n    return 2")
+        text = project.error(
+            apply_patch, path="a.py", old_str="return 0  # never there", new_str="def two():\n    return 2"
+        )
         assert "already there, at line 5" in text
 
 
@@ -250,7 +250,9 @@ class TestProperties:
         changed = list(lines)
         for _ in range(data.draw(st.integers(0, 3))):
             place = data.draw(st.integers(0, len(changed)))
-            changed[place : place + data.draw(st.integers(0, 2))] = data.draw(st.lists(st.sampled_from(["a\n", "x\n"]), max_size=3))
+            changed[place : place + data.draw(st.integers(0, 2))] = data.draw(
+                st.lists(st.sampled_from(["a\n", "x\n"]), max_size=3)
+            )
         old, new = "".join(lines), "".join(changed)[: data.draw(st.sampled_from([None, -1]))]
         diff = unified_diff("f.txt", old, new)
         if old == new:

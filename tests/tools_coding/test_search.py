@@ -175,13 +175,7 @@ class TestGrepAnswers:
 
     def test_matches_come_with_path_line_and_context(self, searcher: Project) -> None:
         assert searcher.call(code_grep, pattern="needle", path="a.txt", context_lines=1) == (
-            "a.txt-1- a\n"
-            "a.txt:2: needle a\n"
-            "a.txt-3- b\n"
-            "--\n"
-            "a.txt-6- e\n"
-            "a.txt:7: needle b\n"
-            "a.txt:8: needle c"
+            "a.txt-1- a\na.txt:2: needle a\na.txt-3- b\n--\na.txt-6- e\na.txt:7: needle b\na.txt:8: needle c"
         )
 
     def test_groups_of_different_files_are_separated(self, searcher: Project) -> None:
@@ -275,25 +269,22 @@ class TestBothSearchesAgree:
         with_rg: Project = request.getfixturevalue(kind)
         furnish(with_rg)
         without = Project(with_rg.root, programs=("git",))
-        everywhere = [
+        queries: list[dict[str, object]] = [
             {"pattern": pattern, "ignore_case": ignore_case, "context_lines": context, "max_results": most}
             for pattern, ignore_case, context, most in itertools.product(
                 ["needle", r"^\s*$", r"\bn\w+e\b.$"], [False, True], [0, 2], [2, 500]
             )
         ]
         patterns = ["é", "nädel", r"n.del", "needle$", "^needle", r"\d+", "[(]x[)]", "marked|wide", "other = 2$"]
-        places = [
+        places: list[dict[str, object]] = [
             {"path": "src"}, {"path": "linked"}, {"path": "web"}, {"path": ".github"}, {"path": "a.txt"},
             {"path": "we*ird [x].txt"}, {"path": "link.md"}, {"path": "build"}, {"path": "wide.txt"},
             {"glob_filter": "*.py"}, {"glob_filter": "*.{ts,tsx}"}, {"glob_filter": "src/**/*.py,!util.py"},
             {"glob_filter": "*.log"}, {"glob_filter": ".github/**"}, {"glob_filter": "*.txt", "path": "a"},
             {"glob_filter": "!*.md"},
         ]  # fmt: skip
-        queries: list[dict[str, object]] = [
-            *everywhere,
-            *({"pattern": pattern} for pattern in patterns),
-            *({"pattern": "needle", "max_results": 500, **place} for place in places),
-        ]
+        queries += [{"pattern": pattern} for pattern in patterns]
+        queries += [{"pattern": "needle", "max_results": 500, **place} for place in places]
         for query in queries:
             assert with_rg.call(code_grep, **query) == without.call(code_grep, **query), query
         found = with_rg.call(code_grep, pattern="needle", max_results=500, context_lines=0)

@@ -15,16 +15,28 @@ def main() -> None:
     import gc
     import os
 
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # A closed one would become the next file that is opened, and what is for it written there. This one
+            # refuses every read and write, as a closed one does.
+            os.open(os.devnull, os.O_RDONLY if descriptor else os.O_WRONLY)
+    if sys.getfilesystemencoding() != "utf-8":
+        # A prompt, a file's name and a command are UTF-8 whatever the locale; only a new start can change that.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     gc.disable()  # the heap only grows until the first request is out; the interface enables it again
-    from .cli import main as run
-    from .streams import Streams
-
     try:
+        from .cli import main as run
+        from .streams import Streams
+
         code = run(sys.argv[1:], os.environ, Streams())
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
-    except (OSError, ValueError):  # a standard stream is closed: there is nobody left to tell
+    except OSError:  # a standard stream is closed: there is nobody left to tell
         code = 1
+    except KeyboardInterrupt:  # before there was anything to interrupt
+        code = 130
     os._exit(code)  # daemon threads and libraries' exit handlers must not hold the end up
 
 

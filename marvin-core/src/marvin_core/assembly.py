@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from .messages import Block, Message, ProviderData, StopReason, Text, Thinking, ToolCall, Usage
 from .providers.base import CallDelta, Delta, Stop, TextDelta, ThinkingDelta, UsageDelta
 
@@ -57,12 +59,18 @@ class Assembly:
         part = self._calls.get(delta.key)
         if part is None:
             part = self._calls[delta.key] = _Part("call")
+            part.id = self._own_id(delta.id)
             self._parts.append(part)
-        part.id = delta.id or part.id
         part.name = delta.name or part.name
         part.provider_data = delta.provider_data or part.provider_data
         part.texts.append(delta.arguments)
         return part
+
+    def _own_id(self, given: str) -> str:
+        """Every call needs an id of its own; some services leave it out or use one twice."""
+        if given and all(part.id != given for part in self._calls.values()):
+            return given
+        return f"call_{os.urandom(8).hex()}"
 
     @property
     def started(self) -> bool:
@@ -80,7 +88,6 @@ class Assembly:
     def message(self, ended: StopReason | None = None) -> Message:
         """The answer. `ended` is why it ended where the provider did not say so itself."""
         reason: StopReason = ended or self.stop_reason or "broken"
-        self._give_ids()
         blocks = [self._block(part, reason) for part in self._parts]
         if reason == "cancelled":
             blocks.append(Text(text=CANCELLED))
@@ -92,14 +99,6 @@ class Assembly:
             usage=self.usage,
             stop_reason=reason,
         )
-
-    def _give_ids(self) -> None:
-        """Every call needs an id of its own; some services leave it out or use one twice."""
-        taken: set[str] = set()
-        for number, part in enumerate(self._calls.values(), 1):
-            if not part.id or part.id in taken:
-                part.id = f"{part.id or 'call'}_{number}"
-            taken.add(part.id)
 
     def _block(self, part: _Part, reason: StopReason) -> Block:
         text = "".join(part.texts)

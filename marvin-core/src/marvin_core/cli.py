@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .config import Config, Secrets, load
 from .errors import ConfigError, MarvinError, UsageError
@@ -31,6 +31,7 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
     Returns:
         The exit code: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted.
     """
+    index: int | None = None
     try:
         index = _subcommand(argv, env)
         if index is not None:
@@ -47,10 +48,21 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
         return _chat(config, secrets, streams)
     except MarvinError as error:
         streams.err(f"marvin: {error}")
+        if isinstance(error, ConfigError) and index is None and _is_headless(argv, streams):
+            streams.err(_cost_line(_NOTHING_USED))  # the arguments were right, so the line is due
         return error.exit_code
     except KeyboardInterrupt:
         streams.err("marvin: interrupted")
         return INTERRUPTED
+
+
+def _is_headless(argv: Sequence[str], streams: Streams) -> bool:
+    """Whether arguments that could be read ask for a non-interactive run, where there is no Config to say so."""
+    return "--non-interactive" in argv or not ("--plain" in argv or streams.stdin_is_terminal())
+
+
+def _cost_line(summary: Mapping[str, Any]) -> str:
+    return f"MARVIN_COST:{json.dumps(summary, separators=(',', ':'))}"
 
 
 def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
@@ -99,7 +111,7 @@ def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
         if app is not None:
             app.save_usage()
         summary = _NOTHING_USED if app is None else app.meter.summary()
-        streams.err(f"MARVIN_COST:{json.dumps(summary, separators=(',', ':'))}")
+        streams.err(_cost_line(summary))
 
 
 def _resume(config: Config, session: Session) -> None:

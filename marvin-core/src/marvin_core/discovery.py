@@ -137,7 +137,8 @@ def _packs_of(distribution: Distribution) -> list[Pack]:
         entries = [entry_point for entry_point in distribution.entry_points if entry_point.group == GROUP]
         if not entries:
             return []
-        name, version = str(distribution.metadata["Name"]), str(distribution.version)
+        # Checked, as a distribution without metadata has no name on newer Pythons and raises on older ones.
+        name, version = expect(distribution.metadata["Name"], str), expect(distribution.version, str)
         return [Pack(name=entry.name, distribution=name, version=version, module=entry.module) for entry in entries]
     except Exception:  # an installation that was left half-way; what is not ours says nothing about Marvin's packs
         return []

@@ -140,7 +140,7 @@ class Dispatcher:
         loaded = await self._toolbox.load(call.name)
         values = loaded.validate(shown)
         await self._permit(spec, shown)
-        result = await self._run(loaded, call, shown, values)
+        result = await self._run(loaded, call, values)
         return await self._hooks.after_tool(spec, shown, result)
 
     async def _permit(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
@@ -160,9 +160,7 @@ class Dispatcher:
         question = f"{spec.name}: {shown}\n({verdict.reason}) Run it?"
         return await self._services.asker(question, ("yes", "no")) == "yes"
 
-    async def _run(
-        self, loaded: LoadedTool, call: ToolCall, arguments: Mapping[str, Any], values: Mapping[str, Any]
-    ) -> ToolResult:
+    async def _run(self, loaded: LoadedTool, call: ToolCall, values: Mapping[str, Any]) -> ToolResult:
         def report(text: str) -> None:
             self._emit(ToolExecutionUpdate(call_id=call.id, name=call.name, text=text))
 
@@ -181,11 +179,11 @@ class Dispatcher:
             ) from None
         return returned if isinstance(returned, ToolResult) else ToolResult(content=str(returned))
 
-    def _limit(self, loaded: LoadedTool, arguments: Mapping[str, Any]) -> float:
+    def _limit(self, loaded: LoadedTool, values: Mapping[str, Any]) -> float:
         waits = self._services.config.waits
         declared = loaded.tool.timeout
         if callable(declared):
-            return declared(arguments) + waits.command_grace
+            return declared(values) + waits.command_grace
         return declared or waits.tool
 
     def _redacted(self, call: ToolCall, result: ToolResult) -> ToolOutput:

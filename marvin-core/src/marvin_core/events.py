@@ -189,7 +189,9 @@ Unsubscribe: TypeAlias = Callable[[], None]
 
 def to_json(event: Event) -> str:
     """The event as one line of `--output-format stream-json`."""
-    return json.dumps({"type": event.type, **_plain(event)}, ensure_ascii=False, separators=(",", ":"))
+    data = {"type": event.type, **_plain(event)}
+    # Details come from packs and may hold anything: what JSON does not know is written as text.
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def _plain(record: Record) -> dict[str, Any]:

@@ -93,6 +93,8 @@ def read_trusted_json(path: Path) -> Any:
 def write_cache(path: Path, data: Any) -> None:
     """Write a cache file as JSON; where that is not possible the work is done again next time."""
     try:
+        if path.is_symlink():
+            path.unlink()
         # With our mode: a cache that others may write would never be trusted, and made anew at each start.
         replace_file(path, json.dumps(data, separators=(",", ":")).encode(), keep_mode=False)
     except OSError:

@@ -161,6 +161,8 @@ def _through(url: str, setting: str, tls: TlsSource | None) -> httpx.AsyncBaseTr
 
     try:
         proxy = httpx.Proxy(url if "://" in url else f"http://{url}")
+        if not proxy.url.host:
+            raise ValueError("no host")
         return _stock(tls, proxy)
     except (ValueError, httpx.InvalidURL, ImportError) as error:
         # The URL may hold a password, so it is not shown.

@@ -35,6 +35,10 @@ class Plugins:
         self._index: Index = load_index(config.cache_folder)
         self._manager: pluggy.PluginManager | None = None
         self.packs: tuple[Pack, ...] = tuple(pack for pack in self._index.packs if self._is_used(pack))
+        missing = (config.packs or frozenset[str]()) - {pack.name for pack in self._index.packs}
+        if missing:
+            there = ", ".join(pack.name for pack in self._index.packs)
+            warn(f"MARVIN_PACKS names {', '.join(sorted(missing))}, which is not installed. There are: {there}.")
         self._distributions = frozenset(pack.distribution for pack in self.packs)
 
     def _is_used(self, pack: Pack) -> bool:

@@ -43,13 +43,17 @@ class Recorder:
 
     async def flush(self, state: Mapping[str, Any]) -> None:
         """Have everything on disk at the end of a turn, with what packs keep in the session."""
-        text = json.dumps(state, default=str)
+        try:
+            text = json.dumps(state, default=str)
+        except (TypeError, ValueError) as error:  # a pack keeps what JSON cannot hold, such as a key that is no text
+            self._warn(f"What packs keep in this session was not saved: {error}.")
+            text = self._saved_state
         if text != self._saved_state:
             self._saved_state = text
             self._guarded(lambda transcript: transcript.append_state(json.loads(text)))
         transcript = self._transcript
         if transcript is not None:
-            await in_thread(transcript.sync)
+            await in_thread(lambda: self._guarded(Transcript.sync))
 
     def close(self) -> None:
         """Close the file."""
@@ -61,6 +65,7 @@ class Recorder:
             return
         try:
             write(self._transcript)
-        except MarvinError as error:
+        except (MarvinError, OSError) as error:
+            self.close()
             self._transcript = None
             self._warn(str(error))

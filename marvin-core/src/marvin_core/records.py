@@ -35,14 +35,10 @@ class Record:
         cls._defaults = fields
 
     def __init__(self, **values: Any) -> None:
-        defaults = self._defaults
         state = self.__dict__
-        if len(values) == len(defaults):
-            state.update(values)
-        else:
-            state.update(defaults)
-            state.update(values)
-        if len(state) != len(defaults) or _MISSING in state.values():
+        state.update(self._defaults)
+        state.update(values)
+        if len(state) != len(self._defaults) or _MISSING in state.values():
             self._refuse(values)
 
     def _refuse(self, values: dict[str, Any]) -> None:
@@ -57,7 +53,8 @@ class Record:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable; use replace({name}=...)")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; {name} cannot be deleted")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__

@@ -28,12 +28,15 @@ class Run:
         self.config = config
         self.secrets = secrets
         self.streams = streams
+        self._app: App | None = None
 
     def app(self) -> App:
-        """The program, put together."""
+        """The program, put together once."""
         from .app import App
 
-        return App(self.config, self.secrets, lambda text: self.streams.err(f"marvin: {text}"))
+        if self._app is None:
+            self._app = App(self.config, self.secrets, lambda text: self.streams.err(f"marvin: {text}"))
+        return self._app
 
     def session(self) -> Session:
         """A session for calling tools; nobody is asked."""
@@ -168,7 +171,7 @@ def list_packs(context: typer.Context) -> None:
         count = sum(spec.source == pack.distribution for spec in app.plugins.tools)
         run.streams.out(f"{pack.name}  {pack.distribution} {pack.version}, {count} tools\n")
         for problem in pack.problems:
-            run.streams.out(f"  problem: {problem}\n")
+            run.streams.out(f"  problem: {problem}\n".replace("\n", "\n    ").rstrip(" "))
         if pack.traceback:
             run.streams.out("".join(f"    {line}\n" for line in pack.traceback.splitlines()))
     if any(pack.problems for pack in app.plugins.packs):

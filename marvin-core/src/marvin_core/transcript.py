@@ -61,6 +61,8 @@ class Transcript:
         self._leaf = leaf
         self._descriptor: int | None = None
         self._written = 0
+        # Part of each record's id: a session is written by many processes, and even their numbers return.
+        self._writer = os.urandom(6).hex()
 
     def append(self, *messages: Message) -> None:
         """Add messages after the newest one of this writer, in one write.
@@ -93,7 +95,7 @@ class Transcript:
             leaf = self.header.id
         for kind, data in records:
             self._written += 1
-            identity = f"{os.getpid():x}.{id(self) & 0xFFFFFF:x}.{self._written}"
+            identity = f"{self._writer}.{self._written}"
             lines.append(_line({"type": kind, "id": identity, "parent": leaf, **data}))
             leaf = identity
         try:
@@ -210,13 +212,13 @@ def load(path: Path) -> Loaded:
             problems.append(f"line {number} of {path.name} was skipped: {error}")
     if header is None:
         raise SessionError(f"{path} is not a session file: it has no header. Start a new session.")
-    branch = _branch(records, leaf, problems)
+    branch = _branch(records, leaf, header.id, problems)
     messages, state = _replay(branch, problems)
     return Loaded(header=header, messages=messages, state=state, leaf=leaf or header.id, problems=tuple(problems))
 
 
-def _header(record: Mapping[str, Any]) -> Header:
-    if record.get("type") != "session":
+def _header(record: Any) -> Header:
+    if not isinstance(record, dict) or record.get("type") != "session":
         raise SessionError("not a header")
     try:
         return Header(**{name: record[name] for name in Header._defaults if name in record})
@@ -224,14 +226,21 @@ def _header(record: Mapping[str, Any]) -> Header:
         raise SessionError(str(error)) from error
 
 
-def _branch(records: Mapping[str, dict[str, Any]], leaf: str, problems: list[str]) -> list[dict[str, Any]]:
-    """The records from the oldest to the leaf. A link to a record that was lost ends the way back."""
+def _branch(
+    records: Mapping[str, dict[str, Any]], leaf: str, root: str, problems: list[str]
+) -> list[dict[str, Any]]:
+    """The records from the oldest to the leaf. Where one was lost, the way goes on to the one above it in the file."""
+    above = dict(zip(records, [root, *records], strict=False))
     branch: list[dict[str, Any]] = []
     seen: set[str] = set()
     while leaf in records and leaf not in seen:
         seen.add(leaf)
         branch.append(records[leaf])
-        leaf = records[leaf].get("parent", "")
+        parent = records[leaf].get("parent")
+        if parent != root and (not isinstance(parent, str) or parent not in records):
+            problems.append(f"what record {leaf} followed was lost")
+            parent = above[leaf]
+        leaf = parent
     if leaf in seen:
         problems.append(f"record {leaf} is its own ancestor; what lies before it was left out")
     return branch[::-1]

@@ -9,7 +9,7 @@ from typing import Annotated
 from marvin_core import Field, ToolContext, ToolError, tool
 
 from .ignoring import NEVER, IgnoreRules
-from .listing import GIT, entries_of, in_repository, real_folder
+from .listing import GIT, entries_of, in_repository, real_place
 
 _ENTRIES = 500
 _ENTRIES_OF_ONE = 100
@@ -23,11 +23,10 @@ async def tree(
     respect_gitignore: bool = True,
 ) -> str:
     """Show a folder as a tree, folders first; without what .gitignore excludes."""
-    start = context.paths.locate(path)
+    start = real_place(context, path)
     if not _is_folder(context.paths.root / start):
         context.paths.open(path).close()  # where there is nothing this fails and says so
         raise ToolError(f"{path!r} is a file, not a folder. Read it with read_file.")
-    start = real_folder(context, path)
     top = _Folder(start)
     skips = _Skips(context, start) if respect_gitignore else None
     level, room = [top], _ENTRIES

@@ -110,19 +110,32 @@ def _join(expression: str, part: tuple[str, bool]) -> str:
 
 
 def _translate_name(name: str) -> str:
-    expression, index = "", 0
+    first, *others = _between_stars(name)
+    if not others:
+        return first
+    # The first place where a piece fits is as good as any later one, so none of them is ever tried again:
+    # with plain stars a pattern of many takes for ever.
+    middle = "".join(f"(?>[^/]*?{piece})" for piece in others[:-1])
+    return f"{first}{middle}[^/]*{others[-1]}"
+
+
+def _between_stars(name: str) -> list[str]:
+    pieces, index = [""], 0
     while index < len(name):
         character = name[index]
         closing = name.find("]", index + 2) if character == "[" else -1
-        if closing > 0:
-            inner = name[index + 1 : closing].replace("\\", "\\\\")
-            negated = inner[0] in "!^"
-            inner = inner[1:] if negated else inner
-            expression += f"(?!/)[{'^' if negated else ''}{inner.replace('[', chr(92) + '[')}]"
+        if character == "*":
+            pieces.append("")
+        elif closing > 0:
+            pieces[-1] += _translate_class(name[index + 1 : closing])
             index = closing
-        elif character == "*":
-            expression += "" if expression.endswith("[^/]*") else "[^/]*"
         else:
-            expression += "[^/]" if character == "?" else re.escape(character)
+            pieces[-1] += "[^/]" if character == "?" else re.escape(character)
         index += 1
-    return expression
+    return pieces
+
+
+def _translate_class(inner: str) -> str:
+    negated = inner[0] in "!^" and len(inner) > 1
+    inner = (inner[1:] if negated else inner).replace("\\", r"\\").replace("[", r"\[").replace("^", r"\^")
+    return f"(?!/)[{'^' if negated else ''}{inner}]"

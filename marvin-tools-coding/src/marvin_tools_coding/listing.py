@@ -51,10 +51,11 @@ async def list_files(
     return found
 
 
-def real_folder(context: ToolContext, path: str) -> str:
-    """The place of a folder, links resolved, relative to the root: git looks behind none."""
-    # The sandbox resolves all but the last name of a path, so that a link itself can be named, too.
-    return context.paths.locate(f"{path}/_").rpartition("/")[0] or "."
+def real_place(context: ToolContext, path: str) -> str:
+    """Where a file or folder is, relative to the root, all links resolved: git looks behind none."""
+    root = context.paths.root
+    real = os.path.realpath(root / context.paths.locate(path))
+    return context.paths.locate(os.path.relpath(real, root))
 
 
 def in_repository(root: Path) -> bool:

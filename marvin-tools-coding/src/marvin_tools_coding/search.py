@@ -10,7 +10,7 @@ from marvin_core import Field, ToolContext, ToolError, tool
 
 from .globs import Filter, compile_glob, names_hidden
 from .grepping import Query, grep
-from .listing import list_files, real_folder
+from .listing import list_files, real_place
 
 StartPath = Annotated[str, "Folder or file to search"]
 
@@ -70,11 +70,9 @@ async def code_grep(
 
 
 def _start(context: ToolContext, path: str) -> str:
-    """The real place of a folder, or of a file."""
-    start = context.paths.locate(path)
-    if _is_folder(context, start):
-        return real_folder(context, path)
-    context.paths.open(path).close()  # where there is nothing this fails and says so
+    start = real_place(context, path)
+    if not _is_folder(context, start):
+        context.paths.open(path).close()  # where there is nothing this fails and says so
     return start
 
 

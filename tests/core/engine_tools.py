@@ -1,0 +1,198 @@
+"""Tools that the tests of the engine call; dispatch imports this module as it would a pack's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from marvin_core import Call, Field, Image, Text, ToolContext, ToolError, ToolResult, tool
+from marvin_core.tools import Tool
+
+
+def _log(context: ToolContext) -> list[str]:
+    found: list[str] = context.state.setdefault("log", [])
+    return found
+
+
+async def _step(context: ToolContext, name: str, seconds: float) -> str:
+    _log(context).append(f"+{name}")
+    await asyncio.sleep(seconds)
+    _log(context).append(f"-{name}")
+    return f"{name} done"
+
+
+@tool(access=["read"], group="files")
+async def look(context: ToolContext, name: str, seconds: float = 0.0) -> str:
+    """Read something, and take a while."""
+    return await _step(context, name, seconds)
+
+
+@tool(access=["net"], group="web")
+async def fetch(context: ToolContext, name: str, seconds: float = 0.0) -> str:
+    """Fetch something, and take a while."""
+    return await _step(context, name, seconds)
+
+
+@tool(access=["write"], group="files")
+async def mark(context: ToolContext, name: str, seconds: float = 0.0) -> str:
+    """Write something, and take a while."""
+    return await _step(context, name, seconds)
+
+
+@tool(access=["state"])
+async def remember(context: ToolContext, name: str, seconds: float = 0.0) -> str:
+    """Change the session's state, and take a while."""
+    return await _step(context, name, seconds)
+
+
+@tool(access=["write", "exec"], group="shell")
+async def run_command(context: ToolContext, command: str) -> str:
+    """Run a shell command."""
+    result = await context.processes.run(["sh", "-c", command], merge_stderr=True)
+    return result.output.decode()
+
+
+@tool(access=["write"], confirm=True)
+async def send_mail(to: str, also: list[str] | None = None) -> str:
+    """Send a mail; asks first."""
+    return f"sent to {to} and {also}"
+
+
+class Oddity(BaseException):
+    """Neither an Exception nor anything that asyncio knows."""
+
+
+_RAISED: dict[str, BaseException] = {
+    "tool": ToolError("The shelf is empty. Fill it first."),
+    "value": ValueError("bad value"),
+    "no text": RuntimeError(),
+    "time": TimeoutError("inner"),
+    "exit": SystemExit(3),
+    "stop": StopIteration(1),
+    "cancelled": asyncio.CancelledError(),
+    "odd": Oddity("odd"),
+    "group": BaseExceptionGroup("many", [Oddity("one"), ValueError("two")]),
+}
+
+
+@tool(access=["read"])
+async def fails(kind: str) -> str:
+    """Raise what was asked for."""
+    raise _RAISED[kind]
+
+
+class _NoText:
+    def __str__(self) -> str:
+        raise ValueError("no text form")
+
+
+_RETURNED: dict[str, Any] = {
+    "none": None,
+    "number": 7,
+    "bytes": b"\xff",
+    "no text": _NoText(),
+    "content none": ToolResult(content=None),  # type: ignore[arg-type]
+    "content number": ToolResult(content=5),  # type: ignore[arg-type]
+    "content of strings": ToolResult(content=("a", "b")),  # type: ignore[arg-type]
+    "content list": ToolResult(content=[Text(text="x")]),  # type: ignore[arg-type]
+    "text that is a number": ToolResult(content=(Text(text=5),)),  # type: ignore[arg-type]
+    "surrogate": "broken \ud83d",
+}
+
+
+@tool(access=["read"])
+async def junk(kind: str) -> Any:
+    """Return what no tool should return."""
+    return _RETURNED[kind]
+
+
+@tool(access=["read"], timeout=0.05)
+async def stuck() -> str:
+    """Never return."""
+    await asyncio.Event().wait()
+    return "never"
+
+
+@tool(access=["exec"], timeout=lambda arguments: float(arguments["seconds"]))
+async def patient(seconds: float, work: float) -> str:
+    """Work for a while, under a time-out of its own."""
+    await asyncio.sleep(work)
+    return "worked"
+
+
+@tool(access=["read"])
+async def reluctant(context: ToolContext, name: str, cleanup: float) -> str:
+    """Wait for ever, and take a while to stop."""
+    _log(context).append(f"+{name}")
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await asyncio.sleep(cleanup)
+    return "never"
+
+
+@tool(access=["read"])
+async def big(size: Annotated[int, Field(ge=1)]) -> str:
+    """Return much text."""
+    return "x" * size
+
+
+@tool(access=["read"])
+async def picture() -> ToolResult:
+    """Return text and an image."""
+    return ToolResult(content=(Text(text="a dot"), Image(media_type="image/png", data="aGk=")))
+
+
+@tool(access=["write"])
+async def change() -> ToolResult:
+    """Change something, with details for the interface and a way back."""
+    return ToolResult(content="changed", details={"diff": "-a\n+b"}, undo=Call(name="change", arguments={}))
+
+
+@tool(access=["read"], settings=["DECLARED_KEY"])
+async def tells(context: ToolContext, name: str) -> ToolResult:
+    """Return a secret in every way a tool can."""
+    value = context.secret(name)
+    context.progress(f"key {value}")
+    return ToolResult(content=f"the key is {value}!", details={"lines": [f"key={value}"], "n": 1})
+
+
+@tool(access=["read"])
+async def question(context: ToolContext) -> str:
+    """Ask the user."""
+    return await context.ask("Which way?", ["left", "right"])
+
+
+@tool(access=["state"])
+async def keep(context: ToolContext, value: str) -> str:
+    """Keep a value in the session; return the one before."""
+    before = context.state.get("kept", "nothing")
+    context.state["kept"] = value
+    return f"before: {before}"
+
+
+@tool(access=["state"])
+async def hoard(context: ToolContext) -> str:
+    """Keep what no session file can hold."""
+    context.state["odd"] = {("a", "b"): 1}
+    return "hoarded"
+
+
+@asynccontextmanager
+async def _server() -> AsyncIterator[list[str]]:
+    held = ["up"]
+    yield held
+    held.append("down")
+
+
+@tool(access=["exec"])
+async def serve(context: ToolContext) -> str:
+    """Use what lives as long as the session."""
+    held = await context.resource(_server)
+    held.append("used")
+    return ",".join(held)
+
+
+ALL: tuple[Tool, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Tool))

@@ -1,0 +1,206 @@
+"""A real session over temporary folders, its model a scripted provider, its tools those of engine_tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from marvin_core import CallDelta, Delta, Hook, Record, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
+from marvin_core.clients import Clients
+from marvin_core.config import Config, Secrets, load
+from marvin_core.context import Asker
+from marvin_core.engine import Engine, Ingredients
+from marvin_core.events import Event
+from marvin_core.messages import ToolCall, ToolOutput
+from marvin_core.prices import Prices
+from marvin_core.schema import describe
+from marvin_core.session import Session
+from marvin_core.testing import ScriptedProvider
+from marvin_core.tools import Access
+from marvin_core.usage import UsageMeter
+from marvin_core.waits import Waits
+
+from . import engine_tools
+
+T = TypeVar("T")
+
+BARE_PATH = "/usr/local/bin:/usr/bin:/bin"
+QUICK = Waits(tool=5.0, command_grace=0.0, hook=0.2, hook_decision=0.2, close=0.5, lock=5.0, lock_poll=0.002)
+SPECS = tuple(describe(tool, source="tests", module=engine_tools.__name__) for tool in engine_tools.ALL)
+
+
+def run(work: Awaitable[T], limit: float = 20.0) -> T:
+    """Run a coroutine; one that hangs fails the test."""
+
+    async def limited() -> T:
+        async with asyncio.timeout(limit):
+            return await work
+
+    return asyncio.run(limited())
+
+
+class Hang(TextDelta):
+    """A step of a script: silence from here on."""
+
+    text: str = ""
+
+
+class Script(ScriptedProvider):
+    """A scripted provider that can also fall silent."""
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """The next answer of the script."""
+        async with aclosing(cast("Any", super().stream(request))) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Hang):
+                    await asyncio.Event().wait()
+                yield delta
+
+
+USED = UsageDelta(usage=Usage(input_tokens=100, output_tokens=10))
+
+
+def says(*texts: str, usage: UsageDelta = USED) -> list[Delta]:
+    """An answer of text."""
+    return [*(TextDelta(text=text) for text in texts), usage, Stop(reason="stop")]
+
+
+def calls(*given: tuple[str, str, str], text: str = "") -> list[Delta]:
+    """An answer with calls, each (id, name, arguments)."""
+    deltas: list[Delta] = [TextDelta(text=text)] if text else []
+    deltas += [CallDelta(key=n, id=i, name=name, arguments=raw) for n, (i, name, raw) in enumerate(given)]
+    return [*deltas, USED, Stop(reason="tool_calls")]
+
+
+def settled(
+    tmp_path: Path,
+    *argv: str,
+    env: Mapping[str, str] | None = None,
+    yaml: str = "",
+    waits: Waits = QUICK,
+    **changes: Any,
+) -> tuple[Config, Secrets]:
+    """The configuration of a run in `tmp_path/project`, as flags, variables and config.yaml make it."""
+    home, project = tmp_path / "home", tmp_path / "project"
+    project.mkdir(exist_ok=True)
+    (home / "marvin").mkdir(parents=True, exist_ok=True)
+    if yaml:
+        (home / "marvin" / "config.yaml").write_text(yaml, "utf-8")
+    variables = {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), "PATH": BARE_PATH, **(env or {})}
+    config, secrets = load([*argv], variables, cwd=project)
+    return config.replace(waits=waits, **changes), secrets
+
+
+class Made(Record):
+    """A session, what it is made of, and every event that it published."""
+
+    session: Session
+    engine: Engine
+    config: Config
+    provider: Script | None
+    meter: UsageMeter
+    events: list[Event]
+
+    def seen(self, kind: type[T]) -> list[T]:
+        """The events of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def log(self) -> list[str]:
+        """What the tools wrote down, in order."""
+        found: list[str] = self.engine.state.get("tests", {}).get("log", [])
+        return found
+
+    def call(self, name: str, **arguments: Any) -> ToolOutput:
+        """One call by hand, to its output."""
+
+        async def go() -> ToolOutput:
+            try:
+                return await self.session.call_tool(name, arguments)
+            finally:
+                await self.session.close()
+
+        return run(go())
+
+    async def batch(self, *given: tuple[str, Mapping[str, Any]]) -> list[ToolOutput]:
+        """The calls of one answer, with the ids c0, c1, ..."""
+        outputs: list[ToolOutput] = []
+        await self.engine.dispatcher.batch(batch_of(*given), outputs)
+        return outputs
+
+
+def batch_of(*given: tuple[str, Mapping[str, Any]]) -> list[ToolCall]:
+    """Calls with the ids c0, c1, ..."""
+    import json
+
+    return [ToolCall(id=f"c{n}", name=name, arguments=json.dumps(values)) for n, (name, values) in enumerate(given)]
+
+
+def make(
+    tmp_path: Path,
+    *script: Sequence[Delta | BaseException],
+    argv: Sequence[str] = ("--non-interactive",),
+    specs: Sequence[ToolSpec] = SPECS,
+    hooks: Sequence[Hook] = (),
+    asker: Asker | None = None,
+    provider: Script | None = None,
+    configured: bool = True,
+    prices: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Made:
+    """A session whose model answers with `script`; `settings` are those of `settled`."""
+    config, secrets = settled(tmp_path, *argv, **settings)
+    clients = Clients(config)
+    model = (provider or Script(*script)) if configured else None
+    table = Prices(prices or {}, config.cache_folder / "prices.json", frozenset() if prices else frozenset({"scripted"}))
+    meter = UsageMeter(table.cost, table.is_known)
+    given = Ingredients(
+        config=config,
+        secrets=secrets,
+        tools=specs,
+        hooks=hooks,
+        commands=(),
+        provider=model,
+        how_to="To set a provider: export A_KEY.",
+        client=clients.for_tools,
+        close_client=clients.close,
+        meter=meter,
+        asker=asker,
+    )
+    session = Session(given)
+    made = Made(
+        session=session, engine=session._engine, config=config, provider=model, meter=meter, events=[]
+    )
+    session.subscribe(made.events.append)
+    return made
+
+
+def spec(
+    name: str,
+    *,
+    group: str = "",
+    access: Sequence[Access] = ("read",),
+    requires: Sequence[str] = (),
+    confirm: bool = False,
+) -> ToolSpec:
+    """The declaration of a tool that is never called."""
+    return ToolSpec(
+        name=name,
+        description="A tool.",
+        parameters={"type": "object", "properties": {}},
+        access=frozenset(access),
+        group=group,
+        requires=tuple(requires),
+        confirm=confirm,
+        source="tests",
+    )
+
+
+async def until(reached: Callable[[], bool], limit: float = 5.0) -> None:
+    """Let the loop run until something is so."""
+    async with asyncio.timeout(limit):
+        while not reached():
+            await asyncio.sleep(0.002)

@@ -1,0 +1,194 @@
+"""The cached index of what is installed: read where it is current and ours, built anew where it is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from marvin_core.index import load_index
+
+from .installing import MARVIN, Place, tool_pack
+
+TOUCHES = """
+from pathlib import Path
+
+from marvin_core import hookimpl
+
+@hookimpl
+def marvin_register_tools():
+    with Path(__file__).with_suffix(".loads").open("a") as log:
+        log.write("loaded\\n")
+    return []
+"""
+
+
+def loads(place: Place, module: str) -> int:
+    """How often a pack written as above was loaded for an index."""
+    log = place.packages / f"{module}.loads"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Place:
+    """A place whose index is built and current."""
+    place = Place(tmp_path)
+    place.install("watched", TOUCHES)
+    (place.packages / "watched.loads").touch()
+    for _ in range(2):  # bytecode written by the first run changes a folder, as in any new installation
+        assert place.marvin("packs", "list").code == 0
+    return place
+
+
+def test_a_second_start_loads_no_pack(watched: Place) -> None:
+    before = loads(watched, "watched")
+    assert watched.marvin("packs", "list").code == 0
+    assert loads(watched, "watched") == before
+
+
+def test_a_damaged_index_is_built_anew(watched: Place) -> None:
+    (index,) = watched.indexes
+    good = index.read_bytes()
+    half = json.loads(good)
+    del half["index"]["tools"]
+    junk = json.dumps({**json.loads(good), "index": {"packs": [{"what": 1}]}}).encode()
+    for damaged in (b"", good[: len(good) // 2], b"[]", b"\xff\xfe", json.dumps(half).encode(), junk):
+        index.write_bytes(damaged)
+        before = loads(watched, "watched")
+        ended = watched.marvin("packs", "list")
+        assert (ended.code, loads(watched, "watched")) == (0, before + 1), ended.err
+        assert set(json.loads(index.read_bytes())) == set(json.loads(good))
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o620])
+def test_an_index_that_others_may_write_is_not_trusted_and_replaced_by_one_that_is(watched: Place, mode: int) -> None:
+    (index,) = watched.indexes
+    index.chmod(mode)
+    before = loads(watched, "watched")
+    assert watched.marvin("packs", "list").code == 0
+    assert loads(watched, "watched") == before + 1
+    assert index.stat().st_mode & 0o777 == 0o600
+    assert watched.marvin("packs", "list").code == 0
+    assert loads(watched, "watched") == before + 1, "the new one is trusted"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_an_index_of_another_user_is_not_trusted(watched: Place) -> None:
+    (index,) = watched.indexes
+    os.chown(index, 12345, -1)
+    before = loads(watched, "watched")
+    assert watched.marvin("packs", "list").code == 0
+    assert loads(watched, "watched") == before + 1
+    assert index.stat().st_uid == 0
+
+
+def test_an_index_behind_a_link_is_not_trusted(watched: Place) -> None:
+    (index,) = watched.indexes
+    index.rename(index.with_name("elsewhere.json"))
+    index.symlink_to(index.with_name("elsewhere.json"))
+    before = loads(watched, "watched")
+    assert watched.marvin("packs", "list").code == 0
+    assert loads(watched, "watched") == before + 1
+    assert not index.is_symlink()
+
+
+def test_a_pack_that_is_edited_added_or_removed_is_noticed(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    source = place.install("acme", tool_pack("wave", "one"))
+    assert place.tools()["wave"]["description"] == "Say something about wave."
+
+    source.write_text(source.read_text().replace("Say something", "Say another thing"))
+    assert place.tools()["wave"]["description"] == "Say another thing about wave."
+
+    place.install("newcomer", tool_pack("bow"))
+    assert {"wave", "bow"} <= set(place.tools())
+
+    for file in (place.packages / "newcomer-1.0.dist-info").iterdir():
+        file.unlink()
+    (place.packages / "newcomer-1.0.dist-info").rmdir()
+    assert "bow" not in place.tools()
+
+
+def test_the_module_of_a_lazy_group_is_watched_too(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    plugin = """
+    from marvin_core import ToolGroup, hookimpl
+
+    @hookimpl
+    def marvin_register_tools():
+        return [ToolGroup(name="g", module="lazy_tools.inner", tools=("wave",))]
+    """
+    place.install("lazy", plugin)
+    inner = place.packages / "lazy_tools" / "inner.py"
+    inner.parent.mkdir()
+    (inner.parent / "__init__.py").touch()
+    inner.write_text("from marvin_core import tool\n\n@tool\nasync def wave() -> str:\n    'First.'\n    return ''\n")
+    assert place.tools()["wave"]["description"] == "First."
+    inner.write_text(inner.read_text().replace("First.", "Second."))
+    assert place.tools()["wave"]["description"] == "Second."
+
+
+def test_mending_any_file_of_a_broken_pack_is_noticed(tmp_path: Path) -> None:
+    """The failure lies in a module that the plugin module imports, in a folder that is no path entry."""
+    place = Place(tmp_path)
+    place.install("mended", "from mended_parts.deep import wave\n" + "raise SystemExit\n")
+    deep = place.packages / "mended_parts" / "deep.py"
+    deep.parent.mkdir()
+    (deep.parent / "__init__.py").touch()
+    deep.write_text("def wave(:\n")
+    assert "SyntaxError" in place.marvin("packs", "list").out
+    deep.write_text("def wave(): 1 / 0\nwave()\n")
+    assert "ZeroDivisionError" in place.marvin("packs", "list").out
+    deep.write_text("def wave(): pass\n")
+    assert "SystemExit" in place.marvin("packs", "list").out
+    (place.packages / "mended.py").write_text("")
+    assert "mended  mended 1.0, 0 tools\n" in place.marvin("packs", "list").out
+
+
+def test_two_environments_keep_their_own_indexes(tmp_path: Path) -> None:
+    """Two sets of packages, used in turns with one cache folder."""
+    one, two = Place(tmp_path / "one"), Place(tmp_path / "two")
+    one.install("watched", TOUCHES)
+    two.install("other", tool_pack("bow"))
+    shared = {"MARVIN_HOME": str(one.home / "marvin")}
+    for _ in range(2):
+        one.marvin("packs", "list", **shared)
+        two.marvin("packs", "list", **shared)
+    before = loads(one, "watched")
+    for _ in range(2):
+        assert "watched  watched 1.0" in one.marvin("packs", "list", **shared).out
+        assert "other  other 1.0" in two.marvin("packs", "list", **shared).out
+    assert loads(one, "watched") == before, "neither overwrote the index of the other"
+    assert len(one.indexes) == 2
+
+
+def test_another_interpreter_prefix_has_its_own_index(tmp_path: Path) -> None:
+    """A virtual environment of its own, with the same module path."""
+    place = Place(tmp_path)
+    prefix = tmp_path / "venv"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "pyvenv.cfg").write_text(f"home = {os.path.dirname(os.path.realpath(sys.executable))}\n")
+    python = prefix / "bin" / "python"
+    python.symlink_to(os.path.realpath(sys.executable))
+    path = os.pathsep.join([str(place.packages), *filter(os.path.isabs, sys.path)])
+    assert place.marvin("packs", "list", PYTHONPATH=path).code == 0
+    assert len(place.indexes) == 1
+    assert place.run([str(python), *MARVIN[1:], "packs", "list"], PYTHONPATH=path).code == 0
+    assert len(place.indexes) == 2
+
+
+def test_the_index_survives_the_way_through_the_file(tmp_path: Path) -> None:
+    built = load_index(tmp_path)
+    read = load_index(tmp_path)
+    assert read == built
+    assert read is not built
+    assert [pack.name for pack in read.packs][0] == "core"
+    assert all(isinstance(spec.access, frozenset) for spec in read.tools)
+
+
+def test_a_cache_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert load_index(tmp_path / "file" / "cache").packs
