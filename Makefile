@@ -33,9 +33,11 @@ check: setup ## lint, formatting, types, and what no file may name
 	$(PY) -m mypy
 	scripts/check-repo
 	$(PY) scripts/reference.py --check
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
 
-docs: setup ## regenerate the reference pages
+docs: setup ## regenerate the reference pages and build the site into site/
 	$(PY) scripts/reference.py
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
 
 wheels: setup ## build the wheel and the sdist of every distribution into dist/
 	rm -rf dist

@@ -441,6 +441,10 @@ CALL_STREAMS: Mapping[str, tuple[list[dict[str, Any]], list[tuple[str, str, str]
         ],
         [("x", "f", '{"a": 1}'), ("y", "f", "{}")],
     ),
+    "index always 0, the first without arguments": (
+        [call_piece("", index=0, id="x", name="f"), call_piece("{}", index=0, id="y", name="f")],
+        [("x", "f", ""), ("y", "f", "{}")],
+    ),
     "index always 0, ids repeated and mixed": (
         [
             call_piece("[1", index=0, id="x", name="f"),

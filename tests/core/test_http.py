@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
+from marvin_core.dialing import race
 from marvin_core.errors import ConfigError
 from marvin_core.http import HttpSettings, TlsContext, make_client
 from marvin_core.testing import ModelServer, cut_after, document, drop, hang, hang_after, paced, raw, text
@@ -212,16 +213,16 @@ def test_silence_raises_a_read_time_out(transport: Transport) -> None:
 
 
 @contextmanager
-def deaf_server(*, full: bool) -> Iterator[str]:
+def deaf_server(*, full: bool, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """A server that accepts no connection, with its queue of waiting ones full or not."""
     with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
+        listener.bind((host, port))
         listener.listen(0)
         waiting = [socket.socket() for _ in range(3 if full else 0)]
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(listener.getsockname())
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"http://{host}:{listener.getsockname()[1]}"
         for one in waiting:
             one.close()
 
@@ -257,23 +258,59 @@ def test_nobody_there(transport: Transport, url: str) -> None:
         asyncio.run(run())
 
 
+@asynccontextmanager
+async def rude_server(said: bytes) -> AsyncIterator[str]:
+    """A server that answers a request with these bytes and closes the connection."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(said)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
 @transports
 @pytest.mark.parametrize("garbage", [b"SSH-2.0-OpenSSH_9.6\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n"])
 def test_a_server_that_does_not_speak_http(transport: Transport, garbage: bytes) -> None:
     async def run() -> None:
-        async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.read(100)
-            writer.write(garbage)
-            await writer.drain()
-            writer.close()
-
-        async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            async with client_for(transport=transport) as client:
-                await client.get(f"http://127.0.0.1:{port}/")
+        async with rude_server(garbage) as url, client_for(transport=transport) as client:
+            await client.get(url)
 
     with pytest.raises(httpx.RemoteProtocolError):
         asyncio.run(run())
+
+
+@transports
+def test_what_came_before_an_error_is_not_lost(transport: Transport) -> None:
+    """Though both came in one read."""
+    said = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nno length\r\n"
+    seen: list[bytes] = []
+
+    async def run() -> None:
+        async with rude_server(said) as url, client_for(transport=transport) as client:
+            async with client.stream("GET", url) as response:
+                async for data in response.aiter_bytes():
+                    seen.append(data)  # noqa: PERF401
+
+    with pytest.raises(httpx.RemoteProtocolError):
+        asyncio.run(run())
+    assert b"".join(seen) == b"hello"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a second loopback address")
+def test_an_address_that_does_not_answer_costs_its_head_start_only() -> None:
+    """A broken IPv6 must not cost the whole time-out."""
+
+    async def run(port: int) -> None:
+        _, writer = await asyncio.wait_for(race(["127.0.0.2", "127.0.0.1"], port, None, "", 0.05), 2)
+        assert writer.get_extra_info("peername")[0] == "127.0.0.1"
+        writer.close()
+
+    with ModelServer() as server, deaf_server(full=True, host="127.0.0.2", port=server.port):
+        asyncio.run(run(server.port))
 
 
 def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,9 +180,10 @@ class Marvin:
         self, *args: str | bytes, program: Sequence[str] = PROGRAM, env: Mapping[str, str] | None = None, **popen: Any
     ) -> Running:
         """Start it; standard input is empty unless given."""
-        options = {"cwd": self.project, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
-        options |= {"stderr": subprocess.PIPE, "start_new_session": True, **popen}
-        return Running(subprocess.Popen([*program, *args], env={**self.env, **(env or {})}, **options))
+        options: dict[str, Any] = {"cwd": self.project, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+        options |= {"stderr": subprocess.PIPE, "start_new_session": True, "env": {**self.env, **(env or {})}, **popen}
+        process: subprocess.Popen[bytes] = subprocess.Popen([*program, *args], **options)
+        return Running(process)
 
     def run(self, *args: str | bytes, stdin: bytes | None = None, limit: float = LIMIT, **options: Any) -> Result:
         """Run it to its end."""

@@ -24,7 +24,7 @@ from tests.e2e.support_e2e import (
     told,
 )
 
-READ = ("get_working_dir", {})
+READ: tuple[str, dict[str, Any]] = ("get_working_dir", {})
 
 
 # --- standard output -----------------------------------------------------------------------------
@@ -42,7 +42,9 @@ READ = ("get_working_dir", {})
         pytest.param([text("\n\n")], "", id="only-newlines"),
         pytest.param([calls(READ), text("Done.")], "  🔧 get_working_dir\nDone.\n", id="tools-first"),
         pytest.param(
-            [calls(READ, text="I look."), text("Done.")], "I look.\n  🔧 get_working_dir\nDone.\n", id="tools-in-mid-line"
+            [calls(READ, text="I look."), text("Done.")],
+            "I look.\n  🔧 get_working_dir\nDone.\n",
+            id="tools-in-mid-line",
         ),
         pytest.param(
             [calls(READ, text="I look.\n\n"), text("Done.\n")],
@@ -508,7 +510,7 @@ def test_a_killed_run_goes_on_without_loss(marvin: Marvin, marvin_model_server: 
         text("Going on."),
     )
     running = marvin.ask_in_background(prompt="A long job.")
-    running.until(lambda: marvin.pids(), "the command to start")
+    running.until(marvin.pids, "the command to start")
     running.process.kill()
     running.process.wait()
     for pid in marvin.pids():

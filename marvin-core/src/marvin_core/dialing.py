@@ -37,24 +37,35 @@ async def dial(host: str, port: int, context: ssl.SSLContext | None, limit: floa
     Raises:
         httpx.ConnectTimeout, httpx.ConnectError: the latter with the first address's own error.
     """
+
+    async def connect() -> Streams:
+        return await race(await _addresses(host, port), port, context, host, stagger)
+
     try:
-        return await within(limit, httpx.ConnectTimeout, _first_to_answer(host, port, context, stagger))
+        return await within(limit, httpx.ConnectTimeout, connect())
     except OSError as error:
         raise httpx.ConnectError(error.strerror or str(error)) from error
 
 
-async def _first_to_answer(host: str, port: int, context: ssl.SSLContext | None, stagger: float) -> Streams:
-    waiting = list(await _addresses(host, port))
+async def race(
+    addresses: Sequence[str], port: int, context: ssl.SSLContext | None, host: str, stagger: float
+) -> Streams:
+    """The connection to the first of these addresses that answers; `host` is whom TLS expects there.
+
+    Raises:
+        OSError: none of them could be reached; the first one's error.
+    """
+    waiting = list(addresses)
     running: set[asyncio.Task[Streams]] = set()
     failure: BaseException | None = None
-    name = host if context is not None else None
     try:
         while waiting or running:
             if waiting:
+                name = host if context is not None else None
                 attempt = asyncio.open_connection(waiting.pop(0), port, ssl=context, server_hostname=name)
                 running.add(asyncio.create_task(attempt))
             done, running = await asyncio.wait(
-                running, timeout=stagger if waiting else None, return_when=asyncio.FIRST_COMPLETED
+                running, timeout=None, return_when=asyncio.FIRST_COMPLETED
             )
             for task in done:
                 if task.exception() is None:

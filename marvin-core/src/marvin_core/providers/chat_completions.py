@@ -91,6 +91,8 @@ class ChatCompletions:
                 async for data in body:
                     begun = True
                     yield data
+                    if answer.done:
+                        break
                 # Read to its end, a response leaves its connection free for the next request.
                 async with asyncio.timeout(self._waits.stream_end):
                     async for _ in body:
