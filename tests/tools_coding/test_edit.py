@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from marvin_core import ToolError
@@ -229,6 +229,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Project:
 class TestProperties:
     @settings(deadline=None)
     @given(before=TEXTS, old=TEXTS, new=TEXTS)
+    @example(before="a\r\n", old="a\n", new="b")
     def test_what_an_undo_takes_back_is_taken_back_exactly(
         self, shared: Project, before: str, old: str, new: str
     ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from marvin_tools_coding.folders import tree
 from marvin_tools_coding.search import code_grep, glob
 from tests.tools_coding.support import Project
 
@@ -155,11 +156,13 @@ class TestGlob:
     def test_a_repository_cannot_have_a_program_run_by_listing(self, repository: Project) -> None:
         """A configured file-system monitor is a program; a downloaded project may bring one."""
         ran = repository.root / "ran"
-        monitor = repository.write("monitor.sh", f"#!/bin/sh\ntouch {ran}\n")
+        monitor = repository.write("monitor.sh", f"#!/bin/sh\n: > {ran}\n")
         monitor.chmod(0o755)
-        repository.git("config", "core.fsmonitor", str(monitor))
         repository.write("a.py")
+        repository.git("add", "a.py")
+        repository.git("config", "core.fsmonitor", str(monitor))
         assert repository.call(glob, pattern="*.py") == "a.py"
+        assert "a.py" in repository.call(tree)
         assert not ran.exists()
 
 

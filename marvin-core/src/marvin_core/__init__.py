@@ -5,11 +5,13 @@ Names are loaded when they are first used, so that importing the package costs n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+# Type checkers take it for the constant of `typing`, which would cost `marvin --version` as much as Python itself.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from pydantic import Field
 
     from .config import Config
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
         Unreachable,
     )
     from .events import Event
+    from .files import update_file
     from .hooks import Ask, Deny, Hook, HookContext, Verdict
     from .hookspecs import hookimpl
     from .messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput, Usage
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
         UsageDelta,
     )
     from .records import Record
+    from .threads import in_thread
     from .tools import Call, ProcessResult, Tool, ToolContext, ToolGroup, ToolResult, ToolSpec, tool
     from .ui.base import UI, Command, SessionControl, TurnResult, UISpec
 
@@ -74,6 +78,7 @@ _HOME_OF = {
     "Unreachable": "errors",
     "Config": "config",
     "Event": "events",
+    "update_file": "files",
     "Ask": "hooks",
     "Deny": "hooks",
     "Hook": "hooks",
@@ -101,6 +106,7 @@ _HOME_OF = {
     "ThinkingDelta": "providers.base",
     "UsageDelta": "providers.base",
     "Record": "records",
+    "in_thread": "threads",
     "Call": "tools",
     "ProcessResult": "tools",
     "Tool": "tools",
@@ -177,7 +183,9 @@ __all__ = [
     "Verdict",
     "__version__",
     "hookimpl",
+    "in_thread",
     "tool",
+    "update_file",
 ]
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .config import Config, Secrets, load
 from .errors import ConfigError, MarvinError, UsageError
 from .streams import Streams
+from .usage import cost_line
 
 if TYPE_CHECKING:
     from .app import App
@@ -49,7 +49,7 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
     except MarvinError as error:
         streams.err(f"marvin: {error}")
         if isinstance(error, ConfigError) and index is None and _is_headless(argv, streams):
-            streams.err(_cost_line(_NOTHING_USED))  # the arguments were right, so the line is due
+            streams.err(cost_line(_NOTHING_USED))  # the arguments were right, so the line is due
         return error.exit_code
     except KeyboardInterrupt:
         streams.err("marvin: interrupted")
@@ -59,10 +59,6 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
 def _is_headless(argv: Sequence[str], streams: Streams) -> bool:
     """Whether arguments that could be read ask for a non-interactive run, where there is no Config to say so."""
     return "--non-interactive" in argv or not ("--plain" in argv or streams.stdin_is_terminal())
-
-
-def _cost_line(summary: Mapping[str, Any]) -> str:
-    return f"MARVIN_COST:{json.dumps(summary, separators=(',', ':'))}"
 
 
 def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
@@ -81,10 +77,10 @@ def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
 
 def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
     """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
+    import signal
+
     app: App | None = None
     try:
-        import signal
-
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         from .reading import read_prompt
 
@@ -108,10 +104,12 @@ def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
         streams.err(f"marvin: internal error: {type(error).__name__}: {error}")
         return 1
     finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # only the last line is left
         if app is not None:
             app.save_usage()
         summary = _NOTHING_USED if app is None else app.meter.summary()
-        streams.err(_cost_line(summary))
+        streams.err(cost_line(summary))
 
 
 def _resume(config: Config, session: Session) -> None:

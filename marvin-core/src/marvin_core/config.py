@@ -197,9 +197,9 @@ def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None
         UsageError: for a wrong flag or value.
         ConfigError: for a wrong variable, folder or config.yaml.
     """
-    from .flags import parser
+    from .flags import parse
 
-    flags = parser().parse_args(argv)
+    flags = parse(argv)
     cwd = cwd or _current_folder()
     home = Path(env.get("HOME") or os.path.expanduser("~"))
     folders = _folders(env, home, cwd)

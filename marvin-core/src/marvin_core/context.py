@@ -84,6 +84,11 @@ class CallContext:
         return self._services.mode()
 
     @property
+    def home(self) -> Path:
+        """The user's home folder."""
+        return self._services.config.home
+
+    @property
     def profile_folder(self) -> Path:
         """The folder of the active profile."""
         return self._services.profile_folder

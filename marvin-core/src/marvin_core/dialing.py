@@ -65,7 +65,7 @@ async def race(
                 attempt = asyncio.open_connection(waiting.pop(0), port, ssl=context, server_hostname=name)
                 running.add(asyncio.create_task(attempt))
             done, running = await asyncio.wait(
-                running, timeout=None, return_when=asyncio.FIRST_COMPLETED
+                running, timeout=stagger if waiting else None, return_when=asyncio.FIRST_COMPLETED
             )
             for task in done:
                 if task.exception() is None:

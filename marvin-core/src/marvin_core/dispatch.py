@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .arguments import parse_arguments
 from .context import CallContext, Services
 from .errors import ToolError
 from .events import Emit, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
@@ -132,6 +131,8 @@ class Dispatcher:
 
     async def _checked(self, call: ToolCall, shown: dict[str, Any]) -> ToolResult:
         """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
+        from .arguments import parse_arguments  # not needed before the first request is out
+
         try:
             spec = self._toolbox.spec(call.name)
             shown.update(parse_arguments(call.arguments, spec, complete=call.complete))

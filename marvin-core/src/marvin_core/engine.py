@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +142,18 @@ class Engine:
 
     def warn(self, text: str) -> None:
         self.bus.emit(Notice(level="warning", text=text))
+
+    async def close(self) -> None:
+        """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
+        given = self.given
+        steps = [self.hooks.close, self.resources.close, self.processes.close, given.close_client]
+        for step in [*steps, *([given.provider.aclose] if given.provider else [])]:
+            try:
+                async with asyncio.timeout(given.config.waits.close):
+                    await step()
+            except Exception as error:  # one that fails must not keep the others open
+                self.warn(f"While closing: {type(error).__name__}: {error}")
+        self.recorder.close()
 
     async def _after_turn(self) -> None:
         await self.recorder.flush(self.state)

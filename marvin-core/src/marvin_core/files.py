@@ -7,12 +7,13 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from .errors import MarvinError
+from .waits import Waits
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool = True) -> None:
@@ -59,6 +60,25 @@ def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def update_file(path: Path, change: Callable[[bytes | None], bytes | None], waits: Waits = Waits()) -> None:
+    """Change a state file in one step, so that no change of another process is lost.
+
+    Blocks while another process changes it, so an async function calls it by `in_thread`.
+
+    Args:
+        change: gets the content, None where there is no file yet; returns the new content, or None to leave it.
+        waits: how long to wait for the other process.
+
+    Raises:
+        MarvinError: where another process holds the file's lock for too long.
+        OSError: where the file cannot be read or written; the old content is then untouched.
+    """
+    with locked(path, waits.lock, waits.lock_poll):
+        new = change(path.read_bytes() if path.exists() else None)
+        if new is not None:
+            replace_file(path, new)
 
 
 def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:

@@ -32,6 +32,18 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}. Run `marvin --help` for the flags.")
 
 
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The flags and words of a command line; flags may stand between the words, and after `--` all are words.
+
+    Raises:
+        UsageError: for a wrong flag or value.
+    """
+    end = list(argv).index("--") if "--" in argv else len(argv)
+    flags = parser().parse_intermixed_args(argv[:end])  # which does not know `--` on Python 3.11
+    flags.words = [*flags.words, *argv[end + 1 :]]
+    return flags
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of the root command; it raises `UsageError` and never exits by itself but for --help."""
     result = _Parser(

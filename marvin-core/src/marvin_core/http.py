@@ -97,12 +97,17 @@ def load_httpx() -> None:
 
 
 def make_client(
-    settings: HttpSettings, base_url: str = "", *, timeout_read: float, tls: TlsSource | None
+    settings: HttpSettings,
+    base_url: str = "",
+    *,
+    timeout_read: float,
+    tls: TlsSource | None,
+    transport: httpx.AsyncBaseTransport | None = None,
 ) -> httpx.AsyncClient:
     """A client whose silence limit is `timeout_read` seconds, counted from the last byte.
 
     `tls` gives the TLS context and is called when one is first needed; None makes a client that
-    speaks http:// only. Redirects are not followed.
+    speaks http:// only. `transport` takes the place of the one that the settings choose. Redirects are not followed.
 
     Raises:
         ConfigError: a proxy is not a usable URL.
@@ -117,7 +122,7 @@ def make_client(
         base_url=base_url,
         headers={"user-agent": f"marvin/{__version__}"},
         timeout=httpx.Timeout(waits.http, read=timeout_read),
-        transport=_stock(tls) if settings.transport == "stock" else _direct(tls, waits),
+        transport=transport or (_stock(tls) if settings.transport == "stock" else _direct(tls, waits)),
         mounts=_proxy_mounts(settings, tls),
         trust_env=False,
     )

@@ -85,9 +85,12 @@ class Plugins:
             pass
 
     def _collect(self, hook: str, kind: type[T]) -> list[T]:
-        from .hookcalls import items_of
+        def checked(answer: Any) -> list[T]:
+            from .hookcalls import items_of  # it brings pluggy, which a run without such packs does without
 
-        return [item for items in self._calls(hook, lambda answer: items_of(answer, kind)) for item in items]
+            return items_of(answer, kind)
+
+        return [item for items in self._calls(hook, checked) for item in items]
 
     def _calls(self, hook: str, use: Callable[[Any], T], **arguments: Any) -> Iterator[T]:
         """What `use` makes of each pack's answer."""

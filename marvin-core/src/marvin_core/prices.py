@@ -63,8 +63,8 @@ class Prices:
 def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
     def rate(name: str, fallback: float) -> float:
         value = rates.get(name)
-        if isinstance(value, list):  # tiers: the rate of the highest start that the input reaches
-            value = max((tier for tier in value if tier[0] <= usage.input_tokens), key=lambda tier: tier[0])[1]
+        if isinstance(value, list):  # tiers: the rate of the highest start that the input goes beyond
+            value = [price for start, price in sorted(value) if not start or usage.input_tokens > start][-1]
         return fallback if value is None else float(value)
 
     full = rate("input", 0.0)

@@ -223,6 +223,12 @@ class ProcessRunner:
             job.look()
             job.log.close()
 
+    def kill(self) -> None:
+        """Kill everything that was started, at once, and start nothing any more. Blocks for some milliseconds."""
+        self._closed = True
+        for child in self._children | {job.child for job in self._jobs.values()}:
+            child.family.kill()
+
 
 def _spawn(
     program: str, argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, outputs: int, has_input: bool

@@ -53,7 +53,10 @@ class Recorder:
             self._guarded(lambda transcript: transcript.append_state(json.loads(text)))
         transcript = self._transcript
         if transcript is not None:
-            await in_thread(lambda: self._guarded(Transcript.sync))
+            try:
+                await in_thread(transcript.sync)
+            except OSError as error:
+                self._warn(f"The session may not be on disk yet: {error.strerror}.")
 
     def close(self) -> None:
         """Close the file."""
@@ -65,7 +68,7 @@ class Recorder:
             return
         try:
             write(self._transcript)
-        except (MarvinError, OSError) as error:
+        except MarvinError as error:
             self.close()
             self._transcript = None
             self._warn(str(error))

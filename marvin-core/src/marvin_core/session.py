@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -109,12 +108,8 @@ class Session:
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
-        engine, provider = self._engine, self._given.provider
-        steps = [engine.hooks.close, engine.resources.close, engine.processes.close, self._given.close_client]
-        for step in [*steps, *([provider.aclose] if provider else [])]:
-            try:
-                async with asyncio.timeout(self._given.config.waits.close):
-                    await step()
-            except Exception as error:  # one that fails must not keep the others open
-                self._engine.warn(f"While closing: {type(error).__name__}: {error}")
-        self._engine.recorder.close()
+        await self._engine.close()
+
+    def kill(self) -> None:
+        """Kill every child process at once; for leaving without `close`."""
+        self._engine.processes.kill()

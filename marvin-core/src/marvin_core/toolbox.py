@@ -74,24 +74,36 @@ class Toolbox:
         has_program: Callable[[str], bool],
         has_secret: Callable[[str], bool],
     ) -> None:
+        self._config = config
         self._has_program = has_program
         self._has_secret = has_secret
         self._loaded: dict[str, LoadedTool] = {}
         self._lock = threading.Lock()
+        self.missing: dict[str, str] = {}
+        self.offered: tuple[ToolSpec, ...] = ()
+        self._specs: dict[str, ToolSpec] = {}
         selection = config.tools or ("coding" if config.depth else "all")
         selected = select(specs, selection)
-        self.missing: dict[str, str] = {}
-        offered: list[ToolSpec] = []
         for spec in specs:
-            reason = self._reason(spec, config)
-            if reason is None and spec.name not in selected:
-                reason = f"not in the chosen tools ({selection})"
-            if reason is None:
-                offered.append(spec)
-            else:
-                self.missing[spec.name] = reason
-        self.offered = tuple(offered)
-        self._specs = {spec.name: spec for spec in offered}
+            self._take(spec, "" if spec.name in selected else f"not in the chosen tools ({selection})")
+
+    def add(self, spec: ToolSpec, tool: Tool) -> None:
+        """Take one more tool, whose function is here already, in place of another one of its name.
+
+        The configuration may rule it out as it may any other; what is chosen with --tools does not matter.
+        """
+        self._specs.pop(spec.name, None)
+        self.missing.pop(spec.name, None)
+        self._take(spec, "")
+        self._loaded[spec.name] = _checked(spec, tool)
+
+    def _take(self, spec: ToolSpec, left_out: str) -> None:
+        reason = self._reason(spec, self._config) or left_out
+        if reason:
+            self.missing[spec.name] = reason
+        else:
+            self._specs[spec.name] = spec
+        self.offered = tuple(self._specs.values())
 
     def _reason(self, spec: ToolSpec, config: Config) -> str | None:
         if config.read_only and spec.changes and spec.name != "tk":
@@ -151,14 +163,15 @@ class Toolbox:
     def _load(self, spec: ToolSpec) -> LoadedTool:
         with self._lock:
             if spec.name not in self._loaded:
-                from .schema import validator
-
-                found = find_tool(spec)
-                check = validator(found)
-                self._loaded[spec.name] = LoadedTool(
-                    spec=spec, tool=found, validate=check, context_parameter=check.context_parameter
-                )
+                self._loaded[spec.name] = _checked(spec, find_tool(spec))
             return self._loaded[spec.name]
+
+
+def _checked(spec: ToolSpec, tool: Tool) -> LoadedTool:
+    from .schema import validator
+
+    check = validator(tool)
+    return LoadedTool(spec=spec, tool=tool, validate=check, context_parameter=check.context_parameter)
 
 
 def find_tool(spec: ToolSpec) -> Tool:

@@ -12,7 +12,13 @@ from .messages import Usage
 from .threads import in_thread
 from .waits import Waits
 
+_MUCH = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 PriceOf = Callable[[str, str, Usage], "float | None"]
+
+
+def cost_line(summary: Mapping[str, Any]) -> str:
+    """The last line on standard error of every non-interactive run, for programs that start Marvin."""
+    return f"MARVIN_COST:{json.dumps(summary, separators=(',', ':'))}"
 
 
 class UsageMeter:
@@ -42,9 +48,15 @@ class UsageMeter:
 
     def _priced(self) -> list[float | None]:
         for provider, model, usage in self._requests[len(self._costs) :]:
-            stated = usage.cost
-            self._costs.append(stated if stated is not None else self._price_of(provider, model, usage))
+            self._costs.append(self._cost(provider, model, usage))
         return self._costs
+
+    def _cost(self, provider: str, model: str, usage: Usage) -> float | None:
+        if usage.cost is not None:
+            return usage.cost
+        if usage == Usage():  # the service did not say what was used; that is unknown, unless nothing costs anything
+            return 0.0 if self._price_of(provider, model, _MUCH) == 0 else None
+        return self._price_of(provider, model, usage)
 
     def summary(self) -> dict[str, Any]:
         """The fields of MARVIN_COST: session_cost, llm_turns, model_turns, model_cost."""
@@ -55,7 +67,7 @@ class UsageMeter:
             so_far = costs.get(model, 0.0)
             costs[model] = None if cost is None or so_far is None else so_far + cost
         known = [cost for cost in costs.values() if cost is not None]
-        total = round(sum(known), 9) if len(known) == len(costs) else None
+        total = round(sum(known, 0.0), 9) if len(known) == len(costs) else None
         rounded = {model: None if cost is None else round(cost, 9) for model, cost in costs.items()}
         return {
             "session_cost": total,
@@ -92,15 +104,21 @@ class UsageMeter:
 
 
 def _add(totals: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add up; what is None is unknown and adds nothing, and stays None where nothing is known."""
     for name, value in more.items():
-        totals[name] = (totals.get(name) or 0) + (value or 0)
+        so_far = totals.get(name)
+        totals[name] = so_far if value is None else value if so_far is None else so_far + value
+
+
+def _is_sums(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(v, (int, float, type(None))) for v in value.values())
 
 
 def _read(path: Path) -> dict[str, Any]:
     """The lifetime totals; a damaged file is moved aside, not overwritten."""
     try:
         data = json.loads(path.read_bytes())
-        if isinstance(data, dict) and all(isinstance(data.get(k, {}), dict) for k in ("turns", "cost")):
+        if isinstance(data, dict) and all(_is_sums(data.get(name, {})) for name in ("turns", "cost")):
             return data
     except FileNotFoundError:
         return {}

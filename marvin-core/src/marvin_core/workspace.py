@@ -37,6 +37,8 @@ class Workspace:
 
     def read(self, path: str) -> str | None:
         """The text of a document below the root; None where there is none that can be read."""
+        if not (self.root / path).is_file():
+            return None  # the usual case, at every start: not worth an error that tells what is there instead
         try:
             with self.paths.open(path) as stream:
                 return stream.read(_LARGEST_DOCUMENT).decode("utf-8", "replace")

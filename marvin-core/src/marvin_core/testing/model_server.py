@@ -48,25 +48,14 @@ class RecordedRequest:
             self.body = None
 
 
-class ModelServer:
-    """Answers each POST with the next answer of its script, and GET .../models with `models`.
+class LoopbackServer:
+    """Gives each request the answer that a subclass chooses. `requests` records all of them.
 
-    `requests` records all of them. `repeat` starts the script again at its end; else a request too
-    many gets a 500 that says so. `tls` makes it an https server.
+    `tls` makes it an https server.
     """
 
-    def __init__(
-        self,
-        *script: Answer,
-        port: int = 0,
-        models: Sequence[str] = ("scripted",),
-        repeat: bool = False,
-        tls: ssl.SSLContext | None = None,
-    ) -> None:
+    def __init__(self, *, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[RecordedRequest] = []
-        self.models = list(models)
-        self._script = deque(script)
-        self._repeat = repeat
         self._tls = tls
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
@@ -75,18 +64,12 @@ class ModelServer:
         self._connections = 0
         self._listener = socket.create_server((_HOST, port), backlog=64)
         self.port: int = self._listener.getsockname()[1]
-        self._acceptor = threading.Thread(target=self._accept, name="model-server", daemon=True)
+        self._acceptor = threading.Thread(target=self._accept, name="loopback-server", daemon=True)
         self._acceptor.start()
 
-    @property
-    def url(self) -> str:
-        """The base URL."""
-        return f"{'https' if self._tls else 'http'}://{_HOST}:{self.port}/v1"
-
-    def script(self, *script: Answer) -> None:
-        """Add answers to the script."""
-        with self._lock:
-            self._script.extend(script)
+    def answer_to(self, request: RecordedRequest) -> Answer:
+        """What is answered to a request; called in the thread of its connection."""
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
@@ -118,16 +101,6 @@ class ModelServer:
             self.requests.append(request)
             self._arrived.notify_all()
 
-    def next_answer(self) -> Answer:
-        """The next answer of the script."""
-        with self._lock:
-            if not self._script:
-                return answers.error(500, f"script exhausted: this is request {len(self.requests)}")
-            answer = self._script.popleft()
-            if self._repeat:
-                self._script.append(answer)
-            return answer
-
     def _accept(self) -> None:
         while True:
             connection, _ = self._listener.accept()
@@ -155,28 +128,72 @@ class ModelServer:
                 self._open.pop(connection, None)
 
 
+class ModelServer(LoopbackServer):
+    """Answers each POST with the next answer of its script, and GET .../models with `models`.
+
+    `repeat` starts the script again at its end; else a request too many gets a 500 that says so.
+    """
+
+    def __init__(
+        self,
+        *script: Answer,
+        port: int = 0,
+        models: Sequence[str] = ("scripted",),
+        repeat: bool = False,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.models = list(models)
+        self._script = deque(script)
+        self._repeat = repeat
+        super().__init__(port=port, tls=tls)
+
+    @property
+    def url(self) -> str:
+        """The base URL."""
+        return f"{'https' if self._tls else 'http'}://{_HOST}:{self.port}/v1"
+
+    def script(self, *script: Answer) -> None:
+        """Add answers to the script."""
+        with self._lock:
+            self._script.extend(script)
+
+    def answer_to(self, request: RecordedRequest) -> Answer:
+        """What is answered to a request."""
+        if request.method == "POST":
+            return self.next_answer()
+        if request.method == "GET" and request.path.partition("?")[0].endswith("/models"):
+            entries = [{"id": model, "object": "model"} for model in self.models]
+            return answers.document({"object": "list", "data": entries})
+        return answers.error(404, "there is nothing here")
+
+    def next_answer(self) -> Answer:
+        """The next answer of the script."""
+        with self._lock:
+            if not self._script:
+                return answers.error(500, f"script exhausted: this is request {len(self.requests)}")
+            answer = self._script.popleft()
+            if self._repeat:
+                self._script.append(answer)
+            return answer
+
+
 class _Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
-    def __init__(self, connection: socket.socket, owner: ModelServer, number: int) -> None:
+    def __init__(self, connection: socket.socket, owner: LoopbackServer, number: int) -> None:
         self._owner = owner
         self._number = number
         super().__init__(connection, (_HOST, owner.port), owner)  # type: ignore[arg-type]  # it only keeps it
 
-    def do_GET(self) -> None:
+    def answer(self) -> None:
+        """Answer a request, whatever its method."""
         request = self._record()
-        if self.path.partition("?")[0].endswith("/models"):
-            entries = [{"id": model, "object": "model"} for model in self._owner.models]
-            self._send(request, answers.document({"object": "list", "data": entries}))
-        else:
-            self._send(request, answers.error(404, "there is nothing here"))
+        self._send(request, self._owner.answer_to(request))
 
-    def do_POST(self) -> None:
-        request = self._record()
-        self._send(request, self._owner.next_answer())
+    do_DELETE = do_GET = do_HEAD = do_OPTIONS = do_PATCH = do_POST = do_PUT = answer
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: standard error belongs to the test."""
@@ -192,6 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             if not answer.silent:
                 self._send_head(answer)
+            if not answer.silent and request.method != "HEAD":
                 self._send_body(answer)
             if answer.ending == "hang" and self.connection.recv(1) == b"":
                 request.gone.set()

@@ -59,6 +59,10 @@ class SessionControl(Protocol):
         """End jobs, connections and resources."""
         ...
 
+    def kill(self) -> None:
+        """Kill every child process at once; for leaving without `close`."""
+        ...
+
 
 class UI(Protocol):
     """An interface. It owns the event loop, since each toolkit brings its own."""

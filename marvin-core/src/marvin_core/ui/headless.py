@@ -8,12 +8,13 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from typing import NoReturn
 
 from ..config import OutputFormat
 from ..errors import MarvinError
 from ..events import Event, MessageEnd, MessageStart, MessageUpdate, Notice, to_json
 from ..streams import Streams
-from ..usage import UsageMeter
+from ..usage import UsageMeter, cost_line
 from .base import SessionControl, TurnResult
 
 INTERRUPTED = 130
@@ -61,6 +62,7 @@ class Headless:
         self._meter = meter
         self._text = TextOutput(self._out)
         self._task: asyncio.Task[TurnResult] | None = None
+        self._session: SessionControl | None = None
         self._interrupted = False
         self._closed = False
 
@@ -70,6 +72,7 @@ class Headless:
 
     async def _run(self, session: SessionControl, prompt: str) -> int:
         session.subscribe(self._listen)
+        self._session = session
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._interrupt)
@@ -80,14 +83,26 @@ class Headless:
             result = TurnResult(text="", cancelled=True)
         finally:
             await session.close()
-        return self._report(session, result)
+        code = self._report(session, result)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # The end of the loop would give them back, and one that came then would take the last line away.
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
+        return code
 
     def _interrupt(self) -> None:
         if self._interrupted:
-            os._exit(INTERRUPTED)  # asked twice: leave without waiting for anything
+            self._leave()
         self._interrupted = True
         if self._task is not None:
             self._task.cancel()
+
+    def _leave(self) -> NoReturn:
+        """Asked twice: leave without waiting for anything, and without leaving anything behind."""
+        if self._session is not None:
+            self._session.kill()
+        self._streams.err(cost_line(self._meter.summary()))
+        os._exit(INTERRUPTED)
 
     def _listen(self, event: Event) -> None:
         if isinstance(event, MessageStart) and not gc.isenabled():

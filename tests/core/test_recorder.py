@@ -1,0 +1,132 @@
+"""Keeping a session on disk: where the disk fails, the conversation goes on and the user is told once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from marvin_core.messages import user
+from marvin_core.recorder import Recorder
+from marvin_core.transcript import load
+from marvin_core.waits import Waits
+
+from .support_engine import run
+
+
+def begun(folder: Path, told: list[str]) -> Recorder:
+    recorder = Recorder(folder, Waits(), told.append)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    return recorder
+
+
+def test_messages_are_on_disk_as_soon_as_they_are_saved(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    path = tmp_path / f"{recorder.id}.jsonl"
+    assert [m.text for m in load(path).messages] == ["one"]
+    assert load(path).header.id == recorder.id == "19700101-000000-000-a-chat"
+
+
+def test_a_long_first_prompt_makes_a_short_title(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, Waits(), lambda text: None)
+    recorder.begin(0.0, "word " * 1_000, "p", "m", "/w")
+    recorder.save(user("one"))
+    assert len(load(tmp_path / f"{recorder.id}.jsonl").header.title) == 80
+
+
+def test_before_a_session_has_begun_nothing_is_saved(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, Waits(), lambda text: None)
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    recorder.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_session_that_was_resumed_goes_on_in_its_file(tmp_path: Path) -> None:
+    first = begun(tmp_path, [])
+    first.save(user("one"))
+    first.close()
+    path = tmp_path / f"{first.id}.jsonl"
+    second = Recorder(tmp_path, Waits(), lambda text: None)
+    second.resume(path, load(path))
+    second.save(user("two"))
+    assert second.id == first.id
+    assert [m.text for m in load(path).messages] == ["one", "two"]
+
+
+def test_state_is_written_when_it_changed_and_only_then(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    states: list[dict[str, Any]] = [{}, {"pack": {"n": 1}}, {"pack": {"n": 1}}, {"pack": {"n": 2, "at": Path("/a")}}]
+    for state in states:
+        run(recorder.flush(state))
+    path = tmp_path / f"{recorder.id}.jsonl"
+    kept = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert [line["state"] for line in kept if line["type"] == "state"] == [
+        {"pack": {"n": 1}},
+        {"pack": {"n": 2, "at": "/a"}},
+    ]
+    again = Recorder(tmp_path, Waits(), lambda text: None)
+    again.resume(path, load(path))
+    run(again.flush(load(path).state))
+    assert len(path.read_bytes().splitlines()) == len(kept)
+
+
+def test_state_that_no_file_can_hold_is_told_and_costs_nothing_else(tmp_path: Path) -> None:
+    told: list[str] = []
+    recorder = begun(tmp_path, told)
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {("a", "b"): 1}}))
+    recorder.save(user("two"))
+    assert len(told) == 1
+    assert "not saved" in told[0]
+    assert [m.text for m in load(tmp_path / f"{recorder.id}.jsonl").messages] == ["one", "two"]
+
+
+def test_a_folder_that_cannot_be_written_is_told_once_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions"
+    folder.write_text("in the way")
+    told: list[str] = []
+    recorder = begun(folder, told)
+    for text in ("one", "two", "three"):
+        recorder.save(user(text))
+        run(recorder.flush({"pack": {"text": text}}))
+    recorder.close()
+    assert len(told) == 1
+    assert "cannot be saved" in told[0]
+    assert "goes on unsaved" in told[0]
+
+
+FULL = """
+    import asyncio, os, resource, sys
+    from pathlib import Path
+    from marvin_core.messages import user
+    from marvin_core.recorder import Recorder
+    from marvin_core.transcript import load
+    from marvin_core.waits import Waits
+
+    recorder = Recorder(Path(sys.argv[1]), Waits(), print)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    recorder.save(user("one"))
+    files = len(os.listdir("/dev/fd"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, resource.RLIM_INFINITY))
+    recorder.save(user("x" * 2_000))
+    recorder.save(user("y"))
+    asyncio.run(recorder.flush({"pack": {"n": 1}}))
+    print([message.text for message in load(Path(sys.argv[1]) / f"{recorder.id}.jsonl").messages])
+    print(len(os.listdir("/dev/fd")) - files)
+"""
+
+
+def test_a_disk_that_fills_up_is_told_once_and_leaves_a_file_that_can_be_resumed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FULL), str(tmp_path)], capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 0, done.stderr
+    told, kept, files = done.stdout.splitlines()
+    assert "the disk is full" in told
+    assert (kept, files) == ("['one']", "-1")
