@@ -45,7 +45,8 @@ def chat(
     """The adapter; `changes` are fields of its endpoint."""
     settings = HttpSettings(transport=transport, waits=waits)
     return ChatCompletions(
-        endpoint(base_url, **changes), lambda: make_client(settings, timeout_read=silence, tls=None), waits
+        endpoint(base_url, waits=waits, **changes),
+        lambda: make_client(settings, timeout_read=silence, tls=None),
     )
 
 

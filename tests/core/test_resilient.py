@@ -185,3 +185,17 @@ def test_each_request_has_its_own_tries() -> None:
         return [text_of(await answer_of(outer, request())) for _ in range(2)]
 
     assert asyncio.run(run()) == ["x", "x"]
+
+
+def test_an_empty_answer_is_asked_for_again_and_then_is_an_error() -> None:
+    empty = [Stop(reason="stop")]
+    provider = ScriptedProvider(empty, empty, [TextDelta(text="Here."), *empty])
+    deltas = asyncio.run(answer_of(Resilient(provider, WAITS)))
+    assert [type(delta) for delta in deltas] == [Retrying, Retrying, TextDelta, Stop]
+    assert len(provider.requests) == 3
+
+    tries = len(WAITS.retry_backoff) + 1
+    provider = ScriptedProvider(*[empty] * tries)
+    with pytest.raises(StreamBroken, match="empty answer"):
+        asyncio.run(answer_of(Resilient(provider, WAITS)))
+    assert len(provider.requests) == tries

@@ -77,11 +77,19 @@ def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
 
 def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
     """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
+    import os
     import signal
+
+    def leave(*_: object) -> None:
+        """Interrupted before anything began. An exception instead could be lost in a callback of an import."""
+        streams.err("marvin: interrupted")
+        streams.err(cost_line(_NOTHING_USED))
+        os._exit(INTERRUPTED)
 
     app: App | None = None
     try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, leave)
         from .reading import read_prompt
 
         prompt = read_prompt(config, streams)
@@ -97,9 +105,6 @@ def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
     except MarvinError as error:
         streams.err(f"marvin: {error}")
         return error.exit_code
-    except KeyboardInterrupt:
-        streams.err("marvin: interrupted")
-        return INTERRUPTED
     except Exception as error:  # the last line below must come whatever is wrong with us
         streams.err(f"marvin: internal error: {type(error).__name__}: {error}")
         return 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from ..messages import Message, ProviderData, StopReason, Usage
 from ..records import Record
 from ..tools import ToolSpec
+from ..waits import Waits
 
 if TYPE_CHECKING:
     import httpx
@@ -134,6 +135,7 @@ class Endpoint(Record):
     context_window: int | None = None
     max_tools: int | None = None
     headers: Mapping[str, str] | None = None
+    waits: Waits = Waits()
 
 
 class ProviderSpec(Record):

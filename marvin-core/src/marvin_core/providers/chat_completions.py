@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from ..errors import BadRequest, ModelNotFound, ProviderError
-from ..waits import Waits
 from .base import ClientFactory, Delta, Endpoint, Provider, Request
 from .chat_stream import ChatStream
 from .chat_wire import ChatWire
@@ -23,16 +22,16 @@ _MODEL_LIST = 4 * 1024 * 1024
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
     """The provider for an endpoint; `client` is called when the first request is made."""
-    return ChatCompletions(endpoint, client, Waits())
+    return ChatCompletions(endpoint, client)
 
 
 class ChatCompletions:
     """A model behind `POST {base_url}/chat/completions`. The base URL may name that path already."""
 
-    def __init__(self, endpoint: Endpoint, client: ClientFactory, waits: Waits) -> None:
+    def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
         self._endpoint = endpoint
         self._make_client = client
-        self._waits = waits
+        self._waits = endpoint.waits
         self._client: httpx.AsyncClient | None = None
         self._models_url, self._url = _urls(endpoint.base_url)
         self._wire = ChatWire(endpoint.provider, endpoint.model, endpoint.max_tools)

@@ -41,7 +41,7 @@ class ChatWire:
 
     def __init__(self, provider: str, model: str, max_tools: int | None) -> None:
         self._provider = provider
-        self._model = _dump(model)
+        self._model = _dump(model) if model else b""
         self._max_tools = max_tools
         self._messages = _Encoded(self._message)
         self._specs = _Encoded(_tool)
@@ -50,7 +50,9 @@ class ChatWire:
 
     def body(self, request: Request, *, ask_usage: bool) -> bytes:
         """The JSON of a streamed request. `ask_usage` asks for token counts; not all servers know that."""
-        fields = [b'{"model":' + self._model, b'"stream":true', *self._tool_fields(request)]
+        fields = [b'{"stream":true', *self._tool_fields(request)]
+        if self._model:  # a server with one model needs no name
+            fields.append(b'"model":' + self._model)
         if ask_usage:
             fields.append(b'"stream_options":{"include_usage":true}')
         if request.max_output_tokens is not None:

@@ -96,6 +96,7 @@ def _choice(spec: ProviderSpec, config: Config, secrets: Secrets, origin: str) -
         context_window=spec.window(model),
         max_tools=spec.max_tools,
         headers=settings.headers if settings else None,
+        waits=config.waits,
     )
     return Choice(endpoint=endpoint, factory=spec.factory, reason=origin, local=local)
 

@@ -8,7 +8,7 @@ from typing import cast
 
 from ..errors import Overloaded, ProviderError, RateLimited, StreamBroken
 from ..waits import Waits
-from .base import Delta, Provider, Request, Retrying, TextDelta, ThinkingDelta
+from .base import CallDelta, Delta, Provider, Request, Retrying, Stop, TextDelta, ThinkingDelta
 
 _REASONS: dict[type[ProviderError], str] = {
     RateLimited: "Rate limited by {}",
@@ -20,7 +20,7 @@ _REASONS: dict[type[ProviderError], str] = {
 class Resilient:
     """Wraps a provider and is one.
 
-    A rate limit, an overload and a broken answer are tried again after each pause of
+    A rate limit, an overload and a broken or empty answer are tried again after each pause of
     `waits.retry_backoff`, or when the service asked to come back, if that is within
     `waits.retry_after_limit`. Never once text or thinking was passed on: it may have been shown.
     """
@@ -55,12 +55,15 @@ class Resilient:
 
         pauses = self._waits.retry_backoff
         for attempt in range(len(pauses) + 1):
-            visible = False
+            visible = answered = False
             deltas = cast("AsyncGenerator[Delta, None]", self._provider.stream(request))
             try:
                 async with aclosing(deltas):
                     async for delta in deltas:
                         visible = visible or isinstance(delta, (TextDelta, ThinkingDelta))
+                        answered = answered or isinstance(delta, CallDelta) or _has_text(delta)
+                        if isinstance(delta, Stop) and not answered and delta.reason != "length":
+                            raise StreamBroken(f"{self.name} gave an empty answer. Try again, or another model.")
                         yield delta
                 return
             except (RateLimited, Overloaded, StreamBroken) as error:
@@ -74,3 +77,7 @@ class Resilient:
                 reason = _REASONS[type(error)].format(self.name)
             yield Retrying(text=f"{reason}, trying again in {pause:.3g} s ({attempt + 1} of {len(pauses)})")
             await asyncio.sleep(pause)
+
+
+def _has_text(delta: Delta) -> bool:
+    return isinstance(delta, TextDelta) and bool(delta.text.strip())

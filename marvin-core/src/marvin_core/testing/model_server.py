@@ -188,12 +188,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._number = number
         super().__init__(connection, (_HOST, owner.port), owner)  # type: ignore[arg-type]  # it only keeps it
 
-    def answer(self) -> None:
-        """Answer a request, whatever its method."""
+    def _answer(self) -> None:
         request = self._record()
         self._send(request, self._owner.answer_to(request))
 
-    do_DELETE = do_GET = do_HEAD = do_OPTIONS = do_PATCH = do_POST = do_PUT = answer
+    do_DELETE = do_GET = do_HEAD = do_OPTIONS = do_PATCH = do_POST = do_PUT = _answer  # noqa: N815  # http.server's names
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: standard error belongs to the test."""
