@@ -1,7 +1,7 @@
 """The bare script: the same exchanges by hand, with httpx clients built the usual way, and nothing else.
 
     python bare.py async|sync BASE_URL PROMPT     a chat with a tool loop
-    python bare.py spawn COUNT                    COUNT times `sh -c true`; prints the nanoseconds of each
+    python bare.py spawn SHELL COUNT              COUNT times `SHELL -c true`; prints the nanoseconds of each
 
 It is measured from its exec on, so each variant imports only what it uses.
 """
@@ -116,22 +116,22 @@ async def chat_async(base_url: str, prompt: str) -> None:
             messages += answer.messages()
 
 
-def spawn(count: int) -> None:
-    """How long `sh -c true` takes."""
+def spawn(shell: str, count: int) -> None:
+    """How long `SHELL -c true` takes."""
     import subprocess
     import time
 
     taken = []
     for _ in range(count):
         begun = time.monotonic_ns()
-        subprocess.run(["sh", "-c", "true"], check=True)
+        subprocess.run([shell, "-c", "true"], check=True)
         taken.append(time.monotonic_ns() - begun)
     print(json.dumps(taken))
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "spawn":
-        spawn(int(sys.argv[2]))
+        spawn(sys.argv[2], int(sys.argv[3]))
     elif sys.argv[1] == "sync":
         chat(sys.argv[2], sys.argv[3])
     else:

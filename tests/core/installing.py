@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, NamedTuple
 
 MARVIN = (sys.executable, "-P", "-m", "marvin_core")
+
+
+@contextmanager
+def unprivileged() -> Iterator[Path]:
+    """A folder, and a process to which modes apply: where the tests run as root, it is another user's for a while."""
+    folder = Path(tempfile.mkdtemp())  # not in pytest's own folder, which is closed to others
+    is_root = os.getuid() == 0
+    try:
+        if is_root:
+            os.chown(folder, 12345, 12345)
+            os.setresuid(12345, 12345, 0)
+        yield folder
+    finally:
+        if is_root:
+            os.setresuid(0, 0, 0)
+        for made in (folder, *folder.rglob("*")):
+            made.chmod(0o700)
+        shutil.rmtree(folder)
 
 
 class Ended(NamedTuple):
@@ -69,11 +90,11 @@ class Place:
 
     def marvin(self, *argv: str, **env: str) -> Ended:
         """Run Marvin."""
-        return self.run([*MARVIN, *argv], **env)
+        return self.run([*MARVIN, *argv], stdin=b"", **env)
 
     def python(self, code: str, **env: str) -> Ended:
         """Run a snippet."""
-        return self.run([sys.executable, "-P", "-c", dedent(code)], **env)
+        return self.run([sys.executable, "-P", "-c", dedent(code)], stdin=b"", **env)
 
     def tools(self, **env: str) -> dict[str, dict[str, Any]]:
         """The tools that `marvin tools list` names."""

@@ -188,7 +188,7 @@ def test_the_index_survives_the_way_through_the_file(tmp_path: Path) -> None:
     read = load_index(tmp_path)
     assert read == built
     assert read is not built
-    assert [pack.name for pack in read.packs][0] == "core"
+    assert read.packs[0].name == "core"
     assert all(isinstance(spec.access, frozenset) for spec in read.tools)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from .config import Config, Secrets, load
 from .errors import ConfigError, MarvinError, UsageError
@@ -77,19 +77,12 @@ def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
 
 def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
     """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
-    import os
     import signal
-
-    def leave(*_: object) -> None:
-        """Interrupted before anything began. An exception instead could be lost in a callback of an import."""
-        streams.err("marvin: interrupted")
-        streams.err(cost_line(_NOTHING_USED))
-        os._exit(INTERRUPTED)
 
     app: App | None = None
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, leave)
+            signal.signal(number, lambda *_: _leave(streams))
         from .reading import read_prompt
 
         prompt = read_prompt(config, streams)
@@ -115,6 +108,15 @@ def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
             app.save_usage()
         summary = _NOTHING_USED if app is None else app.meter.summary()
         streams.err(cost_line(summary))
+
+
+def _leave(streams: Streams) -> NoReturn:
+    """Interrupted before anything began. An exception instead could be lost in a callback of an import."""
+    import os
+
+    streams.err("marvin: interrupted")
+    streams.err(cost_line(_NOTHING_USED))
+    os._exit(INTERRUPTED)
 
 
 def _resume(config: Config, session: Session) -> None:

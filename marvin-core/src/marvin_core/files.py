@@ -98,17 +98,19 @@ def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:
 def read_trusted_json(path: Path) -> Any:
     """The JSON of a cache file that this user owns and nobody else may write; None for any other file."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         status = os.fstat(descriptor)
-        if status.st_uid != os.getuid() or status.st_mode & 0o022:
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
             return None
-        try:
+        with open(descriptor, "rb", closefd=False) as stream:
             return json.loads(stream.read())
-        except ValueError:
-            return None
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def write_cache(path: Path, data: Any) -> None:

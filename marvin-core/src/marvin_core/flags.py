@@ -12,18 +12,19 @@ from .errors import UsageError
 DESCRIPTION = """\
 Marvin is an assistant for the terminal that works through tools.
 
-  marvin                       open the chat
-  marvin PROMPT                open the chat and start with this prompt
+  marvin                  open the chat
+  marvin PROMPT           open the chat and start with this prompt
   marvin --non-interactive --prompt TEXT --working-dir DIR
-                               do one job and leave; the answer goes to standard output
-  marvin tools list            what Marvin can do here, and what is missing for the rest
+                          do one job and leave; the answer goes to stdout
+  marvin tools list       what Marvin can do here, and what the rest needs
   marvin tools call NAME key=value ...
-                               call a tool by hand; needs no model
+                          call a tool by hand; needs no model
 """
 
 EPILOG = """\
 exit codes: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted
-No model yet? Set a key, as in OPENAI_COMPAT_API_KEY, or run a local server and set OPENAI_COMPAT_URL.
+No model yet? Set a key, as in OPENAI_COMPAT_API_KEY, or run a local server
+and set OPENAI_COMPAT_URL.
 """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class Policy:
         command = arguments.get("command") if "exec" in spec.access else None
         if isinstance(command, str):
             return self._judge_command(spec, command, root)
-        return self._judge_values(spec, [value for value in arguments.values() if isinstance(value, str)])
+        return self._judge_values(spec, list(_texts(arguments)))
 
     def _judge_command(self, spec: ToolSpec, command: str, root: Path) -> Allow | Verdict:
         """A compound command is judged part by part: one forbidden part forbids it, all must be allowed."""
@@ -103,6 +103,18 @@ class Policy:
 
     def _first(self, rules: list[Rule], spec: ToolSpec, values: list[str]) -> Rule | None:
         return next((rule for rule in rules if rule.fits(spec.name, values)), None)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in the arguments, in lists and objects too: a rule must not be got round by nesting."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def strongest(*verdicts: Allow | Verdict) -> Allow | Verdict:

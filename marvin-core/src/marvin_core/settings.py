@@ -98,7 +98,7 @@ def _parse(path: Path) -> dict[str, Any]:
 def _checked(data: Any, schema: Mapping[Any, Any], path: Path, where: str) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in data.items():
-        line = data.lc.data.get(key, (data.lc.line,))[0] + 1  # a key that was merged in (<<) has no line
+        line = (data.lc.data or {}).get(key, (data.lc.line,))[0] + 1  # a key that was merged in (<<) has no line
         expected = schema.get(key, schema.get(str))
         name = f"{where}{key}"
         if expected is None:

@@ -87,15 +87,16 @@ class Toolbox:
         for spec in specs:
             self._take(spec, "" if spec.name in selected else f"not in the chosen tools ({selection})")
 
-    def add(self, spec: ToolSpec, tool: Tool) -> None:
-        """Take one more tool, whose function is here already, in place of another one of its name.
+    def add(self, spec: ToolSpec, tool: Tool | None = None) -> None:
+        """Take one more tool, in place of another one of its name. `tool` is its function where that is here already.
 
         The configuration may rule it out as it may any other; what is chosen with --tools does not matter.
         """
-        self._specs.pop(spec.name, None)
-        self.missing.pop(spec.name, None)
+        for known in (self._specs, self._loaded, self.missing):
+            known.pop(spec.name, None)
         self._take(spec, "")
-        self._loaded[spec.name] = _checked(spec, tool)
+        if tool is not None:
+            self._loaded[spec.name] = _checked(spec, tool)
 
     def _take(self, spec: ToolSpec, left_out: str) -> None:
         reason = self._reason(spec, self._config) or left_out

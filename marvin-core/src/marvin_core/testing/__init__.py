@@ -1,4 +1,4 @@
-"""What packs test with: a real model server on loopback, and a provider that replays a script.
+"""What packs test with: tools called as a session calls them, a server for every host, a real model server.
 
 The names below are loaded when they are first used, as the pytest plugin lies in this package and
 is imported in every environment that holds marvin-core.
@@ -28,14 +28,23 @@ if TYPE_CHECKING:
         split,
         text,
     )
+    from .guard import Guard
     from .model_server import ModelServer, RecordedRequest
+    from .replay import HttpReplay, ReplayedRequest
     from .scripted import ScriptedProvider
+    from .tool_runner import Options, Outcome, ToolRunner
 
 _HOME_OF = {
     "Answer": "answers",
+    "Guard": "guard",
+    "HttpReplay": "replay",
     "ModelServer": "model_server",
+    "Options": "tool_runner",
+    "Outcome": "tool_runner",
     "RecordedRequest": "model_server",
+    "ReplayedRequest": "replay",
     "ScriptedProvider": "scripted",
+    "ToolRunner": "tool_runner",
     "burst": "answers",
     "calls": "answers",
     "closing": "answers",
@@ -56,9 +65,15 @@ _HOME_OF = {
 
 __all__ = [
     "Answer",
+    "Guard",
+    "HttpReplay",
     "ModelServer",
+    "Options",
+    "Outcome",
     "RecordedRequest",
+    "ReplayedRequest",
     "ScriptedProvider",
+    "ToolRunner",
     "burst",
     "calls",
     "closing",

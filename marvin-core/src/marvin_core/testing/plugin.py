@@ -3,18 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from .model_server import ModelServer
+    from .replay import HttpReplay
+    from .tool_runner import ToolRunner
 
 
 @pytest.fixture
-def marvin_model_server() -> Iterator[ModelServer]:
+def marvin_guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fail the test where it leaks: variables, files outside of its folders, processes, connections, open files.
+
+    Its folders are those of pytest's temporary files, `marvin_home` and `marvin_workdir` among them. Files
+    that child processes write are not seen.
+    """
+    from .guard import Guard
+
+    guard = Guard([tmp_path_factory.getbasetemp()])
+    yield
+    leaks = guard.leaks()
+    if leaks:
+        pytest.fail("the test left behind:\n" + "\n".join(f"- {leak}" for leak in leaks), pytrace=False)
+
+
+@pytest.fixture
+def marvin_home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A home folder of the test's own, in HOME; no variable leads to another one, and no key is set."""
+    _guard_first(request)
+    from .places import own_home
+
+    with own_home(tmp_path / "home") as folder:
+        yield folder
+
+
+@pytest.fixture
+def marvin_workdir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """An empty folder of the test's own, and the current one."""
+    _guard_first(request)
+    from .places import own_working_dir
+
+    with own_working_dir(tmp_path / "work") as folder:
+        yield folder
+
+
+@pytest.fixture
+def marvin_repository(marvin_workdir: Path) -> Path:
+    """`marvin_workdir` as a git repository with one empty commit."""
+    from .places import start_repository
+
+    start_repository(marvin_workdir)
+    return marvin_workdir
+
+
+@pytest.fixture
+def marvin_http(request: pytest.FixtureRequest) -> Iterator[HttpReplay]:
+    """Stands in for every host; say with `on` what requests get. An unexpected one fails the test."""
+    _guard_first(request)
+    from .replay import HttpReplay
+
+    with HttpReplay() as replay:
+        yield replay
+    try:
+        replay.check()
+    except AssertionError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture
+def marvin_tools(marvin_home: Path, marvin_workdir: Path, marvin_http: HttpReplay) -> Iterator[ToolRunner]:
+    """Calls tools as a session does, in `marvin_home` and `marvin_workdir`, with `marvin_http` for the network."""
+    from .tool_runner import ToolRunner
+
+    with ToolRunner(marvin_home, marvin_workdir, marvin_http.transport) as runner:
+        yield runner
+
+
+@pytest.fixture
+def marvin_model_server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
     """A model server on loopback; give it its answers with `script`."""
+    _guard_first(request)
     from .model_server import ModelServer
 
     with ModelServer() as server:
         yield server
+
+
+def _guard_first(request: pytest.FixtureRequest) -> None:
+    """What a fixture opens is closed before the guard looks, whatever the order in which a test names them."""
+    if "marvin_guard" in request.fixturenames:
+        request.getfixturevalue("marvin_guard")

@@ -1,0 +1,28 @@
+"""The transport that leads every request to one port of this machine."""
+
+from __future__ import annotations
+
+import httpx
+
+from ..transport import DirectTransport
+
+
+class Redirecting(httpx.AsyncBaseTransport):
+    """Marvin's own transport, with another address to connect to; `url_header` carries the one that was meant."""
+
+    def __init__(self, port: int, url_header: str, connect_stagger: float) -> None:
+        self._port = port
+        self._url_header = url_header
+        self._direct = DirectTransport(None, connect_stagger=connect_stagger)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        headers = request.headers.copy()
+        headers[self._url_header] = str(request.url.copy_with(fragment=None))
+        url = request.url.copy_with(scheme="http", host="127.0.0.1", port=self._port)
+        redirected = httpx.Request(
+            request.method, url, headers=headers, stream=request.stream, extensions=request.extensions
+        )
+        return await self._direct.handle_async_request(redirected)
+
+    async def aclose(self) -> None:
+        await self._direct.aclose()

@@ -1,0 +1,181 @@
+"""An HTTP server on loopback that stands in for every host, and the transport that leads there.
+
+The requests are real: they leave through a real client and arrive at a real server. Only the address
+that is connected to is another one.
+"""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from ..http import HttpSettings, load_httpx, make_client
+from ..records import Record
+from ..waits import Waits
+from .answers import Answer
+from .model_server import LoopbackServer, RecordedRequest
+
+if TYPE_CHECKING:
+    import httpx
+
+_URL_HEADER = "x-marvin-replay-url"
+UNEXPECTED = 599
+
+
+class ReplayedRequest(Record):
+    """A request as it was sent: `url` is the one that was asked for, `headers` have lower-case names."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json_module.loads(self.content)
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The query of the URL; of a name that stands there twice the last value."""
+        from urllib.parse import parse_qsl, urlsplit
+
+        return dict(parse_qsl(urlsplit(self.url).query, keep_blank_values=True))
+
+
+class _Route:
+    def __init__(self, method: str, url: str, answer: Answer, times: int | None) -> None:
+        self.method = method.upper()
+        self.url = url
+        self.answer = answer
+        self.left = times
+        self._address, self._query = _parts(url)
+
+    def fits(self, request: ReplayedRequest) -> bool:
+        address, query = _parts(request.url)
+        same = self.method == request.method and self._address == address
+        return same and self.left != 0 and self._query in ([], query)
+
+
+class HttpReplay:
+    """Answers requests to any host as `on` says, and remembers them in `requests`.
+
+    A request that nothing was said about is answered with status 599 and kept in `unexpected`.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[ReplayedRequest] = []
+        self.unexpected: list[ReplayedRequest] = []
+        self._routes: list[_Route] = []
+        self._server = _Server(self)
+
+    def on(
+        self,
+        method: str,
+        url: str,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        json: object = None,
+        text: str | None = None,
+        body: bytes = b"",
+        chunked: bool = False,
+        times: int | None = None,
+        answer: Answer | None = None,
+    ) -> None:
+        """Say what requests of this method and URL get.
+
+        Args:
+            url: with a query only requests with the same parameters, in any order, are meant; without
+                one, those with any.
+            json, text, body: the content, the first two with the content type that belongs to them.
+            chunked: send the content in HTTP chunks, without a content-length.
+            times: how many requests get it; then what was said next about them holds. Without it, all.
+            answer: instead of all these, an answer of `marvin_core.testing`, as `hang()` or `cut_after(...)`.
+        """
+        if answer is None:
+            answer = _answer(status, headers or {}, json, text, body, chunked)
+        self._routes.append(_Route(method, url, answer, times))
+
+    def transport(self, connect_stagger: float = Waits().connect_stagger) -> httpx.AsyncBaseTransport:
+        """A transport for an httpx client, whose requests all come here."""
+        load_httpx()
+        from .redirecting import Redirecting
+
+        return Redirecting(self._server.port, _URL_HEADER, connect_stagger)
+
+    def client(self) -> httpx.AsyncClient:
+        """A client whose requests all come here; close it with `aclose()`."""
+        return make_client(HttpSettings(), timeout_read=Waits().http, tls=None, transport=self.transport())
+
+    def check(self) -> None:
+        """Raise AssertionError where a request came that nothing was said about."""
+        if self.unexpected:
+            raise AssertionError("\n".join(self._refusal(request) for request in self.unexpected))
+
+    def close(self) -> None:
+        """Stop, and cut every connection."""
+        self._server.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def answer_to(self, request: ReplayedRequest) -> Answer:
+        """What is answered to a request."""
+        self.requests.append(request)
+        for route in self._routes:
+            if route.fits(request):
+                route.left = None if route.left is None else route.left - 1
+                return route.answer
+        self.unexpected.append(request)
+        return _answer(UNEXPECTED, {}, None, self._refusal(request), b"", False)
+
+    def _refusal(self, request: ReplayedRequest) -> str:
+        known = [
+            f"{route.method} {route.url}" + (" (used up)" if route.left == 0 else "") for route in self._routes
+        ] or ["nothing"]
+        return f"unexpected request {request.method} {request.url}; expected: {', '.join(known)}"
+
+
+class _Server(LoopbackServer):
+    def __init__(self, owner: HttpReplay) -> None:
+        self._owner = owner
+        super().__init__()
+
+    def answer_to(self, request: RecordedRequest) -> Answer:
+        headers = dict(request.headers)
+        url = headers.pop(_URL_HEADER, f"http://{headers.get('host', '')}{request.path}")
+        replayed = ReplayedRequest(method=request.method, url=url, headers=headers, content=request.content)
+        with self._lock:
+            return self._owner.answer_to(replayed)
+
+
+def _answer(
+    status: int, headers: Mapping[str, str], json: object, text: str | None, body: bytes, chunked: bool
+) -> Answer:
+    fields = {name.lower(): value for name, value in headers.items()}
+    if json is not None:
+        body = json_module.dumps(json).encode()
+        fields.setdefault("content-type", "application/json")
+    elif text is not None:
+        body = text.encode()
+        fields.setdefault("content-type", "text/plain; charset=utf-8")
+    framing = "chunked" if chunked else "length"
+    steps = tuple(body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
+    return Answer(status=status, headers=tuple(fields.items()), steps=steps, framing=framing)
+
+
+_CHUNK = 64 * 1024
+
+
+def _parts(url: str) -> tuple[str, list[tuple[str, str]]]:
+    """The address in one spelling, and the sorted parameters."""
+    load_httpx()
+    import httpx
+
+    parsed = httpx.URL(url)
+    return str(parsed.copy_with(query=None, fragment=None)), sorted(parsed.params.multi_items())

@@ -1,0 +1,234 @@
+"""Calling a tool as a session does: parsed, validated, permitted, hooked, timed, redacted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+
+from ..clients import Clients
+from ..config import Config, load
+from ..engine import Engine, Ingredients
+from ..events import Event, Notice, ToolExecutionEnd, ToolExecutionUpdate
+from ..hooks import Hook
+from ..http import HttpSettings, make_client
+from ..messages import Image, Text, ToolCall, ToolOutput
+from ..records import Record
+from ..schema import describe
+from ..tools import Mode, Tool, ToolSpec
+from ..usage import UsageMeter
+from .places import search_path
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class Outcome(Record):
+    """What a call gave: `text` to the model, `details` to the interface, `progress` while it ran.
+
+    `content` has the images beside the text, `elapsed` is in seconds.
+    """
+
+    text: str
+    is_error: bool
+    content: tuple[Text | Image, ...]
+    details: Mapping[str, Any] | None
+    progress: tuple[str, ...]
+    elapsed: float
+
+
+class Options(TypedDict, total=False):
+    """What a session of a `ToolRunner` may be made with; each can be left out.
+
+    `answers` are given to the questions, in their order; a question too many fails the test. With
+    `interactive=False` nobody is there to ask, as in a non-interactive run. `mode` is "chat", or
+    "coding" as it is in a non-interactive run. `env` is the environment, secrets among it; only HOME
+    and PATH are set besides. `read_only` is MARVIN_READONLY. `hooks` watch the calls. `waits`
+    changes what `waits:` in config.yaml does.
+    """
+
+    answers: Sequence[str]
+    interactive: bool
+    mode: Mode
+    env: Mapping[str, str]
+    read_only: bool
+    hooks: Sequence[Hook]
+    waits: Mapping[str, Any]
+
+
+class ToolRunner:
+    """One session, without a model: its calls come from the test.
+
+    What tools keep (`state`, resources, jobs) lives until `close`. `questions` are those that were
+    asked, each with its choices; `notices` what a person would have been told.
+
+    Args:
+        home: the home folder, where config.yaml and profiles are looked for.
+        working_dir: the sandbox root.
+        transport: what the tools' HTTP client sends through; without it, the network.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        working_dir: Path,
+        transport: Callable[[], httpx.AsyncBaseTransport] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        self.home = home
+        self.working_dir = working_dir
+        self.questions: list[tuple[str, tuple[str, ...]]] = []
+        self.notices: list[str] = []
+        self._transport = transport
+        self._options = options
+        self._answers = list(options.get("answers", ()))
+        self._unanswered = ""
+        self._events: list[Event] = []
+        self._loop = asyncio.Runner()
+        self._known: set[str] = set()
+        self._others: list[ToolRunner] = []
+        self._engine: Engine | None = None
+
+    def session(self, **options: Unpack[Options]) -> ToolRunner:
+        """Another session in the same home and working directory; closed with this one."""
+        other = ToolRunner(self.home, self.working_dir, self._transport, **options)
+        self._others.append(other)
+        return other
+
+    def call(self, tool: Tool | str, /, **arguments: Any) -> Outcome:
+        """Call a tool: a decorated function, or an installed one by its name."""
+        return self.call_raw(tool, json.dumps(arguments))
+
+    def call_raw(self, tool: Tool | str, arguments: str, /) -> Outcome:
+        """Call a tool with the text of its arguments, as a model wrote it."""
+        return self._loop.run(self._call(tool, arguments))
+
+    @property
+    def state(self) -> dict[str, dict[str, Any]]:
+        """What tools keep in the session, by the pack that they come from."""
+        return self._loop.run(self._started()).state
+
+    def close(self) -> None:
+        """End everything that the calls left behind.
+
+        Raises:
+            AssertionError: where something could not be ended.
+        """
+        for other in self._others:
+            other.close()
+        self._others.clear()
+        told = len(self.notices)
+        if self._engine is not None:
+            self._loop.run(self._engine.close())
+            self._engine = None
+        self._loop.close()
+        if self.notices[told:]:
+            raise AssertionError("\n".join(self.notices[told:]))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    async def _call(self, tool: Tool | str, arguments: str) -> Outcome:
+        engine = await self._started()
+        name = self._know(engine, tool)
+        self._events.clear()
+        output = await engine.dispatcher.call(ToolCall(id=f"call_{name}", name=name, arguments=arguments))
+        if self._unanswered:
+            question, self._unanswered = self._unanswered, ""
+            raise AssertionError(f"{name} asked, and there was no answer left: {question}")
+        return self._outcome(output)
+
+    def _outcome(self, output: ToolOutput) -> Outcome:
+        end = next(event for event in self._events if isinstance(event, ToolExecutionEnd))
+        return Outcome(
+            text=output.text,
+            is_error=output.is_error,
+            content=output.content,
+            details=end.details,
+            progress=tuple(event.text for event in self._events if isinstance(event, ToolExecutionUpdate)),
+            elapsed=end.elapsed,
+        )
+
+    async def _started(self) -> Engine:
+        if self._engine is None:
+            self._engine = self._make_engine()
+            self._engine.mode = self._options.get("mode", self._engine.mode)
+            self._engine.bus.subscribe(self._listen)
+        return self._engine
+
+    def _make_engine(self) -> Engine:
+        env = {"HOME": str(self.home), "PATH": search_path(), **self._options.get("env", {})}
+        if self._options.get("read_only"):
+            env["MARVIN_READONLY"] = "1"
+        config, secrets = load((), env, cwd=self.working_dir)
+        interactive = self._options.get("interactive", True)
+        config = config.replace(
+            non_interactive=not interactive, waits=config.waits.replace(**self._options.get("waits", {}))
+        )
+        client, close_client = self._client(config)
+        return Engine(
+            Ingredients(
+                config=config,
+                secrets=secrets,
+                tools=(),
+                hooks=tuple(self._options.get("hooks", ())),
+                commands=(),
+                provider=None,
+                how_to="",
+                client=client,
+                close_client=close_client,
+                meter=UsageMeter(lambda provider, model, usage: None, lambda provider, model: False),
+                asker=self._answer if interactive else None,
+            )
+        )
+
+    def _client(self, config: Config) -> tuple[Callable[[], httpx.AsyncClient], Any]:
+        if self._transport is None:
+            clients = Clients(config)
+            return clients.for_tools, clients.close
+        waits = config.waits
+        settings = HttpSettings(waits=waits)
+        client = make_client(settings, timeout_read=waits.http, tls=None, transport=self._transport())
+        return lambda: client, client.aclose
+
+    def _know(self, engine: Engine, tool: Tool | str) -> str:
+        """Have the tool on offer, and an installed one with all others, so that a wrong name finds its like."""
+        if isinstance(tool, Tool):
+            if tool.name not in self._known:
+                self._offer(engine, describe(tool, source=tool.function.__module__.partition(".")[0]), tool)
+            return tool.name
+        for spec in installed_tools() if tool not in self._known else ():
+            if spec.name not in self._known:
+                self._offer(engine, spec, None)
+        return tool
+
+    def _offer(self, engine: Engine, spec: ToolSpec, tool: Tool | None) -> None:
+        self._known.add(spec.name)
+        engine.given.secrets.declare(need.removeprefix("env:") for need in spec.requires if need.startswith("env:"))
+        engine.toolbox.add(spec, tool)
+
+    def _listen(self, event: Event) -> None:
+        self._events.append(event)
+        if isinstance(event, Notice):
+            self.notices.append(event.text)
+
+    async def _answer(self, question: str, choices: Sequence[str]) -> str:
+        self.questions.append((question, tuple(choices)))
+        if not self._answers:
+            self._unanswered = f"{question} ({', '.join(choices)})"
+            return choices[-1]
+        return self._answers.pop(0)
+
+
+@cache
+def installed_tools() -> tuple[ToolSpec, ...]:
+    """The tools of all installed packs, found once: what is installed does not change while tests run."""
+    from ..discovery import discover
+
+    return discover().tools
