@@ -333,17 +333,22 @@ class TestWriting:
     def test_writers_that_make_the_same_folder_do_not_hinder_each_other(self, root: Path) -> None:
         paths = SandboxPaths(root)
         start = threading.Barrier(8)
+        failures: list[ToolError] = []
 
         def write(number: int) -> None:
             for turn in range(30):
                 start.wait()
-                paths.replace(f"shared/{turn}/deep/er/{number}", b"x")
+                try:
+                    paths.replace(f"shared/{turn}/deep/er/{number}", b"x")
+                except ToolError as error:
+                    failures.append(error)
 
         threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        assert failures == []
         assert all(len(os.listdir(root / f"shared/{turn}/deep/er")) == 8 for turn in range(30))
 
     def test_a_write_that_fails_midway_leaves_nothing_behind(self, root: Path) -> None:

@@ -528,6 +528,20 @@ def test_a_killed_run_goes_on_without_loss(marvin: Marvin, marvin_model_server: 
     assert block_texts(marvin.messages()[-1]) == "Going on."
 
 
+def test_a_continued_session_is_announced(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """A program that reads the events learns which session it is, and what was healed."""
+    marvin_model_server.script(calls(("run_command", {"command": "true"})), text("Done."))
+    assert marvin.ask().code == 0
+    path = marvin.session_files()[0]
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:3]))  # as if it had been killed while the call ran
+    marvin_model_server.script(text("Going on."))
+    events = marvin.ask("--continue", "--output-format", "stream-json").events()
+    assert [event["type"] for event in events[:3]] == ["app_start", "session_resume", "agent_start"]
+    assert events[1]["session_id"] == path.stem
+    assert (events[1]["messages"], events[1]["healed"]) == (3, 1)
+
+
 # --- sub-agents ----------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ def furnish(project: Project) -> None:
         "web/view.tsx": "needle",
         "build/out.py": "needle\n",
         "a.log": "needle\n",
+        "src/b.log": "needle\n",
         "keep.log": "needle\n",
         ".github/workflows/ci.yml": "run: needle\n",
         ".tickets/t-1.md": "needle\n",
@@ -119,6 +120,12 @@ class TestGlob:
         repository.git("add", ".")
         (repository.root / "a.py").unlink()
         assert repository.call(glob, pattern="*.py") == "b.py"
+
+    def test_a_folder_is_named_literally(self, repository: Project) -> None:
+        for name in ("[ab]/x.py", "a/y.py", ":(top)c/z.py", "*/w.py"):
+            repository.write(name)
+        for folder, file in (("[ab]", "x.py"), (":(top)c", "z.py"), ("*", "w.py")):
+            assert repository.call(glob, pattern="**", path=folder) == f"{folder}/{file}"
 
     def test_repositories_inside_are_looked_into(self, repository: Project) -> None:
         inner = Project(repository.root / "vendor")
@@ -262,6 +269,18 @@ class TestGrepAnswers:
         assert "outside" not in searcher.call(code_grep, pattern="needle", glob_filter="*.txt", max_results=500)
         for path in ("away", "away.txt", "away/a.txt"):
             assert "leads out" in searcher.error(code_grep, pattern="needle", path=path)
+
+
+@pytest.mark.parametrize("programs", [("git", "rg"), ("git",), ()])
+def test_rules_of_a_home_folder_above_do_not_hide_a_project(repository: Project, programs: tuple[str, ...]) -> None:
+    """Many keep their settings in a repository that ignores everything else in the home folder."""
+    repository.write(".gitignore", "*\n")
+    inner = Project(repository.root / "work", programs=programs)
+    inner.write("a.py", "needle\n")
+    inner.write("b.log", "needle\n")
+    inner.write(".gitignore", "*.log\n")
+    assert inner.call(glob, pattern="**") == "a.py"
+    assert inner.call(code_grep, pattern="needle") == "a.py:1: needle"
 
 
 @needs_rg

@@ -8,28 +8,39 @@ import traceback
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import Distribution, distributions
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from .errors import PluginError
 from .hookcalls import call_hook, expect, items_of, plugin_manager
-from .index import Index, Pack
+from .index import USER, Index, Pack
+from .loading import load_module
 from .providers.base import ProviderSpec
 from .schema import describe
+from .strangers import Hung, isolated
 from .tools import Tool, ToolGroup, ToolSpec
 from .ui.base import UISpec
+from .userfiles import hooks_of, tools_of, user_packs
+from .waits import Waits
 
 GROUP = "marvin"
 _OURS = "marvin-core"
 
+_Brought: TypeAlias = "tuple[str, ToolSpec | ProviderSpec | UISpec]"
 
-def discover() -> Index:
-    """Load every installed pack and write down what it brings."""
-    return _Discovery().run()
+
+def discover(user_files: Path | None = None, limit: float = Waits().pack) -> Index:
+    """Load every installed pack, then the user's own files, and write down what each brings.
+
+    Args: as for `load_index`.
+    """
+    return _Discovery(limit).run([*_packs(), *(user_packs(user_files) if user_files else ())])
 
 
 class _Discovery:
-    def __init__(self) -> None:
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
         self.manager = plugin_manager()
         self.packs: list[Pack] = []
         self.tools: dict[str, ToolSpec] = {}
@@ -38,8 +49,8 @@ class _Discovery:
         self.owners: dict[str, str] = {}
         self.sources: list[str] = []
 
-    def run(self) -> Index:
-        self.packs += [self._load(pack) for pack in _packs()]
+    def run(self, packs: Iterable[Pack]) -> Index:
+        self.packs += [self._load(pack) for pack in packs]
         return Index(
             packs=tuple(self.packs),
             tools=tuple(self.tools.values()),
@@ -50,24 +61,35 @@ class _Discovery:
         )
 
     def _load(self, pack: Pack) -> Pack:
-        plugin: ModuleType | None = None
         try:
-            plugin = import_module(pack.module)
-            self._source(plugin)
-            self.manager.register(plugin, name=f"{pack.distribution}:{pack.name}")
-            hooks = tuple(caller.name for caller in self.manager.get_hookcallers(plugin) or ())
-            brought = [*self._brought(plugin, pack)]
-            cli = self._cli(plugin)
+            loaded, brought = isolated(lambda: self._loaded(pack), self._limit)
         except (Exception, SystemExit) as error:  # whatever a stranger's module raises must stop only that module
-            if plugin is not None and self.manager.is_registered(plugin):
-                self.manager.unregister(plugin)
+            self._forget(pack)
             self._failed(error)
-            return pack.replace(problems=(f"{type(error).__name__}: {error}",), traceback=traceback.format_exc())
+            stack = error.stack if isinstance(error, Hung) else "".join(traceback.format_exception(error))
+            return pack.replace(problems=(f"{type(error).__name__}: {error}",), traceback=stack)
         # Only now, so that a pack that fails half-way leaves nothing behind.
         refused = [problem for kind, spec in brought for problem in self._take(kind, spec, pack.distribution)]
-        return pack.replace(hooks=hooks, cli=cli, problems=tuple(refused))
+        return loaded.replace(problems=tuple(refused))
 
-    def _brought(self, plugin: ModuleType, pack: Pack) -> Iterator[tuple[str, ToolSpec | ProviderSpec | UISpec]]:
+    def _loaded(self, pack: Pack) -> tuple[Pack, list[_Brought]]:
+        plugin = load_module(pack.module)
+        self._source(plugin)
+        if pack.distribution == USER:
+            tools = [describe(tool, source=USER, module=pack.module, group="user") for tool in tools_of(plugin)]
+            own_hooks = ("marvin_register_hooks",) if hooks_of(plugin) else ()
+            return pack.replace(hooks=own_hooks), [("tool", spec) for spec in tools]
+        self.manager.register(plugin, name=_name(pack))
+        hooks = tuple(caller.name for caller in self.manager.get_hookcallers(plugin) or ())
+        brought = [*self._brought(plugin, pack)]
+        return pack.replace(hooks=hooks, cli=self._cli(plugin)), brought
+
+    def _forget(self, pack: Pack) -> None:
+        plugin = self.manager.get_plugin(_name(pack))
+        if plugin is not None:
+            self.manager.unregister(plugin)
+
+    def _brought(self, plugin: ModuleType, pack: Pack) -> Iterator[_Brought]:
         """What the pack registers."""
         for item in items_of(call_hook(self.manager, plugin, "marvin_register_tools"), object):
             yield from (("tool", spec) for spec in self._specs(item, plugin, pack))
@@ -114,14 +136,19 @@ class _Discovery:
 
     def _failed(self, error: BaseException) -> None:
         """Depend on every file that had a part in a failure, so that mending one is noticed."""
-        frames = (frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__))
-        for name in [*frames, getattr(error, "filename", None) or ""]:
+        frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+        hung = error.files if isinstance(error, Hung) else []
+        for name in [*frames, *hung, getattr(error, "filename", None) or ""]:
             if os.path.isfile(name):
                 self._depends_on(name)
 
     def _depends_on(self, file: str) -> None:
         # The folder as well: a file that comes or goes there changes what can be imported.
         self.sources += [file, os.path.dirname(file)]
+
+
+def _name(pack: Pack) -> str:
+    return f"{pack.distribution}:{pack.name}"
 
 
 def _packs() -> list[Pack]:

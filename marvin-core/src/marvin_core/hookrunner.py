@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from .events import Event
@@ -24,25 +24,26 @@ class HookRunner:
         self._context = context
         self._waits = waits
         self._warn = warn
-        self._events: asyncio.Queue[Event] | None = None
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._told: set[int] = set()
         self._feeder: asyncio.Task[None] | None = None
 
     async def on_prompt(self, text: str) -> str:
         """The prompt as the hooks leave it."""
         for hook in self._hooks:
-            changed = await self._guarded(hook, "on_prompt", hook.on_prompt(self._context, text))
+            changed = await self._guarded(hook, "on_prompt", str, text)
             text = text if changed is None else changed
         return text
 
     async def system_prompt(self) -> list[str]:
         """What the hooks add to the system prompt."""
-        added = [await self._guarded(h, "system_prompt", h.system_prompt(self._context)) for h in self._hooks]
+        added = [await self._guarded(hook, "system_prompt", str) for hook in self._hooks]
         return [text for text in added if text]
 
     async def before_request(self, messages: Sequence[Message]) -> None:
         """Tell the hooks that a request is about to be made."""
         for hook in self._hooks:
-            await self._guarded(hook, "before_request", hook.before_request(self._context, messages))
+            await self._guarded(hook, "before_request", object, messages)
 
     async def before_tool(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
         """The strongest verdict of all hooks; one that fails or takes too long denies."""
@@ -66,40 +67,52 @@ class HookRunner:
     async def after_tool(self, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult) -> ToolResult:
         """The result as the hooks leave it."""
         for hook in self._hooks:
-            changed = await self._guarded(hook, "after_tool", hook.after_tool(self._context, spec, arguments, result))
-            result = changed if isinstance(changed, ToolResult) else result
+            changed = await self._guarded(hook, "after_tool", ToolResult, spec, arguments, result)
+            result = result if changed is None else changed
         return result
 
-    async def _guarded(self, hook: Hook, what: str, call: Awaitable[T]) -> T | None:
+    async def _guarded(self, hook: Hook, what: str, kind: type[T], *arguments: object) -> T | None:
+        """What a method of a hook returns; None where it fails, takes too long or returns something else."""
         try:
             async with asyncio.timeout(self._waits.hook):
-                return await call
+                returned = await getattr(hook, what)(self._context, *arguments)
+            if returned is None or isinstance(returned, kind):
+                return returned
+            self._skip(hook, what, f"returned {returned!r:.100}")
         except TimeoutError:
-            self._warn(f"The hook {type(hook).__name__}.{what} took longer than {self._waits.hook:g} s; skipped.")
+            self._skip(hook, what, f"took longer than {self._waits.hook:g} s")
         except Exception as error:  # a stranger's hook must not end the prompt
-            self._warn(f"The hook {type(hook).__name__}.{what} failed: {type(error).__name__}: {error}; skipped.")
+            self._skip(hook, what, f"failed: {type(error).__name__}: {error}")
         return None
+
+    def _skip(self, hook: Hook, what: str, why: str) -> None:
+        if what == "on_event":
+            if id(hook) in self._told:
+                return  # telling is an event itself: told each time, one failure would never end
+            self._told.add(id(hook))
+        self._warn(f"The hook {type(hook).__name__}.{what} {why}; skipped.")
 
     def feed(self, event: Event) -> None:
         """Queue an event for the hooks; returns at once."""
         if not self._hooks:
             return
-        if self._feeder is None:
-            self._events = asyncio.Queue()
-            self._feeder = asyncio.ensure_future(self._feed(self._events))
-        assert self._events is not None
         self._events.put_nowait(event)
+        if self._feeder is None:
+            try:
+                self._feeder = asyncio.get_running_loop().create_task(self._feed())
+            except RuntimeError:
+                return  # the loop does not run yet: the first event inside of it starts the feeding
 
-    async def _feed(self, events: asyncio.Queue[Event]) -> None:
+    async def _feed(self) -> None:
         while True:
-            event = await events.get()
+            event = await self._events.get()
             for hook in self._hooks:
-                await self._guarded(hook, "on_event", hook.on_event(self._context, event))
-            events.task_done()
+                await self._guarded(hook, "on_event", object, event)
+            self._events.task_done()
 
     async def close(self) -> None:
         """Let the hooks see the events that wait, for as long as one hook may take; then stop."""
-        if self._feeder is None or self._events is None:
+        if self._feeder is None:
             return
         try:
             async with asyncio.timeout(self._waits.hook):
@@ -108,3 +121,11 @@ class HookRunner:
             self._warn("Some hooks did not see the last events in time.")
         self._feeder.cancel()
         await asyncio.wait([self._feeder])
+
+
+def _has_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

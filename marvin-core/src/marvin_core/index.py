@@ -20,10 +20,17 @@ from .providers.base import ProviderSpec
 from .records import Record
 from .tools import ToolSpec
 from .ui.base import UISpec
+from .waits import Waits
+
+USER = "your configuration"
+"""What stands for a distribution where a pack is a file in the configuration folder."""
 
 
 class Pack(Record):
-    """One entry point of the group `marvin`: where it comes from, and what went wrong with it."""
+    """One entry point of the group `marvin`: where it comes from, and what went wrong with it.
+
+    `module` is a module's name, or the path of a file in the configuration folder.
+    """
 
     name: str
     distribution: str
@@ -49,9 +56,14 @@ class Index(Record):
     """The source files that the index depends on."""
 
 
-def load_index(cache_folder: Path) -> Index:
-    """The index of this environment: from the cache where that is current, else built anew and kept."""
-    key = _key()
+def load_index(cache_folder: Path, user_files: Path | None = None, limit: float = Waits().pack) -> Index:
+    """The index of this environment: from the cache where that is current, else built anew and kept.
+
+    Args:
+        user_files: the configuration folder, whose `tools/` and `hooks/` count as packs.
+        limit: the seconds that loading one pack may take.
+    """
+    key = _key(user_files)
     path = cache_folder / f"index-{crc32(key.encode()):08x}.json"
     kept = read_trusted_json(path)
     if isinstance(kept, dict) and kept.get("key") == key and _is_current(kept.get("stamps")):
@@ -61,15 +73,17 @@ def load_index(cache_folder: Path) -> Index:
             pass  # written by another version of this module, or damaged: built anew below
     from .discovery import discover
 
-    stamps = _stamps(sys.path)
-    index = discover()
+    own = [str(user_files / kind) for kind in ("tools", "hooks")] if user_files else []
+    stamps = _stamps([*sys.path, *own])
+    index = discover(user_files, limit)
     write_cache(path, {"key": key, "stamps": {**stamps, **_stamps(index.sources)}, "index": _to_json(index)})
     return index
 
 
-def _key() -> str:
+def _key(user_files: Path | None) -> str:
     """What tells this environment from every other one."""
-    return json.dumps([__version__, sys.version, sys.executable, sys.prefix, sys.path, os.getuid()])
+    parts = [__version__, sys.version, sys.executable, sys.prefix, sys.path, os.getuid(), str(user_files)]
+    return json.dumps(parts)
 
 
 def _stamps(paths: Any) -> dict[str, int]:

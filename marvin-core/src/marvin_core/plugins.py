@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .config import Config
-from .index import Index, Pack, load_index
+from .errors import ConfigError
+from .index import USER, Index, Pack, load_index
 from .providers.base import ProviderSpec
 from .tools import ToolSpec
 from .ui.base import Command, UISpec
@@ -32,7 +34,7 @@ class Plugins:
     def __init__(self, config: Config, warn: Callable[[str], None]) -> None:
         self._config = config
         self._warn = warn
-        self._index: Index = load_index(config.cache_folder)
+        self._index: Index = load_index(config.cache_folder, config.config_folder, config.waits.pack)
         self._manager: pluggy.PluginManager | None = None
         self.packs: tuple[Pack, ...] = tuple(pack for pack in self._index.packs if self._is_used(pack))
         missing = (config.packs or frozenset[str]()) - {pack.name for pack in self._index.packs}
@@ -42,7 +44,8 @@ class Plugins:
         self._distributions = frozenset(pack.distribution for pack in self.packs)
 
     def _is_used(self, pack: Pack) -> bool:
-        return self._config.packs is None or pack.name == BUILT_IN or pack.name in self._config.packs
+        chosen = self._config.packs
+        return chosen is None or pack.name in chosen or pack.name == BUILT_IN or pack.distribution == USER
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -70,9 +73,16 @@ class Plugins:
 
     def commands(self) -> tuple[Command, ...]:
         """The slash commands of all packs; of two with one name the first stays."""
+        from .userfiles import user_commands
+
         found: dict[str, Command] = {}
         for command in self._collect("marvin_register_commands", Command):
             found.setdefault(command.name, command)
+        try:
+            for command in user_commands(self._config.config_folder):
+                found.setdefault(command.name, command)
+        except ConfigError as error:
+            self._warn(str(error))
         return tuple(found.values())
 
     def cli_names(self) -> frozenset[str]:
@@ -97,17 +107,31 @@ class Plugins:
         for pack in self.packs:
             if hook not in pack.hooks:
                 continue
-            from .hookcalls import call_hook
+            from .strangers import isolated
 
             try:
-                plugin = self._registered(pack)
-                if self._config.trace_hooks:
-                    print(f"marvin: {pack.distribution} {hook}", file=sys.stderr)
-                used = use(call_hook(self._loaded_manager(), plugin, hook, **arguments))
+                used = isolated(partial(self._used, pack, hook, use, arguments), self._config.waits.pack)
             except (Exception, SystemExit) as error:  # a stranger's code: it is skipped alone, and named
                 self._warn(f"pack {pack.name} of {pack.distribution} was skipped: {type(error).__name__}: {error}")
                 continue
             yield used
+
+    def _used(self, pack: Pack, hook: str, use: Callable[[Any], T], arguments: Mapping[str, Any]) -> T:
+        return use(self._answer(pack, hook, arguments))
+
+    def _answer(self, pack: Pack, hook: str, arguments: Mapping[str, Any]) -> Any:
+        """What one pack returns for one hook."""
+        if pack.distribution == USER:
+            from .loading import load_module
+            from .userfiles import hooks_of
+
+            return hooks_of(load_module(pack.module))
+        from .hookcalls import call_hook
+
+        plugin = self._registered(pack)
+        if self._config.trace_hooks:
+            print(f"marvin: {pack.distribution} {hook}", file=sys.stderr)
+        return call_hook(self._loaded_manager(), plugin, hook, **arguments)
 
     def _registered(self, pack: Pack) -> object:
         from importlib import import_module

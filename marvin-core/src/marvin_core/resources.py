@@ -50,13 +50,20 @@ class Resources:
             ready.set_exception(error)
 
     async def close(self) -> list[Exception]:
-        """Close everything, newest first; returns what went wrong on the way."""
+        """Close everything, newest first; returns what went wrong on the way.
+
+        Where this is cancelled, as it took too long, what is left is closed all at once.
+        """
         errors: list[Exception] = []
-        while self._open:
-            _, (task, _, closing) = self._open.popitem()
-            closing.set()
-            try:
-                await task
-            except Exception as error:  # one that fails to close must not keep the others open
-                errors.append(error)
+        try:
+            while self._open:
+                _, (task, _, closing) = self._open.popitem()
+                closing.set()
+                try:
+                    await task
+                except Exception as error:  # one that fails to close must not keep the others open
+                    errors.append(error)
+        finally:
+            for task, _, _ in self._open.values():
+                task.cancel()
         return errors

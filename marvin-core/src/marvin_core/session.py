@@ -24,6 +24,7 @@ class Session:
     def __init__(self, given: Ingredients) -> None:
         self._given = given
         self._engine = Engine(given)
+        self._early: list[Event] = []
         self.commands: Mapping[str, Command] = {command.name: command for command in given.commands}
 
     @property
@@ -67,7 +68,10 @@ class Session:
         return self._engine.toolbox.offered
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
-        """Have every event from now on passed to the listener."""
+        """Have every event from now on passed to the listener; the first one also gets those of `resume`."""
+        early, self._early = self._early, []
+        for event in early:
+            listener(event)
         return self._engine.bus.subscribe(listener)
 
     def resume(self, path: Path) -> None:
@@ -77,6 +81,9 @@ class Session:
         self._engine.recorder.resume(path, loaded)
         self._engine.conversation.load(messages)
         self._engine.state.update(loaded.state)
+        # A session is resumed before there is an interface that could listen.
+        stop_keeping = self._engine.bus.subscribe(self._early.append)
+        self._engine.bus.emit(AppStart(version=__version__))
         for problem in loaded.problems:
             self._engine.warn(problem)
         self._engine.bus.emit(
@@ -88,6 +95,7 @@ class Session:
                 healed=healed,
             )
         )
+        stop_keeping()
 
     async def submit(self, text: str) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""

@@ -84,7 +84,9 @@ def _parse(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}. Make it readable or remove it.") from error
     except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        # What never ends is noticed at the end of the file; the mistake is where it begins.
+        mark = error.context_mark if "stream end" in (error.problem or "") else error.problem_mark
+        line = mark.line + 1 if mark else 1
         raise ConfigError(f"{path}, line {line}: {error.problem or 'not YAML'}. Correct that line.") from error
     except (YAMLError, ValueError, RecursionError) as error:  # the library lets wrong dates and numbers through
         raise ConfigError(f"{path}: {error}. Correct it, or move it away to start from defaults.") from error

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 from .config import Config
 from .errors import ToolError, UsageError
+from .loading import load_module
+from .policy import Rule
 from .records import Record
 from .threads import in_thread
 from .tools import READING, Tool, ToolContext, ToolResult, ToolSpec
@@ -113,7 +114,7 @@ class Toolbox:
             return "this agent may only edit its files (MARVIN_WRITABLE_FILES)"
         if spec.name in _INTERACTIVE_ONLY and (config.non_interactive or config.read_only or config.depth):
             return "only in a chat"
-        if spec.name in config.permissions.deny:
+        if any(rule.pattern == "*" and rule.fits(spec.name, ()) for rule in map(Rule.parse, config.permissions.deny)):
             return "denied by config.yaml"
         return next(filter(None, map(self._unmet, spec.requires)), None)
 
@@ -125,7 +126,11 @@ class Toolbox:
             return None if self._has_secret(name) else f"needs the variable {name}"
         from importlib.util import find_spec
 
-        return None if find_spec(name) else f"needs the Python package {name}"
+        try:
+            found = find_spec(name) is not None
+        except (ImportError, ValueError):  # the package around it is missing, or broken
+            found = False
+        return None if found else f"needs the Python package {name}"
 
     def spec(self, name: str) -> ToolSpec:
         """The offered tool of this name.
@@ -181,7 +186,7 @@ def find_tool(spec: ToolSpec) -> Tool:
     Raises:
         ToolError: where the module no longer has it.
     """
-    module = import_module(spec.module)
+    module = load_module(spec.module)
     for value in vars(module).values():
         if isinstance(value, Tool) and value.name == spec.name:
             return value

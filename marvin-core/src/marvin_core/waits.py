@@ -38,6 +38,8 @@ class Waits(Record):
     """Between two looks at whether killed processes are gone."""
     kill_limit: float = 5.0
     """The longest that killed processes are waited for."""
+    pack: float = 10.0
+    """The loading of one pack, and each of its registration hooks."""
     hook_decision: float = 5.0
     """A `before_tool` hook; longer is a denial."""
     hook: float = 2.0

@@ -74,7 +74,7 @@ async def grep(context: ToolContext, query: Query) -> str:
     """
     wanted = Filter(query.glob_filter)
     files = await _files(context, query, wanted)
-    if files == []:
+    if files == [] and not wanted.is_everything:
         return f"No file in {query.start!r} passes glob_filter. Widen it, or list the files with glob."
     try:
         return await answer(context, query, files, ripgrep)
@@ -86,9 +86,12 @@ async def grep(context: ToolContext, query: Query) -> str:
 
 
 async def _files(context: ToolContext, query: Query, wanted: Filter) -> list[str] | None:
-    """The files to search; None where it is a folder with all that it holds."""
-    if (context.paths.root / query.start).is_dir():
-        return None if wanted.is_everything else await _all_files(context, query, wanted)
+    """The files to search; None where it is a folder whose files ripgrep chooses as we would."""
+    root = context.paths.root
+    if (root / query.start).is_dir():
+        # Elsewhere rules of folders above count for it that should not, or do not that should.
+        is_top = (root / ".git").exists() or (query.start == "." and not in_repository(root))
+        return None if wanted.is_everything and is_top else await _all_files(context, query, wanted)
     with context.paths.open(query.start) as file:
         refuse_binary(query.start, file.read(HEAD_BYTES), os.fstat(file.fileno()).st_size)
     return [query.start]

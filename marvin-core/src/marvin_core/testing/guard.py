@@ -13,6 +13,8 @@ from ..process_tree import system_table
 from .places import environment
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+# With it, an unnamed file is made in a folder: nothing is left behind.
+_UNNAMED = getattr(os, "O_TMPFILE", -1)
 _PYTESTS_OWN = frozenset({"PYTEST_CURRENT_TEST"})
 # What Python, pytest and its plugins keep beside the tests.
 _NOT_THE_TESTS = ("/dev/", "/proc/", "__pycache__", ".pyc", ".pytest_cache", ".hypothesis", ".coverage")
@@ -47,7 +49,7 @@ class _Watch:
             return
         if event == "open":
             path, _, flags = arguments
-            written = isinstance(flags, int) and flags & _WRITING
+            written = isinstance(flags, int) and flags & _WRITING and flags & _UNNAMED != _UNNAMED
         else:
             written = event in _TARGET_OF
             path = arguments[_TARGET_OF[event]] if written else None
@@ -93,12 +95,11 @@ class Guard:
         ]
 
     def _changed_variables(self) -> list[str]:
-        now = environment()
+        now, before = environment(), self._environment
         return [
-            f"variable {name}: "
-            + ("unset" if name not in now else "set" if name not in self._environment else "changed")
-            for name in sorted((now.keys() | self._environment.keys()) - _PYTESTS_OWN)
-            if now.get(name) != self._environment.get(name)
+            f"variable {name}: {'unset' if name not in now else 'changed' if name in before else 'set'}"
+            for name in sorted((now.keys() | before.keys()) - _PYTESTS_OWN)
+            if now.get(name) != before.get(name)
         ]
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _URL_HEADER = "x-marvin-replay-url"
 UNEXPECTED = 599
+_CHUNK = 64 * 1024
 
 
 class ReplayedRequest(Record):
@@ -164,12 +165,9 @@ def _answer(
     elif text is not None:
         body = text.encode()
         fields.setdefault("content-type", "text/plain; charset=utf-8")
-    framing = "chunked" if chunked else "length"
     steps = tuple(body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
-    return Answer(status=status, headers=tuple(fields.items()), steps=steps, framing=framing)
-
-
-_CHUNK = 64 * 1024
+    answer = Answer(status=status, headers=tuple(fields.items()), steps=steps, framing="length")
+    return answer.replace(framing="chunked") if chunked else answer
 
 
 def _parts(url: str) -> tuple[str, list[tuple[str, str]]]:

@@ -1,0 +1,286 @@
+"""The rules that keep the parts apart, read from the source: layers, imports, waits, sizes."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import marvin_core
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "marvin-core" / "src" / "marvin_core"
+PACKS = ("marvin_tools_coding", "marvin_tools_web", "marvin_tools_life", "marvin_pipeline")
+SOURCES = [path for folder in sorted(ROOT.glob("marvin-*/src")) for path in sorted(folder.rglob("*.py"))]
+
+CONTRACTS, SERVICES, ENGINE, ADAPTERS = range(1, 5)
+LAYERS = {
+    CONTRACTS: "records errors waits messages events tools hooks providers.base ui.base hookspecs",
+    SERVICES: """files settings config flags index discovery hookcalls plugins workspace
+        paths path_texts descent processes process_tree child jobs threads
+        http transport dialing policy shell_commands shell_syntax
+        window usage prices transcript streams bus strangers loading userfiles
+        arguments schema normalform loosejson samples""",
+    ENGINE: """conversation recorder resources hookrunner context toolbox dispatch audit assembly agent driver prompt
+        view engine session""",
+    ADAPTERS: "__main__ app builtin cli clients reading subcommands",
+}
+LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names.split()}
+# Every other module of these is an adapter; without a dot, the package itself, which imports nothing heavy.
+ADAPTER_PACKAGES = ("providers", "ui", "testing")
+NO_LAYER = ("", "providers", "ui")
+
+# Long, and better read in one piece.
+LONG_FUNCTIONS = {"config.load"}
+
+
+class Import(NamedTuple):
+    """A module of marvin_core that another one imports, `agent` for `marvin_core.agent`."""
+
+    name: str
+    at_top: bool
+    line: int
+
+
+def module_name(path: Path) -> str:
+    """`providers.base` for marvin_core/providers/base.py; the empty string for the package."""
+    parts = path.relative_to(CORE).with_suffix("").parts
+    return ".".join(parts).removesuffix("__init__").rstrip(".")
+
+
+MODULES = {module_name(path): path for path in sorted(CORE.rglob("*.py"))}
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def at_run_time(node: ast.AST, depth: int = 0) -> Iterator[tuple[ast.AST, int]]:
+    """Every node but those under TYPE_CHECKING, with the number of functions around it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+            for other in child.orelse:
+                yield from at_run_time(other, depth)
+            continue
+        yield child, depth
+        inner = depth + isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        yield from at_run_time(child, inner)
+
+
+def core_imports(name: str) -> list[Import]:
+    """What a module of the core imports of the core at run time."""
+    path = MODULES[name]
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    found = []
+    for node, depth in at_run_time(tree(path)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [part for part in package[: len(package) - node.level + 1] if part]
+            base += node.module.split(".") if node.module else []
+            targets = {".".join([*base, alias.name]) for alias in node.names} & MODULES.keys() or {".".join(base)}
+            found += [Import(target, depth == 0, node.lineno) for target in targets]
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            assert not any(given.split(".")[0] == "marvin_core" for given in names), f"{name}: import it relatively"
+    return [one for one in found if one.name not in NO_LAYER]
+
+
+def layer(name: str) -> int:
+    if name in LAYER_OF:
+        return LAYER_OF[name]
+    if name.split(".")[0] in ADAPTER_PACKAGES:
+        return ADAPTERS
+    pytest.fail(
+        f"marvin_core/{name.replace('.', '/')}.py belongs to no layer: add it to LAYERS in {Path(__file__).name}"
+    )
+
+
+def test_the_table_of_layers_names_only_modules_that_exist() -> None:
+    assert set(LAYER_OF) <= set(MODULES)
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES) - set(NO_LAYER)))
+def test_a_module_imports_only_from_its_own_layer_and_earlier_ones(name: str) -> None:
+    own = layer(name)
+    wrong = [f"line {one.line}: {one.name}" for one in core_imports(name) if layer(one.name) > own]
+    assert not wrong, f"{name} is in layer {own} and imports from a later one"
+
+
+def test_no_cycle_of_imports_at_module_top() -> None:
+    edges = {name: {one.name for one in core_imports(name) if one.at_top} for name in MODULES}
+    done: set[str] = set()
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        assert name not in above, f"a cycle: {' -> '.join([*above[above.index(name) :], name])}"
+        if name not in done:
+            for other in sorted(edges[name]):
+                visit(other, (*above, name))
+            done.add(name)
+
+    for name in sorted(edges):
+        visit(name, ())
+
+
+@pytest.mark.parametrize("name", ["agent", "dispatch", "engine", "session", "driver"])
+def test_the_engine_knows_no_concrete_provider_and_no_interface(name: str) -> None:
+    adapters = {one.name for one in core_imports(name)} - {"providers.base", "ui.base"}
+    assert not {other for other in adapters if other.split(".")[0] in ADAPTER_PACKAGES}
+
+
+def outside_imports(path: Path) -> set[str]:
+    """The top-level packages that a file imports at run time, itself and relative ones aside."""
+    found: set[str] = set()
+    for node, _ in at_run_time(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.add((node.module or "").split(".")[0])
+    return found
+
+
+def test_typer_and_rich_appear_only_in_the_command_line_and_the_interfaces() -> None:
+    """`discovery` makes an empty typer application to learn which sub-commands a pack adds."""
+    users = {name for name, path in MODULES.items() if outside_imports(path) & {"typer", "rich", "click"}}
+    assert {name for name in users if not name.startswith("ui.")} <= {"cli", "subcommands", "builtin", "discovery"}
+
+
+def imports_of_marvin(path: Path) -> Iterator[tuple[str, str]]:
+    """Each import of a distribution of ours, type checking included: the module and the name."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name.startswith("marvin_"))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("marvin_") and not node.level:
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_a_pack_imports_only_public_names_of_the_core_and_no_other_pack(pack: str) -> None:
+    paths = [path for path in SOURCES if pack in path.parts]
+    assert paths
+    for path in paths:
+        for module, name in imports_of_marvin(path):
+            public = module == "marvin_core.testing" or (module == "marvin_core" and name in marvin_core.__all__)
+            assert public or module.split(".")[0] == pack, f"{path.relative_to(ROOT)}: {module} {name}"
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_the_plugin_module_of_a_pack_imports_only_the_core(pack: str) -> None:
+    (path,) = [path for path in SOURCES if path.parent.name == pack and path.name == "plugin.py"]
+    assert outside_imports(path) - sys.stdlib_module_names <= {"marvin_core"}
+    assert not [node for node in ast.walk(tree(path)) if isinstance(node, ast.ImportFrom) and node.level]
+
+
+# The home folder counts as environment, too. Who may read what, and why.
+ENVIRONMENT_ALLOWED = {
+    CORE / "__main__.py": {"os.environ"},  # hands it on as it is
+    CORE / "testing" / "places.py": {"os.environ", "os.environ.pop", "os.environ.update"},  # where tests run
+    CORE / "shell_commands.py": {"os.path.expanduser"},  # what a shell makes of ~ in a command
+}
+ENVIRONMENT_READERS = {"environ", "environb", "getenv", "getenvb", "putenv", "expanduser", "expandvars"}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: "/".join(path.parts[-2:]))
+def test_only_config_reads_the_environment(path: Path) -> None:
+    """I21: what Marvin does depends on `Config` alone."""
+    if path == CORE / "config.py":
+        return
+    used = {
+        ast.unparse(node)
+        for node in ast.walk(tree(path))
+        if (isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT_READERS)
+        or (isinstance(node, ast.Attribute) and ast.unparse(node) == "Path.home")
+        or (isinstance(node, ast.alias) and node.name in ENVIRONMENT_READERS)
+    }
+    assert used <= ENVIRONMENT_ALLOWED.get(path, set())
+
+
+WAITING = {"sleep", "timeout", "timeout_at", "wait_for", "call_later", "select", "settimeout", "wait", "poll", "alarm"}
+
+
+def literal_waits(path: Path) -> Iterator[str]:
+    """Calls that wait for a number of seconds that stands in the source."""
+    for node in ast.walk(tree(path)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        named = [word.value for word in node.keywords if (word.arg or "").startswith("timeout")]
+        # A tool declares its own time-out; that is part of its contract and no wait of ours.
+        given = [*(node.args if name in WAITING else []), *(named if name != "tool" else [])]
+        if any(
+            isinstance(one, ast.Constant) and isinstance(one.value, (int, float)) and one.value > 0 for one in given
+        ):
+            yield f"{path.name}:{node.lineno}: {ast.unparse(node)}"
+
+
+def test_every_wait_is_a_field_of_waits() -> None:
+    assert not [found for path in SOURCES for found in literal_waits(path)]
+
+
+def test_a_literal_wait_would_be_found(tmp_path: Path) -> None:
+    for number, code in enumerate(["time.sleep(1)", "asyncio.timeout(0.5)", "f(timeout=3)", "select([], [], [], 2)"]):
+        path = tmp_path / f"{number}.py"
+        path.write_text(code)
+        assert list(literal_waits(path)) == [f"{path.name}:1: {code}"]
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """Each function of a file, and its lines."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield f"{path.stem}.{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: "/".join(path.parts[-2:]))
+def test_files_and_functions_stay_readable(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+    assert not [(name, lines) for name, lines in functions(path) if lines > 60 and name not in LONG_FUNCTIONS]
+
+
+def test_the_session_only_wires() -> None:
+    assert len((CORE / "session.py").read_text(encoding="utf-8").splitlines()) < 150
+
+
+def test_tools_keep_nothing_in_their_modules() -> None:
+    """I20: a tool gets everything by its context; a module of a pack holds only constants."""
+    for path in SOURCES:
+        if not any(pack in path.parts for pack in PACKS):
+            continue
+        for node in ast.walk(tree(path)):
+            assert not isinstance(node, ast.Global), f"{path.relative_to(ROOT)}:{node.lineno}"
+        for statement in tree(path).body:
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(
+                statement.value, (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+            ):
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                names = {ast.unparse(target).strip("_") for target in targets}
+                constant = all(name.isupper() for name in names) or names == {"all"}
+                assert constant, f"{path.relative_to(ROOT)}:{statement.lineno}: {names} can be changed by a tool"
+
+
+TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if "__pycache__" not in path.parts]
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
+def test_there_are_no_mocks(path: Path) -> None:
+    """I6: tests use the real thing; environment variables and the current folder are not code of ours."""
+    patching = {"setattr", "delattr", "setitem", "delitem"}
+    for node in ast.walk(tree(path)):
+        place = f"{path.name}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            modules = [alias.name for alias in node.names] + [getattr(node, "module", "") or ""]
+            assert not {"mock", "unittest", "pytest_mock"} & {module.split(".")[0] for module in modules}, place
+        if isinstance(node, ast.Attribute) and node.attr in patching:
+            assert ast.unparse(node.value) not in ("monkeypatch", "mp", "patch"), place
+        if isinstance(node, ast.arg):
+            assert node.arg not in ("mocker", "mock"), place
+
+
+def test_file_names_of_tests_are_unique() -> None:
+    """Two files of one name in different folders would hide each other in reports."""
+    names = [path.name for path in TESTS if path.name != "conftest.py" and path.name != "__init__.py"]
+    assert len(names) == len(set(names))

@@ -1,0 +1,113 @@
+"""What a start does not import. Each of these modules was measured to cost more than the rest of a start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from marvin_core.testing import Answer, ModelServer, calls, text
+
+IMPORT_TIMES = "import time:"
+# Not needed before, while or after a plain answer over http:// comes in.
+FORBIDDEN = {
+    "pydantic",
+    "typer",
+    "rich",
+    "click",
+    "ruamel",
+    "importlib.metadata",
+    "subprocess",
+    "ctypes",
+    "ssl",
+    "genai_prices",
+    "tempfile",
+    "tomllib",
+    "httpx._main",
+    "marvin_core.discovery",
+    "marvin_core.schema",
+    "marvin_core.subcommands",
+    "marvin_core.ui.plain",
+    "marvin_tools_coding",
+}
+
+
+class Start:
+    """A home folder in which Marvin was started before, so that its caches are warm."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def imported(self, *argv: str, url: str = "") -> set[str]:
+        """The modules that a run imports."""
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "OPENAI_COMPAT_URL": url}
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", "-P", "-m", "marvin_core", *argv],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=40,
+            check=True,
+            cwd=self.home,
+        )
+        lines = [line for line in done.stderr.splitlines() if line.startswith(IMPORT_TIMES)]
+        return {line.rpartition("|")[2].strip() for line in lines}
+
+    def run(self, *script: Answer) -> set[str]:
+        """The modules that a non-interactive run imports."""
+        with ModelServer(*script) as server:
+            found = self.imported("--non-interactive", "--prompt", "hello", url=server.url)
+            assert len(server.requests) == len(script)
+        return found
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    place = Start(tmp_path_factory.mktemp("home"))
+    folder = place.home / ".config" / "marvin"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text("tools: coding\nwaits: {tool: 50}\n")
+    place.run(text("Warm."))
+    yield place
+
+
+def loaded(found: set[str], *names: str) -> set[str]:
+    """Which of the names, or of what is below them, are among those."""
+    return {module for module in found for name in names if module == name or module.startswith(f"{name}.")}
+
+
+def test_a_run_without_tool_calls_imports_nothing_heavy(start: Start) -> None:
+    found = start.run(text("Hello."))
+    assert {"asyncio", "httpx"} <= found, "the list is that of a real run"
+    assert loaded(found, *FORBIDDEN) == set()
+
+
+def test_a_tool_is_imported_when_it_is_called(start: Start) -> None:
+    found = start.run(calls(("get_working_dir", {})), text("Done."))
+    assert {"marvin_tools_coding.folders", "pydantic"} <= found
+    assert loaded(found, "marvin_tools_coding.edit", "marvin_tools_coding.git", "typer", "rich", "ruamel") == set()
+
+
+def test_version_imports_neither_argparse_nor_asyncio(start: Start) -> None:
+    found = start.imported("--version")
+    assert loaded(found, "argparse", "asyncio", "json", "httpx", "typing", *FORBIDDEN) <= {"typing"}
+    assert {name for name in found if name.startswith("marvin_core.")} <= {"marvin_core.__main__"}
+
+
+def test_help_imports_argparse_and_nothing_heavy(start: Start) -> None:
+    found = start.imported("--help")
+    assert "argparse" in found
+    assert loaded(found, "asyncio", "httpx", "pluggy", *FORBIDDEN) == set()
+
+
+def test_the_cheap_way_is_taken_only_where_the_caches_are_warm(tmp_path: Path) -> None:
+    """A first start reads config.yaml and all packs: what the tests above forbid is really used there."""
+    place = Start(tmp_path)
+    (tmp_path / ".config" / "marvin").mkdir(parents=True)
+    (tmp_path / ".config" / "marvin" / "config.yaml").write_text("tools: coding\n")
+    found = place.run(text("Hello."))
+    assert {"ruamel.yaml", "pydantic", "importlib.metadata", "marvin_core.discovery"} <= found

@@ -1,0 +1,344 @@
+"""Hooks of packs: they watch, and may tighten; none can loosen anything, stop a prompt or hold it up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core import Ask, Deny, Event, Hook, HookContext, Message, ToolResult, ToolSpec, Verdict
+from marvin_core.events import Notice
+from marvin_core.hookrunner import HookRunner
+from marvin_core.messages import user
+from marvin_core.tools import Mode, ProcessResult
+from marvin_core.waits import Waits
+
+from .support_engine import run, spec, until
+
+WAITS = Waits(hook=0.05, hook_decision=0.05)
+SPEC = spec("look")
+
+
+class Surroundings:
+    """What hooks get."""
+
+    cwd = Path("/w")
+    config_folder = Path("/c")
+    mode: Mode = "coding"
+
+    def send(self, text: str) -> None:
+        raise AssertionError(text)
+
+    async def run(self, argv: Sequence[str]) -> ProcessResult:
+        raise AssertionError(argv)
+
+
+class Says(Hook):
+    """Gives each question the answer it was made with: a value, an error to raise, or None to hang."""
+
+    def __init__(self, answer: object, log: list[str] | None = None) -> None:
+        self.answer = answer
+        self.log = [] if log is None else log
+
+    async def _answer(self) -> Any:
+        self.log.append(f"asked {self.answer!r}")
+        if self.answer == "hang":
+            await asyncio.Event().wait()
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    async def on_prompt(self, context: HookContext, text: str) -> str | None:
+        found: str | None = await self._answer()
+        return found
+
+    async def system_prompt(self, context: HookContext) -> str | None:
+        found: str | None = await self._answer()
+        return found
+
+    async def before_request(self, context: HookContext, messages: Sequence[Message]) -> None:
+        await self._answer()
+
+    async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+        found: Verdict = await self._answer()
+        return found
+
+    async def after_tool(
+        self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult
+    ) -> ToolResult | None:
+        found: ToolResult | None = await self._answer()
+        return found
+
+    async def on_event(self, context: HookContext, event: Event) -> None:
+        await self._answer()
+
+
+class OldSignatures(Hook):
+    """Written against another version: plain functions, of other parameters."""
+
+    def on_prompt(self) -> str:  # type: ignore[override]
+        return "x"
+
+    def system_prompt(self) -> str:  # type: ignore[override]
+        return "x"
+
+    def before_request(self) -> None:  # type: ignore[override]
+        raise KeyError("x")
+
+    def before_tool(self) -> None:  # type: ignore[override]
+        return None
+
+    def after_tool(self) -> None:  # type: ignore[override]
+        return None
+
+    def on_event(self, context: HookContext, event: Event) -> None:  # type: ignore[override]
+        raise KeyError("x")
+
+
+def runner(*hooks: Hook, told: list[str] | None = None) -> HookRunner:
+    return HookRunner(hooks, Surroundings(), WAITS, [].append if told is None else told.append)
+
+
+def verdict(*answers: object) -> Verdict:
+    return run(runner(*map(Says, answers)).before_tool(SPEC, {}))
+
+
+DENY, ASK = Deny(reason="no"), Ask(reason="sure?")
+
+
+# --- deciding ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answers", "holds"),
+    [
+        ([], None),
+        ([None], None),
+        ([ASK], ASK),
+        ([None, ASK, None], ASK),
+        ([DENY, ASK], DENY),
+        ([ASK, DENY], DENY),
+        ([None, DENY], DENY),
+    ],
+)
+def test_the_strongest_verdict_of_all_hooks_holds_in_any_order(answers: list[object], holds: Verdict) -> None:
+    assert verdict(*answers) == holds
+
+
+def test_every_hook_is_asked_even_after_a_denial() -> None:
+    log: list[str] = []
+    run(runner(Says(DENY), Says(None, log)).before_tool(SPEC, {}))
+    assert log == ["asked None"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (ValueError("broken"), "the hook Says failed: ValueError: broken"),
+        (TimeoutError("inner"), "the hook Says did not decide within 0.05 s"),
+        ("hang", "the hook Says did not decide within 0.05 s"),
+        (True, "the hook Says returned True instead of Deny, Ask or None"),
+        ("yes", "the hook Says returned 'yes' instead of Deny, Ask or None"),
+        (DENY.as_dict(), "instead of Deny, Ask or None"),
+    ],
+)
+def test_a_hook_that_cannot_decide_denies(answer: object, reason: str) -> None:
+    """A hook that guards something must fail closed."""
+    found = verdict(None, answer, ASK)
+    assert isinstance(found, Deny)
+    assert reason in found.reason
+
+
+def test_a_hook_of_another_signature_denies_too() -> None:
+    found = run(runner(OldSignatures()).before_tool(SPEC, {}))
+    assert isinstance(found, Deny)
+    assert "OldSignatures failed: TypeError" in found.reason
+
+
+def test_a_hook_that_hangs_costs_no_more_than_its_time() -> None:
+    began = time.monotonic()
+    verdict("hang", "hang")
+    assert time.monotonic() - began < 0.5
+
+
+# --- changing and adding -------------------------------------------------------------------------------------------
+
+
+def test_prompts_prompt_texts_and_results_pass_through_the_hooks_in_order() -> None:
+    class Adds(Says):
+        async def on_prompt(self, context: HookContext, text: str) -> str | None:
+            return f"{text}{self.answer}"
+
+        async def after_tool(
+            self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult
+        ) -> ToolResult | None:
+            return result.replace(content=f"{result.content}{self.answer}")
+
+    found = runner(Adds("1"), Hook(), Adds("2"))
+    assert run(found.on_prompt("p")) == "p12"
+    assert run(found.after_tool(SPEC, {}, ToolResult(content="r"))).content == "r12"
+    assert run(found.system_prompt()) == ["1", "2"]
+
+
+def test_an_empty_prompt_is_a_change_and_none_is_not() -> None:
+    assert run(runner(Says("")).on_prompt("p")) == ""
+    assert run(runner(Says(None)).on_prompt("p")) == "p"
+
+
+CALLS: dict[str, Callable[[HookRunner], Coroutine[Any, Any, Any]]] = {
+    "on_prompt": lambda hooks: hooks.on_prompt("p"),
+    "system_prompt": lambda hooks: hooks.system_prompt(),
+    "before_request": lambda hooks: hooks.before_request([user("p")]),
+    "after_tool": lambda hooks: hooks.after_tool(SPEC, {}, ToolResult(content="p")),
+}
+UNTOUCHED = {"on_prompt": "p", "system_prompt": [], "before_request": None, "after_tool": ToolResult(content="p")}
+
+
+@pytest.mark.parametrize("what", CALLS)
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [(ValueError("broken"), "failed: ValueError: broken"), ("hang", "took longer than 0.05 s"), (5, "returned 5")],
+)
+def test_a_hook_that_fails_hangs_or_returns_junk_is_skipped_and_named(what: str, answer: object, why: str) -> None:
+    told: list[str] = []
+    log: list[str] = []
+    began = time.monotonic()
+    got = run(CALLS[what](runner(Says(answer), Says(None, log), told=told)))
+    assert time.monotonic() - began < 0.5
+    assert got == UNTOUCHED[what]
+    assert log == ["asked None"]
+    if (what, answer) != ("before_request", 5):  # whose answer nobody looks at
+        assert told == [f"The hook Says.{what} {why}; skipped."]
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_a_hook_of_another_signature_is_skipped_and_named(what: str) -> None:
+    told: list[str] = []
+    assert run(CALLS[what](runner(OldSignatures(), told=told))) == UNTOUCHED[what]
+    assert len(told) == 1
+    assert f"OldSignatures.{what} failed: TypeError" in told[0]
+
+
+def test_cancelling_a_prompt_is_not_taken_for_a_failing_hook() -> None:
+    told: list[str] = []
+
+    async def go() -> None:
+        task = asyncio.ensure_future(runner(Says("hang"), told=told).on_prompt("p"))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        run(go())
+    assert told == []
+
+
+# --- events --------------------------------------------------------------------------------------------------------
+
+
+class Watches(Hook):
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seen: list[str] = []
+        self.seconds = seconds
+
+    async def on_event(self, context: HookContext, event: Event) -> None:
+        await asyncio.sleep(self.seconds)
+        assert isinstance(event, Notice)
+        self.seen.append(event.text)
+
+
+def note(text: str) -> Event:
+    return Notice(level="info", text=text)
+
+
+def test_feeding_never_waits_and_every_hook_sees_every_event_in_order() -> None:
+    first, second = Watches(0.002), Watches()
+    found = runner(first, second)
+
+    async def go() -> float:
+        began = time.monotonic()
+        for number in range(10):
+            found.feed(note(str(number)))
+        fed = time.monotonic() - began
+        assert first.seen == []
+        await until(lambda: len(second.seen) == 10)
+        await found.close()
+        return fed
+
+    assert run(go()) < 0.01
+    assert first.seen == second.seen == [str(number) for number in range(10)]
+
+
+def test_closing_lets_the_hooks_see_what_still_waits() -> None:
+    watcher = Watches(0.001)
+    found = runner(watcher)
+
+    async def go() -> None:
+        for number in range(5):
+            found.feed(note(str(number)))
+        await found.close()
+
+    run(go())
+    assert len(watcher.seen) == 5
+
+
+def test_closing_waits_no_longer_than_a_hook_may_take() -> None:
+    told: list[str] = []
+    found = runner(Watches(0.04), told=told)
+
+    async def go() -> float:
+        for number in range(100):
+            found.feed(note(str(number)))
+        began = time.monotonic()
+        await found.close()
+        return time.monotonic() - began
+
+    assert run(go()) < 0.5
+    assert told == ["Some hooks did not see the last events in time."]
+
+
+def test_events_before_the_loop_runs_are_seen_once_it_does() -> None:
+    """A session is resumed before the interface starts its loop."""
+    watcher = Watches()
+    found = runner(watcher)
+    found.feed(note("early"))
+
+    async def go() -> None:
+        found.feed(note("late"))
+        await found.close()
+
+    run(go())
+    assert watcher.seen == ["early", "late"]
+
+
+@pytest.mark.parametrize("hook", [Says(ValueError("broken")), Says("hang"), OldSignatures()])
+def test_a_hook_that_fails_on_events_is_named_once_even_though_that_is_an_event_itself(hook: Hook) -> None:
+    watcher = Watches()
+    told: list[str] = []
+
+    def warn(text: str) -> None:
+        told.append(text)
+        found.feed(note("told"))
+
+    found = HookRunner([hook, watcher], Surroundings(), WAITS, warn)
+
+    async def go() -> None:
+        found.feed(note("one"))
+        await until(lambda: "told" in watcher.seen)
+        found.feed(note("two"))
+        await until(lambda: "two" in watcher.seen)
+        await found.close()
+
+    run(go())
+    assert watcher.seen == ["one", "told", "two"]
+    assert len(told) == 1
+
+
+def test_without_hooks_nothing_is_queued() -> None:
+    found = runner()
+    found.feed(note("x"))
+    run(found.close())

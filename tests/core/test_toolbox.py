@@ -1,0 +1,248 @@
+"""Which tools a request carries, and why the others are not offered."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core import ToolError, ToolSpec
+from marvin_core.config import Config, Permissions
+from marvin_core.errors import UsageError
+from marvin_core.toolbox import SETS, Toolbox, find_tool, runs_beside, select
+
+from . import engine_tools
+from .support_engine import SPECS, run, settled, spec, until
+
+EVERYTHING = (
+    spec("read_file", group="files"),
+    spec("create_file", group="files", access=["write"]),
+    spec("append_file", group="files", access=["write"]),
+    spec("write_file", group="files", access=["write"]),
+    spec("apply_patch", group="files", access=["write"]),
+    spec("remove_file", group="files", access=["write"]),
+    spec("git_log", group="git", access=["read"]),
+    spec("git_commit", group="git", access=["write", "exec"]),
+    spec("run_command", group="shell", access=["write", "exec"]),
+    spec("tk", group="tickets", access=["write"]),
+    spec("launch_agent", group="agents", access=["exec"]),
+    spec("set_working_dir", group="session", access=["state"]),
+    spec("exit_app", group="session", access=["state"]),
+    spec("github_issues", group="github", access=["net"]),
+    spec("review_file", group="review", access=["read"]),
+    spec("web_search", group="web", access=["net"]),
+    spec("weather_forecast", group="web", access=["net"]),
+    spec("wiki_full", group="knowledge", access=["net"]),
+    spec("knowledge_add", group="knowledge", access=["write"]),
+    spec("write_note", group="notes", access=["write"]),
+    spec("read_note", group="notes"),
+    spec("delete_note", group="notes", access=["write"]),
+    spec("yt_dlp_download", group="downloads", access=["net", "write", "exec"]),
+    spec("blender_run", group="blender", access=["exec"]),
+    spec("alarm_set", group="alarms", access=["write"]),
+    spec("get_usage", group="session"),
+)
+ONLY_CHAT = {"set_working_dir", "exit_app"}
+NAMES = [tool.name for tool in EVERYTHING]
+
+
+def box(
+    tmp_path: Path,
+    *argv: str,
+    specs: Sequence[ToolSpec] = EVERYTHING,
+    programs: Collection[str] = (),
+    secrets: Collection[str] = (),
+    **settings: Any,
+) -> Toolbox:
+    config: Config = settled(tmp_path, *argv, **settings)[0]
+    return Toolbox(specs, config, has_program=programs.__contains__, has_secret=secrets.__contains__)
+
+
+def names(found: Toolbox) -> list[str]:
+    return [tool.name for tool in found.offered]
+
+
+# --- choosing ------------------------------------------------------------------------------------------------------
+
+CODING = set(
+    "read_file create_file append_file write_file apply_patch remove_file git_log git_commit run_command tk"
+    " launch_agent web_search wiki_full write_note read_note get_usage".split()
+)
+CHOSEN: dict[str, set[str]] = {
+    "all": set(NAMES),
+    "": set(NAMES),
+    ",": set(NAMES),
+    "coding": CODING,
+    "readonly": {"read_file", "git_log", "tk", "web_search", "wiki_full", "read_note", "get_usage"},
+    "surf": set(NAMES)
+    - set(
+        "read_file create_file append_file write_file apply_patch remove_file run_command yt_dlp_download"
+        " blender_run launch_agent".split()
+    ),
+    "lockin": CODING
+    | set("github_issues alarm_set delete_note knowledge_add yt_dlp_download blender_run".split()),
+    "git": {"git_log", "git_commit"},
+    "tk": {"tk"},
+    "git, tk ,review": {"git_log", "git_commit", "tk", "review_file"},
+    "coding,weather_forecast,-run_command": CODING | {"weather_forecast"} - {"run_command"},
+    "-files,-tk": set(NAMES) - {tool.name for tool in EVERYTHING if tool.group == "files"} - {"tk"},
+    "all,-coding": set(NAMES) - CODING,
+    "-git,git_log": {"git_log"},
+}
+CHOSEN["coding,weather_forecast,-run_command"] -= {"run_command"}
+
+
+@pytest.mark.parametrize("selection", CHOSEN)
+def test_sets_groups_and_names_are_chosen_and_taken_away(selection: str) -> None:
+    assert select(EVERYTHING, selection) == CHOSEN[selection]
+
+
+def test_every_set_of_the_design_exists() -> None:
+    assert set(SETS) == {"all", "coding", "readonly", "surf", "lockin"}
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("codnig", "Did you mean coding"), ("gti_log", "git_log"), ("-run_comand", "run_command"), ("zzz", "`marvin tools list`")],
+)
+def test_an_unknown_word_is_a_usage_error_with_the_nearest_names(tmp_path: Path, word: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=hint) as caught:
+        box(tmp_path, f"--tools=git,{word}")
+    assert caught.value.exit_code == 2
+    assert repr(word.removeprefix("-")) in str(caught.value)
+
+
+def test_tools_are_offered_in_one_stable_order_whatever_the_selection(tmp_path: Path) -> None:
+    assert names(box(tmp_path, "--tools", "tk,git,read_file")) == ["read_file", "git_log", "git_commit", "tk"]
+    assert names(box(tmp_path)) == NAMES
+
+
+@pytest.mark.parametrize(("depth", "chosen"), [("0", set(NAMES)), ("1", CODING), ("5", CODING)])
+def test_a_sub_agent_gets_the_coding_tools_by_default(tmp_path: Path, depth: str, chosen: set[str]) -> None:
+    assert set(names(box(tmp_path, env={"MARVIN_DEPTH": depth}))) == chosen
+    named = names(box(tmp_path, "--tools", "weather_forecast", env={"MARVIN_DEPTH": depth}))
+    assert named == ["weather_forecast"]
+
+
+def test_tools_that_need_a_chat_are_offered_in_a_chat_only(tmp_path: Path) -> None:
+    assert set(names(box(tmp_path))) >= ONLY_CHAT
+    for settings in ({"env": {"MARVIN_DEPTH": "1"}}, {"env": {"MARVIN_READONLY": "1"}}):
+        assert not ONLY_CHAT & set(names(box(tmp_path, "--tools", "all", **settings)))
+    found = box(tmp_path, "--non-interactive")
+    assert not ONLY_CHAT & set(names(found))
+    assert found.missing["exit_app"] == "only in a chat"
+
+
+# --- taking away ---------------------------------------------------------------------------------------------------
+
+
+def test_a_read_only_agent_has_no_tool_that_writes_or_runs(tmp_path: Path) -> None:
+    found = box(tmp_path, "--tools", "all", env={"MARVIN_READONLY": "1"})
+    assert [tool.name for tool in found.offered if tool.changes] == ["tk"]
+    assert {"read_file", "web_search", "git_log"} <= set(names(found))
+    assert "MARVIN_READONLY" in found.missing["run_command"]
+
+
+def test_an_agent_with_writable_files_keeps_the_four_writers_and_what_reads(tmp_path: Path) -> None:
+    found = box(tmp_path, "--tools", "all", env={"MARVIN_WRITABLE_FILES": "a.py"})
+    assert {tool.name for tool in found.offered if tool.changes} == {
+        "create_file",
+        "append_file",
+        "write_file",
+        "apply_patch",
+    }
+    assert {"read_file", "web_search"} <= set(names(found))
+    assert "MARVIN_WRITABLE_FILES" in found.missing["tk"]
+
+
+@pytest.mark.parametrize("rule", ["run_command", "run_*", "run_command(*)", " run_command "])
+def test_a_tool_that_a_rule_denies_whatever_its_arguments_is_not_offered(tmp_path: Path, rule: str) -> None:
+    found = box(tmp_path, permissions=Permissions(deny=(rule,)))
+    assert found.missing == {"run_command": "denied by config.yaml"}
+
+
+def test_a_tool_that_a_rule_denies_for_some_arguments_is_offered(tmp_path: Path) -> None:
+    found = box(tmp_path, permissions=Permissions(deny=("run_command(git push*)",)))
+    assert "run_command" in names(found)
+
+
+@pytest.mark.parametrize(
+    ("needs", "reason"),
+    [
+        (["program:git"], None),
+        (["program:gh"], "needs the program gh"),
+        (["env:A_KEY"], None),
+        (["env:B_KEY"], "needs the variable B_KEY"),
+        (["extra:json"], None),
+        (["extra:no_such_package"], "needs the Python package no_such_package"),
+        (["extra:no_such_package.part"], "needs the Python package no_such_package.part"),
+        (["program:git", "env:A_KEY", "env:B_KEY"], "needs the variable B_KEY"),
+    ],
+)
+def test_what_a_tool_requires_must_be_there(tmp_path: Path, needs: list[str], reason: str | None) -> None:
+    found = box(tmp_path, specs=[spec("look", requires=needs)], programs=["git"], secrets=["A_KEY"])
+    assert found.missing == ({"look": reason} if reason else {})
+
+
+# --- asking for a tool ---------------------------------------------------------------------------------------------
+
+
+def test_a_tool_that_is_not_offered_is_refused_with_the_reason(tmp_path: Path) -> None:
+    """I10: the model learns why, and to go another way."""
+    found = box(tmp_path, "--tools", "files", specs=[*EVERYTHING, spec("look", requires=["program:gh"])])
+    with pytest.raises(ToolError, match=r"run_command is not available here: not in the chosen tools \(files\)\. Do"):
+        found.spec("run_command")
+    with pytest.raises(ToolError, match="look is not available here: needs the program gh"):
+        found.spec("look")
+
+
+@pytest.mark.parametrize(("name", "near"), [("readfile", "read_file"), ("git_lgo", "git_log"), ("zzzzzz", "read_file")])
+def test_an_unknown_tool_names_the_nearest_ones(tmp_path: Path, name: str, near: str) -> None:
+    """I10: one guess leads to the right name."""
+    with pytest.raises(ToolError, match=f"There is no tool '{name}'. Nearest: .*{near}"):
+        box(tmp_path).spec(name)
+
+
+# --- loading -------------------------------------------------------------------------------------------------------
+
+
+def test_a_tool_is_imported_when_it_is_first_called(tmp_path: Path) -> None:
+    package = tmp_path / "lib" / "late_tools_pack"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "from marvin_core import tool\n@tool(access=['read'])\nasync def late(a: int) -> str:\n    'Late.'\n    return str(a)\n"
+    )
+    declared = spec("late").replace(module="late_tools_pack")
+    found = box(tmp_path, specs=[declared])
+    sys.path.insert(0, str(tmp_path / "lib"))
+    try:
+        assert "late_tools_pack" not in sys.modules
+        loaded = run(found.load("late"))
+        assert loaded.validate({"a": 3}) == {"a": 3}
+        assert run(found.load("late")) is loaded
+    finally:
+        sys.path.remove(str(tmp_path / "lib"))
+        sys.modules.pop("late_tools_pack", None)
+
+
+def test_preloading_brings_a_tool_in_beside_and_keeps_its_failure_to_itself(tmp_path: Path) -> None:
+    found = box(tmp_path, specs=[SPECS[0], spec("gone").replace(module="no.such.module")])
+    found.preload("no_such_tool")
+    found.preload("gone")
+    found.preload(SPECS[0].name)
+    run(until(lambda: SPECS[0].name in found._loaded))
+    with pytest.raises(ModuleNotFoundError):
+        run(found.load("gone"))
+
+
+def test_a_pack_that_lost_a_tool_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="The pack tests no longer has the tool gone. Reinstall it"):
+        find_tool(spec("gone").replace(module=engine_tools.__name__))
+
+
+def test_only_what_reads_may_run_beside_something_else() -> None:
+    beside = {tool.name for tool in EVERYTHING if runs_beside(tool)}
+    assert beside == {tool.name for tool in EVERYTHING if set(tool.access) <= {"read", "net"}}

@@ -1,0 +1,219 @@
+"""Ctrl+C and SIGTERM at each moment of a non-interactive run."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import subprocess
+import termios
+import time
+from signal import SIGINT, SIGTERM, Signals
+
+import pytest
+
+from marvin_core.testing import ModelServer, calls, error, hang, hang_after, paced, text
+from tests.e2e.support_e2e import (
+    PROGRAM,
+    Marvin,
+    Result,
+    Running,
+    alive,
+    assert_gone,
+    assert_loadable,
+    block_texts,
+    conversation,
+    posts,
+    wait_until,
+)
+
+SIGNALS = pytest.mark.parametrize("number", [SIGINT, SIGTERM], ids=["ctrl-c", "sigterm"])
+SLEEP = {"command": "echo $$ >> pids; sleep 60 & echo $! >> pids; setsid sleep 60 & echo $! >> pids; wait; sleep 60"}
+
+
+def assert_interrupted(result: Result) -> None:
+    """I22: exit code 130, one short word about it, and MARVIN_COST last."""
+    assert result.code == 130
+    assert result.said == "marvin: interrupted\n"
+    result.cost()
+
+
+def interrupt(running: Running, number: Signals) -> Result:
+    """Send the signal; the run must then end soon."""
+    begin = time.monotonic()
+    running.send(number)
+    result = running.finish()
+    assert time.monotonic() - begin < 5
+    return result
+
+
+def test_before_anything_was_read(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """While Python itself starts it ends as every program does; a moment later in our way, never with a traceback."""
+    marvin_model_server.script(*(text("Done.") for _ in range(12)))
+    for step in range(12):
+        running = marvin.ask_in_background()
+        time.sleep(0.03 + 0.01 * step)
+        result = interrupt(running, SIGTERM)
+        assert result.code in (-SIGTERM, 130, 0)
+        assert b"Traceback" not in result.err
+        if result.code >= 0:
+            result.cost()
+        else:
+            assert (result.out, result.err) == (b"", b"")
+
+
+@SIGNALS
+def test_while_the_prompt_is_read(marvin: Marvin, marvin_model_server: ModelServer, number: Signals) -> None:
+    running = marvin.start("--non-interactive", stdin=subprocess.PIPE)
+    pipe = running.process.stdin
+    assert pipe is not None
+    pipe.write(b"half a prompt")
+    pipe.flush()
+    running.until(lambda: _unread(pipe.fileno()) == 0, "the prompt to be read")
+    result = interrupt(running, number)
+    assert_interrupted(result)
+    assert result.out == b""
+    assert posts(marvin_model_server) == 0
+
+
+def _unread(pipe: int) -> int:
+    (count,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"))
+    return int(count)
+
+
+@SIGNALS
+def test_while_waiting_for_the_first_byte(marvin: Marvin, marvin_model_server: ModelServer, number: Signals) -> None:
+    """The request is given up, so that the service need not go on; the prompt is kept."""
+    marvin_model_server.script(hang())
+    running = marvin.ask_in_background(prompt="Keep this.")
+    running.until(lambda: posts(marvin_model_server), "the request")
+    result = interrupt(running, number)
+    assert_interrupted(result)
+    assert result.out == b""
+    assert marvin_model_server.requests[0].gone.wait(5)
+    assert [block_texts(message) for message in marvin.messages()] == ["Keep this."]
+
+
+@SIGNALS
+def test_in_the_middle_of_the_text(marvin: Marvin, marvin_model_server: ModelServer, number: Signals) -> None:
+    """What came is shown, ended with a newline, and kept with a mark; the session goes on from there."""
+    answer = text("Half of it, and more.", chunks=["Half of it,", " and more."])
+    marvin_model_server.script(hang_after(answer.body.index(b" and more"), answer), text("Going on."))
+    running = marvin.ask_in_background()
+    running.until_out(b"Half of it,")
+    result = interrupt(running, number)
+    assert_interrupted(result)
+    assert result.out == b"Half of it,\n"
+    saved = marvin.messages()
+    assert block_texts(saved[1]).startswith("Half of it,")
+    assert saved[1]["stop_reason"] == "cancelled"
+    assert marvin.ask("--continue", prompt="Go on.").text == "Going on.\n"
+    assert "Half of it," in conversation(marvin_model_server)[1]["content"]
+
+
+@SIGNALS
+def test_in_the_middle_of_arguments(marvin: Marvin, marvin_model_server: ModelServer, number: Signals) -> None:
+    """I15, I26: the call does not run, and has an output all the same."""
+    answer = calls(("create_file", {"path": "a.txt", "content": "one two three"}), chunks=8)
+    marvin_model_server.script(hang_after(answer.body.index(b"two"), answer), text("Going on."))
+    running = marvin.ask_in_background("--output-format", "stream-json")
+    running.until_out(b'"kind":"tool_call"')
+    result = interrupt(running, number)
+    assert_interrupted(result)
+    ended = result.events()[-1]
+    assert (ended["type"], ended["stop_reason"]) == ("agent_end", "cancelled")
+    assert_loadable(marvin.messages())
+    assert list(marvin.project.iterdir()) == []
+    assert marvin.ask("--continue", prompt="Go on.").code == 0
+    sent = conversation(marvin_model_server)
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "user"]
+
+
+@SIGNALS
+def test_while_a_command_runs(marvin: Marvin, marvin_model_server: ModelServer, number: Signals) -> None:
+    """I15, I25: all that it started is gone, its call has the output "interrupted", later calls do not run."""
+    later = ("run_command", {"command": "touch later"})
+    marvin_model_server.script(
+        calls(("get_working_dir", {}), ("run_command", SLEEP), later, text="I run it."), text("Going on.")
+    )
+    running = marvin.ask_in_background()
+    running.until(lambda: len(marvin.pids()) == 3, "the command to start")
+    result = interrupt(running, number)
+    assert_interrupted(result)
+    assert result.text == "I run it.\n  🔧 get_working_dir, run_command, run_command\n"
+    assert_gone(marvin.pids())
+    assert not (marvin.project / "later").exists()
+    assert_loadable(marvin.messages())
+    assert marvin.ask("--continue", prompt="Go on.").code == 0
+    outputs = [message["content"] for message in conversation(marvin_model_server) if message["role"] == "tool"]
+    assert outputs[0].startswith(str(marvin.project.resolve()))
+    assert "interrupted" in outputs[1]
+    assert "interrupted" in outputs[2]
+
+
+@SIGNALS
+def test_while_waiting_for_a_retry(marvin: Marvin, marvin_model_server: ModelServer, number: Signals) -> None:
+    marvin.config("waits: {retry_backoff: [30]}\n")
+    marvin_model_server.script(error(500, "boom"))
+    running = marvin.ask_in_background()
+    running.until(lambda: b"trying again" in running.err, "the notice of a retry")
+    result = interrupt(running, number)
+    assert result.code == 130
+    assert result.said.endswith("marvin: interrupted\n")
+    result.cost()
+    assert posts(marvin_model_server) == 1
+
+
+def test_after_the_last_text(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """Whether the run was just done or not yet: it ends in one of the two ways, and MARVIN_COST is there."""
+    marvin_model_server.script(*(text("Done.") for _ in range(10)))
+    for step in range(10):
+        running = marvin.ask_in_background()
+        running.until_out(b"Done.")
+        time.sleep(0.002 * step)
+        result = interrupt(running, SIGTERM)
+        assert result.code in (0, 130)
+        assert result.out == b"Done.\n"
+        assert b"Traceback" not in result.err
+        result.cost()
+
+
+def test_twice(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """Asked again, it waits for nothing; even so MARVIN_COST is there and no command lives on (I22, I25)."""
+    marvin.config("waits: {terminate: 30}\n")
+    stubborn = (
+        "trap '' TERM INT HUP; echo $$ >> pids; (trap '' TERM; sleep 60 & echo $! >> pids; wait) & wait; sleep 60"
+    )
+    marvin_model_server.script(calls(("run_command", {"command": stubborn})))
+    running = marvin.ask_in_background()
+    running.until(lambda: len(marvin.pids()) == 2, "the command to start")
+    running.send(SIGINT)
+    time.sleep(0.3)
+    assert running.process.poll() is None, "the first one waits for the command to end"
+    result = interrupt(running, SIGINT)
+    assert result.code == 130
+    result.cost()
+    wait_until(lambda: not any(map(alive, marvin.pids())), "the processes to go", 2)
+    assert_gone(marvin.pids())
+
+
+def test_ctrl_c_of_a_terminal_reaches_only_marvin(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """Commands are not in the terminal's group: what traps INT is not told of it before Marvin ends it."""
+    command = "trap 'echo trapped > trapped' INT; echo $$ >> pids; sleep 60 & wait"
+    marvin_model_server.script(calls(("run_command", {"command": command})))
+    running = marvin.ask_in_background()
+    running.until(marvin.pids, "the command to start")
+    os.killpg(running.process.pid, SIGINT)
+    assert_interrupted(running.finish())
+    assert not (marvin.project / "trapped").exists()
+    assert_gone(marvin.pids())
+
+
+def test_a_time_out_of_the_caller(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """As CI does it: `timeout` sends SIGTERM, and the report still comes."""
+    marvin_model_server.script(paced(0.05, text("word " * 400, chunks=400)))
+    result = marvin.ask("--output-format", "json", program=["timeout", "1", *PROGRAM])
+    assert result.code in (124, 130)
+    assert b'"exit_code": 130' in result.out
+    assert b'"is_error": true' in result.out
+    result.cost()
