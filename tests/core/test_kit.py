@@ -350,7 +350,7 @@ def test_everything(marvin_tools, marvin_http, marvin_repository, marvin_model_s
     tempfile.NamedTemporaryFile().close()
     subprocess.run(["git", "add", "a.txt"], check=True)
     assert "a.txt" in marvin_tools.call("git_status").text
-    assert marvin_tools.call("run_command", command="sleep 30 & echo done").text
+    assert marvin_tools.session(answers=["yes"]).call("run_command", command="sleep 30 & echo done").text
 """
 
 

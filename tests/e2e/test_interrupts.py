@@ -49,10 +49,10 @@ def interrupt(running: Running, number: Signals) -> Result:
 
 def test_before_anything_was_read(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """While Python itself starts it ends as every program does; a moment later in our way, never with a traceback."""
-    marvin_model_server.script(*(text("Done.") for _ in range(12)))
-    for step in range(12):
+    marvin_model_server.script(*(text("Done.") for _ in range(8)))
+    for step in range(8):
         running = marvin.ask_in_background()
-        time.sleep(0.03 + 0.01 * step)
+        time.sleep(0.03 + 0.015 * step)
         result = interrupt(running, SIGTERM)
         assert result.code in (-SIGTERM, 130, 0)
         assert b"Traceback" not in result.err
@@ -115,7 +115,7 @@ def test_in_the_middle_of_the_text(marvin: Marvin, marvin_model_server: ModelSer
 def test_in_the_middle_of_arguments(marvin: Marvin, marvin_model_server: ModelServer, number: Signals) -> None:
     """I15, I26: the call does not run, and has an output all the same."""
     answer = calls(("create_file", {"path": "a.txt", "content": "one two three"}), chunks=8)
-    marvin_model_server.script(hang_after(answer.body.index(b"two"), answer), text("Going on."))
+    marvin_model_server.script(hang_after(answer.body.rindex(b"arguments"), answer), text("Going on."))
     running = marvin.ask_in_background("--output-format", "stream-json")
     running.until_out(b'"kind":"tool_call"')
     result = interrupt(running, number)
@@ -166,11 +166,11 @@ def test_while_waiting_for_a_retry(marvin: Marvin, marvin_model_server: ModelSer
 
 def test_after_the_last_text(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """Whether the run was just done or not yet: it ends in one of the two ways, and MARVIN_COST is there."""
-    marvin_model_server.script(*(text("Done.") for _ in range(10)))
-    for step in range(10):
+    marvin_model_server.script(*(text("Done.") for _ in range(6)))
+    for step in range(6):
         running = marvin.ask_in_background()
         running.until_out(b"Done.")
-        time.sleep(0.002 * step)
+        time.sleep(0.003 * step)
         result = interrupt(running, SIGTERM)
         assert result.code in (0, 130)
         assert result.out == b"Done.\n"

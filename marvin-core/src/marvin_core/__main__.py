@@ -25,12 +25,15 @@ def main() -> None:
     if sys.getfilesystemencoding() != "utf-8":
         # A prompt, a file's name and a command are UTF-8 whatever the locale; only a new start can change that.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
-    gc.disable()  # the heap only grows until the first request is out; the interface enables it again
+    gc.disable()  # the heap only grows until the first answer is in; the interface enables it again
+    env = dict(os.environ)
+    # At the first tool call pydantic would look for plugins in every installed package. Not in `env`: children may.
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     try:
         from .cli import main as run
         from .streams import Streams
 
-        code = run(sys.argv[1:], os.environ, Streams())
+        code = run(sys.argv[1:], env, Streams())
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
     except OSError:  # a standard stream is closed: there is nobody left to tell

@@ -10,8 +10,9 @@ from typing import Literal, Protocol, TypeAlias
 from .assembly import Assembly
 from .conversation import Conversation
 from .dispatch import Dispatcher
+from .errors import OutputLimit, ProviderError, Refused, StreamBroken
 from .events import Emit, MessageEnd, MessageStart, MessageUpdate, Notice, TurnEnd, TurnStart, UsageReport
-from .messages import Message, ToolOutput, Usage, tool
+from .messages import Message, Text, ToolCall, ToolOutput, Usage, tool
 from .providers.base import (
     CallDelta,
     Delta,
@@ -36,8 +37,9 @@ OUT_OF_ROUNDS = (
 
 
 class Meter(Protocol):
-    """Counts a model request and tells its cost in USD; None where no price is known."""
+    """Counts model requests; `count` tells the cost in USD, None where no price is known."""
 
+    def add(self, provider: str, model: str, usage: Usage) -> None: ...
     async def count(self, provider: str, model: str, usage: Usage) -> float | None: ...
 
 
@@ -97,7 +99,9 @@ class Agent:
             for message in self._surroundings.queued():
                 self._conversation.append(message)
             answer = await self._ask("none" if last else "auto")
-            if answer.calls:
+            if answer.calls and last:
+                self._conversation.append(tool([_not_run(call) for call in answer.calls]))
+            elif answer.calls:
                 await self._run_calls(answer)
             self._emit(TurnEnd(round=number))
             if last:
@@ -128,10 +132,12 @@ class Agent:
             ended = "broken"
             raise
         finally:
-            if ended is None or not assembly.is_empty:
-                answer = self._finish(assembly, ended)
-        await self._count(answer, sent)
-        return answer
+            if ended is not None:
+                self._keep_part(assembly, ended)
+        await self._count(assembly, sent)
+        if assembly.is_empty:
+            raise self._empty(assembly)
+        return self._finish(assembly, None)
 
     async def _request(self, tool_choice: ToolChoice) -> Request:
         system = await self._surroundings.system_prompt()
@@ -161,6 +167,23 @@ class Agent:
             self._emit(MessageUpdate(kind="tool_call", delta=delta.arguments, call_id=part.id, name=part.name))
         return assembly
 
+    def _keep_part(self, assembly: Assembly, ended: Literal["cancelled", "broken"]) -> None:
+        """Keep what came of an answer that did not come to its end, and count what it is known to have used."""
+        if assembly.usage is not None or assembly.started:
+            self._meter.add(self._provider.name, self._provider.model, assembly.usage or Usage())
+        if not assembly.is_empty:
+            self._finish(assembly, ended)
+
+    def _empty(self, assembly: Assembly) -> ProviderError:
+        name = self._provider.name
+        if assembly.stop_reason == "length":
+            text = "The model reached its output limit before it said anything. Ask for less, or choose another model."
+            return OutputLimit(text, provider=name)
+        if assembly.stop_reason == "refused":
+            return Refused("The model refused to answer. Ask in another way, or choose another model.", provider=name)
+        text = "The model returned an empty answer. Send the prompt again, or choose another model."
+        return StreamBroken(text, provider=name)
+
     def _finish(self, assembly: Assembly, ended: Literal["cancelled", "broken"] | None) -> Message:
         answer = assembly.message(ended)
         self._conversation.append(answer)
@@ -171,9 +194,14 @@ class Agent:
             self._emit(Notice(level="warning", text="The answer was cut off at the model's output limit."))
         return answer
 
-    async def _count(self, answer: Message, sent: int) -> None:
-        usage = answer.usage or Usage()
-        if answer.usage is not None:
+    async def _count(self, assembly: Assembly, sent: int) -> None:
+        provider, model, usage = self._provider.name, self._provider.model, assembly.usage or Usage()
+        if assembly.usage is not None:
             self._window.calibrate(sent, usage.input_tokens)
-        cost = await self._meter.count(answer.provider, answer.model, usage)
-        self._emit(UsageReport(provider=answer.provider, model=answer.model, usage=usage, cost=cost))
+        cost = await self._meter.count(provider, model, usage)
+        self._emit(UsageReport(provider=provider, model=model, usage=usage, cost=cost))
+
+
+def _not_run(call: ToolCall) -> ToolOutput:
+    text = "Error: this was not run: the rounds of tool calls were used up."
+    return ToolOutput(call_id=call.id, name=call.name, content=(Text(text=text),), is_error=True)

@@ -12,13 +12,14 @@ from .errors import ToolError
 from .events import Emit, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from .hookrunner import HookRunner
 from .hooks import Ask, Deny
-from .messages import Text, ToolCall, ToolOutput
+from .messages import Image, Text, ToolCall, ToolOutput
 from .policy import Policy, strongest
 from .toolbox import LoadedTool, Toolbox, runs_beside
 from .tools import ToolResult, ToolSpec
-from .transcript import interrupted
+from .transcript import INTERRUPTED, interrupted
 
 Fit = Callable[[str, int], str]
+_GO_ON = "What it was to do may be done. Check, then try it another way."
 
 
 class Dispatcher:
@@ -54,10 +55,10 @@ class Dispatcher:
                 await asyncio.wait(tasks)
                 outputs.extend(_output_of(call, task) for call, task in zip(group, tasks, strict=True))
         except asyncio.CancelledError:
-            await self._cancel_running()
-            for call in calls[len(outputs) :]:
-                task = self._running.get(call.id)
-                outputs.append(_output_of(call, task) if task else interrupted(call.id, call.name))
+            try:
+                await self._cancel_running()
+            finally:  # whoever cancels twice does not wait for what is slow to stop, but each call gets its output
+                outputs.extend(_output_of(call, self._running.get(call.id)) for call in calls[len(outputs) :])
             raise
         finally:
             self._running.clear()
@@ -107,27 +108,37 @@ class Dispatcher:
         clock = self._services.clock
         started = clock.monotonic()
         arguments: dict[str, Any] = {}
+        result = ToolResult(content=INTERRUPTED, is_error=True)
         try:
-            result = await self._checked(call, arguments)
-        except ToolError as error:
-            result = ToolResult(content=f"Error: {error}", is_error=True)
-        except Exception as error:  # a tool may raise anything; the model must get something to act on
-            text = f"Error: {call.name} failed unexpectedly: {type(error).__name__}: {error}. Try it another way."
-            result = ToolResult(content=text, is_error=True)
-        output = self._redacted(call, result)
-        elapsed = clock.monotonic() - started
-        self._emit(
-            ToolExecutionEnd(
-                call_id=call.id,
-                name=call.name,
-                text=output.text,
-                is_error=output.is_error,
-                elapsed=elapsed,
-                details=result.details,
+            result = await self._result(call, arguments)
+        finally:  # a call that is cancelled ends, too
+            output = self._redacted(call, result)
+            elapsed = clock.monotonic() - started
+            self._emit(
+                ToolExecutionEnd(
+                    call_id=call.id,
+                    name=call.name,
+                    text=output.text,
+                    is_error=output.is_error,
+                    elapsed=elapsed,
+                    details=_without(result.details, self._services.secrets.known()),
+                )
             )
-        )
-        self._audit(call.name, arguments, output.text, elapsed)
+            self._audit(call.name, arguments, output.text, elapsed)
         return output
+
+    async def _result(self, call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
+        try:
+            return _presentable(call.name, await self._checked(call, arguments))
+        except ToolError as error:
+            return ToolResult(content=f"Error: {error}", is_error=True)
+        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # a tool may raise anything, SystemExit too; the model gets something to act on
+            from traceback import format_exception_only
+
+            told = "".join(format_exception_only(error)).strip()
+            return ToolResult(content=f"Error: {call.name} failed unexpectedly: {told}. {_GO_ON}", is_error=True)
 
     async def _checked(self, call: ToolCall, shown: dict[str, Any]) -> ToolResult:
         """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
@@ -140,7 +151,7 @@ class Dispatcher:
             self._emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=dict(shown)))
         loaded = await self._toolbox.load(call.name)
         values = loaded.validate(shown)
-        await self._permit(spec, shown)
+        await self._permit(spec, {**shown, **values})
         result = await self._run(loaded, call, values)
         return await self._hooks.after_tool(spec, shown, result)
 
@@ -163,7 +174,8 @@ class Dispatcher:
 
     async def _run(self, loaded: LoadedTool, call: ToolCall, values: Mapping[str, Any]) -> ToolResult:
         def report(text: str) -> None:
-            self._emit(ToolExecutionUpdate(call_id=call.id, name=call.name, text=text))
+            told = _without(text, self._services.secrets.known())
+            self._emit(ToolExecutionUpdate(call_id=call.id, name=call.name, text=told))
 
         context = CallContext(self._services, loaded.spec, report)
         limit = self._limit(loaded, values)
@@ -178,7 +190,9 @@ class Dispatcher:
                 f"{call.name} took longer than {limit:g} s and was stopped. It may have done part of its work. "
                 "Check, then try a smaller step."
             ) from None
-        return returned if isinstance(returned, ToolResult) else ToolResult(content=str(returned))
+        if isinstance(returned, ToolResult):
+            return returned
+        return ToolResult(content="(no output)" if returned in (None, "") else str(returned))
 
     def _limit(self, loaded: LoadedTool, values: Mapping[str, Any]) -> float:
         waits = self._services.config.waits
@@ -188,12 +202,13 @@ class Dispatcher:
         return declared or waits.tool
 
     def _redacted(self, call: ToolCall, result: ToolResult) -> ToolOutput:
+        from .arguments import storable
+
         secrets = self._services.secrets.known()
-        blocks = result.blocks
-        if secrets:
-            blocks = tuple(
-                Text(text=_without(block.text, secrets)) if isinstance(block, Text) else block for block in blocks
-            )
+        blocks = tuple(
+            Text(text=storable(_without(block.text, secrets))) if isinstance(block, Text) else block
+            for block in result.blocks
+        )
         return ToolOutput(call_id=call.id, name=call.name, content=blocks, is_error=result.is_error)
 
     def _audit(self, name: str, arguments: Mapping[str, Any], text: str, elapsed: float) -> None:
@@ -205,11 +220,28 @@ class Dispatcher:
             append(path, self._services.clock.now(), name, shown, text, elapsed)
 
 
-def _without(text: str, secrets: Sequence[str]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, "[redacted]")
-    return text
+def _without(value: Any, secrets: Sequence[str]) -> Any:
+    """The text, or the texts in lists and mappings, without the secrets."""
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, "[redacted]")
+    elif isinstance(value, Mapping):
+        return {name: _without(inner, secrets) for name, inner in value.items()}
+    elif isinstance(value, (list, tuple)):
+        return [_without(inner, secrets) for inner in value]
+    return value
 
 
-def _output_of(call: ToolCall, task: asyncio.Task[ToolOutput]) -> ToolOutput:
-    return interrupted(call.id, call.name) if task.cancelled() else task.result()
+def _presentable(name: str, result: ToolResult) -> ToolResult:
+    """The result, if its content is what a model can be shown."""
+    content: object = result.content
+    blocks = content if isinstance(content, (tuple, list)) else [Text(text=content)]  # type: ignore[arg-type]
+    if all(isinstance(b, Image) or (isinstance(b, Text) and isinstance(b.text, str)) for b in blocks):
+        return result
+    raise ToolError(f"{name} returned {content!r:.100}, which is neither text nor image. {_GO_ON}")
+
+
+def _output_of(call: ToolCall, task: asyncio.Task[ToolOutput] | None) -> ToolOutput:
+    if task is None or not task.done() or task.cancelled():
+        return interrupted(call.id, call.name)
+    return task.result()

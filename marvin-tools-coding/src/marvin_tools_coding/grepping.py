@@ -150,7 +150,8 @@ def _nothing(query: Query) -> str:
         hints.append("ignore_case")
     if re.escape(query.pattern) != query.pattern:
         hints.append(f"{re.escape(query.pattern)!r} for the text itself")
-    return f"No line matches {query.pattern!r} in {where}. Try {' or '.join(hints)}."
+    hidden = " Hidden files are searched where path or glob_filter names them." if query.glob_filter == "*" else ""
+    return f"No line matches {query.pattern!r} in {where}. Try {' or '.join(hints)}.{hidden}"
 
 
 async def ripgrep(context: ToolContext, query: Query, files: list[str] | None) -> AsyncGenerator[Line, None]:

@@ -104,9 +104,8 @@ class ChatCompletions:
 
     async def _open(self, request: Request) -> httpx.Response:
         """Send the request and return the response as soon as it has begun, if it is a good one."""
-        import httpx
-
         client, headers = self._connected(), self._headers()
+        import httpx  # only now: who makes the client imports it without its command line, which takes longer
         while True:
             body = self._wire.body(request, ask_usage=self._ask_usage)
             try:

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from ..config import OutputFormat
 from ..errors import MarvinError
-from ..events import Event, MessageEnd, MessageStart, MessageUpdate, Notice, to_json
+from ..events import Event, MessageEnd, MessageUpdate, Notice, to_json
 from ..streams import Streams
 from ..usage import UsageMeter, cost_line
 from .base import SessionControl, TurnResult
@@ -105,8 +105,8 @@ class Headless:
         os._exit(INTERRUPTED)
 
     def _listen(self, event: Event) -> None:
-        if isinstance(event, MessageStart) and not gc.isenabled():
-            gc.freeze()  # the request is out: what start-up made is here to stay and need not be looked at
+        if isinstance(event, MessageEnd) and not gc.isenabled():
+            gc.freeze()  # what was imported, pydantic during the answer included, stays and need not be looked at
             gc.enable()
         if isinstance(event, Notice):
             self._streams.err(f"marvin: {event.text}")

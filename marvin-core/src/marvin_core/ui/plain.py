@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -25,6 +26,8 @@ class PlainChat:
         """Chat until the user leaves; returns the exit code."""
         session.subscribe(self._show)
         self._print(_greeting(session))
+        gc.freeze()
+        gc.enable()  # the launcher turned it off for the start
         with asyncio.Runner() as runner:
             try:
                 if prompt:
