@@ -15,7 +15,9 @@ TESTS = Path(__file__).parents[1]
 SPECS: dict[str, Callable[..., Any]] = {
     name: spec for name, spec in vars(hookspecs).items() if name.startswith("marvin_") and inspect.isfunction(spec)
 }
-HOOK_METHODS = {name: method for name, method in vars(Hook).items() if inspect.isfunction(method)}
+HOOK_METHODS: dict[str, Callable[..., Any]] = {
+    name: method for name, method in vars(Hook).items() if inspect.isfunction(method)
+}
 
 
 def test_the_hooks_are_these() -> None:

@@ -417,7 +417,7 @@ def test_fixtures_are_named_for_marvin_and_none_is_automatic(tmp_path: Path) -> 
 def test_the_documented_example_works_as_it_is_written() -> None:
     folder = ROOT / "docs" / "examples" / "marvin_dice"
     page = (ROOT / "docs" / "how-to" / "test-a-pack.md").read_text(encoding="utf-8")
-    for name in ("marvin_dice.py", "test_dice.py"):
+    for name in ("marvin_dice.py", "pyproject.toml", "test_dice.py"):
         assert (folder / name).read_text(encoding="utf-8") in page, f"{name} is not on the page as it is"
     pack = [(folder / name).read_text().count("\n") for name in ("pyproject.toml", "marvin_dice.py")]
     assert sum(pack) < 40

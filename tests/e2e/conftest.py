@@ -28,4 +28,4 @@ def marvin(tmp_path: Path, marvin_model_server: ModelServer, warm_cache: Path) -
 @pytest.fixture
 def unconfigured(tmp_path: Path, warm_cache: Path) -> Marvin:
     """Marvin without any provider, in an empty project."""
-    return Marvin(tmp_path, None, warm_cache)
+    return Marvin(tmp_path / "unconfigured", None, warm_cache)

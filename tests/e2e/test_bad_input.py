@@ -144,6 +144,34 @@ def test_a_prompt_argument_that_is_not_utf8(marvin: Marvin, marvin_model_server:
     assert result.code == 0
     sent = conversation(marvin_model_server)[0]["content"]
     assert (sent[:2], sent[-1]) == ("gr", "e")
+    assert block_texts(marvin.messages()[0])[:2] == "gr"  # the session file is UTF-8 itself
+    assert marvin.ask("--continue").code == 0
+
+
+def test_file_names_that_are_not_utf8(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """One such name in a project stops no tool, no request and no session."""
+    try:
+        (Path(os.fsdecode(bytes(marvin.project))) / os.fsdecode(b"gr\xfc.txt")).write_text("needle\n")
+    except OSError:
+        pytest.skip("this file system takes only UTF-8 names")
+    (marvin.project / "plain.txt").write_text("needle\n")
+    marvin.make_repository()
+    marvin_model_server.script(
+        calls(
+            ("tree", {}),
+            ("glob", {"pattern": "*.txt"}),
+            ("code_grep", {"pattern": "needle"}),
+            ("run_command", {"command": "ls"}),
+            ("git_log", {}),
+        ),
+        text("Done."),
+        text("Again."),
+    )
+    result = marvin.ask()
+    assert result.code == 0
+    assert len(told(marvin_model_server)) == 5
+    assert all("plain.txt" in output for output in told(marvin_model_server)[:4])
+    assert_loadable(marvin.messages())
     assert marvin.ask("--continue").code == 0
 
 

@@ -31,9 +31,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
 
 
-def test_the_first_run_prints_what_the_tutorial_and_the_readme_say(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_the_first_run_prints_what_the_tutorial_and_the_readme_say(tmp_path: Path, environment: dict[str, str]) -> None:
     page = DOCS / "tutorial" / "first-run.md"
     project = tmp_path / "hello"
     prepare, serve, run, by_hand = (text.replace("/tmp/hello", str(project)) for text in blocks(page, "sh"))

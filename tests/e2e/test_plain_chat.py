@@ -153,9 +153,8 @@ def test_ctrl_c_ends_a_running_command(marvin: Marvin, marvin_model_server: Mode
     assert_gone(marvin.pids())
     assert "Still here." in terminal.say("go on")
     sent = conversation(marvin_model_server)
-    assert [message["role"] for message in sent][:4] == ["user", "assistant", "tool", "user"] or "interrupted" in str(
-        sent
-    )
+    assert [message["role"] for message in sent][:3] == ["user", "assistant", "tool"]
+    assert "interrupted" in sent[2]["content"]
     assert_loadable(marvin.messages())
     assert terminal.leave() == 0
 
@@ -333,6 +332,7 @@ def test_a_line_that_is_not_text_is_not_sent(marvin: Marvin, marvin_model_server
     marvin_model_server.script(text("Fine."))
     result = marvin.run("--plain", stdin=b"gr\xfc\xdfe\nhello\n")
     assert result.code == 0
+    assert "not UTF-8" in result.text
     assert "Fine." in result.text
-    assert conversation(marvin_model_server)[-1]["content"] == "hello"
+    assert [message["content"] for message in conversation(marvin_model_server)] == ["hello"]
     assert block_texts(marvin.messages()[-1]) == "Fine."

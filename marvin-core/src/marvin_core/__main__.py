@@ -12,6 +12,11 @@ def main() -> None:
 
         print(f"marvin {__version__}")
         return
+    if sys.argv[1:] == ["--help"]:
+        from .flags import parser
+
+        parser().print_help()
+        return
     import gc
     import os
 

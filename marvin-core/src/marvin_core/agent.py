@@ -134,10 +134,15 @@ class Agent:
         finally:
             if ended is not None:
                 self._keep_part(assembly, ended)
-        await self._count(assembly, sent)
-        if assembly.is_empty:
+        answer = None if assembly.is_empty else self._finish(assembly, None)
+        try:
+            await self._count(assembly, sent)
+        except BaseException:
+            self._give_up_calls(answer)
+            raise
+        if answer is None:
             raise self._empty(assembly)
-        return self._finish(assembly, None)
+        return answer
 
     async def _request(self, tool_choice: ToolChoice) -> Request:
         system = await self._surroundings.system_prompt()
@@ -172,7 +177,11 @@ class Agent:
         if assembly.usage is not None or assembly.started:
             self._meter.add(self._provider.name, self._provider.model, assembly.usage or Usage())
         if not assembly.is_empty:
-            self._finish(assembly, ended)
+            self._give_up_calls(self._finish(assembly, ended))
+
+    def _give_up_calls(self, answer: Message | None) -> None:
+        if answer is not None and answer.calls:
+            self._conversation.append(tool([interrupted(call.id, call.name) for call in answer.calls]))
 
     def _empty(self, assembly: Assembly) -> ProviderError:
         name = self._provider.name
@@ -187,8 +196,6 @@ class Agent:
     def _finish(self, assembly: Assembly, ended: Literal["cancelled", "broken"] | None) -> Message:
         answer = assembly.message(ended)
         self._conversation.append(answer)
-        if ended is not None and answer.calls:
-            self._conversation.append(tool([interrupted(call.id, call.name) for call in answer.calls]))
         self._emit(MessageEnd(message=answer, stop_reason=answer.stop_reason or "stop"))
         if answer.stop_reason == "length":
             self._emit(Notice(level="warning", text="The answer was cut off at the model's output limit."))

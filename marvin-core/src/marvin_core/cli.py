@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from .config import Config, Secrets, load
 from .errors import ConfigError, MarvinError, UsageError
-from .streams import Streams
-from .usage import cost_line
+from .streams import Streams, cost_line
 
 if TYPE_CHECKING:
     from .app import App

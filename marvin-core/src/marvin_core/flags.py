@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from typing import NoReturn
 
-from . import __version__
+from . import TYPE_CHECKING, __version__
 from .errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
 DESCRIPTION = """\
 Marvin is an assistant for the terminal that works through tools.

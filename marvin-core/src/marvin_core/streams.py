@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
+from typing import Any
 
 
 class Streams:
@@ -31,6 +34,11 @@ class Streams:
     def stdin_is_terminal(self) -> bool:
         """Whether standard input is a terminal; false where it is closed."""
         return os.isatty(self.stdin)
+
+
+def cost_line(summary: Mapping[str, Any]) -> str:
+    """The last line on standard error of every non-interactive run, for programs that start Marvin."""
+    return f"MARVIN_COST:{json.dumps(summary, separators=(',', ':'))}"
 
 
 def _write(descriptor: int, text: str) -> None:

@@ -99,7 +99,7 @@ class Transcript:
             lines.append(_line({"type": kind, "id": identity, "parent": leaf, **data}))
             leaf = identity
         try:
-            self._append_bytes("".join(lines).encode("utf-8", "surrogatepass"))
+            self._append_bytes(b"".join(lines))
         except OSError as error:
             raise SessionError(
                 f"The session cannot be saved to {self.path}: {error.strerror}. "
@@ -128,8 +128,11 @@ class Transcript:
         return self._descriptor
 
 
-def _line(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+def _line(record: Mapping[str, Any]) -> bytes:
+    try:
+        return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+    except UnicodeEncodeError:  # half of a surrogate pair has no bytes of its own, only an escape
+        return (json.dumps(record, separators=(",", ":")) + "\n").encode()
 
 
 def new_session_id(now: float, title: str) -> str:

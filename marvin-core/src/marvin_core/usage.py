@@ -16,11 +16,6 @@ _MUCH = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 PriceOf = Callable[[str, str, Usage], "float | None"]
 
 
-def cost_line(summary: Mapping[str, Any]) -> str:
-    """The last line on standard error of every non-interactive run, for programs that start Marvin."""
-    return f"MARVIN_COST:{json.dumps(summary, separators=(',', ':'))}"
-
-
 class UsageMeter:
     """Counts the model requests of one session.
 

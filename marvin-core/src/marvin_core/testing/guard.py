@@ -13,8 +13,6 @@ from ..process_tree import system_table
 from .places import environment
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-# With it, an unnamed file is made in a folder: nothing is left behind.
-_UNNAMED = getattr(os, "O_TMPFILE", -1)
 _PYTESTS_OWN = frozenset({"PYTEST_CURRENT_TEST"})
 # What Python, pytest and its plugins keep beside the tests.
 _NOT_THE_TESTS = ("/dev/", "/proc/", "__pycache__", ".pyc", ".pytest_cache", ".hypothesis", ".coverage")
@@ -49,16 +47,21 @@ class _Watch:
             return
         if event == "open":
             path, _, flags = arguments
-            written = isinstance(flags, int) and flags & _WRITING and flags & _UNNAMED != _UNNAMED
+            # A folder is opened so for a file without a name: nothing of it is left behind.
+            written = isinstance(flags, int) and flags & _WRITING and not (_is_path(path) and os.path.isdir(path))
         else:
             written = event in _TARGET_OF
             path = arguments[_TARGET_OF[event]] if written else None
-        if written and isinstance(path, (str, bytes, os.PathLike)):
+        if written and _is_path(path):
             self._note(os.path.realpath(os.fsdecode(path)))
 
     def _note(self, path: str) -> None:
         if not path.startswith(self._folders) and not any(part in path for part in _NOT_THE_TESTS):
             self._written[path] = None
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, (str, bytes, os.PathLike))
 
 
 _watch = _Watch()

@@ -13,8 +13,8 @@ from typing import NoReturn
 from ..config import OutputFormat
 from ..errors import MarvinError
 from ..events import Event, MessageEnd, MessageUpdate, Notice, to_json
-from ..streams import Streams
-from ..usage import UsageMeter, cost_line
+from ..streams import Streams, cost_line
+from ..usage import UsageMeter
 from .base import SessionControl, TurnResult
 
 INTERRUPTED = 130

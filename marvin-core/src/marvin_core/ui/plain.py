@@ -21,9 +21,11 @@ class PlainChat:
 
     def __init__(self) -> None:
         self._in_line = False
+        self._answering: asyncio.Task[None] | None = None
 
     def run(self, session: SessionControl, prompt: str | None) -> int:
         """Chat until the user leaves; returns the exit code."""
+        _speak_utf8()
         session.subscribe(self._show)
         self._print(_greeting(session))
         gc.freeze()
@@ -46,14 +48,16 @@ class PlainChat:
         """The next line; None at its end. Ctrl+C empties the line that is being typed."""
         while True:
             try:
-                return input(PROMPT if sys.stdin.isatty() else "")
+                line = input(PROMPT if sys.stdin.isatty() else "")
+                line.encode()
+                return line
             except EOFError:
                 self._print("")
                 return None
             except KeyboardInterrupt:
                 self._print("\n(Ctrl+D leaves)")
-            except UnicodeDecodeError as error:
-                self._print(f"That line is not {error.encoding} text, so it was not sent.")
+            except UnicodeError:
+                self._print("That line is not UTF-8, so it was not sent.")
 
     def _turn(self, runner: asyncio.Runner, session: SessionControl, line: str) -> None:
         try:
@@ -62,6 +66,7 @@ class PlainChat:
             self._line("[Cancelled]")
 
     async def _answer(self, session: SessionControl, line: str) -> None:
+        self._answering = asyncio.current_task()
         if line in ("/help", "help"):
             self._line(help_text(session))
         elif line.startswith("/"):
@@ -80,12 +85,23 @@ class PlainChat:
         return (await call_by_hand(session, name, rest)).text
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask on the terminal; anything but one of the choices, or its first letter, is the last choice."""
+        """Ask on the terminal; anything but one of the choices, or its first letter, is the last choice.
+
+        Ctrl+C is the last choice, too, and ends the answer.
+        """
         self._line(question)
+        # The loop's own handler only notes a signal, and nothing else runs while this waits.
+        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             answer = input(f"[{'/'.join(choices)}] ").strip().lower()
         except EOFError:
             return choices[-1]
+        except KeyboardInterrupt:
+            if self._answering is not None:
+                self._answering.cancel()
+            return choices[-1]
+        finally:
+            signal.signal(signal.SIGINT, handler)
         return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
 
     def _show(self, event: Event) -> None:
@@ -120,6 +136,13 @@ class PlainChat:
 
     def _print(self, text: str) -> None:
         print(text, flush=True)
+
+
+def _speak_utf8() -> None:
+    """Whatever the locale; bytes that are none come through, and are found line by line."""
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)
 
 
 def _greeting(session: SessionControl) -> str:
