@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Timer
 from typing import Any, NamedTuple, Self, TypeVar
 
 from benchmarks.answers import Description
@@ -26,6 +27,7 @@ PROMPT = "Do what the script says."
 NOTE = "note.txt"
 _SOURCES = sorted(ROOT.glob("*/src"))
 _LIMIT = 60.0
+"""Seconds after which something hangs."""
 _READ = 64 * 1024
 
 
@@ -131,8 +133,11 @@ class Lab:
                 stdout=subprocess.PIPE if piped else subprocess.DEVNULL,
                 stderr=errors,
             )
+            timer = Timer(_LIMIT, process.kill)
+            timer.start()
             first_output, output = _read(process)
             _, status, used = os.wait4(process.pid, 0)
+            timer.cancel()
         ended = time.monotonic_ns()
         process.returncode = os.waitstatus_to_exitcode(status)
         exchanges = [Exchange(**entry) for entry in self._ask(None)]

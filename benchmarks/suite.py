@@ -43,9 +43,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
-    yield from startup.rows(lab, 7 if quick else 25)
-    yield from rounds.rows(lab, 3 if quick else 9)
-    yield from streams.rows(lab, 2 if quick else 7, 5 if quick else 11)
+    yield from startup.rows(lab, 5 if quick else 25)
+    yield from rounds.rows(lab, 2 if quick else 9)
+    yield from streams.rows(lab, 1 if quick else 7, 3 if quick else 11)
     yield _schemas(lab)
 
 

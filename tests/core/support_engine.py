@@ -114,12 +114,12 @@ class Made(Record):
         found: list[str] = self.engine.state.get("tests", {}).get("log", [])
         return found
 
-    def call(self, name: str, **arguments: Any) -> ToolOutput:
+    def call(self, tool: str, /, **arguments: Any) -> ToolOutput:
         """One call by hand, to its output."""
 
         async def go() -> ToolOutput:
             try:
-                return await self.session.call_tool(name, arguments)
+                return await self.session.call_tool(tool, arguments)
             finally:
                 await self.session.close()
 
@@ -128,8 +128,14 @@ class Made(Record):
     async def batch(self, *given: tuple[str, Mapping[str, Any]]) -> list[ToolOutput]:
         """The calls of one answer, with the ids c0, c1, ..."""
         outputs: list[ToolOutput] = []
+        await self.import_tools()
         await self.engine.dispatcher.batch(batch_of(*given), outputs)
         return outputs
+
+    async def import_tools(self) -> None:
+        """Import every tool beforehand; each takes its own time, which tests of an order must not depend on."""
+        for offered in self.engine.toolbox.offered:
+            await self.engine.toolbox.load(offered.name)
 
 
 def batch_of(*given: tuple[str, Mapping[str, Any]]) -> list[ToolCall]:
@@ -149,13 +155,16 @@ def make(
     provider: Script | None = None,
     configured: bool = True,
     prices: Mapping[str, Any] | None = None,
+    listening: bool = True,
     **settings: Any,
 ) -> Made:
     """A session whose model answers with `script`; `settings` are those of `settled`."""
     config, secrets = settled(tmp_path, *argv, **settings)
     clients = Clients(config)
     model = (provider or Script(*script)) if configured else None
-    table = Prices(prices or {}, config.cache_folder / "prices.json", frozenset() if prices else frozenset({"scripted"}))
+    table = Prices(
+        prices or {}, config.cache_folder / "prices.json", frozenset() if prices else frozenset({"scripted"})
+    )
     meter = UsageMeter(table.cost, table.is_known)
     given = Ingredients(
         config=config,
@@ -171,10 +180,9 @@ def make(
         asker=asker,
     )
     session = Session(given)
-    made = Made(
-        session=session, engine=session._engine, config=config, provider=model, meter=meter, events=[]
-    )
-    session.subscribe(made.events.append)
+    made = Made(session=session, engine=session._engine, config=config, provider=model, meter=meter, events=[])
+    if listening:
+        session.subscribe(made.events.append)
     return made
 
 
@@ -202,5 +210,5 @@ def spec(
 async def until(reached: Callable[[], bool], limit: float = 5.0) -> None:
     """Let the loop run until something is so."""
     async with asyncio.timeout(limit):
-        while not reached():
+        while not reached():  # noqa: ASYNC110  # what is waited for may be a file or a list
             await asyncio.sleep(0.002)

@@ -52,7 +52,10 @@ def test_calls_whose_pieces_come_in_turns_are_told_apart_by_their_key() -> None:
         CallDelta(key=1, arguments="4"),
         Stop(reason="tool_calls"),
     )
-    assert [(call.id, call.name, call.arguments) for call in message.calls] == [("a", "look", "13"), ("b", "mark", "24")]
+    assert [(call.id, call.name, call.arguments) for call in message.calls] == [
+        ("a", "look", "13"),
+        ("b", "mark", "24"),
+    ]
 
 
 def test_opaque_data_stays_with_its_thinking_and_its_call() -> None:
@@ -94,7 +97,9 @@ def test_only_the_last_call_of_an_answer_that_was_cut_off_is_incomplete(reason: 
 
 
 def test_a_call_before_text_that_was_cut_off_is_complete() -> None:
-    message = answer(CallDelta(key=0, id="a", name="look", arguments="{}"), TextDelta(text="and"), Stop(reason="length"))
+    message = answer(
+        CallDelta(key=0, id="a", name="look", arguments="{}"), TextDelta(text="and"), Stop(reason="length")
+    )
     assert message.calls[0].complete
 
 

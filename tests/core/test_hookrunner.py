@@ -100,7 +100,8 @@ class OldSignatures(Hook):
 
 
 def runner(*hooks: Hook, told: list[str] | None = None) -> HookRunner:
-    return HookRunner(hooks, Surroundings(), WAITS, [].append if told is None else told.append)
+    told = [] if told is None else told
+    return HookRunner(hooks, Surroundings(), WAITS, told.append)
 
 
 def verdict(*answers: object) -> Verdict:
@@ -195,7 +196,12 @@ CALLS: dict[str, Callable[[HookRunner], Coroutine[Any, Any, Any]]] = {
     "before_request": lambda hooks: hooks.before_request([user("p")]),
     "after_tool": lambda hooks: hooks.after_tool(SPEC, {}, ToolResult(content="p")),
 }
-UNTOUCHED = {"on_prompt": "p", "system_prompt": [], "before_request": None, "after_tool": ToolResult(content="p")}
+UNTOUCHED: dict[str, Any] = {
+    "on_prompt": "p",
+    "system_prompt": [],
+    "before_request": None,
+    "after_tool": ToolResult(content="p"),
+}
 
 
 @pytest.mark.parametrize("what", CALLS)

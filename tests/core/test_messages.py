@@ -35,9 +35,7 @@ BLOCKS = st.one_of(
     TEXT,
     IMAGE,
     st.builds(Thinking, text=TEXTS, provider_data=PROVIDER_DATA),
-    st.builds(
-        ToolCall, id=TEXTS, name=TEXTS, arguments=TEXTS, complete=st.booleans(), provider_data=PROVIDER_DATA
-    ),
+    st.builds(ToolCall, id=TEXTS, name=TEXTS, arguments=TEXTS, complete=st.booleans(), provider_data=PROVIDER_DATA),
     st.builds(
         ToolOutput,
         call_id=TEXTS,
@@ -92,7 +90,9 @@ def test_text_calls_and_outputs_are_picked_from_the_blocks_in_order() -> None:
     first, second = (ToolCall(id=i, name="look", arguments="{}") for i in "ab")
     message = Message(role="assistant", content=(Thinking(text="no"), Text(text="a"), first, Text(text="b"), second))
     assert (message.text, message.calls, message.outputs) == ("ab", (first, second), ())
-    output = ToolOutput(call_id="a", name="look", content=(Text(text="1"), Image(media_type="", data=""), Text(text="2")))
+    output = ToolOutput(
+        call_id="a", name="look", content=(Text(text="1"), Image(media_type="", data=""), Text(text="2"))
+    )
     assert (tool([output]).outputs, output.text) == ((output,), "12")
     assert (system("be brief").role, user("see", Image(media_type="image/png", data="x")).content[1:]) == (
         "system",

@@ -67,7 +67,9 @@ def test_deny_beats_ask_and_ask_beats_allow(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("arguments", [{"to": "x@evil.io"}, {"also": ["a@b.c", "x@evil.io"]}, {"o": {"p": [{"q": "x@evil.io"}]}}])
+@pytest.mark.parametrize(
+    "arguments", [{"to": "x@evil.io"}, {"also": ["a@b.c", "x@evil.io"]}, {"o": {"p": [{"q": "x@evil.io"}]}}]
+)
 def test_a_pattern_is_looked_for_in_every_text_of_the_arguments(tmp_path: Path, arguments: dict[str, Any]) -> None:
     found = policy(tmp_path, deny=["send_mail(*@evil.io)"])
     assert isinstance(found.judge(MAILER, arguments, tmp_path), Deny)
@@ -94,7 +96,15 @@ def test_in_the_home_folder_itself_what_writes_or_runs_asks(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "command",
-    ["git push", "make && git push", "make; (git push)", "echo $(git push)", "bash -c 'git push'", "sudo git push", "X=1 git push"],
+    [
+        "git push",
+        "make && git push",
+        "make; (git push)",
+        "echo $(git push)",
+        "bash -c 'git push'",
+        "sudo git push",
+        "X=1 git push",
+    ],
 )
 def test_one_forbidden_part_forbids_a_compound_command(tmp_path: Path, command: str) -> None:
     found = policy(tmp_path, allow=["*"], deny=["run_command(git push*)"])

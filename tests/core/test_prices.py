@@ -87,7 +87,12 @@ def test_no_price_is_unknown_and_remembered_as_unknown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("provider", "model"),
-    [("anthropic", "claude-sonnet-4-5"), ("openai", "gpt-5.1"), ("gemini", "gemini-3-pro-preview"), ("groq", "llama-3.3-70b-versatile")],
+    [
+        ("anthropic", "claude-sonnet-4-5"),
+        ("openai", "gpt-5.1"),
+        ("gemini", "gemini-3-pro-preview"),
+        ("groq", "llama-3.3-70b-versatile"),
+    ],
 )
 @pytest.mark.parametrize("tokens", [100_000, 200_000, 200_001])
 def test_bills_agree_with_those_of_the_price_table_itself(
@@ -115,12 +120,15 @@ def test_a_price_is_looked_up_in_the_table_once_and_kept(tmp_path: Path) -> None
         "import sys; from pathlib import Path; from marvin_core.messages import Usage\n"
         "from marvin_core.prices import Prices\n"
         "prices = Prices({}, Path(sys.argv[1]))\n"
-        "usage = Usage(input_tokens=100_000, output_tokens=2_000, cache_read_tokens=60_000, cache_write_tokens=10_000)\n"
+        "usage = Usage(input_tokens=100_000, output_tokens=2_000, cache_read_tokens=60_000,"
+        " cache_write_tokens=10_000)\n"
         "print(prices.is_known('openai', 'gpt-5.1'), prices.cost('openai', 'gpt-5.1', usage),\n"
         "      prices.cost('openai', 'no-such-model-at-all', usage), 'genai_prices' in sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(cache)], capture_output=True, text=True, timeout=30)
-    assert done.stdout.split() == ["True", str(cost), "None", "False"], done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(cache)], capture_output=True, check=True, text=True, timeout=30
+    )
+    assert done.stdout.split() == ["True", str(cost), "None", "False"]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "5"])

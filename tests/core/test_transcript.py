@@ -186,7 +186,9 @@ def test_a_file_torn_at_any_byte_loses_only_what_was_torn_and_can_be_gone_on_wit
         assert texts(file) == [*expected, "next"], size
 
 
-@pytest.mark.parametrize("junk", [b"", b"{", b"null", b"[]", b"5", b'"x"', b"{}", b'{"type":"message"}', b"\xff\xfe", b"\0"])
+@pytest.mark.parametrize(
+    "junk", [b"", b"{", b"null", b"[]", b"5", b'"x"', b"{}", b'{"type":"message"}', b"\xff\xfe", b"\0"]
+)
 @pytest.mark.parametrize("lost", [1, 2, 3])
 def test_a_bad_line_costs_that_line_only_and_is_named(file: Path, junk: bytes, lost: int) -> None:
     begin(file, "one", "two", "three").close()
@@ -276,7 +278,11 @@ FULL_DISK = """
 
 def child(code: str, *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments], capture_output=True, text=True, timeout=30
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=30,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -362,9 +368,7 @@ def test_a_healed_conversation_has_exactly_one_output_for_each_call(messages: li
 
 def test_outputs_that_came_are_kept_and_the_others_say_that_they_were_interrupted() -> None:
     """I15: half of a round was done when the process died."""
-    asked = Message(
-        role="assistant", content=tuple(ToolCall(id=i, name="look", arguments="{}") for i in ("a", "b"))
-    )
+    asked = Message(role="assistant", content=tuple(ToolCall(id=i, name="look", arguments="{}") for i in ("a", "b")))
     done = ToolOutput(call_id="b", name="look", content=(Text(text="seen"),))
     healed, count = heal([user("go"), asked, tool([done]), user("and?")])
     assert count == 1
@@ -402,9 +406,9 @@ def test_a_session_is_found_by_its_id_or_an_unmistakable_beginning(tmp_path: Pat
     first, second = stored(tmp_path, 0, "/w", "alpha"), stored(tmp_path, 86_400, "/w", "beta")
     assert find(tmp_path, first).stem == first
     assert find(tmp_path, second[:12]).stem == second
-    with pytest.raises(SessionError, match=f"fits 2 sessions: {second}, {first}. Give more of the id"):
+    with pytest.raises(SessionError, match=rf"fits 2 sessions: {second}, {first}\. Give more of the id"):
         find(tmp_path, "2023")
-    with pytest.raises(SessionError, match="There is no session 'nope'.*--continue"):
+    with pytest.raises(SessionError, match=r"There is no session 'nope'.*--continue"):
         find(tmp_path, "nope")
 
 
@@ -424,7 +428,9 @@ def test_the_newest_session_of_a_folder_is_the_one_to_continue(tmp_path: Path) -
         newest_of(tmp_path, "/nowhere")
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"{", b"[]", b"5", b"null", b'{"type":"message"}', b'{"type":"session"}', b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"{", b"[]", b"5", b"null", b'{"type":"message"}', b'{"type":"session"}', b"\xff"]
+)
 def test_a_file_that_is_no_session_is_passed_over(tmp_path: Path, content: bytes) -> None:
     wanted = stored(tmp_path, 1, "/w")
     stranger = tmp_path / "zzz.jsonl"

@@ -144,7 +144,9 @@ def test_what_others_keep_in_the_file_stays(tmp_path: Path) -> None:
     assert lifetime(path) == {"turns": {"old": 7, "dear": 1}, "since": "2024", "cost": {"dear": 0.15}}
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"5", b'{"turns": []}', b'{"cost": {"m": "much"}}', b"\xff\xfe{}"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"5", b'{"turns": []}', b'{"cost": {"m": "much"}}', b"\xff\xfe{}"]
+)
 def test_a_damaged_file_is_moved_aside_and_not_overwritten(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "usage.json"
     path.write_bytes(content)
@@ -179,9 +181,7 @@ def test_eight_processes_at_the_same_time_lose_no_request(tmp_path: Path) -> Non
     """I11: the lifetime totals are read, added to and written under one lock."""
     path = tmp_path / "usage.json"
     code = textwrap.dedent(SAVER)
-    children = [
-        subprocess.Popen([sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE) for _ in range(8)
-    ]
+    children = [subprocess.Popen([sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE) for _ in range(8)]
     for process in children:
         assert process.stdin is not None
         process.stdin.close()

@@ -455,6 +455,7 @@ def test_an_answer_in_single_bytes(marvin: Marvin, marvin_model_server: ModelSer
     [
         pytest.param(text(""), 1 + RETRIES, id="no-text"),
         pytest.param(events({"choices": [{"delta": {}, "finish_reason": "stop"}]}), 1 + RETRIES, id="only-an-end"),
+        pytest.param(text("\n\n"), 1, id="only-newlines"),
         pytest.param(text("", thinking="Hm."), 1, id="only-thinking"),
     ],
 )

@@ -39,7 +39,6 @@ READ: tuple[str, dict[str, Any]] = ("get_working_dir", {})
         pytest.param([text("a\n\nb\n\n", chunks=["a\n", "\n", "b", "\n", "\n"])], "a\n\nb\n", id="newlines-in-pieces"),
         pytest.param([text("  a  \n\n\tb \n")], "  a  \n\n\tb \n", id="blanks-kept"),
         pytest.param([text("a\r\nb\r\n")], "a\r\nb\r\n", id="carriage-returns"),
-        pytest.param([text("\n\n")], "", id="only-newlines"),
         pytest.param([calls(READ), text("Done.")], "  🔧 get_working_dir\nDone.\n", id="tools-first"),
         pytest.param(
             [calls(READ, text="I look."), text("Done.")],
@@ -61,7 +60,9 @@ READ: tuple[str, dict[str, Any]] = ("get_working_dir", {})
             "  🔧 get_working_dir\nMore\n  🔧 get_working_dir\n  🔧 get_working_dir\nDone.\n",
             id="rounds",
         ),
-        pytest.param([calls(READ), text("\n\n")], "  🔧 get_working_dir\n", id="tools-then-newlines"),
+        pytest.param(
+            [calls(READ, text="\n\n"), text("\n\nDone.")], "  🔧 get_working_dir\n\n\nDone.\n", id="only-newlines"
+        ),
         pytest.param([text("Answer.", thinking="Secret thoughts.")], "Answer.\n", id="thinking-is-not-shown"),
     ],
 )

@@ -16,9 +16,11 @@ WRAPPER = Path(__file__).parents[2] / "marvin"
 @pytest.fixture
 def stamp() -> Path:
     """What set-up leaves when it has run."""
-    path = WRAPPER.parent / ".venv" / ".marvin-setup"
-    if not path.exists():
-        pytest.skip("the checkout is not set up; scripts/setup does that")
+    root = WRAPPER.parent
+    path = root / ".venv" / ".marvin-setup"
+    inputs = [root / "requirements" / "dev.lock", root / "scripts" / "setup", *root.glob("marvin-*/pyproject.toml")]
+    if not path.exists() or any(entry.stat().st_mtime_ns > path.stat().st_mtime_ns for entry in inputs):
+        pytest.skip("the set-up of this checkout is not current, and a test must not change it: run scripts/setup")
     return path
 
 

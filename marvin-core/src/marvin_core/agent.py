@@ -159,9 +159,10 @@ class Agent:
         if isinstance(delta, Retrying):
             self._emit(Notice(level="warning", text=delta.text))
             return Assembly(self._provider.name, self._provider.model)
-        if not assembly.started:
-            self._emit(MessageStart(role="assistant"))
+        begun = assembly.started
         part = assembly.feed(delta)
+        if assembly.started and not begun:
+            self._emit(MessageStart(role="assistant"))
         if isinstance(delta, TextDelta):
             self._emit(MessageUpdate(kind="text", delta=delta.text))
         elif isinstance(delta, ThinkingDelta):

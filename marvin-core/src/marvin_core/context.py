@@ -111,6 +111,7 @@ class CallContext:
     def secret(self, name: str) -> str | None:
         """The value of a declared secret."""
         self._check_declared(name)
+        self._services.secrets.declare([name])  # what a tool takes as a secret is redacted from now on
         return self._services.secrets.get(name).reveal() or None
 
     def setting(self, name: str) -> str | None:

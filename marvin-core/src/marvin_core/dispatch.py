@@ -148,7 +148,8 @@ class Dispatcher:
             spec = self._toolbox.spec(call.name)
             shown.update(parse_arguments(call.arguments, spec, complete=call.complete))
         finally:
-            self._emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=dict(shown)))
+            told = _without(shown, self._services.secrets.known())
+            self._emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told))
         loaded = await self._toolbox.load(call.name)
         values = loaded.validate(shown)
         await self._permit(spec, {**shown, **values})

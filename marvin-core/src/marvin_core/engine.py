@@ -146,13 +146,16 @@ class Engine:
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
         given = self.given
+        steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
         steps = [self.hooks.close, self.resources.close, self.processes.close, given.close_client]
         for step in [*steps, *([given.provider.aclose] if given.provider else [])]:
             try:
                 async with asyncio.timeout(given.config.waits.close):
-                    await step()
+                    failures = await step() or ()
             except Exception as error:  # one that fails must not keep the others open
-                self.warn(f"While closing: {type(error).__name__}: {error}")
+                failures = (error,)
+            for failure in failures:
+                self.warn(f"While closing: {type(failure).__name__}: {failure}")
         self.recorder.close()
 
     async def _after_turn(self) -> None:

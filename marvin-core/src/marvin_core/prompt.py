@@ -52,18 +52,17 @@ def stable_parts(mode: Mode, root: Path, read: Callable[[str], str | None], extr
     if mode == "coding":
         parts.append(Part(origin="built in", text=f"{CODING}\nThe working directory is {root}."))
     for name in _INSTRUCTION_FILES:
-        text = read(name)
+        text = (read(name) or "").strip()
         if text:
             parts.append(Part(origin=name, text=f"# Instructions of this project ({name})\n{_cut(text, name)}"))
     for name in _DOCUMENTS if mode == "coding" else ():
-        text = read(name)
+        text = (read(name) or "").strip()
         if text:
             parts.append(Part(origin=name, text=f"# {name}\n{_cut(text, name)}"))
     return parts
 
 
 def _cut(text: str, name: str) -> str:
-    text = text.strip()
     if len(text) <= DOCUMENT_LIMIT:
         return text
     return (

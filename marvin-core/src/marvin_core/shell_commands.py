@@ -29,7 +29,9 @@ _DOWNLOADERS = frozenset(["curl", "wget", "fetch"])
 _NO_DEVICES = ("null", "stdin", "stdout", "stderr", "tty", "zero", "full", "fd/", "shm/", "pts/", "tcp/", "udp/")
 _WRITE_OPERANDS = frozenset(["tee", "shred", "wipefs", "blkdiscard", "mkswap", "truncate"])
 _GIT_VALUES = frozenset(["-C", "-c", "--git-dir", "--work-tree", "--namespace"])
-_FIND_EVERYTHING = frozenset(["-delete", "-depth", "-mindepth", "-maxdepth", "-exec", "-execdir", "-print", "-rf", "-r"])
+_FIND_EVERYTHING = frozenset(
+    ["-delete", "-depth", "-mindepth", "-maxdepth", "-exec", "-execdir", "-print", "-rf", "-r"]
+)
 
 _DOWNLOADED = "runs what it downloads"
 _REMOVAL = "removes the working directory, or a folder outside of it"

@@ -150,7 +150,9 @@ class _Reader:
             char = text[self._at]
             if char == "\\":
                 escaped = text[self._at + 1 : self._at + 2]
-                pieces.append("" if escaped == "\n" else escaped if escaped in ("$", "`", '"', "\\") else char + escaped)
+                pieces.append(
+                    "" if escaped == "\n" else escaped if escaped in ("$", "`", '"', "\\") else char + escaped
+                )
                 self._at += 2
             elif char == "`" or text.startswith(("$(", "${"), self._at):
                 pieces.append(self._expansion())

@@ -229,9 +229,7 @@ def _header(record: Any) -> Header:
         raise SessionError(str(error)) from error
 
 
-def _branch(
-    records: Mapping[str, dict[str, Any]], leaf: str, root: str, problems: list[str]
-) -> list[dict[str, Any]]:
+def _branch(records: Mapping[str, dict[str, Any]], leaf: str, root: str, problems: list[str]) -> list[dict[str, Any]]:
     """The records from the oldest to the leaf. Where one was lost, the way goes on to the one above it in the file."""
     above = dict(zip(records, [root, *records], strict=False))
     branch: list[dict[str, Any]] = []

@@ -1,5 +1,21 @@
-"""The entry point that Marvin loads: will register the groups of everyday tools.
+"""The entry point that Marvin loads: the groups of everyday tools, their modules imported on first use."""
 
-Notes, calendar, alarms, notifications, tickets, profile, utilities and Blender. It imports only
-`marvin_core`; a group's own module is imported when one of its tools is first used.
-"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from marvin_core import ToolGroup, hookimpl
+
+
+@hookimpl
+def marvin_register_tools() -> Iterable[ToolGroup]:
+    """The groups utilities and timers."""
+    return (
+        _group("utilities", "units", "convert_units"),
+        _group("utilities", "machine", "system_info"),
+        _group("timers", "timers", "timer_start", "timer_check", "timer_stop"),
+    )
+
+
+def _group(name: str, module: str, *tools: str) -> ToolGroup:
+    return ToolGroup(name=name, module=f"{__package__}.{module}", tools=tools)

@@ -1,5 +1,20 @@
-"""The entry point that Marvin loads: will register the groups of web tools.
+"""The entry point that Marvin loads: the groups of web tools, their modules imported on first use."""
 
-Search, pages, knowledge, places, travel and media. It imports only `marvin_core`; a group's own module
-is imported when one of its tools is first used.
-"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from marvin_core import ToolGroup, hookimpl
+
+
+@hookimpl
+def marvin_register_tools() -> Iterable[ToolGroup]:
+    """The groups pages and downloads."""
+    return (
+        _group("pages", "feeds", "read_rss"),
+        _group("downloads", "downloads", "download_file"),
+    )
+
+
+def _group(name: str, module: str, *tools: str) -> ToolGroup:
+    return ToolGroup(name=name, module=f"{__package__}.{module}", tools=tools)

@@ -16,6 +16,8 @@ class Redirecting(httpx.AsyncBaseTransport):
         self._direct = DirectTransport(None, connect_stagger=connect_stagger)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.scheme not in ("http", "https") or not request.url.host:
+            raise httpx.UnsupportedProtocol("this client needs an http:// or https:// URL")
         headers = request.headers.copy()
         headers[self._url_header] = str(request.url.copy_with(fragment=None))
         url = request.url.copy_with(scheme="http", host="127.0.0.1", port=self._port)

@@ -170,10 +170,11 @@ def _answer(
     return answer.replace(framing="chunked") if chunked else answer
 
 
-def _parts(url: str) -> tuple[str, list[tuple[str, str]]]:
-    """The address in one spelling, and the sorted parameters."""
+def _parts(url: str) -> tuple[tuple[str, str, int | None, bytes], list[tuple[str, str]]]:
+    """The address, apart from how it is spelled, and the sorted parameters."""
     load_httpx()
     import httpx
 
     parsed = httpx.URL(url)
-    return str(parsed.copy_with(query=None, fragment=None)), sorted(parsed.params.multi_items())
+    path = parsed.raw_path.partition(b"?")[0]
+    return (parsed.scheme, parsed.host, parsed.port, path), sorted(parsed.params.multi_items())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import io
+import signal
 import sys
 from collections.abc import Sequence
 

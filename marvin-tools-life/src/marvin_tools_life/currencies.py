@@ -1,0 +1,137 @@
+"""Currencies at the reference rates of the European Central Bank, which Frankfurter serves without a key."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from marvin_core import MarvinError, Record, ToolContext, ToolError, in_thread, update_file
+
+_SERVICE = "https://api.frankfurter.dev/v1"
+_DAY = 24 * 60 * 60
+_LATER = "Try later, or convert with a rate that the user gives."
+_CODES = frozenset(
+    "AUD BGN BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP PLN RON SEK SGD THB"
+    " TRY USD ZAR".split()
+)
+_NAMES = {
+    "$": "USD",
+    "us$": "USD",
+    "dollar": "USD",
+    "dollars": "USD",
+    "€": "EUR",
+    "euro": "EUR",
+    "euros": "EUR",
+    "£": "GBP",
+    "pound sterling": "GBP",
+    "¥": "JPY",
+    "yen": "JPY",
+    "yuan": "CNY",
+    "₹": "INR",
+    "rupee": "INR",
+    "rupees": "INR",
+    "₩": "KRW",
+    "swiss franc": "CHF",
+    "swiss francs": "CHF",
+}
+_POUNDS = frozenset({"pound", "pounds"})
+"""Money only beside other money."""
+
+
+class Rates(Record):
+    """What a euro costs in each currency, on a date; `fetched` is in seconds since the epoch."""
+
+    date: str
+    fetched: float
+    rates: dict[str, float]
+
+
+def recognized(from_unit: str, to_unit: str) -> tuple[str, str] | None:
+    """The codes of two currencies, or None where the units are no money.
+
+    Raises:
+        ToolError: where only one of them is.
+    """
+    codes = [_code(from_unit), _code(to_unit)]
+    if codes == [None, None]:
+        return None
+    codes = [
+        "GBP" if code is None and unit.strip().lower() in _POUNDS else code
+        for code, unit in zip(codes, (from_unit, to_unit), strict=True)
+    ]
+    for code, unit in zip(codes, (from_unit, to_unit), strict=True):
+        if code is None and not (len(unit.strip()) == 3 and unit.strip().isupper()):
+            other = from_unit if unit is to_unit else to_unit
+            raise ToolError(f"{other} is a currency and {unit} is none. Give two currencies, or two units.")
+    return codes[0] or from_unit.strip(), codes[1] or to_unit.strip()
+
+
+def _code(unit: str) -> str | None:
+    written = unit.strip()
+    return written.upper() if written.upper() in _CODES else _NAMES.get(written.lower())
+
+
+async def convert(value: float, source: str, target: str, context: ToolContext) -> str:
+    """An amount in another currency, with the date of the rate.
+
+    Raises:
+        ToolError: where there is no rate, or none can be had.
+    """
+    rates = await _rates(context)
+    known = {**rates.rates, "EUR": 1.0}
+    for code in (source, target):
+        if code not in known:
+            raise ToolError(f"There is no rate for {code}. There are rates for {', '.join(sorted(known))}.")
+    result = value / known[source] * known[target]
+    stale = context.clock.now() - rates.fetched >= _DAY
+    note = "; newer rates cannot be had at the moment" if stale else ""
+    return f"{value:,.2f} {source} = {result:,.2f} {target} (European Central Bank's rates of {rates.date}{note})"
+
+
+async def _rates(context: ToolContext) -> Rates:
+    """The rates of today: fetched once a day; older ones where that is not possible."""
+    path = context.profile_folder / "rates.json"
+    kept = await in_thread(lambda: _read(path.read_bytes() if path.exists() else b""))
+    if kept is not None and 0 <= context.clock.now() - kept.fetched < _DAY:
+        return kept
+    try:
+        rates = await _fetch(context)
+    except ToolError:
+        if kept is None:
+            raise
+        return kept
+    try:
+        await in_thread(lambda: update_file(path, lambda _: json.dumps(rates.as_dict()).encode()))
+    except (OSError, MarvinError):
+        pass  # they are fetched again next time
+    return rates
+
+
+async def _fetch(context: ToolContext) -> Rates:
+    import httpx
+
+    url = (context.setting("MARVIN_URL_FRANKFURTER") or _SERVICE).rstrip("/") + "/latest"
+    try:
+        response = await context.http.get(url, params={"base": "EUR"}, follow_redirects=True)
+        response.raise_for_status()
+        rates = _read(json.dumps({**response.json(), "fetched": context.clock.now()}).encode())
+    except httpx.HTTPStatusError as error:
+        raise ToolError(
+            f"The exchange rates cannot be had: {url} said {error.response.status_code}. {_LATER}"
+        ) from error
+    except (httpx.HTTPError, ValueError, TypeError) as error:
+        what = str(error) or type(error).__name__
+        raise ToolError(f"The exchange rates cannot be had: {url}: {what}. {_LATER}") from error
+    if rates is None:
+        raise ToolError(f"The exchange rates cannot be had: {url} did not send rates. {_LATER}")
+    return rates
+
+
+def _read(content: bytes) -> Rates | None:
+    """The rates in a file or an answer; None where there are none."""
+    try:
+        data: Any = json.loads(content)
+        rates = {str(code): float(rate) for code, rate in data["rates"].items() if float(rate) > 0}
+        return Rates(date=str(data["date"]), fetched=float(data["fetched"]), rates=rates) if rates else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

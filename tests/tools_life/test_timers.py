@@ -1,0 +1,118 @@
+"""Timers go on when Marvin ends, and many Marvins may use them at once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from marvin_core.testing import ToolRunner
+
+
+def timers_file(tools: ToolRunner) -> Path:
+    return tools.home / ".config/marvin/profiles/main/timers.json"
+
+
+def set_back(tools: ToolRunner, name: str, seconds: float) -> None:
+    """Let the timer have started earlier, as if time had passed."""
+    path = timers_file(tools)
+    timers = json.loads(path.read_text())
+    timers[name]["started"] -= seconds
+    path.write_text(json.dumps(timers))
+
+
+def test_a_countdown_goes_on_in_the_next_session(marvin_tools: ToolRunner) -> None:
+    started = marvin_tools.call("timer_start", name="Green tea", duration_seconds=180)
+    assert started.text == "Countdown 'Green tea' of 3 minutes started."
+    set_back(marvin_tools, "green tea", 60)
+    assert marvin_tools.session().call("timer_check").text == "Countdown 'Green tea' of 3 minutes: 2 minutes left"
+    set_back(marvin_tools, "green tea", 150)
+    assert "over since 30 seconds" in marvin_tools.session().call("timer_check", name="green  TEA").text
+    assert "It was over 30 seconds ago" in marvin_tools.call("timer_stop", name="Green tea").text
+    assert marvin_tools.call("timer_check").text.startswith("No timer is running")
+
+
+def test_a_stopwatch_measures(marvin_tools: ToolRunner) -> None:
+    assert marvin_tools.call("timer_start", name="run").text == "Stopwatch 'run' started."
+    time.sleep(1.1)
+    assert marvin_tools.call("timer_check", name="run").text == "Stopwatch 'run': 1 second"
+    assert marvin_tools.call("timer_stop", name="run").text == "Stopwatch 'run' stopped after 1 second."
+
+
+def test_all_timers_are_listed_oldest_first(marvin_tools: ToolRunner) -> None:
+    for name in ("b", "a"):
+        marvin_tools.call("timer_start", name=name)
+    assert [line[:13] for line in marvin_tools.call("timer_check").text.splitlines()] == [
+        "Stopwatch 'b'",
+        "Stopwatch 'a'",
+    ]
+
+
+def test_a_running_timer_is_not_replaced_but_one_that_is_over_is(marvin_tools: ToolRunner) -> None:
+    marvin_tools.call("timer_start", name="tea", duration_seconds=60)
+    second = marvin_tools.call("timer_start", name="TEA", duration_seconds=90)
+    assert second.is_error
+    assert "Countdown 'tea' of 1 minute: " in second.text
+    assert "timer_stop" in second.text
+    set_back(marvin_tools, "tea", 61)
+    assert not marvin_tools.call("timer_start", name="TEA", duration_seconds=90).is_error
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [("timer_check", {"name": "tae"}), ("timer_stop", {"name": "tae"})])
+def test_an_unknown_name_tells_the_known_ones(marvin_tools: ToolRunner, tool: str, arguments: dict[str, str]) -> None:
+    marvin_tools.call("timer_start", name="tea")
+    outcome = marvin_tools.call(tool, **arguments)
+    assert outcome.is_error
+    assert "Running: 'tea'" in outcome.text
+
+
+def test_wrong_arguments_are_refused(marvin_tools: ToolRunner) -> None:
+    assert "needs a name" in marvin_tools.call("timer_start", name="  ").text
+    assert marvin_tools.call("timer_start", name="tea", duration_seconds=-1).is_error
+    assert not timers_file(marvin_tools).exists()
+
+
+def test_a_clock_that_was_set_back_does_not_confuse_it(marvin_tools: ToolRunner) -> None:
+    marvin_tools.call("timer_start", name="tea", duration_seconds=60)
+    set_back(marvin_tools, "tea", -3600)
+    assert "1 minute left" in marvin_tools.call("timer_check").text
+
+
+def test_a_damaged_file_is_named_and_left_alone(marvin_tools: ToolRunner) -> None:
+    marvin_tools.call("timer_start", name="tea")
+    timers_file(marvin_tools).write_text('{"tea": ')
+    for tool in ("timer_check", "timer_start", "timer_stop"):
+        outcome = marvin_tools.call(tool, name="tea")
+        assert outcome.is_error
+        assert "timers.json is damaged" in outcome.text
+    assert timers_file(marvin_tools).read_text() == '{"tea": '
+
+
+STARTER = """
+import sys
+from pathlib import Path
+from marvin_core.testing import ToolRunner
+
+with ToolRunner(Path(sys.argv[1]), Path(sys.argv[2])) as tools:
+    for number in range(10):
+        outcome = tools.call("timer_start", name=f"{sys.argv[3]}-{number}")
+        assert not outcome.is_error, outcome.text
+"""
+
+
+def test_several_processes_lose_nothing(marvin_tools: ToolRunner) -> None:
+    places = [str(marvin_tools.home), str(marvin_tools.working_dir)]
+    children = [subprocess.Popen([sys.executable, "-P", "-c", STARTER, *places, str(n)]) for n in range(3)]
+    assert [child.wait(50) for child in children] == [0, 0, 0]
+    assert len(marvin_tools.call("timer_check").text.splitlines()) == 30
+    assert not list(timers_file(marvin_tools).parent.glob(".timers*"))
+
+
+def test_a_read_only_agent_may_look_but_not_start(marvin_tools: ToolRunner) -> None:
+    tools = marvin_tools.session(read_only=True)
+    assert tools.call("timer_start", name="tea").is_error
+    assert not tools.call("timer_check").is_error

@@ -1,0 +1,142 @@
+"""Converting units without a network, and currencies at the rates of a day."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from marvin_core.testing import HttpReplay, Outcome, ToolRunner
+
+RATES = {"amount": 1.0, "base": "EUR", "date": "2026-11-20", "rates": {"USD": 1.25, "GBP": 0.8, "JPY": 160.0}}
+SERVICE = "https://api.frankfurter.dev/v1/latest"
+
+
+def convert(tools: ToolRunner, value: float, from_unit: str, to_unit: str) -> Outcome:
+    return tools.call("convert_units", value=value, from_unit=from_unit, to_unit=to_unit)
+
+
+@pytest.mark.parametrize(
+    ("value", "from_unit", "to_unit", "result"),
+    [
+        (100, "°F", "°C", "37.7778"),
+        (100, "F", "C", "37.7778"),
+        (212, "fahrenheit", "Celsius", "100"),
+        (-40, "degrees C", "deg F", "-40"),
+        (0, "celsius", "K", "273.15"),
+        (2, "lbs", "kg", "0.907185"),
+        (2, "cups", "mL", "473.1765"),
+        (1, "gal", "L", "3.7854"),
+        (8, "fl oz", "ml", "236.5882"),
+        (60, "mph", "km/h", "96.5606"),
+        (100, "kmh", "meters per second", "27.7778"),
+        (6, "feet", "cm", "182.88"),
+        (1, "KM", "Miles", "0.621371"),
+        (1, "nautical mile", "m", "1852"),
+        (50, "m2", "sq ft", "538.1955"),
+        (50, "m²", "sqft", "538.1955"),
+        (1, "kg*m^2/s^2", "J", "1"),
+        (1, "light year", "km", "9460730472580.8008"),
+        (3, "h", "minutes", "180"),
+        (1, "GiB", "MB", "1073.7418"),
+    ],
+)
+def test_units(marvin_tools: ToolRunner, value: float, from_unit: str, to_unit: str, result: str) -> None:
+    outcome = convert(marvin_tools, value, from_unit, to_unit)
+    assert not outcome.is_error, outcome.text
+    assert outcome.text.partition(" = ")[2].split()[0] == result
+
+
+def test_the_answer_names_the_units_that_were_understood(marvin_tools: ToolRunner) -> None:
+    assert convert(marvin_tools, 2, "t", "lb").text == "2 metric ton = 4409.2452 pound"
+    assert convert(marvin_tools, 1e-9, "m", "angstrom").text == "1e-09 meter = 10 angstrom"
+
+
+@pytest.mark.parametrize(
+    ("from_unit", "to_unit", "says"),
+    [
+        ("kg", "m", "kg measures [mass] and m measures [length]"),
+        ("kilogrm", "g", "Did you mean kilogram"),
+        ("qqqqq", "g", "is not known. Use"),
+        ("", "g", "'' is no unit"),
+        ("9^9^9^9", "m", "is no unit"),
+        ("m^9^9^9", "m", "is no unit"),
+        ("(9)**99*m", "m", "is no unit"),
+        ("9⁹⁹⁹⁹⁹⁹m", "m", "is no unit"),
+        ("m" * 1000, "m", "is no unit"),
+        ("__import__('os')", "m", "is no unit"),
+        ("USD", "kg", "USD is a currency and kg is none"),
+        ("km", "euros", "euros is a currency and km is none"),
+    ],
+)
+def test_what_cannot_be_converted_is_explained(
+    marvin_tools: ToolRunner, from_unit: str, to_unit: str, says: str
+) -> None:
+    """I10: the error says what is wrong and what to do."""
+    outcome = convert(marvin_tools, 1, from_unit, to_unit)
+    assert outcome.is_error
+    assert says in outcome.text
+    assert outcome.elapsed < 5
+
+
+@pytest.mark.parametrize(
+    ("value", "source", "target", "result"),
+    [
+        (100, "USD", "EUR", "100.00 USD = 80.00 EUR"),
+        (100, "eur", "usd", "100.00 EUR = 125.00 USD"),
+        (10, "£", "$", "10.00 GBP = 15.62 USD"),
+        (10, "pounds", "dollars", "10.00 GBP = 15.62 USD"),
+        (1000, "yen", "euros", "1,000.00 JPY = 6.25 EUR"),
+    ],
+)
+def test_currencies(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, value: float, source: str, target: str, result: str
+) -> None:
+    marvin_http.on("GET", SERVICE, json=RATES)
+    outcome = convert(marvin_tools, value, source, target)
+    assert outcome.text == f"{result} (European Central Bank's rates of 2026-11-20)"
+
+
+def test_rates_are_fetched_once_a_day_for_all_sessions(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", SERVICE, json=RATES, times=1)
+    for tools in (marvin_tools, marvin_tools, marvin_tools.session()):
+        assert "125.00 USD" in convert(tools, 100, "EUR", "USD").text
+    assert len(marvin_http.requests) == 1
+
+
+def kept(tools: ToolRunner, **changes: Any) -> None:
+    path = tools.home / ".config/marvin/profiles/main/rates.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_old_rates_are_replaced_or_marked_as_old(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", SERVICE, json=RATES, times=1)
+    marvin_http.on("GET", SERVICE, status=503, times=1)
+    marvin_http.on("GET", SERVICE, json={**RATES, "date": "2026-11-21"}, times=1)
+    convert(marvin_tools, 100, "EUR", "USD")
+    kept(marvin_tools, fetched=1_000_000_000)
+    assert "rates of 2026-11-20; newer rates cannot be had" in convert(marvin_tools, 100, "EUR", "USD").text
+    assert "rates of 2026-11-21)" in convert(marvin_tools, 100, "EUR", "USD").text
+
+
+@pytest.mark.parametrize(
+    "answer", [{"status": 503}, {"text": "<html>"}, {"json": {"rates": {}}}, {"json": {"rates": {"USD": "x"}}}]
+)
+def test_without_rates_it_says_so(marvin_tools: ToolRunner, marvin_http: HttpReplay, answer: dict[str, Any]) -> None:
+    marvin_http.on("GET", SERVICE, **answer)
+    outcome = convert(marvin_tools, 1, "EUR", "USD")
+    assert outcome.is_error
+    assert "exchange rates cannot be had" in outcome.text
+    assert "Try later" in outcome.text
+
+
+def test_an_unknown_currency_names_the_known_ones(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", SERVICE, json=RATES)
+    assert "no rate for KES. There are rates for EUR, GBP, JPY, USD" in convert(marvin_tools, 1, "USD", "KES").text
+
+
+def test_the_service_can_be_another_one(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", "http://rates.example/api/latest?base=EUR", json=RATES)
+    tools = marvin_tools.session(env={"MARVIN_URL_FRANKFURTER": "http://rates.example/api/"})
+    assert "125.00 USD" in convert(tools, 100, "EUR", "USD").text

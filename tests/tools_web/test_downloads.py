@@ -1,0 +1,156 @@
+"""Downloads: whole or not at all, never over another file, never outside of the folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marvin_core.testing import HttpReplay, ToolRunner, cut_after, hang_after, raw
+from marvin_tools_web import filenames
+
+URL = "https://files.example/a/report.pdf"
+
+
+def files(tools: ToolRunner) -> dict[str, bytes]:
+    folder = tools.home / "Downloads"
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())} if folder.exists() else {}
+
+
+def test_a_file_is_saved_with_its_name_type_and_size(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, body=b"%PDF" * 500, headers={"content-type": "application/pdf; x=y"})
+    outcome = marvin_tools.call("download_file", url=URL)
+    assert outcome.text == "Saved ~/Downloads/report.pdf (2.0 kB, application/pdf)."
+    assert files(marvin_tools) == {"report.pdf": b"%PDF" * 500}
+    assert outcome.details is not None
+    assert outcome.details["path"] == str(marvin_tools.home / "Downloads" / "report.pdf")
+
+
+def test_nothing_is_overwritten(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, body=b"one", times=1)
+    marvin_http.on("GET", URL, body=b"two", times=1)
+    marvin_http.on("GET", URL, body=b"three")
+    names = [marvin_tools.call("download_file", url=URL).text.split(" (")[0] for _ in range(2)]
+    marvin_tools.call("download_file", url=URL, filename="x.tar.gz")
+    marvin_tools.call("download_file", url=URL, filename="x.tar.gz")
+    assert names == ["Saved ~/Downloads/report.pdf", "Saved ~/Downloads/report"]
+    assert files(marvin_tools) == {
+        "report (1).pdf": b"two",
+        "report.pdf": b"one",
+        "x (1).tar.gz": b"three",
+        "x.tar.gz": b"three",
+    }
+
+
+def test_a_link_of_that_name_is_not_followed(marvin_tools: ToolRunner, marvin_http: HttpReplay, tmp_path: Path) -> None:
+    (marvin_tools.home / "Downloads").mkdir()
+    (marvin_tools.home / "Downloads" / "report.pdf").symlink_to(tmp_path / "elsewhere")
+    marvin_http.on("GET", URL, body=b"new")
+    assert "report (1).pdf" in marvin_tools.call("download_file", url=URL).text
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_large_file_reports_its_progress(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    body = bytes(range(256)) * 120_000
+    marvin_http.on("GET", "https://files.example/known", body=body)
+    marvin_http.on("GET", "https://files.example/unknown", body=body, chunked=True)
+    known = marvin_tools.call("download_file", url="https://files.example/known")
+    unknown = marvin_tools.call("download_file", url="https://files.example/unknown")
+    assert files(marvin_tools) == {"known": body, "unknown": body}
+    assert 5 <= len(known.progress) <= 20
+    assert known.progress[0].endswith(" of 30.7 MB")
+    assert 2 <= len(unknown.progress) <= 6
+    assert " of " not in unknown.progress[0]
+
+
+def test_redirects_are_followed_and_the_servers_name_counts(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", "https://a.example/get?id=1", status=302, headers={"location": "https://cdn.example/x/9f3"})
+    name = "attachment; filename=\"plain.txt\"; filename*=UTF-8''%E2%82%AC%20rates.csv"
+    marvin_http.on("GET", "https://cdn.example/x/9f3", body=b"1", headers={"content-disposition": name})
+    assert "~/Downloads/€ rates.csv" in marvin_tools.call("download_file", url="a.example/get?id=1").text
+
+
+@pytest.mark.parametrize(
+    ("disposition", "path", "kind", "name"),
+    [
+        ("", "/a/b.zip", "", "b.zip"),
+        ("", "/a/b%20c.zip", "", "b c.zip"),
+        ("", "/", "text/html", "download.html"),
+        ("", "/page", "application/pdf", "page.pdf"),
+        ("", "/page", "application/octet-stream", "page"),
+        ("", "/%2e%2e%2f%2e%2e%2f.bashrc", "", "bashrc"),
+        ('attachment; filename="../../etc/cron.d/x"', "/a", "", "x"),
+        ('attachment; filename="C:\\\\Users\\\\x.exe"', "/a", "", "x.exe"),
+        ("attachment; filename=report final.pdf", "/a", "", "report final.pdf"),
+        ('attachment; filename=".profile"', "/a", "", "profile"),
+        ('attachment; filename="a\u202efdp.exe"'.encode().decode("latin-1"), "/a", "", None),
+        ("attachment; filename*=UTF-8''%00%0a..%2f", "/fallback.txt", "", "fallback.txt"),
+        ("attachment; filename*=nonsense''%ff; filename=ok.txt", "/a", "", "ok.txt"),
+        (f'attachment; filename="{"ä" * 300}.tar.gz"'.encode().decode("latin-1"), "/a", "", None),
+    ],
+)
+def test_names_are_made_safe(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, disposition: str, path: str, kind: str, name: str | None
+) -> None:
+    headers = {"content-disposition": disposition} if disposition else {}
+    headers.update({"content-type": kind} if kind else {})
+    marvin_http.on("GET", f"https://a.example{path}", body=b"x", headers=headers)
+    outcome = marvin_tools.call("download_file", url=f"https://a.example{path}")
+    assert not outcome.is_error, outcome.text
+    (saved,) = files(marvin_tools)
+    assert name is None or saved == name
+    assert len(saved.encode()) <= 200
+    assert not list(marvin_tools.working_dir.iterdir())
+
+
+@given(st.text())
+def test_a_safe_name_is_one_that_stays_as_it_is(name: str) -> None:
+    """I4: whatever a server calls its file, it is a plain name in the folder."""
+    made = filenames.safe(name)
+    assert filenames.safe(made) == made
+    assert not made.startswith(".")
+    assert not {"/", "\\", "\0"} & set(made)
+    assert len(made.encode()) <= 200
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/b.txt", ".bashrc", "..", "a\\b", "x\n.txt"])
+def test_a_path_is_no_name(marvin_tools: ToolRunner, name: str) -> None:
+    outcome = marvin_tools.call("download_file", url=URL, filename=name)
+    assert outcome.is_error
+    assert "plain name without folders" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "waits"),
+    [
+        ({"answer": cut_after(1000, raw(b"x" * 5000, {"content-type": "text/plain"}))}, {}),
+        ({"answer": hang_after(1000, raw(b"x" * 5000, {"content-type": "text/plain"}))}, {"http": 0.2}),
+        ({"status": 404, "body": b"sorry"}, {}),
+    ],
+    ids=["broken", "silent", "missing"],
+)
+def test_a_download_that_fails_leaves_nothing(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, answer: dict[str, object], waits: dict[str, float]
+) -> None:
+    marvin_http.on("GET", URL, **answer)  # type: ignore[arg-type]  # the table's values have many types
+    outcome = marvin_tools.session(waits=waits).call("download_file", url=URL)
+    assert outcome.is_error
+    assert files(marvin_tools) == {}
+
+
+def test_a_folder_that_takes_nothing_is_named(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    (marvin_tools.home / "Downloads").write_text("a file where the folder should be")
+    marvin_http.on("GET", URL, body=b"x")
+    outcome = marvin_tools.call("download_file", url=URL)
+    assert outcome.is_error
+    assert "~/Downloads cannot be written to" in outcome.text
+
+
+def test_more_than_there_is_room_for_is_not_begun(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    huge = raw(b"x", {"content-type": "a/b", "content-length": str(10**18)}).replace(framing="close")
+    marvin_http.on("GET", URL, answer=huge)
+    outcome = marvin_tools.call("download_file", url=URL)
+    assert "Ask the user to make room" in outcome.text
+    assert files(marvin_tools) == {}

@@ -1,0 +1,106 @@
+"""Feeds of every kind are read, and what is none is explained."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from marvin_core.testing import HttpReplay, ToolRunner, hang
+
+RSS = """<?xml version="1.0" encoding="{encoding}"?>
+<rss version="2.0"><channel><title>Käse &amp; Brot</title>
+<item><title>Third</title><link>https://a.example/3</link><pubDate>Fri, 20 Nov 2026 12:30:00 +0100</pubDate>
+<description>&lt;p&gt;Some &lt;b&gt;bold&lt;/b&gt; words &amp;amp; more.&lt;/p&gt;
+&lt;script&gt;evil()&lt;/script&gt;</description></item>
+<item><title>Second</title><link>https://a.example/2</link><description>{long}</description></item>
+<item><description>No title here</description></item>
+</channel></rss>"""
+ATOM = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>Atoms</title>
+<entry><title type="html">A &lt;i&gt;new&lt;/i&gt; one</title><link href="/posts/1"/>
+<updated>2026-11-20T08:00:00Z</updated>
+<content type="html">&lt;p&gt;Body&lt;/p&gt;</content></entry></feed>"""
+URL = "https://blog.example/feed"
+
+
+def rss(encoding: str = "utf-8") -> bytes:
+    return RSS.format(encoding=encoding, long="word " * 200).encode(encoding)
+
+
+def test_an_rss_feed(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, body=rss(), headers={"content-type": "application/rss+xml"})
+    text = marvin_tools.call("read_rss", url=URL).text
+    assert text.startswith("Käse & Brot: 3 of 3 entries\n\n1. Third (2026-11-20 11:30 UTC)\n   https://a.example/3\n")
+    assert "   Some bold words & more.\n" in text
+    assert "evil" not in text
+    assert "3. (no title)\n   No title here" in text
+    assert max(map(len, text.splitlines())) < 320
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "iso-8859-1", "windows-1252"])
+def test_other_encodings_and_compression(marvin_tools: ToolRunner, marvin_http: HttpReplay, encoding: str) -> None:
+    headers = {"content-type": "text/xml", "content-encoding": "gzip"}
+    marvin_http.on("GET", URL, body=gzip.compress(rss(encoding)), headers=headers, chunked=True)
+    assert marvin_tools.call("read_rss", url=URL, max_items=1).text.startswith("Käse & Brot: 1 of 3 entries")
+
+
+def test_an_atom_feed_with_relative_addresses(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", "https://blog.example/", status=301, headers={"location": "https://new.example/atom"})
+    marvin_http.on("GET", "https://new.example/atom", text=ATOM, headers={"content-type": "application/atom+xml"})
+    text = marvin_tools.call("read_rss", url="feed://blog.example").text
+    assert "1. A new one (2026-11-20 08:00 UTC)\n   https://new.example/posts/1\n   Body" in text
+
+
+def test_a_page_tells_its_feeds(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    page = '<html><head><link rel="alternate" type="application/rss+xml" href="/feed.xml"></head><p>Hi</p></html>'
+    marvin_http.on("GET", "https://blog.example/", text=page, headers={"content-type": "text/html"})
+    outcome = marvin_tools.call("read_rss", url="blog.example")
+    assert outcome.is_error
+    assert "It names these feeds: https://blog.example/feed.xml" in outcome.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ({"status": 404}, "answered 404 Not Found. There is nothing at that address"),
+        ({"status": 429, "headers": {"retry-after": "30"}}, "(it asks to wait 30 s)"),
+        ({"status": 503}, "Try again later"),
+        ({"json": {"a": 1}}, "is no feed but application/json"),
+        ({"body": b"\0\1\2" * 100}, "is no feed but something"),
+        ({"body": b"", "headers": {"content-type": "text/html"}}, "is no feed but text/html"),
+        ({"body": b"not zipped", "headers": {"content-encoding": "gzip"}}, "cannot be decompressed"),
+        ({"body": b" " * 11_000_000}, "is larger than 10 MB"),
+        ({"status": 302, "headers": {"location": URL}}, "redirects in a circle"),
+        ({"status": 302, "headers": {"location": "file:///etc/passwd"}}, "leads to an address that is none of the web"),
+    ],
+)
+def test_what_is_no_feed_is_explained(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, answer: dict[str, object], says: str
+) -> None:
+    """I10: the error says what happened and what to do."""
+    marvin_http.on("GET", URL, **answer)  # type: ignore[arg-type]  # the table's values have many types
+    outcome = marvin_tools.call("read_rss", url=URL)
+    assert outcome.is_error
+    assert says in outcome.text
+    assert len(outcome.text) < 1000
+
+
+def test_entities_that_multiply_are_not_expanded(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    bomb = f'<!DOCTYPE r [<!ENTITY e0 "x">{entities}]><rss><channel><title>&e11;</title></channel></rss>'
+    marvin_http.on("GET", URL, text=bomb)
+    outcome = marvin_tools.call("read_rss", url=URL)
+    assert len(outcome.text) < 1000
+    assert outcome.elapsed < 5
+
+
+@pytest.mark.parametrize("url", ["", "ftp://a.example/x", "file:///etc/passwd", "no address", "http://[broken"])
+def test_what_is_no_address_is_refused(marvin_tools: ToolRunner, url: str) -> None:
+    outcome = marvin_tools.call("read_rss", url=url)
+    assert outcome.is_error
+    assert "as in https://example.org/page" in outcome.text
+
+
+def test_a_silent_server(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, answer=hang())
+    assert "did not answer in time" in marvin_tools.session(waits={"http": 0.2}).call("read_rss", url=URL).text
