@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def _waits() -> Iterator[str]:
     yield "|---|---|---|"
     lines = inspect.getsource(Waits).splitlines()
     defaults = Waits().as_dict()
-    for line, following in zip(lines, lines[1:], strict=False):
+    for line, following in pairwise(lines):
         name = line.strip().partition(":")[0]
         if name in defaults:
             meaning = following.strip().strip('"')
@@ -109,7 +110,12 @@ def tools(index: Index) -> str:
 
 def event_page() -> str:
     """The events of `--output-format stream-json`."""
-    parts = ["# Events", "", "`--output-format stream-json` prints one a line, as JSON with `type` and these fields.", ""]
+    parts = [
+        "# Events",
+        "",
+        "`--output-format stream-json` prints one a line, as JSON with `type` and these fields.",
+        "",
+    ]
     parts += ["| type | fields | meaning |", "|---|---|---|"]
     for _, kind in inspect.getmembers(events, inspect.isclass):
         if issubclass(kind, Record) and hasattr(kind, "type"):

@@ -110,7 +110,7 @@ def test_a_hook_that_fails_on_a_prompt_does_not_stop_it(tmp_path: Path) -> None:
 
 def test_the_result_holds_the_text_of_this_prompt_only(tmp_path: Path) -> None:
     made = make(tmp_path, says("First."), calls(("a", "look", '{"name": "x"}'), text="Second, "), says("in two."))
-    assert [result.text for result in run(twice(made, "one", "two"))] == ["First.", "Second, in two."]
+    assert [result.text for result in run(twice(made, "one", "two"))] == ["First.", "Second, \nin two."]
 
 
 def test_what_is_queued_while_nothing_runs_goes_along_with_the_next_prompt(tmp_path: Path) -> None:

@@ -138,3 +138,30 @@ def _marvin() -> list[str]:
     from tests.core.installing import MARVIN
 
     return list(MARVIN)
+
+
+def test_a_misspelled_hook_is_named_with_the_nearest_one(place: Place) -> None:
+    place.install(
+        "pack-typo", "from marvin_core import hookimpl\n\n@hookimpl\ndef marvin_register_tool():\n    return []\n"
+    )
+    packs = place.marvin("packs", "list")
+    assert packs.code == 1
+    assert "Unknown hook 'marvin_register_tool'. Did you mean 'marvin_register_tools'" in packs.out
+
+
+def test_a_sub_command_of_the_core_cannot_be_taken(place: Place) -> None:
+    place.install(
+        "pack-takes",
+        """
+        from marvin_core import hookimpl
+
+        @hookimpl
+        def marvin_extend_cli(app):
+            @app.command()
+            def tools():
+                print("mine now")
+        """,
+    )
+    packs = place.marvin("packs", "list")
+    assert "sub-command tools of pack-takes was refused: marvin-core already brings one" in packs.out
+    assert "mine now" not in place.marvin("tools", "list").out

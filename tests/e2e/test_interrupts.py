@@ -217,3 +217,17 @@ def test_a_time_out_of_the_caller(marvin: Marvin, marvin_model_server: ModelServ
     assert b'"exit_code": 130' in result.out
     assert b'"is_error": true' in result.out
     result.cost()
+
+
+@SIGNALS
+def test_while_nobody_reads_standard_output(marvin: Marvin, marvin_model_server: ModelServer, number: Signals) -> None:
+    """I22: a reader that stalls blocks the writing, never the end."""
+    marvin_model_server.script(text("many words " * 100_000))
+    reading, writing = os.pipe()
+    running = marvin.ask_in_background(stdout=writing)
+    os.close(writing)
+    try:
+        running.until(lambda: _unread(reading) >= 65_536, "the pipe to be full")
+        assert_interrupted(interrupt(running, number))
+    finally:
+        os.close(reading)

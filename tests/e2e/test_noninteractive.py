@@ -201,7 +201,7 @@ def test_json_is_one_object(marvin: Marvin, marvin_model_server: ModelServer) ->
     assert report == {
         "type": "result",
         "session_id": marvin.session_files()[0].stem,
-        "text": "I look. Grüße.\n\n",
+        "text": "I look. \nGrüße.\n\n",
         "usage": {
             "input_tokens": 22,
             "output_tokens": 14,
@@ -257,7 +257,7 @@ def test_stream_json_is_one_event_a_line_in_order(marvin: Marvin, marvin_model_s
     assert end["text"].startswith("Created a.txt")
     assert end["elapsed"] >= 0
     assert by_kind["usage"]["usage"]["input_tokens"] == 11
-    assert by_kind["agent_end"] == {"type": "agent_end", "stop_reason": "done", "text": "Now:Done.", "error": ""}
+    assert by_kind["agent_end"] == {"type": "agent_end", "stop_reason": "done", "text": "Now:\nDone.", "error": ""}
 
 
 def test_stream_json_tells_of_retries_and_errors(marvin: Marvin, marvin_model_server: ModelServer) -> None:

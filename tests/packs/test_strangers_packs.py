@@ -105,9 +105,7 @@ def test_an_interface_of_a_pack_is_chosen_by_the_configuration(installed: Instal
     try:
         marvin = str(installed.folder / "venv" / "bin" / "marvin")
         environment = {"HOME": str(installed.home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-        shown, code = pexpect.run(
-            f"{marvin} hello", env=environment, withexitstatus=True, timeout=30, encoding="utf-8"
-        )
+        shown, code = pexpect.run(f"{marvin} hello", env=environment, withexitstatus=True, timeout=30, encoding="utf-8")
     finally:
         config.unlink()
     assert (code, shown.strip()) == (0, "PARROT HEARD: HELLO")

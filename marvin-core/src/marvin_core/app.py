@@ -30,7 +30,8 @@ class App:
         self._warn = warn
         self.plugins = Plugins(config, warn)
         for spec in self.plugins.tools:
-            secrets.declare(need.removeprefix("env:") for need in spec.requires if need.startswith("env:"))
+            needed = (need.removeprefix("env:") for need in spec.requires if need.startswith("env:"))
+            secrets.declare([*needed, *filter(_sounds_secret, spec.settings)])
         self.choice: Choice = choose(config, secrets, self.plugins.providers)
         self._clients = Clients(config)
         endpoint = self.choice.endpoint
@@ -88,3 +89,8 @@ class App:
 def _imported(name: str) -> Any:
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
+
+
+def _sounds_secret(name: str) -> bool:
+    """Whether a declared setting is one to keep: an address, say, would only be redacted from what users see."""
+    return any(word in name for word in ("KEY", "TOKEN", "SECRET", "PASSWORD"))

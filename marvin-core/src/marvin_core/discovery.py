@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from . import hookspecs
+from .arguments import unknown_name
 from .errors import PluginError
 from .hookcalls import call_hook, expect, items_of, plugin_manager
 from .index import USER, Index, Pack
@@ -69,7 +71,13 @@ class _Discovery:
             stack = error.stack if isinstance(error, Hung) else "".join(traceback.format_exception(error))
             return pack.replace(problems=(f"{type(error).__name__}: {error}",), traceback=stack)
         # Only now, so that a pack that fails half-way leaves nothing behind.
-        refused = [problem for kind, spec in brought for problem in self._take(kind, spec, pack.distribution)]
+        clashes = [name for name in loaded.cli if f"cli:{name}" in self.owners]
+        if clashes:
+            hooks = tuple(hook for hook in loaded.hooks if hook != "marvin_extend_cli")
+            loaded = loaded.replace(hooks=hooks, cli=())
+        self.owners.update((f"cli:{name}", pack.distribution) for name in loaded.cli)
+        refused = [_taken("sub-command", name, pack.distribution, self.owners[f"cli:{name}"]) for name in clashes]
+        refused += [problem for kind, spec in brought for problem in self._take(kind, spec, pack.distribution)]
         return loaded.replace(problems=tuple(refused))
 
     def _loaded(self, pack: Pack) -> tuple[Pack, list[_Brought]]:
@@ -80,9 +88,18 @@ class _Discovery:
             own_hooks = ("marvin_register_hooks",) if hooks_of(plugin) else ()
             return pack.replace(hooks=own_hooks), [("tool", spec) for spec in tools]
         self.manager.register(plugin, name=_name(pack))
-        hooks = tuple(caller.name for caller in self.manager.get_hookcallers(plugin) or ())
+        hooks = self._hooks(plugin)
         brought = [*self._brought(plugin, pack)]
         return pack.replace(hooks=hooks, cli=self._cli(plugin)), brought
+
+    def _hooks(self, plugin: ModuleType) -> tuple[str, ...]:
+        """The names of the hooks that a plugin implements; one that does not exist is an error, not silence."""
+        callers = self.manager.get_hookcallers(plugin) or []
+        for caller in callers:
+            if not caller.has_spec():
+                known = [name for name in vars(hookspecs) if name.startswith("marvin_")]
+                raise PluginError(unknown_name("hook", caller.name, known))
+        return tuple(caller.name for caller in callers)
 
     def _forget(self, pack: Pack) -> None:
         plugin = self.manager.get_plugin(_name(pack))
@@ -102,7 +119,7 @@ class _Discovery:
         """Keep it, where its name is free; yields why not, where it is not."""
         owner = self.owners.get(f"{kind}:{spec.name}")
         if owner is not None:
-            yield f"{kind} {spec.name} of {distribution} was refused: {owner} already brings one of that name."
+            yield _taken(kind, spec.name, distribution, owner)
             return
         taken: dict[str, dict[str, Any]] = {"tool": self.tools, "provider": self.providers, "ui": self.uis}
         taken[kind][spec.name] = spec
@@ -145,6 +162,10 @@ class _Discovery:
     def _depends_on(self, file: str) -> None:
         # The folder as well: a file that comes or goes there changes what can be imported.
         self.sources += [file, os.path.dirname(file)]
+
+
+def _taken(kind: str, name: str, distribution: str, owner: str) -> str:
+    return f"{kind} {name} of {distribution} was refused: {owner} already brings one of that name."
 
 
 def _name(pack: Pack) -> str:

@@ -67,7 +67,13 @@ class Driver:
             reason = "budget" if isinstance(raised, BudgetExceeded) else "error"
         finally:
             self.busy = False
-            answer = "".join(m.text for m in self._conversation.messages[start:] if m.role == "assistant")
+            answer = _joined([m.text for m in self._conversation.messages[start:] if m.role == "assistant"])
             self._emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
             await self._after_turn()
         return TurnResult(text=answer, error=error)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """The texts of several answers, each beginning on a line of its own."""
+    earlier = [text if text.endswith("\n") or not text else f"{text}\n" for text in texts[:-1]]
+    return "".join([*earlier, *texts[-1:]])

@@ -28,9 +28,10 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def marvin_configure(config: Config) -> None:
-    """Called once, before any other hook, with the frozen configuration.
+    """Called once, before any other hook of a pack that is loaded at start, with the frozen configuration.
 
-    For a pack that adapts to it; the configuration itself cannot be changed.
+    For a pack that adapts to it; the configuration itself cannot be changed. A pack that brings only
+    tools or providers is not loaded at start, and gets what it needs in the context of its calls.
     """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from .files import read_trusted_json, write_cache
 from .messages import Usage
 
 _PER = 1_000_000
+_KEPT = 7 * 24 * 3600
+"""Seconds after which looked-up prices are looked up again."""
 _TABLE_NAMES = {"gemini": "google", "codex": "openai", "openai-compat": "openrouter"}
 """Where the price table names a provider differently."""
 
@@ -46,9 +49,16 @@ class Prices:
 
     def _kept(self) -> dict[str, Any]:
         if self._known is None:
-            kept = read_trusted_json(self._cache)
+            kept = read_trusted_json(self._cache) if self._is_fresh() else None
             self._known = kept if isinstance(kept, dict) else {}
         return self._known
+
+    def _is_fresh(self) -> bool:
+        """Whether the cache was begun not long ago: the table behind it is updated with the library."""
+        try:
+            return time.time() - self._cache.stat().st_mtime < _KEPT
+        except OSError:
+            return False
 
     def _rates(self, provider: str, model: str) -> Mapping[str, Any] | None:
         known = self._kept()

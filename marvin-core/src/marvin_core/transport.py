@@ -147,4 +147,5 @@ class DirectTransport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         while self._idle:
-            self._idle.popitem()[1].abort()
+            _, exchange = self._idle.popitem()  # by name: a writer that is dropped before it is closed complains
+            exchange.abort()

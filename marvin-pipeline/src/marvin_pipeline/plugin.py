@@ -1,5 +1,18 @@
-"""The entry point that Marvin loads: will register the pipeline and the code review jobs.
+"""The entry point that Marvin loads. What a sub-command needs is imported when it is run."""
 
-Their tools, hooks and commands. It imports only `marvin_core`;
-a group's own module is imported when one of its tools is first used.
-"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from marvin_core import hookimpl
+
+if TYPE_CHECKING:
+    import typer
+
+
+@hookimpl
+def marvin_extend_cli(app: typer.Typer) -> None:
+    """Add `marvin pipeline`."""
+    from .cli import pipeline
+
+    app.add_typer(pipeline, name="pipeline")

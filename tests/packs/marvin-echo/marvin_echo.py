@@ -30,4 +30,6 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Echo:
 @hookimpl
 def marvin_register_providers() -> Iterable[ProviderSpec]:
     """One provider, without a key."""
-    return [ProviderSpec(name="echo", factory="marvin_echo:create", base_url="http://127.0.0.1", default_model="parrot")]
+    return [
+        ProviderSpec(name="echo", factory="marvin_echo:create", base_url="http://127.0.0.1", default_model="parrot")
+    ]

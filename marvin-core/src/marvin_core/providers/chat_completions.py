@@ -106,6 +106,7 @@ class ChatCompletions:
         """Send the request and return the response as soon as it has begun, if it is a good one."""
         client, headers = self._connected(), self._headers()
         import httpx  # only now: who makes the client imports it without its command line, which takes longer
+
         while True:
             body = self._wire.body(request, ask_usage=self._ask_usage)
             try:

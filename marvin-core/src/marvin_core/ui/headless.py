@@ -53,6 +53,10 @@ class TextOutput:
         self._in_line = False
 
 
+class _StalledError(Exception):
+    """Interrupted while standard output took nothing."""
+
+
 class Headless:
     """Runs one prompt, then says how it went. `meter` tells what it used."""
 
@@ -64,6 +68,7 @@ class Headless:
         self._task: asyncio.Task[TurnResult] | None = None
         self._session: SessionControl | None = None
         self._interrupted = False
+        self._writing = False
         self._closed = False
 
     def run(self, session: SessionControl, prompt: str | None) -> int:
@@ -73,9 +78,10 @@ class Headless:
     async def _run(self, session: SessionControl, prompt: str) -> int:
         session.subscribe(self._listen)
         self._session = session
-        loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._interrupt)
+            # Not the loop's own handlers: those never run while a write to a stalled reader blocks the loop.
+            signal.signal(number, self._interrupt)
         self._task = asyncio.ensure_future(session.submit(prompt))
         try:
             result = await self._task
@@ -85,15 +91,18 @@ class Headless:
             await session.close()
         code = self._report(session, result)
         for number in (signal.SIGINT, signal.SIGTERM):
-            # The end of the loop would give them back, and one that came then would take the last line away.
-            loop.remove_signal_handler(number)
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, signal.SIG_IGN)  # one that came now would take the last line away
         return code
 
-    def _interrupt(self) -> None:
+    def _interrupt(self, *_: object) -> None:
         if self._interrupted:
             self._leave()
         self._interrupted = True
+        self._loop.call_soon_threadsafe(self._cancel)
+        if self._writing:
+            raise _StalledError
+
+    def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
@@ -121,13 +130,17 @@ class Headless:
     def _out(self, text: str) -> None:
         if self._closed:
             return
+        self._writing = True
         try:
             self._streams.out(text)
+        except _StalledError:
+            self._closed = True
         except OSError as error:
             self._closed = True
             self._streams.err(f"marvin: standard output cannot be written: {error.strerror}. The run was ended.")
-            if self._task is not None:
-                self._task.cancel()
+            self._cancel()
+        finally:
+            self._writing = False
 
     def _report(self, session: SessionControl, result: TurnResult) -> int:
         self._text.end()

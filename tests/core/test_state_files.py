@@ -1,0 +1,61 @@
+"""What packs get for keeping data: one change at a time, whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from marvin_core import MarvinError, in_thread, update_file
+from marvin_core.files import locked
+from marvin_core.waits import Waits
+
+COUNT = """
+import sys
+from pathlib import Path
+from marvin_core import update_file
+
+for _ in range(50):
+    update_file(Path(sys.argv[1]), lambda content: str(int(content or 0) + 1).encode())
+"""
+
+
+def test_no_change_of_another_process_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "new folder" / "count"
+    children = [subprocess.Popen([sys.executable, "-P", "-c", COUNT, path]) for _ in range(3)]
+    assert [child.wait(50) for child in children] == [0, 0, 0]
+    assert path.read_text() == "150"
+
+
+def test_a_change_that_fails_or_gives_nothing_leaves_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    update_file(path, lambda content: None)
+    assert not path.exists()
+    path.write_text("old")
+    before = path.stat().st_mtime_ns
+    update_file(path, lambda content: None)
+    with pytest.raises(ZeroDivisionError):
+        update_file(path, lambda content: bytes(1 // 0))
+    assert path.read_text() == "old"
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_lock_that_is_held_ends_the_wait_with_an_explanation(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    waits = Waits(lock=0.05)
+    with locked(path, waits.lock, waits.lock_poll), pytest.raises(MarvinError, match="held by another process"):
+        update_file(path, lambda content: b"new", waits)
+    assert not path.exists()
+
+
+def test_work_in_a_thread_gives_its_result_or_its_error() -> None:
+    async def go() -> None:
+        assert await in_thread(threading.current_thread) is not threading.current_thread()
+        with pytest.raises(KeyError):
+            await in_thread(lambda: {}["missing"])
+
+    asyncio.run(go())
