@@ -46,6 +46,9 @@ def environment(index: Index) -> str:
             rows[spec.url_variable] = f"The address of {spec.name}; {spec.base_url} without it."
         if spec.model_variable:
             rows[spec.model_variable] = f"The model of {spec.name}; {spec.default_model} without it."
+    for tool in index.tools:
+        for name in tool.settings:
+            rows.setdefault(name, f"Used by the tool {tool.name}.")
     table = [f"| `{name}` | {meaning} |" for name, meaning in sorted(rows.items())]
     return "\n".join(["# Environment variables", "", "| variable | meaning |", "|---|---|", *table])
 
