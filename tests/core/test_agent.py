@@ -105,7 +105,7 @@ def test_calls_are_run_and_their_outputs_go_back_in_order(tmp_path: Path) -> Non
         says("Done."),
     )
     result = ask(made)
-    assert result.text == "Looking. Done."
+    assert result.text == "Looking. \nDone."
     assert roles(made) == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
     assert outputs(made) == ["x done", "y done", "z done"]
     assert [output.call_id for output in asked(made, 1).messages[-1].outputs] == ["a", "b"]
