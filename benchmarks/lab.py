@@ -79,7 +79,7 @@ class Lab:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="marvin-bench-"))).resolve()
-            self.work = folder / "project"
+            self.folder, self.work = folder, folder / "project"
             self._errors = folder / "stderr"
             self._env = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "LANG": "C.UTF-8"}
             for each in (folder / "home", self.work):
@@ -113,11 +113,19 @@ class Lab:
     def _flags(self) -> list[str]:
         return ["--non-interactive", "--prompt", PROMPT, "--tools", "coding", "--working-dir", str(self.work)]
 
-    def run(self, command: Sequence[str], script: Sequence[Description] = (), *, piped: bool = False) -> Run:
+    def run(
+        self,
+        command: Sequence[str],
+        script: Sequence[Description] = (),
+        *,
+        piped: bool = False,
+        packages: Path | None = None,
+    ) -> Run:
         """Run a command in the working folder while the server plays the script.
 
         Args:
             piped: read its standard output as it comes; else that goes to the null device.
+            packages: a folder of further distributions.
 
         Raises:
             BenchmarkError: it failed, made other requests than the script has, or a tool call failed.
@@ -128,7 +136,7 @@ class Lab:
             process = subprocess.Popen(
                 command,
                 cwd=self.work,
-                env=self._env,
+                env={**self._env, "PYTHONPATH": str(packages)} if packages else self._env,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE if piped else subprocess.DEVNULL,
                 stderr=errors,

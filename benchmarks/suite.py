@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import answers, rounds, startup, streams
+from benchmarks import answers, packs, rounds, startup, streams
 from benchmarks.lab import BenchmarkError, Lab
 from benchmarks.table import Row, table
 
@@ -44,6 +44,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from startup.rows(lab, 5 if quick else 25)
+    yield from packs.rows(lab, 3 if quick else 15)
     yield from rounds.rows(lab, 2 if quick else 9)
     yield from streams.rows(lab, 1 if quick else 7, 3 if quick else 11)
     yield _schemas(lab)

@@ -9,14 +9,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from marvin_core import errors, events, hookspecs
+import typer
+
+import marvin_pipeline.plugin
+from marvin_core import errors, events, hookspecs, subcommands
 from marvin_core.arguments import example_call, type_text
 from marvin_core.config import ENVIRONMENT
 from marvin_core.discovery import discover
 from marvin_core.flags import parser
 from marvin_core.index import Index
 from marvin_core.records import Record
-from marvin_core.settings import KEYS, KIND_NAMES
+from marvin_core.settings import KEYS, KIND_NAMES, MEANINGS
 from marvin_core.waits import Waits
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -31,10 +34,30 @@ def command_line() -> str:
         if action.option_strings:
             value = "" if action.nargs == 0 else f" {action.metavar or ' or '.join(action.choices or ())}"
             lines.append(f"| `{', '.join(action.option_strings)}{value}` | {action.help} |")
+    lines += ["", "| sub-command | meaning |", "|---|---|", *_subcommands()]
     lines += ["", "| exit code | meaning |", "|---|---|", "| 0 | done |", "| 1 | an error |"]
     lines += ["| 2 | a wrong flag, value or sub-command |", "| 3 | the price ceiling was reached |"]
     lines += ["| 130 | interrupted (Ctrl+C, SIGTERM) |"]
     return "\n".join(lines)
+
+
+def _subcommands() -> Iterator[str]:
+    """Those of the core and of the packs in this repository."""
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    for extend in (subcommands.extend, marvin_pipeline.plugin.marvin_extend_cli):
+        extend(app)
+    for name, group in sorted(typer.main.get_command(app).commands.items()):
+        for command in group.commands.values():
+            words = [_word(parameter) for parameter in command.params if parameter.name != "help"]
+            usage = " ".join(["marvin", name, command.name, *words])
+            yield f"| `{usage}` | {inspect.cleandoc(command.help).splitlines()[0]} |"
+
+
+def _word(parameter: Any) -> str:
+    if parameter.opts[0].startswith("--"):
+        return f"[{parameter.opts[0]}]"
+    return parameter.metavar or parameter.name.upper()
 
 
 def environment(index: Index) -> str:
@@ -56,7 +79,7 @@ def environment(index: Index) -> str:
 def configuration() -> str:
     """Every key of config.yaml."""
     head = "# config.yaml\n\nIn the configuration folder, `~/.config/marvin` by default. Every key is optional; an\n"
-    head += "unknown one is an error that names its line.\n\n| key | value |\n|---|---|"
+    head += "unknown one is an error that names its line.\n\n| key | value | meaning |\n|---|---|---|"
     return "\n".join([head, *_keys(KEYS, ""), "", "## Waits", "", "In seconds.", "", *_waits()])
 
 
@@ -64,11 +87,11 @@ def _keys(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
     for key, value in schema.items():
         name = f"{prefix}{'NAME' if key is str else key}"
         if key == "waits":
-            yield f"| `{name}` | see below |"
+            yield f"| `{name}` | numbers | {MEANINGS[name]} |"
         elif isinstance(value, Mapping):
             yield from _keys(value, f"{name}.")
         else:
-            yield f"| `{name}` | {KIND_NAMES[value]} |"
+            yield f"| `{name}` | {KIND_NAMES[value]} | {MEANINGS[name]} |"
 
 
 def _waits() -> Iterator[str]:

@@ -24,7 +24,7 @@ LAYERS = {
     SERVICES: """files settings config flags index discovery hookcalls plugins workspace
         paths path_texts descent processes process_tree child jobs threads
         http transport dialing policy shell_commands shell_syntax
-        window usage prices transcript streams bus strangers loading userfiles
+        window usage prices transcript streams signals bus strangers loading userfiles
         arguments schema normalform loosejson samples""",
     ENGINE: """conversation recorder resources hookrunner context toolbox dispatch audit assembly agent driver prompt
         view engine session""",

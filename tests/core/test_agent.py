@@ -118,7 +118,7 @@ def test_a_failing_call_goes_back_to_the_model_and_the_loop_goes_on(tmp_path: Pa
     made = make(tmp_path, calls(("a", "fails", '{"kind": "tool"}'), ("b", "nope", "{}")), says("I see."))
     assert ask(made).error is None
     assert asked(made, 1).messages[-1].outputs[0].is_error
-    assert "Nearest" in asked(made, 1).messages[-1].outputs[1].text
+    assert "no tool 'nope'" in asked(made, 1).messages[-1].outputs[1].text
 
 
 def test_when_the_rounds_are_used_up_the_model_is_asked_for_a_last_word(tmp_path: Path) -> None:

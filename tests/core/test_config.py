@@ -352,6 +352,8 @@ def test_a_current_folder_that_is_gone_is_an_error_with_advice(desk: Desk) -> No
         (["--model", "high="], "write MODEL, or TIER=MODEL"),
         (["--model", "=big"], "write MODEL, or TIER=MODEL"),
         (["--prompt", "a", "b"], "A prompt was given twice"),
+        (["--prompt-file", "a", "b"], "A prompt was given twice, as --prompt-file and as words"),
+        (["--working-dir", "", "a"], "--working-dir is empty"),
     ],
 )
 def test_wrong_flags(desk: Desk, argv: list[str], said: str) -> None:

@@ -32,13 +32,6 @@ async def reroll() -> str:
 """
 RAISES_AT_IMPORT = "raise RuntimeError('no such luck')\n"
 EXITS_AT_IMPORT = "import sys\nsys.exit('not on this machine')\n"
-RAISES_IN_HOOK = """
-from marvin_core import hookimpl
-
-@hookimpl
-def marvin_register_tools():
-    raise KeyError("lost")
-"""
 JUNK_AFTER_A_TOOL = """
 from marvin_core import hookimpl, tool
 
@@ -72,6 +65,40 @@ from marvin_core import hookimpl
 def marvin_register_tools(colour):
     return []
 """
+NO_TEXT = """
+from marvin_core import ProviderSpec, hookimpl
+
+def create(endpoint, client):
+    ...
+
+@hookimpl
+def marvin_register_providers():
+    return [ProviderSpec(name="functional", factory=create, base_url="http://localhost", default_model="m")]
+"""
+HANGS = """
+import threading
+
+def wait_for_ever():
+    threading.Event().wait()
+
+wait_for_ever()
+"""
+HOOKS_THAT_RAISE = {
+    "marvin_configure": "config",
+    "marvin_register_tools": "",
+    "marvin_register_providers": "",
+    "marvin_register_hooks": "",
+    "marvin_register_uis": "",
+    "marvin_register_commands": "",
+    "marvin_extend_cli": "app",
+}
+
+
+def raising(hook: str) -> str:
+    """A pack that has hooks of its own, one of which raises."""
+    others = "" if hook == "marvin_register_hooks" else "@hookimpl\ndef marvin_register_hooks():\n    return []\n\n"
+    implementation = f"@hookimpl\ndef {hook}({HOOKS_THAT_RAISE[hook]}):\n    raise KeyError('lost in {hook}')\n"
+    return f"from marvin_core import hookimpl\n\n{others}{implementation}"
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +109,18 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place.install("bad-import", RAISES_AT_IMPORT)
     place.install("bad-exit", EXITS_AT_IMPORT)
     place.install("bad-syntax", "def broken(:\n")
-    place.install("bad-hook", RAISES_IN_HOOK)
+    for hook in HOOKS_THAT_RAISE:
+        place.install(f"bad-{hook.replace('_', '-')}", raising(hook))
     place.install("bad-junk", JUNK_AFTER_A_TOOL)
     place.install("bad-answer", NO_LIST)
     place.install("bad-lack", LACKS_A_TOOL)
     place.install("bad-arguments", WRONG_ARGUMENTS)
+    place.install("bad-text", NO_TEXT)
+    place.install("bad-hangs", HANGS)
+    place.install("bad-prints", "print('hello from the pack')\n")
+    config = place.home / "marvin" / "config.yaml"
+    config.parent.mkdir()
+    config.write_text("waits:\n  pack: 3\n")
     place.install("bad-missing", "import a_module_that_nobody_has\n")
     place.install("zz-thief", tool_pack("roll", "stolen"))
     place.install("zz-good", tool_pack("wave"))
@@ -113,11 +147,12 @@ def block(ended: Ended, pack: str) -> str:
         ("bad_import", "RuntimeError: no such luck"),
         ("bad_exit", "SystemExit: not on this machine"),
         ("bad_syntax", "SyntaxError: "),
-        ("bad_hook", "KeyError: 'lost'"),
+        *((f"bad_{hook}", f"KeyError: 'lost in {hook}'") for hook in HOOKS_THAT_RAISE),
         ("bad_junk", "PluginError: registered 42 where a ToolGroup was expected"),
         ("bad_answer", "PluginError: a hook returned 7; it must return a list of ProviderSpecs"),
         ("bad_lack", "PluginError: os has no tool path"),
         ("bad_arguments", "PluginValidationError: "),
+        ("bad_text", "PluginError: ProviderSpec 'functional', factory: Input should be a valid string"),
         ("bad_missing", "ModuleNotFoundError: No module named 'a_module_that_nobody_has'"),
     ],
 )
@@ -126,6 +161,18 @@ def test_a_bad_pack_is_listed_with_its_reason_and_traceback(packs: Ended, pack: 
     assert f"problem: {reason}" in said
     assert "Traceback (most recent call last):" in said
     assert ", 0 tools" in said
+
+
+def test_a_pack_that_hangs_is_listed_with_where_it_hung(packs: Ended) -> None:
+    said = block(packs, "bad_hangs")
+    assert "problem: Hung: did not finish loading within 3 s" in said
+    assert "in wait_for_ever" in said
+
+
+def test_a_pack_that_prints_is_listed_with_what_it_printed(packs: Ended) -> None:
+    said = block(packs, "bad_prints")
+    assert "problem: PluginError: printed to standard output while it was loaded: 'hello from the pack" in said
+    assert packs.out.startswith("core  ")
 
 
 def test_a_problem_makes_the_listing_exit_with_1(packs: Ended) -> None:

@@ -227,6 +227,7 @@ def test_where_nobody_is_there_what_would_ask_runs_unless_the_user_said_no(
 ) -> None:
     output = make(tmp_path, argv=("--non-interactive", *argv)).call("send_mail", to="a@b.c")
     assert output.is_error is is_error
+    assert ("nobody is there to give it" in output.text) is is_error
 
 
 @pytest.mark.parametrize(

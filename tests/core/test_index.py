@@ -134,6 +134,22 @@ def test_the_module_of_a_lazy_group_is_watched_too(tmp_path: Path) -> None:
     assert place.tools()["wave"]["description"] == "Second."
 
 
+def test_a_helper_module_of_a_pack_is_watched_too(tmp_path: Path) -> None:
+    """What the plugin module only imports: the module of its tools, and what that takes its texts from."""
+    place = Place(tmp_path)
+    place.install("acme", "", entry_points="[marvin]\nacme = acme_pack.plugin\n")
+    package = place.packages / "acme_pack"
+    package.mkdir()
+    plugin = "from marvin_core import hookimpl\nfrom .tools import wave\n\n@hookimpl\n"
+    (package / "plugin.py").write_text(f"{plugin}def marvin_register_tools():\n    return [wave]\n")
+    source = "from typing import Annotated\nfrom marvin_core import tool\nfrom .texts import HAND\n\n@tool\n"
+    (package / "tools.py").write_text(f"{source}async def wave(hand: Annotated[str, HAND]) -> str:\n    'Wave.'\n")
+    texts = package / "texts.py"
+    for text in ("Left or right", "Right or left"):
+        texts.write_text(f"HAND = {text!r}\n")
+        assert place.tools()["wave"]["parameters"]["properties"]["hand"]["description"] == text
+
+
 def test_mending_any_file_of_a_broken_pack_is_noticed(tmp_path: Path) -> None:
     """The failure lies in a module that the plugin module imports, in a folder that is no path entry."""
     place = Place(tmp_path)

@@ -202,6 +202,26 @@ def test_modes(marvin_tools: ToolRunner) -> None:
     assert marvin_tools.session(interactive=False).call(mode).text == "coding"
 
 
+def test_hooks_are_told_of_the_mode(marvin_tools: ToolRunner) -> None:
+    class Notes(Hook):
+        def __init__(self) -> None:
+            self.modes: list[str] = []
+
+        async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+            self.modes.append(context.mode)
+            return None
+
+    @tool(access=["read"])
+    async def wave() -> str:
+        """Wave."""
+        return "waved"
+
+    notes = Notes()
+    marvin_tools.session(hooks=[notes]).call(wave)
+    marvin_tools.session(hooks=[notes], mode="coding").call(wave)
+    assert notes.modes == ["chat", "coding"]
+
+
 def test_hooks_watch_the_calls(marvin_tools: ToolRunner) -> None:
     runner = marvin_tools.session(hooks=[AsksBeforeGreeting()], answers=["no"])
     assert "the answer was no" in runner.call(greet, name="Ada").text

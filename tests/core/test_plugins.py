@@ -210,6 +210,19 @@ def test_marvin_packs_narrows_what_loads(tmp_path: Path) -> None:
     assert "watchman" not in json.dumps(server.requests[0].body)
 
 
+def test_marvin_packs_tells_two_packs_of_one_distribution_apart(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.install(
+        "acme",
+        tool_pack("wave"),
+        modules={"acme_more": tool_pack("bow")},
+        entry_points="[marvin]\nwaving = acme\nbowing = acme_more\n",
+    )
+    assert set(place.tools(MARVIN_PACKS="bowing")) == {"bow"}
+    listed = place.marvin("packs", "list", MARVIN_PACKS="bowing,waving").out
+    assert "bowing  acme 1.0, 1 tools\nwaving  acme 1.0, 1 tools\n" in listed
+
+
 def test_marvin_packs_with_an_unknown_name_says_so(tmp_path: Path) -> None:
     ended = Place(tmp_path).marvin("packs", "list", MARVIN_PACKS="coding,wether")
     assert "MARVIN_PACKS names wether, which is not installed. There are: core, " in ended.err

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from marvin_core.errors import ConfigError
-from marvin_core.settings import KEYS, read_settings
+from marvin_core.settings import KEYS, MEANINGS, read_settings
 
 from .installing import unprivileged
 
@@ -197,3 +199,15 @@ def test_a_cache_folder_that_cannot_be_written_costs_only_time(file: Path, tmp_p
     file.write_text("provider: groq\n")
     (tmp_path / "no-folder").touch()
     assert read_settings(file, tmp_path / "no-folder" / "cache.json") == {"provider": "groq"}
+
+
+def test_every_key_has_a_meaning_and_no_other_has() -> None:
+    def names(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
+        for key, value in schema.items():
+            name = f"{prefix}{'NAME' if key is str else key}"
+            if isinstance(value, Mapping) and key != "waits":
+                yield from names(value, f"{name}.")
+            else:
+                yield name
+
+    assert list(names(KEYS, "")) == list(MEANINGS)

@@ -12,7 +12,7 @@ import pytest
 from marvin_core import ToolError, ToolSpec
 from marvin_core.config import Config, Permissions
 from marvin_core.errors import UsageError
-from marvin_core.toolbox import SETS, Toolbox, find_tool, runs_beside, select
+from marvin_core.toolbox import SETS, Toolbox, find_tool, select
 
 from . import engine_tools
 from .support_engine import SPECS, run, settled, spec, until
@@ -202,11 +202,17 @@ def test_a_tool_that_is_not_offered_is_refused_with_the_reason(tmp_path: Path) -
         found.spec("look")
 
 
-@pytest.mark.parametrize(("name", "near"), [("readfile", "read_file"), ("git_lgo", "git_log"), ("zzzzzz", "read_file")])
+@pytest.mark.parametrize(("name", "near"), [("readfile", "read_file"), ("git_lgo", "git_log")])
 def test_an_unknown_tool_names_the_nearest_ones(tmp_path: Path, name: str, near: str) -> None:
     """I10: one guess leads to the right name."""
     with pytest.raises(ToolError, match=rf"There is no tool '{name}'\. Nearest: .*{near}"):
         box(tmp_path).spec(name)
+
+
+def test_where_no_name_is_near_some_of_them_are_listed(tmp_path: Path) -> None:
+    """I10."""
+    with pytest.raises(ToolError, match=r"There is no tool 'zzzzzz'\. There are: read_file, "):
+        box(tmp_path).spec("zzzzzz")
 
 
 # --- loading -------------------------------------------------------------------------------------------------------
@@ -248,5 +254,5 @@ def test_a_pack_that_lost_a_tool_says_so(tmp_path: Path) -> None:
 
 
 def test_only_what_reads_may_run_beside_something_else() -> None:
-    beside = {tool.name for tool in EVERYTHING if runs_beside(tool)}
+    beside = {tool.name for tool in EVERYTHING if tool.reads_only}
     assert beside == {tool.name for tool in EVERYTHING if set(tool.access) <= {"read", "net"}}

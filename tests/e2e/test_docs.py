@@ -66,6 +66,40 @@ def test_the_configuration_of_the_how_to_is_accepted(tmp_path: Path, environment
     assert "WORK_MODELS_KEY" in done.stderr
 
 
+def test_the_examples_of_the_kit_work(tmp_path: Path, environment: dict[str, str]) -> None:
+    *_, weather, conftest = blocks(DOCS / "how-to" / "test-a-pack.md", "python")
+    (tmp_path / "test_weather.py").write_text(weather)
+    (tmp_path / "conftest.py").write_text(conftest)
+    done = shell(f"{sys.executable} -P -m pytest -q -p no:cacheprovider", tmp_path, environment)
+    assert "1 passed" in done.stdout, done.stdout
+
+
+def test_the_address_of_a_server_is_enough(tmp_path: Path, environment: dict[str, str]) -> None:
+    (export,) = blocks(DOCS / "how-to" / "set-a-provider.md", "sh")
+    done = shell(f"{export}marvin --plain </dev/null", tmp_path, environment)
+    assert done.returncode == 0, done.stderr
+    assert "No model is configured" not in done.stderr
+
+
+# A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
+RUN = {
+    "tutorial/first-run.md": {"sh": 4},
+    "tutorial/your-first-pack.md": {"sh": 4, "python": 2, "toml": 1},  # tests/packs/test_tutorial.py
+    "how-to/set-a-provider.md": {"sh": 1, "yaml": 1},
+    "how-to/test-a-pack.md": {"sh": 1, "python": 4, "toml": 1},  # and tests/core/test_kit.py
+}
+
+
+def test_every_example_is_run_by_a_test() -> None:
+    found: dict[str, dict[str, int]] = {}
+    for page in DOCS.rglob("*.md"):
+        for language in re.findall(r"^```(\w+)", page.read_text(encoding="utf-8"), re.MULTILINE):
+            if language != "text":
+                counts = found.setdefault(str(page.relative_to(DOCS)), {})
+                counts[language] = counts.get(language, 0) + 1
+    assert found == RUN
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):

@@ -1,4 +1,4 @@
-"""Ctrl+C and SIGTERM at each moment of a non-interactive run."""
+"""Ctrl+C, SIGTERM and the end of the terminal at each moment of a non-interactive run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 import subprocess
 import termios
 import time
-from signal import SIGINT, SIGTERM, Signals
+from signal import SIGHUP, SIGINT, SIGTERM, Signals
 
 import pytest
 
@@ -27,7 +27,7 @@ from tests.e2e.support_e2e import (
     wait_until,
 )
 
-SIGNALS = pytest.mark.parametrize("number", [SIGINT, SIGTERM], ids=["ctrl-c", "sigterm"])
+SIGNALS = pytest.mark.parametrize("number", [SIGINT, SIGTERM, SIGHUP], ids=["ctrl-c", "sigterm", "hang-up"])
 SLEEP = {"command": "echo $$ >> pids; sleep 60 & echo $! >> pids; setsid sleep 60 & echo $! >> pids; wait; sleep 60"}
 
 
@@ -127,6 +127,27 @@ def test_in_the_middle_of_arguments(marvin: Marvin, marvin_model_server: ModelSe
     assert marvin.ask("--continue", prompt="Go on.").code == 0
     sent = conversation(marvin_model_server)
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "user"]
+
+
+def test_the_end_of_the_terminal_is_ignored_where_the_user_wants_that(
+    marvin: Marvin, marvin_model_server: ModelServer
+) -> None:
+    marvin_model_server.script(paced(0.1, text("Still here.", chunks=5)))
+    running = marvin.ask_in_background(program=["nohup", *PROGRAM])
+    running.until_out(b"St")
+    running.send(SIGHUP)
+    result = running.finish()
+    assert (result.code, result.text) == (0, "Still here.\n")
+
+
+@SIGNALS
+def test_a_call_by_hand_leaves_nothing_behind(unconfigured: Marvin, number: Signals) -> None:
+    """I25."""
+    command = f"command={SLEEP['command']}"
+    running = unconfigured.start("tools", "call", "run_command", command)
+    running.until(lambda: len(unconfigured.pids()) == 3, "the command to start")
+    assert interrupt(running, number).code == 130
+    assert_gone(unconfigured.pids())
 
 
 @SIGNALS

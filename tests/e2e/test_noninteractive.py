@@ -227,6 +227,18 @@ def test_json_of_a_run_that_fails(marvin: Marvin, marvin_model_server: ModelServ
     assert "wrong key" in result.said
 
 
+@pytest.mark.parametrize("why", ["no provider", "empty prompt", "broken config.yaml"])
+def test_json_is_one_object_too_where_the_session_never_began(unconfigured: Marvin, why: str) -> None:
+    if why == "broken config.yaml":
+        unconfigured.config("tools: [\n")
+    result = unconfigured.ask("--output-format", "json", prompt="" if why == "empty prompt" else "Do it.")
+    report = json.loads(result.out)
+    assert (result.code, report["is_error"], report["exit_code"], report["turns"]) == (1, True, 1, 0)
+    assert set(report["usage"].values()) == {0}
+    assert result.said
+    result.cost()
+
+
 def test_stream_json_is_one_event_a_line_in_order(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     marvin_model_server.script(
         calls(("create_file", {"path": "a.txt", "content": "a\n"}), text="Now:", chunks=2), text("Done.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -156,6 +157,73 @@ def test_ctrl_c_ends_a_running_command(marvin: Marvin, marvin_model_server: Mode
     assert [message["role"] for message in sent][:3] == ["user", "assistant", "tool"]
     assert "interrupted" in sent[2]["content"]
     assert_loadable(marvin.messages())
+    assert terminal.leave() == 0
+
+
+ENDING = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["sigterm", "hang-up"])
+BACKGROUND = "setsid sleep 60 & echo $! >> pids"
+
+
+def end(terminal: Chat, number: signal.Signals) -> int:
+    """Send the signal and wait for the end; returns the exit code."""
+    terminal.process.kill(number)
+    terminal.process.expect(pexpect.EOF)
+    terminal.process.close()
+    return int(terminal.process.exitstatus)
+
+
+@ENDING
+def test_the_end_of_the_terminal_ends_a_running_command(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open, number: signal.Signals
+) -> None:
+    """I15, I25: nothing goes on behind a window that was closed, and the conversation is kept."""
+    marvin.config("permissions: {allow: [run_command]}\n")
+    command = f"{BACKGROUND}; wait; sleep 60"
+    marvin_model_server.script(calls(("run_command", {"command": command})))
+    terminal = chat()
+    terminal.until(PROMPT)
+    terminal.process.sendline("run it")
+    wait_until(lambda: len(marvin.pids()) == 1, "the command to start")
+    assert end(terminal, number) == 130
+    assert_gone(marvin.pids())
+    assert_loadable(marvin.messages())
+
+
+@ENDING
+def test_the_end_of_the_terminal_at_the_prompt_ends_the_jobs(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open, number: signal.Signals
+) -> None:
+    """I25."""
+    marvin.config("permissions: {allow: [run_command]}\n")
+    marvin_model_server.script(calls(("run_command", {"command": BACKGROUND})), text("It runs."))
+    terminal = chat()
+    terminal.until(PROMPT)
+    assert "It runs." in terminal.say("start it")
+    assert end(terminal, number) == 130
+    assert_gone(marvin.pids())
+
+
+@ENDING
+def test_the_end_of_the_terminal_answers_no(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open, number: signal.Signals
+) -> None:
+    marvin_model_server.script(calls(("run_command", {"command": "touch ran"})))
+    terminal = chat()
+    terminal.until(PROMPT)
+    terminal.process.sendline("run it")
+    terminal.until("[yes/no] ")
+    assert end(terminal, number) == 130
+    assert list(marvin.project.iterdir()) == []
+    assert_loadable(marvin.messages())
+
+
+def test_the_prompt_may_come_from_a_file(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    """It is submitted, and the chat stays open."""
+    (marvin.project / "prompt.txt").write_text("what the file says")
+    marvin_model_server.script(text("Read."))
+    terminal = chat("--prompt-file", "prompt.txt")
+    assert "Read." in terminal.until("\n> ") + terminal.until(PROMPT)
+    assert conversation(marvin_model_server)[0]["content"] == "what the file says"
     assert terminal.leave() == 0
 
 

@@ -10,17 +10,20 @@ import pytest
 from tests.packs.support_packs import Installed
 
 CORE = set(
-    "annotated-doc annotated-types anyio certifi genai-prices h11 httpcore httpcore2 httpx httpx2 idna markdown-it-py"
-    " marvin-core mdurl pluggy pydantic pydantic-core pygments rich ruamel-yaml shellingham truststore typer"
-    " typing-extensions typing-inspection".split()
+    "annotated-doc annotated-types anyio certifi genai-prices h11 httpcore httpcore2 httpx httpx2 idna"
+    " markdown-it-py marvin-core mdurl pluggy prompt-toolkit pydantic pydantic-core pygments rich ruamel-yaml"
+    " shellingham truststore typer typing-extensions typing-inspection wcwidth".split()
 )
 CODING = {"marvin-tools-coding", "pathspec"}
 PIPELINE = {"marvin-pipeline"}
+LIFE = set("marvin-tools-life flexcache flexparser humanize pint platformdirs psutil".split())
+WEB = set("marvin-tools-web feedparser feedparser-sgmllib".split())
 
 SHAPES = {
     "core alone": (["marvin-core"], CORE),
     "coding agent": (["marvin-core", "marvin-tools-coding"], CORE | CODING),
     "CI": (["marvin-core[coding,pipeline]"], CORE | CODING | PIPELINE),
+    "all": (["marvin-core[all]"], CORE | CODING | PIPELINE | LIFE | WEB),
 }
 
 

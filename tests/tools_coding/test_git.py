@@ -307,6 +307,7 @@ def test_no_repository(bare: Folder) -> None:
         got = bare.error(tool, **arguments)
         assert "is in no git repository" in got
         assert "git init" in got
+        assert "usage:" not in got
 
 
 def test_git_missing(repo: Folder, tmp_path: Path) -> None:

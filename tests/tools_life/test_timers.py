@@ -92,6 +92,25 @@ def test_a_damaged_file_is_named_and_left_alone(marvin_tools: ToolRunner) -> Non
     assert timers_file(marvin_tools).read_text() == '{"tea": '
 
 
+@pytest.mark.parametrize(
+    "entry",
+    ["3", "{}", '{"name": "tea", "started": "now", "duration": 5}', '{"name": "tea", "started": 5, "duration": 1e300}'],
+)
+def test_an_entry_that_is_no_timer_is_named_and_left_alone(marvin_tools: ToolRunner, entry: str) -> None:
+    marvin_tools.call("timer_start", name="tea")
+    timers_file(marvin_tools).write_text(f'{{"tea": {entry}}}')
+    for tool in ("timer_check", "timer_start", "timer_stop"):
+        assert "timers.json is damaged" in marvin_tools.call(tool, name="tea").text
+    assert timers_file(marvin_tools).read_text() == f'{{"tea": {entry}}}'
+
+
+def test_a_countdown_that_nobody_lives_to_see_is_refused(marvin_tools: ToolRunner) -> None:
+    refused = marvin_tools.call("timer_start", name="big", duration_seconds=10**20)
+    assert refused.is_error
+    assert "Use a shorter countdown" in refused.text
+    assert marvin_tools.call("timer_check").text.startswith("No timer is running")
+
+
 STARTER = """
 import sys
 from pathlib import Path

@@ -140,3 +140,11 @@ def test_the_service_can_be_another_one(marvin_tools: ToolRunner, marvin_http: H
     marvin_http.on("GET", "http://rates.example/api/latest?base=EUR", json=RATES)
     tools = marvin_tools.session(env={"MARVIN_URL_FRANKFURTER": "http://rates.example/api/"})
     assert "125.00 USD" in convert(tools, 100, "EUR", "USD").text
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e308"])
+def test_a_number_without_an_end_is_no_answer(marvin_tools: ToolRunner, value: str) -> None:
+    arguments = f'{{"value": {value}, "from_unit": "km", "to_unit": "nm"}}'
+    outcome = marvin_tools.call_raw("convert_units", arguments)
+    assert outcome.is_error
+    assert " = " not in outcome.text

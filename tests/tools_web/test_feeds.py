@@ -94,7 +94,9 @@ def test_entities_that_multiply_are_not_expanded(marvin_tools: ToolRunner, marvi
     assert outcome.elapsed < 5
 
 
-@pytest.mark.parametrize("url", ["", "ftp://a.example/x", "file:///etc/passwd", "no address", "http://[broken"])
+@pytest.mark.parametrize(
+    "url", ["", "ftp://a.example/x", "file:///etc/passwd", "no address", "http://[broken", "http://a.example:99999/"]
+)
 def test_what_is_no_address_is_refused(marvin_tools: ToolRunner, url: str) -> None:
     outcome = marvin_tools.call("read_rss", url=url)
     assert outcome.is_error

@@ -20,13 +20,7 @@ def main() -> None:
     import gc
     import os
 
-    for descriptor in range(3):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            # A closed one would become the next file that is opened, and what is for it written there. This one
-            # refuses every read and write, as a closed one does.
-            os.open(os.devnull, os.O_RDONLY if descriptor else os.O_WRONLY)
+    _occupy_closed_streams()
     if sys.getfilesystemencoding() != "utf-8":
         # A prompt, a file's name and a command are UTF-8 whatever the locale; only a new start can change that.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
@@ -46,6 +40,17 @@ def main() -> None:
     except KeyboardInterrupt:  # before there was anything to interrupt
         code = 130
     os._exit(code)  # daemon threads and libraries' exit handlers must not hold the end up
+
+
+def _occupy_closed_streams() -> None:
+    """A closed one would become the next file that is opened, and what is for it be written there."""
+    import os
+
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:  # what takes its place refuses every read and write, as a closed one does
+            os.open(os.devnull, os.O_RDONLY if descriptor else os.O_WRONLY)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from .context import Asker
 from .engine import Ingredients
 from .plugins import Plugins
 from .prices import Prices
-from .providers.base import Provider
+from .providers.base import Provider, ProviderFactory
 from .providers.choose import Choice, choose
 from .session import Session
 from .usage import UsageMeter
@@ -65,7 +65,7 @@ class App:
             return None
         from .providers.resilient import Resilient
 
-        create = _imported(self.choice.factory)
+        create: ProviderFactory = _imported(self.choice.factory)
         return Resilient(create(endpoint, lambda: self._clients.for_model(endpoint.base_url)), self.config.waits)
 
     def ui(self) -> UI:

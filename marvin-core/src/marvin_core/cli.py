@@ -6,9 +6,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from .config import Config, Secrets, load
+from .config import Config, OutputFormat, Secrets, load
 from .errors import ConfigError, MarvinError, UsageError
-from .streams import Streams, cost_line
+from .messages import Usage
+from .streams import Streams, cost_line, result_line
 
 if TYPE_CHECKING:
     from .app import App
@@ -34,8 +35,10 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
     try:
         index = _subcommand(argv, env)
         if index is not None:
+            from .signals import end_like_ctrl_c
             from .subcommands import run_subcommand
 
+            end_like_ctrl_c()
             return run_subcommand(argv[index:], *load(argv[:index], env), streams)
         config, secrets = load(argv, env)
         sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
@@ -46,10 +49,14 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
             return _non_interactive(config.replace(non_interactive=True), secrets, streams)
         return _chat(config, secrets, streams)
     except MarvinError as error:
-        streams.err(f"marvin: {error}")
-        if isinstance(error, ConfigError) and index is None and _is_headless(argv, streams):
-            streams.err(cost_line(_NOTHING_USED))  # the arguments were right, so the line is due
-        return error.exit_code
+        if not isinstance(error, ConfigError) or index is not None or not _is_headless(argv, streams):
+            streams.err(f"marvin: {error}")
+            return error.exit_code
+        from .flags import parse
+
+        code = _failed(streams, parse(argv).output_format, str(error), error.exit_code)
+        streams.err(cost_line(_NOTHING_USED))  # the arguments were right, so the line is due
+        return code
     except KeyboardInterrupt:
         streams.err("marvin: interrupted")
         return INTERRUPTED
@@ -78,9 +85,12 @@ def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
     """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
     import signal
 
+    from .signals import ending
+
     app: App | None = None
+    numbers = ending()
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in numbers:
             signal.signal(number, lambda *_: _leave(streams))
         from .reading import read_prompt
 
@@ -95,18 +105,27 @@ def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
         _resume(config, session)
         return Headless(streams, config.output_format, app.meter).run(session, prompt)
     except MarvinError as error:
-        streams.err(f"marvin: {error}")
-        return error.exit_code
+        return _failed(streams, config.output_format, str(error), error.exit_code)
     except Exception as error:  # the last line below must come whatever is wrong with us
-        streams.err(f"marvin: internal error: {type(error).__name__}: {error}")
-        return 1
+        return _failed(streams, config.output_format, f"internal error: {type(error).__name__}: {error}", 1)
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in numbers:
             signal.signal(number, signal.SIG_IGN)  # only the last line is left
         if app is not None:
             app.save_usage()
         summary = _NOTHING_USED if app is None else app.meter.summary()
         streams.err(cost_line(summary))
+
+
+def _failed(streams: Streams, output_format: OutputFormat, reason: str, code: int) -> int:
+    """Tell of a run that failed before its session could; returns the exit code."""
+    streams.err(f"marvin: {reason}")
+    if output_format == "json":
+        from contextlib import suppress
+
+        with suppress(OSError):
+            streams.out(result_line("", "", dict.fromkeys(Usage().as_dict(), 0), _NOTHING_USED, code))
+    return code
 
 
 def _leave(streams: Streams) -> NoReturn:
@@ -132,6 +151,11 @@ def _resume(config: Config, session: Session) -> None:
 def _chat(config: Config, secrets: Secrets, streams: Streams) -> int:
     from .app import App
 
+    prompt = config.prompt
+    if config.prompt_file is not None:
+        from .reading import read_prompt
+
+        prompt = read_prompt(config, streams)
     app = App(config, secrets, lambda text: streams.err(f"marvin: {text}"))
     ui = app.ui()
     session = app.session(asker=ui.ask, interactive=True)
@@ -139,6 +163,6 @@ def _chat(config: Config, secrets: Secrets, streams: Streams) -> int:
     if app.choice.endpoint is None:
         streams.err(app.choice.how_to)
     try:
-        return ui.run(session, config.prompt)
+        return ui.run(session, prompt)
     finally:
         app.save_usage()

@@ -215,8 +215,9 @@ def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None
         (named, "--model"), (env.get("MARVIN_MODEL"), "MARVIN_MODEL"), (settings.get("model"), "config.yaml")
     )
     words = " ".join(flags.words)
-    if words and flags.prompt is not None:
-        raise UsageError("A prompt was given twice, as --prompt and as words. Give it once.")
+    for flag, value in (("--prompt", flags.prompt), ("--prompt-file", flags.prompt_file)):
+        if words and value is not None:
+            raise UsageError(f"A prompt was given twice, as {flag} and as words. Give it once.")
     config = Config(
         prompt=flags.prompt if flags.prompt is not None else (words or None),
         prompt_file=cwd / flags.prompt_file if flags.prompt_file is not None else None,
@@ -292,6 +293,8 @@ def _xdg(env: Mapping[str, str], name: str, default: Path) -> Path:
 def _working_dir(given: str | None, cwd: Path, home: Path) -> Path:
     if given is None:
         return cwd.resolve()
+    if not given:
+        raise UsageError("--working-dir is empty. Name a folder, or leave the flag out to work in the current one.")
     folder = home / given[2:] if given == "~" or given.startswith("~/") else cwd / given
     try:
         mode = folder.stat().st_mode

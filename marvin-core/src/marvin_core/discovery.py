@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, get_type_hints
 
 from . import hookspecs
 from .arguments import unknown_name
@@ -19,8 +21,9 @@ from .hookcalls import call_hook, expect, items_of, plugin_manager
 from .index import USER, Index, Pack
 from .loading import load_module
 from .providers.base import ProviderSpec
+from .records import Record
 from .schema import describe
-from .strangers import Hung, isolated
+from .strangers import Hung, isolated, with_problem
 from .tools import Tool, ToolGroup, ToolSpec
 from .ui.base import UISpec
 from .userfiles import hooks_of, tools_of, user_packs
@@ -30,6 +33,8 @@ GROUP = "marvin"
 _OURS = "marvin-core"
 
 _Brought: TypeAlias = "tuple[str, ToolSpec | ProviderSpec | UISpec]"
+S = TypeVar("S", bound=Record)
+_Loaded: TypeAlias = "tuple[Pack, list[_Brought]]"
 
 
 def discover(user_files: Path | None = None, limit: float = Waits().pack) -> Index:
@@ -51,8 +56,9 @@ class _Discovery:
         self.owners: dict[str, str] = {}
         self.sources: list[str] = []
 
-    def run(self, packs: Iterable[Pack]) -> Index:
-        self.packs += [self._load(pack) for pack in packs]
+    def run(self, packs: Sequence[Pack]) -> Index:
+        outcomes = isolated([partial(self._loaded, pack) for pack in packs], self._limit)
+        self.packs += [self._taken(pack, outcome) for pack, outcome in zip(packs, outcomes, strict=True)]
         return Index(
             packs=tuple(self.packs),
             tools=tuple(self.tools.values()),
@@ -62,34 +68,32 @@ class _Discovery:
             sources=tuple(dict.fromkeys(self.sources)),
         )
 
-    def _load(self, pack: Pack) -> Pack:
-        try:
-            loaded, brought = isolated(lambda: self._loaded(pack), self._limit)
-        except (Exception, SystemExit) as error:  # whatever a stranger's module raises must stop only that module
-            self._forget(pack)
-            self._failed(error)
-            stack = error.stack if isinstance(error, Hung) else "".join(traceback.format_exception(error))
-            return pack.replace(problems=(f"{type(error).__name__}: {error}",), traceback=stack)
-        # Only now, so that a pack that fails half-way leaves nothing behind.
+    def _taken(self, pack: Pack, outcome: _Loaded | BaseException) -> Pack:
+        """The pack with what it brings, taken over only now: one that fails half-way leaves nothing behind."""
+        if isinstance(outcome, BaseException):  # whatever a stranger's module raises must stop only that module
+            self._failed(outcome)
+            return with_problem(pack, outcome)
+        loaded, brought = outcome
         clashes = [name for name in loaded.cli if f"cli:{name}" in self.owners]
         if clashes:
             hooks = tuple(hook for hook in loaded.hooks if hook != "marvin_extend_cli")
             loaded = loaded.replace(hooks=hooks, cli=())
-        self.owners.update((f"cli:{name}", pack.distribution) for name in loaded.cli)
-        refused = [_taken("sub-command", name, pack.distribution, self.owners[f"cli:{name}"]) for name in clashes]
-        refused += [problem for kind, spec in brought for problem in self._take(kind, spec, pack.distribution)]
+        self.owners.update((f"cli:{name}", pack.key) for name in loaded.cli)
+        refused = [_refusal("sub-command", name, pack, self.owners[f"cli:{name}"]) for name in clashes]
+        refused += [problem for kind, spec in brought for problem in self._take(kind, spec, pack)]
         return loaded.replace(problems=tuple(refused))
 
-    def _loaded(self, pack: Pack) -> tuple[Pack, list[_Brought]]:
+    def _loaded(self, pack: Pack) -> _Loaded:
         plugin = load_module(pack.module)
         self._source(plugin)
+        self._helpers(plugin)
         if pack.distribution == USER:
             tools = [describe(tool, source=USER, module=pack.module, group="user") for tool in tools_of(plugin)]
             own_hooks = ("marvin_register_hooks",) if hooks_of(plugin) else ()
-            return pack.replace(hooks=own_hooks), [("tool", spec) for spec in tools]
-        self.manager.register(plugin, name=_name(pack))
+            return pack.replace(hooks=own_hooks), [("tool", _sound(spec)) for spec in tools]
+        self.manager.register(plugin, name=pack.key)
         hooks = self._hooks(plugin)
-        brought = [*self._brought(plugin, pack)]
+        brought = [(kind, _sound(spec)) for kind, spec in self._brought(plugin, pack)]
         return pack.replace(hooks=hooks, cli=self._cli(plugin)), brought
 
     def _hooks(self, plugin: ModuleType) -> tuple[str, ...]:
@@ -101,11 +105,6 @@ class _Discovery:
                 raise PluginError(unknown_name("hook", caller.name, known))
         return tuple(caller.name for caller in callers)
 
-    def _forget(self, pack: Pack) -> None:
-        plugin = self.manager.get_plugin(_name(pack))
-        if plugin is not None:
-            self.manager.unregister(plugin)
-
     def _brought(self, plugin: ModuleType, pack: Pack) -> Iterator[_Brought]:
         """What the pack registers."""
         for item in items_of(call_hook(self.manager, plugin, "marvin_register_tools"), object):
@@ -115,20 +114,21 @@ class _Discovery:
         for ui in items_of(call_hook(self.manager, plugin, "marvin_register_uis"), UISpec):
             yield "ui", ui
 
-    def _take(self, kind: str, spec: Any, distribution: str) -> Iterator[str]:
+    def _take(self, kind: str, spec: Any, pack: Pack) -> Iterator[str]:
         """Keep it, where its name is free; yields why not, where it is not."""
         owner = self.owners.get(f"{kind}:{spec.name}")
         if owner is not None:
-            yield _taken(kind, spec.name, distribution, owner)
+            yield _refusal(kind, spec.name, pack, owner)
             return
         taken: dict[str, dict[str, Any]] = {"tool": self.tools, "provider": self.providers, "ui": self.uis}
         taken[kind][spec.name] = spec
-        self.owners[f"{kind}:{spec.name}"] = distribution
+        self.owners[f"{kind}:{spec.name}"] = pack.key
 
     def _specs(self, item: object, plugin: ModuleType, pack: Pack) -> Iterable[ToolSpec]:
         if isinstance(item, Tool):
+            self._source(import_module(item.function.__module__))
             return [describe(item, source=pack.distribution, module=plugin.__name__)]
-        group = expect(item, ToolGroup)
+        group = _sound(expect(item, ToolGroup))
         module = import_module(group.module)
         self._source(module)
         return [
@@ -147,9 +147,17 @@ class _Discovery:
         call_hook(self.manager, plugin, "marvin_extend_cli", app=app)
         return tuple(getattr(typer.main.get_command(app), "commands", ()))
 
+    def _helpers(self, plugin: ModuleType) -> None:
+        """Depend on what the plugin imported of its own package, where that is a package of its own."""
+        package, dot, _ = plugin.__name__.partition(".")
+        if dot and package != __package__:
+            for name, module in list(sys.modules.items()):
+                if name.startswith(f"{package}."):
+                    self._source(module)
+
     def _source(self, module: ModuleType) -> None:
-        if module.__file__:
-            self._depends_on(module.__file__)
+        if getattr(module, "__file__", None):
+            self._depends_on(str(module.__file__))
 
     def _failed(self, error: BaseException) -> None:
         """Depend on every file that had a part in a failure, so that mending one is noticed."""
@@ -164,12 +172,29 @@ class _Discovery:
         self.sources += [file, os.path.dirname(file)]
 
 
-def _taken(kind: str, name: str, distribution: str, owner: str) -> str:
-    return f"{kind} {name} of {distribution} was refused: {owner} already brings one of that name."
+def _sound(spec: S) -> S:
+    """The specification, each field of it of the type that it is declared with, so that the index can keep it.
+
+    Raises:
+        PluginError: where one is not, as a function where the name of one is expected.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    kinds = get_type_hints(type(spec))
+    fields = {}
+    for field, value in spec.as_dict().items():
+        try:
+            fields[field] = TypeAdapter(kinds[field]).validate_python(value)
+            json.dumps(fields[field], default=sorted)  # a set becomes a list
+        except (ValidationError, TypeError, ValueError) as error:
+            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            raise PluginError(f"{type(spec).__name__} {spec.as_dict()['name']!r}, {field}: {reason}") from error
+    return spec.replace(**fields)
 
 
-def _name(pack: Pack) -> str:
-    return f"{pack.distribution}:{pack.name}"
+def _refusal(kind: str, name: str, pack: Pack, owner: str) -> str:
+    earlier = owner.partition(":")[0]
+    return f"{kind} {name} of {pack.distribution} was refused: {earlier} already brings one of that name."
 
 
 def _packs() -> list[Pack]:

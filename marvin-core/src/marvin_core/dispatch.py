@@ -14,7 +14,7 @@ from .hookrunner import HookRunner
 from .hooks import Ask, Deny
 from .messages import Image, Text, ToolCall, ToolOutput
 from .policy import Policy, strongest
-from .toolbox import LoadedTool, Toolbox, runs_beside
+from .toolbox import LoadedTool, Toolbox
 from .tools import ToolResult, ToolSpec
 from .transcript import INTERRUPTED, interrupted
 
@@ -89,7 +89,7 @@ class Dispatcher:
 
     def _may_run_beside(self, call: ToolCall) -> bool:
         try:
-            return runs_beside(self._toolbox.spec(call.name))
+            return self._toolbox.spec(call.name).reads_only
         except ToolError:
             return True  # it will only be told that there is no such tool
 
@@ -162,9 +162,10 @@ class Dispatcher:
         if isinstance(verdict, Deny):
             raise ToolError(f"{spec.name} was not run: {verdict.reason}.")
         if isinstance(verdict, Ask) and not await self._confirmed(spec, arguments, verdict):
-            raise ToolError(
-                f"{spec.name} was not run: {verdict.reason}, and the answer was no. Ask what to do instead."
-            )
+            said = "nobody is there to give it (--on-ask deny). Do it another way, or leave it to the user"
+            if self._services.asker is not None:
+                said = "the answer was no. Ask what to do instead"
+            raise ToolError(f"{spec.name} was not run: {verdict.reason}, and {said}.")
 
     async def _confirmed(self, spec: ToolSpec, arguments: Mapping[str, Any], verdict: Ask) -> bool:
         if self._services.asker is None:

@@ -45,22 +45,37 @@ class Driver:
         self._queue.clear()
         return messages
 
+    def check_free(self) -> None:
+        """Raise `MarvinError` where a submission is in flight."""
+        if self.busy:
+            raise MarvinError("An answer is still running. Wait for it, or cancel it first.")
+
     async def submit(self, text: str) -> TurnResult:
         """Run one prompt to its end. A failure is told in the result; cancelling passes through.
 
         Raises:
             MarvinError: where a submission is in flight already.
         """
-        if self.busy:
-            raise MarvinError("An answer is still running. Wait for it, or cancel it first.")
+        return await self._run(text)
+
+    async def retry(self) -> TurnResult:
+        """Ask the model again, from the conversation as it stands. Otherwise as `submit`."""
+        return await self._run(None)
+
+    async def _run(self, text: str | None) -> TurnResult:
+        self.check_free()
         self.busy = True
         start = len(self._conversation.messages)
         reason: Reason = "cancelled"
         error: Exception | None = None
         try:
-            text = await self._hooks.on_prompt(text)
-            self._emit(AgentStart(prompt=text))
-            self._conversation.append(user(text))
+            if text is None:
+                asked = [message.text for message in self._conversation.messages if message.role == "user"]
+                self._emit(AgentStart(prompt=asked[-1] if asked else ""))
+            else:
+                text = await self._hooks.on_prompt(text)
+                self._emit(AgentStart(prompt=text))
+                self._conversation.append(user(text))
             reason = await self._make_agent().run()
         except Exception as raised:  # told to whoever submitted; a chat must outlive any failure
             error = raised

@@ -76,7 +76,7 @@ class Engine:
             has_program=lambda name: self.processes.which(name) is not None,
             has_secret=lambda name: bool(given.secrets.get(name)),
         )
-        view = HookView(config, self.workspace, self.processes, self.mode, self._send)
+        view = HookView(config, self.workspace, self.processes, lambda: self.mode, self._send)
         self.hooks = HookRunner(given.hooks, view, config.waits, self.warn)
         self.bus.subscribe(self.hooks.feed)
         self.dispatcher = Dispatcher(

@@ -71,11 +71,8 @@ class PathRefused(ToolError):
 class ProviderError(MarvinError):
     """A model service failed.
 
-    `status` is the HTTP status where there was one. `retryable` says whether the same request may
-    succeed a little later.
+    `status` is the HTTP status where there was one.
     """
-
-    retryable = False
 
     def __init__(self, message: str, *, provider: str = "", status: int | None = None) -> None:
         super().__init__(message)
@@ -85,8 +82,6 @@ class ProviderError(MarvinError):
 
 class RateLimited(ProviderError):
     """Too many requests; `retry_after` is the number of seconds the service asks to wait, if it says so."""
-
-    retryable = True
 
     def __init__(
         self,

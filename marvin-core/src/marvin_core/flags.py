@@ -66,6 +66,17 @@ def parser() -> argparse.ArgumentParser:
     add("--prompt", metavar="TEXT", help="the prompt")
     add("--prompt-file", metavar="PATH", help="read the prompt from a file")
     add("--working-dir", metavar="PATH", help="the folder that files and commands are confined to")
+    _add_choices(result)
+    add("--plain", action="store_true", help="the plain chat")
+    add("--design-first", action="store_true", help="run the test-first pipeline (needs marvin-pipeline)")
+    add("-B", dest="no_bytecode", action="store_true", help="write no bytecode files")
+    add("--version", action="version", version=f"marvin {__version__}")
+    return result
+
+
+def _add_choices(parser: argparse.ArgumentParser) -> None:
+    """The flags that choose a model, tools, a form of output, and a session."""
+    add = parser.add_argument
     add("--provider", metavar="NAME", help="the model service")
     add(
         "--model",
@@ -98,11 +109,6 @@ def parser() -> argparse.ArgumentParser:
         help="go on with the newest session of this folder",
     )
     add("--resume", metavar="ID", help="go on with this session")
-    add("--plain", action="store_true", help="the plain chat")
-    add("--design-first", action="store_true", help="run the test-first pipeline (needs marvin-pipeline)")
-    add("-B", dest="no_bytecode", action="store_true", help="write no bytecode files")
-    add("--version", action="version", version=f"marvin {__version__}")
-    return result
 
 
 _WITH_VALUE = frozenset(

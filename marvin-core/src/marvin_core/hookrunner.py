@@ -121,11 +121,3 @@ class HookRunner:
             self._warn("Some hooks did not see the last events in time.")
         self._feeder.cancel()
         await asyncio.wait([self._feeder])
-
-
-def _has_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

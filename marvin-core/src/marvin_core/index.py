@@ -42,6 +42,11 @@ class Pack(Record):
     problems: tuple[str, ...] = ()
     traceback: str = ""
 
+    @property
+    def key(self) -> str:
+        """What tells it from all others: one distribution may have several, and two may use one name."""
+        return f"{self.distribution}:{self.name}"
+
 
 class Index(Record):
     """What is installed, in one stable order: built-ins first, then by distribution."""
@@ -51,7 +56,7 @@ class Index(Record):
     providers: tuple[ProviderSpec, ...]
     uis: tuple[UISpec, ...]
     owners: Mapping[str, str]
-    """The pack of each provider and interface, by `provider:NAME` and `ui:NAME`."""
+    """The key of the pack of each `tool:NAME`, `provider:NAME`, `ui:NAME` and `cli:NAME`."""
     sources: tuple[str, ...] = ()
     """The source files that the index depends on."""
 

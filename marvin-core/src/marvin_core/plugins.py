@@ -41,7 +41,8 @@ class Plugins:
         if missing:
             there = ", ".join(pack.name for pack in self._index.packs)
             warn(f"MARVIN_PACKS names {', '.join(sorted(missing))}, which is not installed. There are: {there}.")
-        self._distributions = frozenset(pack.distribution for pack in self.packs)
+        self._failed: dict[str, Pack] = {}
+        self._used_packs = frozenset(pack.key for pack in self.packs)
 
     def _is_used(self, pack: Pack) -> bool:
         chosen = self._config.packs
@@ -50,7 +51,7 @@ class Plugins:
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The tools of the packs in use, in the index's order."""
-        return tuple(spec for spec in self._index.tools if spec.source in self._distributions)
+        return tuple(spec for spec in self._index.tools if self._owned("tool", spec.name))
 
     @property
     def providers(self) -> tuple[ProviderSpec, ...]:
@@ -63,7 +64,11 @@ class Plugins:
         return tuple(spec for spec in self._index.uis if self._owned("ui", spec.name))
 
     def _owned(self, kind: str, name: str) -> bool:
-        return self._index.owners.get(f"{kind}:{name}") in self._distributions
+        return self._index.owners.get(f"{kind}:{name}") in self._used_packs
+
+    def tools_of(self, pack: Pack) -> tuple[ToolSpec, ...]:
+        """The tools that one pack brings."""
+        return tuple(spec for spec in self._index.tools if self._index.owners[f"tool:{spec.name}"] == pack.key)
 
     def hooks(self) -> tuple[Hook, ...]:
         """The `Hook` objects of the packs that implement `marvin_register_hooks`; only those are imported."""
@@ -85,6 +90,12 @@ class Plugins:
             self._warn(str(error))
         return tuple(found.values())
 
+    def checked(self) -> tuple[Pack, ...]:
+        """The packs, with what goes wrong also where a session asks them for their hooks and commands."""
+        self.hooks()
+        self.commands()
+        return tuple(self._failed.get(pack.key, pack) for pack in self.packs)
+
     def cli_names(self) -> frozenset[str]:
         """The sub-commands that packs add."""
         return frozenset(name for pack in self.packs for name in pack.cli)
@@ -104,17 +115,18 @@ class Plugins:
 
     def _calls(self, hook: str, use: Callable[[Any], T], **arguments: Any) -> Iterator[T]:
         """What `use` makes of each pack's answer."""
-        for pack in self.packs:
-            if hook not in pack.hooks:
-                continue
-            from .strangers import isolated
+        packs = [pack for pack in self.packs if hook in pack.hooks]
+        if not packs:
+            return
+        from .strangers import isolated, with_problem
 
-            try:
-                used = isolated(partial(self._used, pack, hook, use, arguments), self._config.waits.pack)
-            except (Exception, SystemExit) as error:  # a stranger's code: it is skipped alone, and named
-                self._warn(f"pack {pack.name} of {pack.distribution} was skipped: {type(error).__name__}: {error}")
-                continue
-            yield used
+        works = [partial(self._used, pack, hook, use, arguments) for pack in packs]
+        for pack, outcome in zip(packs, isolated(works, self._config.waits.pack), strict=True):
+            if isinstance(outcome, BaseException):  # a stranger's code: it is skipped alone, and named
+                failed = self._failed[pack.key] = with_problem(pack, outcome)
+                self._warn(f"pack {pack.name} of {pack.distribution} was skipped: {failed.problems[0]}")
+            else:
+                yield outcome
 
     def _used(self, pack: Pack, hook: str, use: Callable[[Any], T], arguments: Mapping[str, Any]) -> T:
         return use(self._answer(pack, hook, arguments))
@@ -137,11 +149,10 @@ class Plugins:
         from importlib import import_module
 
         manager = self._loaded_manager()
-        name = f"{pack.distribution}:{pack.name}"
-        plugin = manager.get_plugin(name)
+        plugin = manager.get_plugin(pack.key)
         if plugin is None:
             plugin = import_module(pack.module)
-            manager.register(plugin, name=name)
+            manager.register(plugin, name=pack.key)
             if "marvin_configure" in pack.hooks:
                 from .hookcalls import call_hook
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .errors import MarvinError
+from .errors import MarvinError, SessionError
 from .messages import Message
 from .threads import in_thread
 from .transcript import Header, Loaded, Transcript, new_session_id
@@ -18,7 +18,7 @@ class Recorder:
     """Writes the messages of one session; `warn` is told once when that stops being possible."""
 
     def __init__(self, folder: Path, waits: Waits, warn: Callable[[str], None]) -> None:
-        self._folder = folder
+        self.folder = folder
         self._waits = waits
         self._warn = warn
         self._transcript: Transcript | None = None
@@ -27,15 +27,50 @@ class Recorder:
 
     def begin(self, now: float, title: str, provider: str, model: str, working_dir: str) -> None:
         """Give a new session its id; its file is made with the first message."""
-        self.id = new_session_id(now, title)
-        header = Header(id=self.id, title=title[:80], time=now, provider=provider, model=model, working_dir=working_dir)
-        self._transcript = Transcript(self._folder / f"{self.id}.jsonl", header, self._waits)
+        identity = new_session_id(now, title)
+        self._start(
+            Header(id=identity, title=title[:80], time=now, provider=provider, model=model, working_dir=working_dir)
+        )
+
+    def _start(self, header: Header) -> None:
+        self.close()
+        self.id = header.id
+        self._saved_state = "{}"
+        self._transcript = Transcript(self.folder / f"{self.id}.jsonl", header, self._waits)
 
     def resume(self, path: Path, loaded: Loaded) -> None:
         """Go on with a session that was loaded."""
+        self.close()
         self.id = loaded.header.id
         self._saved_state = json.dumps(loaded.state)
-        self._transcript = Transcript(path, loaded.header, self._waits, leaf=loaded.leaf)
+        self._transcript = Transcript(
+            path, loaded.header, self._waits, leaf=loaded.leaf, before_last=loaded.before_last
+        )
+
+    def fork(self, now: float, messages: Sequence[Message]) -> None:
+        """Go on in a new file that begins with these messages; the old one stays as it is.
+
+        Raises:
+            SessionError: where this session is not being saved.
+        """
+        if self._transcript is None:
+            raise SessionError("This session is not on disk, so it cannot be forked. Type a request first.")
+        header = self._transcript.header
+        identity = new_session_id(now, header.title)
+        self._start(header.replace(id=identity, time=now, parent=header.id))
+        self._guarded(lambda transcript: transcript.append(*messages))
+
+    def clear(self) -> None:
+        """Stop writing to this session; the next `begin` makes another one."""
+        self.close()
+        self._transcript = None
+        self.id = ""
+
+    def step_back(self) -> None:
+        """Go back to before the last message; what comes next becomes another branch of the file."""
+        if self._transcript is not None:
+            self._transcript.step_back()
+            self._saved_state = "{}"  # the state may stand in the branch that was left
 
     def save(self, message: Message) -> None:
         """Add a message."""

@@ -37,6 +37,34 @@ KEYS: Mapping[str, Any] = {
 }
 """Every key of config.yaml and the type of its value; a `str` key stands for any name."""
 
+MEANINGS: Mapping[str, str] = {
+    "provider": "The model service, where neither --provider nor LLM_PROVIDER names one.",
+    "model": "The model, where neither --model nor MARVIN_MODEL names one.",
+    "models.NAME": "The model of a tier.",
+    "providers.NAME.wire": "The format that the service speaks; chat-completions without it.",
+    "providers.NAME.base_url": "Its address, up to the version: https://models.example.com/v1.",
+    "providers.NAME.key": "The name of the variable with its key, never the key itself.",
+    "providers.NAME.models": "What it serves, the default first.",
+    "providers.NAME.context_window": "How many tokens its models take.",
+    "providers.NAME.max_tools": "How many tools a request may carry.",
+    "providers.NAME.headers": "Sent with every request.",
+    "tools": "Tool sets, groups and names, as in --tools.",
+    "ui": "The interface of the chat; packs bring others beside `plain`.",
+    "permissions.allow": "Calls that are not asked about: `TOOL` or `TOOL(PATTERN)`, with * and ?.",
+    "permissions.ask": "Calls that are asked about.",
+    "permissions.deny": "Calls that never run.",
+    "child_env": "Secret variables that programs which tools start may see all the same.",
+    "transport": "`direct`, Marvin's own connections, or `stock`, those of the library httpx.",
+    "ca_file": "A file with the certificate authorities to trust; SSL_CERT_FILE without it.",
+    "prices.NAME.input": "What a million input tokens of this model cost, in USD.",
+    "prices.NAME.output": "What a million output tokens cost.",
+    "prices.NAME.cache_read": "What a million tokens cost that come from the service's cache.",
+    "prices.NAME.cache_write": "What a million tokens cost that go into it.",
+    "instructions": "Text that every system prompt carries.",
+    "waits": "See below.",
+}
+"""What each key means, by its full name; the reference page shows it."""
+
 KIND_NAMES = {
     bool: "true or false",
     str: "text",

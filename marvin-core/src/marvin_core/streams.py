@@ -41,6 +41,21 @@ def cost_line(summary: Mapping[str, Any]) -> str:
     return f"MARVIN_COST:{json.dumps(summary, separators=(',', ':'))}"
 
 
+def result_line(session_id: str, text: str, usage: Mapping[str, int], summary: Mapping[str, Any], code: int) -> str:
+    """What `--output-format json` prints: one object, on a line of its own."""
+    report = {
+        "type": "result",
+        "session_id": session_id,
+        "text": text,
+        "usage": usage,
+        "cost": summary["session_cost"],
+        "turns": summary["llm_turns"],
+        "is_error": code != 0,
+        "exit_code": code,
+    }
+    return json.dumps(report, ensure_ascii=False) + "\n"
+
+
 def _write(descriptor: int, text: str) -> None:
     data = memoryview(text.encode("utf-8", "replace"))
     while data:

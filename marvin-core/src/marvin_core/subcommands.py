@@ -167,12 +167,13 @@ def list_packs(context: typer.Context) -> None:
     """List the installed packs; exits with 1 where one of them has a problem."""
     run: Run = context.obj
     app = run.app()
-    for pack in app.plugins.packs:
-        count = sum(spec.source == pack.distribution for spec in app.plugins.tools)
+    packs = app.plugins.checked()
+    for pack in packs:
+        count = len(app.plugins.tools_of(pack))
         run.streams.out(f"{pack.name}  {pack.distribution} {pack.version}, {count} tools\n")
         for problem in pack.problems:
             run.streams.out(f"  problem: {problem}\n".replace("\n", "\n    ").rstrip(" "))
         if pack.traceback:
             run.streams.out("".join(f"    {line}\n" for line in pack.traceback.splitlines()))
-    if any(pack.problems for pack in app.plugins.packs):
+    if any(pack.problems for pack in packs):
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ from .loading import load_module
 from .policy import Rule
 from .records import Record
 from .threads import in_thread
-from .tools import READING, Tool, ToolContext, ToolResult, ToolSpec
+from .tools import Tool, ToolContext, ToolResult, ToolSpec
 
 _CODING_GROUPS = frozenset({"files", "git", "shell", "tickets", "agents"})
 _CODING_NAMES = frozenset(
@@ -24,6 +24,7 @@ _LOCKIN_GROUPS = frozenset("github calendar alarms timers notes notify knowledge
 _WRITERS = frozenset({"create_file", "append_file", "write_file", "apply_patch"})
 """What remains of the tools that write or run under MARVIN_WRITABLE_FILES."""
 _INTERACTIVE_ONLY = frozenset({"set_working_dir", "exit_app"})
+_SOME = 20
 
 
 def _in_coding(spec: ToolSpec) -> bool:
@@ -145,8 +146,9 @@ class Toolbox:
             raise ToolError(f"The tool {name} is not available here: {self.missing[name]}. Do it another way.")
         from difflib import get_close_matches
 
-        near = get_close_matches(name, self._specs, 3, 0.5) or list(self._specs)[:20]
-        raise ToolError(f"There is no tool {name!r}. Nearest: {', '.join(near)}.")
+        near = get_close_matches(name, self._specs, 3, 0.5)
+        hint = f"Nearest: {', '.join(near)}." if near else f"There are: {', '.join(list(self._specs)[:_SOME])}."
+        raise ToolError(f"There is no tool {name!r}. {hint}")
 
     def preload(self, name: str) -> None:
         """Start importing a tool in the background, while its arguments still stream in."""
@@ -223,8 +225,3 @@ def _named(specs: Sequence[ToolSpec], word: str) -> set[str]:
     near = get_close_matches(word, known, 3)
     hint = f"Did you mean {', '.join(near)}?" if near else "`marvin tools list` shows what there is."
     raise UsageError(f"--tools: there is no set, group or tool {word!r}. {hint}")
-
-
-def runs_beside(spec: ToolSpec) -> bool:
-    """Whether calls of this tool may run side by side with others that may."""
-    return spec.access <= READING

@@ -288,6 +288,19 @@ class Clock(Protocol):
         ...
 
 
+class UsageSummary(Record):
+    """What was used. `cost` is in USD and None where unknown; `models` has requests and cost of each model.
+
+    `tokens` are by the names of `Usage`'s fields; `lifetime` are the models of all sessions, where asked for.
+    """
+
+    tokens: Mapping[str, int]
+    cost: float | None
+    models: Mapping[str, tuple[int, float | None]]
+    tool_calls: Mapping[str, int]
+    lifetime: Mapping[str, tuple[int, float | None]] | None = None
+
+
 class SessionView(Protocol):
     """What a tool may know of, and ask of, the session it runs in."""
 
@@ -310,6 +323,14 @@ class SessionView(Protocol):
 
     def set_working_dir(self, path: Path) -> None:
         """Move the sandbox root; takes effect with the next call."""
+        ...
+
+    def usage(self, *, lifetime: bool = False) -> UsageSummary:
+        """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
+        ...
+
+    def leave(self, farewell: str) -> None:
+        """Have the interface say this and end, once the turn is over."""
         ...
 
 

@@ -36,11 +36,14 @@ class Header(Record):
     model: str
     working_dir: str
     thinking: str = "off"
+    parent: str = ""
+    """The session that this one was forked from."""
 
 
 class Loaded(Record):
     """What was read from a session file: the branch that ends in its newest record.
 
+    `leaf` is the id of that record, and `before_last` that of the one which its last message follows.
     `problems` names each line that had to be skipped.
     """
 
@@ -48,17 +51,19 @@ class Loaded(Record):
     messages: tuple[Message, ...]
     state: Mapping[str, Any]
     leaf: str
+    before_last: str
     problems: tuple[str, ...]
 
 
 class Transcript:
     """Writes one session file. Nothing is created before the first `append`."""
 
-    def __init__(self, path: Path, header: Header, waits: Waits, *, leaf: str = "") -> None:
+    def __init__(self, path: Path, header: Header, waits: Waits, *, leaf: str = "", before_last: str = "") -> None:
         self.path = path
         self.header = header
         self._waits = waits
         self._leaf = leaf
+        self._before_last = before_last
         self._descriptor: int | None = None
         self._written = 0
         # Part of each record's id: a session is written by many processes, and even their numbers return.
@@ -76,6 +81,15 @@ class Transcript:
         """Add what packs keep in the session; the newest state counts. Raises as `append`."""
         self._write([("state", {"state": state})])
 
+    def rename(self, title: str) -> None:
+        """Give the session another title: the newest header counts. Raises as `append`."""
+        self.header = self.header.replace(title=title)
+        self._append_lines([self._header_line()])
+
+    def step_back(self) -> None:
+        """Go back to before the last message; what is appended next becomes another branch beside it."""
+        self._leaf = self._before_last
+
     def sync(self) -> None:
         """Have the disk hold what was written. Blocks: call it in a thread."""
         if self._descriptor is not None:
@@ -91,13 +105,22 @@ class Transcript:
         lines = []
         leaf = self._leaf
         if not self._leaf:
-            lines.append(_line({"type": "session", "version": VERSION, **self.header.as_dict()}))
+            lines.append(self._header_line())
             leaf = self.header.id
+        before_last = self._before_last
         for kind, data in records:
             self._written += 1
             identity = f"{self._writer}.{self._written}"
             lines.append(_line({"type": kind, "id": identity, "parent": leaf, **data}))
+            before_last = leaf if kind == "message" else before_last
             leaf = identity
+        self._append_lines(lines)
+        self._leaf, self._before_last = leaf, before_last
+
+    def _header_line(self) -> bytes:
+        return _line({"type": "session", "version": VERSION, **self.header.as_dict()})
+
+    def _append_lines(self, lines: Iterable[bytes]) -> None:
         try:
             self._append_bytes(b"".join(lines))
         except OSError as error:
@@ -105,7 +128,6 @@ class Transcript:
                 f"The session cannot be saved to {self.path}: {error.strerror}. "
                 "Free space or make the folder writable; the conversation goes on unsaved."
             ) from error
-        self._leaf = leaf
 
     def _append_bytes(self, data: bytes) -> None:
         descriptor = self._open()
@@ -150,10 +172,10 @@ def sessions(folder: Path) -> list[Path]:
 
 
 def read_header(path: Path) -> Header | None:
-    """The header of a session file, or None where there is none."""
+    """The header that a session file begins with, or None where there is none; see `archive.survey` for its title."""
     try:
         with path.open("rb") as stream:
-            return _header(json.loads(stream.readline()))
+            return header_of(json.loads(stream.readline()))
     except (OSError, ValueError, SessionError):
         return None
 
@@ -187,8 +209,36 @@ def newest_of(folder: Path, working_dir: str) -> Path:
     raise SessionError(f"There is no session of {working_dir} to continue. Start one without --continue.")
 
 
-def load(path: Path) -> Loaded:
+def load(path: Path, leaf: str = "") -> Loaded:
     """Read a session, skipping and naming damaged lines.
+
+    Args:
+        leaf: the record that the branch ends in; the newest one by default.
+
+    Raises:
+        SessionError: where the file cannot be read or has no usable header.
+    """
+    problems: list[str] = []
+    header, records = read_records(path, problems)
+    leaf = leaf or next(reversed(records), "")
+    branch = _branch(records, leaf, header.id, problems)
+    messages, state = _replay(branch, problems)
+    followed = [record.get("parent") for record in branch if record["type"] == "message"]
+    return Loaded(
+        header=header,
+        messages=messages,
+        state=state,
+        leaf=leaf or header.id,
+        before_last=str(followed[-1]) if followed else header.id,
+        problems=tuple(problems),
+    )
+
+
+def read_records(path: Path, problems: list[str]) -> tuple[Header, dict[str, dict[str, Any]]]:
+    """The newest header of a session file and its other records by id, in the order of the file.
+
+    Args:
+        problems: each line that had to be skipped is named here.
 
     Raises:
         SessionError: where the file cannot be read or has no usable header.
@@ -198,35 +248,39 @@ def load(path: Path) -> Loaded:
     except OSError as error:
         raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
     records: dict[str, dict[str, Any]] = {}
-    problems: list[str] = []
     header: Header | None = None
-    leaf = ""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             record = json.loads(line)
             if record["type"] == "session":
-                header = _header(record)
+                header = header_of(record)
             else:
                 records[record["id"]] = record
-                leaf = record["id"]
         except (ValueError, KeyError, TypeError, SessionError) as error:
             problems.append(f"line {number} of {path.name} was skipped: {error}")
     if header is None:
         raise SessionError(f"{path} is not a session file: it has no header. Start a new session.")
-    branch = _branch(records, leaf, header.id, problems)
-    messages, state = _replay(branch, problems)
-    return Loaded(header=header, messages=messages, state=state, leaf=leaf or header.id, problems=tuple(problems))
+    return header, records
 
 
-def _header(record: Any) -> Header:
+def header_of(record: Any) -> Header:
+    """The header that a record holds.
+
+    Raises:
+        SessionError: where it holds none.
+    """
     if not isinstance(record, dict) or record.get("type") != "session":
         raise SessionError("not a header")
     try:
-        return Header(**{name: record[name] for name in Header._defaults if name in record})
+        header = Header(**{name: record[name] for name in Header._defaults if name in record})
     except TypeError as error:
         raise SessionError(str(error)) from error
+    for name, value in header.as_dict().items():
+        if not isinstance(value, (int, float) if name == "time" else str):
+            raise SessionError(f"{name} of the header is {value!r}")
+    return header
 
 
 def _branch(records: Mapping[str, dict[str, Any]], leaf: str, root: str, problems: list[str]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .errors import ConfigError
 from .files import locked, replace_file
 from .messages import Usage
 from .threads import in_thread
@@ -82,6 +83,23 @@ class UsageMeter:
         )
         return {name: sum(getattr(usage, name) for _, _, usage in self._requests) for name in names}
 
+    def lifetime(self, path: Path) -> dict[str, Any]:
+        """The totals of usage.json with this session added: turns and cost by model.
+
+        Raises:
+            OSError, ConfigError: where the file cannot be read or is damaged.
+        """
+        totals = _parsed(path)
+        if totals is None:
+            raise ConfigError(f"{path} is damaged, so the lifetime totals are unknown. Move it away to begin anew.")
+        self._add_to(totals)
+        return totals
+
+    def _add_to(self, totals: dict[str, Any]) -> None:
+        summary = self.summary()
+        _add(totals.setdefault("turns", {}), summary["model_turns"])
+        _add(totals.setdefault("cost", {}), summary["model_cost"])
+
     def save_lifetime(self, path: Path, waits: Waits) -> None:
         """Add this session to the lifetime totals in usage.json.
 
@@ -90,11 +108,10 @@ class UsageMeter:
         """
         if not self._requests:
             return
-        summary = self.summary()
+        self._priced()
         with locked(path, waits.lock, waits.lock_poll):
             totals = _read(path)
-            _add(totals.setdefault("turns", {}), summary["model_turns"])
-            _add(totals.setdefault("cost", {}), summary["model_cost"])
+            self._add_to(totals)
             replace_file(path, json.dumps(totals, indent=2).encode())
 
 
@@ -111,6 +128,14 @@ def _is_sums(value: Any) -> bool:
 
 def _read(path: Path) -> dict[str, Any]:
     """The lifetime totals; a damaged file is moved aside, not overwritten."""
+    totals = _parsed(path)
+    if totals is None:
+        path.rename(path.with_suffix(".damaged.json"))
+    return totals or {}
+
+
+def _parsed(path: Path) -> dict[str, Any] | None:
+    """The lifetime totals; None where the file is damaged."""
     try:
         data = json.loads(path.read_bytes())
         if isinstance(data, dict) and all(_is_sums(data.get(name, {})) for name in ("turns", "cost")):
@@ -119,5 +144,4 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     except ValueError:
         pass
-    path.rename(path.with_suffix(".damaged.json"))
-    return {}
+    return None

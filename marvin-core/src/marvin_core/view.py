@@ -61,14 +61,19 @@ class HookView:
         config: Config,
         workspace: Workspace,
         processes: Processes,
-        mode: Mode,
+        mode: Callable[[], Mode],
         send: Callable[[str], None],
     ) -> None:
         self._workspace = workspace
         self._processes = processes
         self.config_folder = config.config_folder
-        self.mode: Mode = mode
+        self._mode = mode
         self.send = send
+
+    @property
+    def mode(self) -> Mode:
+        """The mode of the session as it is now."""
+        return self._mode()
 
     @property
     def cwd(self) -> Path:

@@ -73,6 +73,7 @@ async def _git(
 def _failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError:
     """What git said, and what to do about it where that is known."""
     said = head_and_tail(result.stderr + result.output, result.omitted, "")[:_ERROR_LIMIT].strip()
+    said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints all its options
     for sign, advice in _ADVICE.items():
         if sign.lower() in said.lower():
             return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")

@@ -55,5 +55,10 @@ def _parsed(path: Path, content: bytes | None) -> dict[str, Any]:
     except ValueError:
         data = None
     if not isinstance(data, dict):
-        raise ToolError(f"{path} is damaged: it is no JSON object. Ask the user to repair it, or to move it away.")
+        raise damaged(path, "it is no JSON object")
     return data
+
+
+def damaged(path: Path, why: str) -> ToolError:
+    """What is raised for a file that somebody or something has changed."""
+    return ToolError(f"{path} is damaged: {why}. Ask the user to repair it, or to move it away.")

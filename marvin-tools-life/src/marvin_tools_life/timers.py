@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,8 @@ from . import stored
 
 Timer = dict[str, Any]
 """`name` as it was given, `started` in seconds since the epoch, `duration` in seconds, 0 for a stopwatch."""
+
+_LONGEST = 100 * 366 * 24 * 60 * 60
 
 
 @tool(access=["write"])
@@ -24,18 +27,21 @@ async def timer_start(
     name = " ".join(name.split())
     if not name:
         raise ToolError("A timer needs a name. Call timer_start with what it is for, as in name='tea'.")
-    now = context.clock.now()
+    if duration_seconds > _LONGEST:
+        raise ToolError(f"{duration_seconds} seconds are more than a hundred years. Use a shorter countdown.")
+    now, path = context.clock.now(), _file(context)
 
-    def start(timers: dict[str, Timer]) -> None:
+    def start(data: dict[str, Any]) -> None:
+        timers = _timers(path, data)
         known = timers.get(name.casefold())
         if known is not None and not _is_over(known, now):
             raise ToolError(
                 f"There is a timer of that name already: {_described(known, now)}. "
                 "Stop it with timer_stop first, or choose another name."
             )
-        timers[name.casefold()] = {"name": name, "started": now, "duration": duration_seconds}
+        data[name.casefold()] = {"name": name, "started": now, "duration": duration_seconds}
 
-    await stored.change(_file(context), start)
+    await stored.change(path, start)
     kind = f"Countdown {name!r} of {_span(duration_seconds)}" if duration_seconds else f"Stopwatch {name!r}"
     return ToolResult(content=f"{kind} started.", undo=Call(name="timer_stop", arguments={"name": name}))
 
@@ -47,7 +53,8 @@ async def timer_check(
     context: ToolContext,
 ) -> str:
     """Tell how much of a countdown is left, or how long a stopwatch has been running."""
-    timers: dict[str, Timer] = await stored.read(_file(context))
+    path = _file(context)
+    timers = _timers(path, await stored.read(path))
     now = context.clock.now()
     if name.strip():
         return _described(_found(timers, name), now)
@@ -59,14 +66,14 @@ async def timer_check(
 @tool(access=["write"])
 async def timer_stop(name: Annotated[str, "The timer"], *, context: ToolContext) -> str:
     """Stop a timer and tell how long it ran."""
-    now = context.clock.now()
+    now, path = context.clock.now(), _file(context)
 
-    def stop(timers: dict[str, Timer]) -> Timer:
-        timer = _found(timers, name)
-        del timers[timer["name"].casefold()]
+    def stop(data: dict[str, Any]) -> Timer:
+        timer = _found(_timers(path, data), name)
+        del data[_key(name)]
         return timer
 
-    timer = await stored.change(_file(context), stop)
+    timer = await stored.change(path, stop)
     ran = _span(_elapsed(timer, now))
     if not timer["duration"]:
         return f"Stopwatch {timer['name']!r} stopped after {ran}."
@@ -79,8 +86,30 @@ def _file(context: ToolContext) -> Path:
     return context.profile_folder / "timers.json"
 
 
+def _key(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def _timers(path: Path, data: dict[str, Any]) -> dict[str, Timer]:
+    """The content of the file, if it is what was written there.
+
+    Raises:
+        ToolError: where it is not.
+    """
+    for timer in data.values():
+        if not (isinstance(timer, dict) and isinstance(timer.get("name"), str) and _is_time(timer.get("started"))):
+            raise stored.damaged(path, f"{timer!r} is no timer")
+        if not (_is_time(timer.get("duration")) and 0 <= timer["duration"] <= _LONGEST):
+            raise stored.damaged(path, f"{timer!r} has no duration")
+    return data
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
 def _found(timers: dict[str, Timer], name: str) -> Timer:
-    timer = timers.get(" ".join(name.split()).casefold())
+    timer = timers.get(_key(name))
     if timer is None:
         names = ", ".join(repr(timer["name"]) for timer in timers.values()) or "none"
         raise ToolError(f"There is no timer {name!r}. Running: {names}. Use one of these, or start it.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -44,6 +45,8 @@ async def convert_units(
     context: ToolContext,
 ) -> str:
     """Convert a number from one unit to another, or from one currency to another at today's rate."""
+    if not math.isfinite(value):
+        raise ToolError(f"{value} is no amount. Give an ordinary number.")
     money = currencies.recognized(from_unit, to_unit)
     if money is not None:
         return await currencies.convert(value, *money, context)
@@ -58,6 +61,8 @@ async def convert_units(
         raise ToolError(_mismatch(registry, from_unit, to_unit, error)) from error
     except (pint.PintError, ArithmeticError, ValueError) as error:
         raise ToolError(f"{from_unit} cannot be converted to {to_unit}: {error}. Use simpler units.") from error
+    if not math.isfinite(result.magnitude):
+        raise ToolError(f"{value:g} {from_unit} are too many {to_unit} to be counted. Convert to a larger unit.")
     names = [f"{unit:P}".replace("_", " ") for unit in (registry.Unit(source), result.units)]
     return f"{_number(value)} {names[0]} = {_number(float(result.magnitude))} {names[1]}"
 

@@ -37,7 +37,7 @@ def checked_url(text: str) -> httpx.URL:
         url = httpx.URL(written)
     except httpx.InvalidURL as error:
         raise ToolError(f"{text!r} is no address: {error}. Give a full one, as in https://example.org/page.") from error
-    if url.scheme not in ("http", "https") or not url.host or "%" in url.host:
+    if url.scheme not in ("http", "https") or not url.host or "%" in url.host or (url.port or 0) > 65535:
         raise ToolError(f"{text!r} is no address of the web. Give a full one, as in https://example.org/page.")
     return url
 

@@ -222,5 +222,5 @@ def _advice(shown: str, reason: str) -> str:
         return "Where a proxy of your own signs certificates, set `ca_file` or SSL_CERT_FILE to its PEM file."
     host = urlsplit(shown).hostname or ""
     if host in ("localhost", "::1") or host.startswith("127."):
-        return "Is the server running? Start it, or correct the base URL."
+        return "Is the server running? Start it, or correct the base URL. Behind a proxy, list this host in NO_PROXY."
     return f"Check the network, the proxy and the base URL, or {_OTHER}."

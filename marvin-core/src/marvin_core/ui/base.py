@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 from ..events import Event, Unsubscribe
 from ..messages import ToolOutput
 from ..records import Record
-from ..tools import ToolSpec
+from ..tools import Processes, ToolSpec, UsageSummary
 
 
 class TurnResult(Record):
@@ -18,6 +18,66 @@ class TurnResult(Record):
     text: str
     error: Exception | None = None
     cancelled: bool = False
+
+
+class SessionEntry(Record):
+    """One session on disk, as lists show it. `messages` counts those of all its branches."""
+
+    id: str
+    title: str
+    time: float
+    """Seconds since the epoch."""
+    provider: str
+    model: str
+    messages: int
+    working_dir: str
+    parent: str
+    """The session that it was forked from, or an empty string."""
+
+
+class Branch(Record):
+    """One way that a session went. `leaf` names its end; `shared` counts the messages it has in common
+    with the branch in use."""
+
+    leaf: str
+    messages: int
+    shared: int
+    prompt: str
+    """The last request of the branch."""
+    answer: str
+    """What the model said last, or an empty string."""
+    current: bool
+
+
+class Archive(Protocol):
+    """The sessions on disk, and moving between them.
+
+    What changes the session raises `MarvinError` while an answer runs, and `SessionError` where it is not possible.
+    """
+
+    def clear(self) -> None:
+        """Begin an empty conversation; it gets an id with its first prompt. The old one stays on disk."""
+        ...
+
+    def fork(self) -> str:
+        """Go on in a copy of this session; returns its id."""
+        ...
+
+    def resume(self, session_id: str) -> int:
+        """Go on with the session whose id is, or starts with, this one; returns how many messages it has."""
+        ...
+
+    def recent(self, limit: int) -> Sequence[SessionEntry]:
+        """The newest sessions of the working directory, the newest one first."""
+        ...
+
+    def branches(self) -> Sequence[Branch]:
+        """The branches of this session, oldest end first."""
+        ...
+
+    def go_to(self, branch: Branch) -> int:
+        """Go on at the end of a branch of this session; returns how many messages it has."""
+        ...
 
 
 class SessionControl(Protocol):
@@ -42,6 +102,21 @@ class SessionControl(Protocol):
     def commands(self) -> Mapping[str, Command]: ...
     @property
     def tools(self) -> Sequence[ToolSpec]: ...
+    @property
+    def archive(self) -> Archive: ...
+    @property
+    def processes(self) -> Processes:
+        """Programs and jobs of the session, in its working directory."""
+        ...
+
+    @property
+    def farewell(self) -> str | None:
+        """What to say on leaving, once a tool asked to leave; to be looked at after each turn."""
+        ...
+
+    def usage(self, *, lifetime: bool = False) -> UsageSummary:
+        """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
+        ...
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
         """Have every event from now on passed to the listener, which must return at once."""
@@ -49,6 +124,16 @@ class SessionControl(Protocol):
 
     async def submit(self, text: str) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
+        ...
+
+    async def retry(self) -> TurnResult:
+        """Ask the model for its last answer again, without a new message; the earlier one stays on disk as a branch.
+
+        No call that was executed runs again. Otherwise as `submit`.
+
+        Raises:
+            SessionError: where nothing was asked yet.
+        """
         ...
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput:

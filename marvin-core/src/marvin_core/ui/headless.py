@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import os
 import signal
 from collections.abc import Callable
@@ -13,7 +12,8 @@ from typing import NoReturn
 from ..config import OutputFormat
 from ..errors import MarvinError
 from ..events import Event, MessageEnd, MessageUpdate, Notice, to_json
-from ..streams import Streams, cost_line
+from ..signals import ending
+from ..streams import Streams, cost_line, result_line
 from ..usage import UsageMeter
 from .base import SessionControl, TurnResult
 
@@ -79,7 +79,8 @@ class Headless:
         session.subscribe(self._listen)
         self._session = session
         self._loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        numbers = ending()
+        for number in numbers:
             # Not the loop's own handlers: those never run while a write to a stalled reader blocks the loop.
             signal.signal(number, self._interrupt)
         self._task = asyncio.ensure_future(session.submit(prompt))
@@ -90,7 +91,7 @@ class Headless:
         finally:
             await session.close()
         code = self._report(session, result)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in numbers:
             signal.signal(number, signal.SIG_IGN)  # one that came now would take the last line away
         return code
 
@@ -152,18 +153,7 @@ class Headless:
             code = result.error.exit_code if isinstance(result.error, MarvinError) else 1
             self._streams.err(f"marvin: {_told(result.error)}")
         if self._format == "json":
-            cost = self._meter.summary()
-            report = {
-                "type": "result",
-                "session_id": session.id,
-                "text": result.text,
-                "usage": self._meter.tokens(),
-                "cost": cost["session_cost"],
-                "turns": cost["llm_turns"],
-                "is_error": code != 0,
-                "exit_code": code,
-            }
-            self._out(json.dumps(report, ensure_ascii=False) + "\n")
+            self._out(result_line(session.id, result.text, self._meter.tokens(), self._meter.summary(), code))
         return code
 
 

@@ -10,20 +10,28 @@ import sys
 from collections.abc import Sequence
 
 from ..events import Event, MessageEnd, MessageUpdate, Notice, ToolExecutionEnd, ToolExecutionStart
+from ..signals import ending
 from .base import SessionControl
 from .byhand import call_by_hand, help_text
 
 PROMPT = "> "
+INTERRUPTED = 130
 _LEAVE = frozenset({"exit", "quit", "/exit"})
 _SHOWN = 100
 
 
+class _EndedError(Exception):
+    """The program was asked to end while it waited for a line."""
+
+
 class PlainChat:
-    """Reads lines between answers. Ctrl+C ends an answer and keeps the chat; Ctrl+D leaves."""
+    """Reads lines between answers. Ctrl+C ends an answer and keeps the chat; Ctrl+D, SIGTERM and SIGHUP leave."""
 
     def __init__(self) -> None:
         self._in_line = False
         self._answering: asyncio.Task[None] | None = None
+        self._waiting = False
+        self._ended = False
 
     def run(self, session: SessionControl, prompt: str | None) -> int:
         """Chat until the user leaves; returns the exit code."""
@@ -32,25 +40,51 @@ class PlainChat:
         self._print(_greeting(session))
         gc.freeze()
         gc.enable()  # the launcher turned it off for the start
+        for number in ending():
+            if number != signal.SIGINT:
+                signal.signal(number, self._end)
         with asyncio.Runner() as runner:
             try:
-                if prompt:
-                    self._print(f"{PROMPT}{prompt}")
-                    self._turn(runner, session, prompt)
-                while (line := self._read()) is not None:
-                    if line.strip() in _LEAVE:
-                        break
-                    if line.strip():
-                        self._turn(runner, session, line.strip())
+                self._chat(runner, session, prompt)
+            except _EndedError:
+                self._finish_line()
             finally:
                 runner.run(session.close())
-        return 0
+        return INTERRUPTED if self._ended else 0
+
+    def _chat(self, runner: asyncio.Runner, session: SessionControl, prompt: str | None) -> None:
+        if prompt:
+            self._print(f"{PROMPT}{prompt}")
+            self._turn(runner, session, prompt)
+        while (line := self._read()) is not None:
+            if line.strip() in _LEAVE:
+                break
+            if line.strip():
+                self._turn(runner, session, line.strip())
+
+    def _end(self, *_: object) -> None:
+        """Leave from wherever it stands: nothing that was started may stay behind."""
+        self._ended = True
+        if self._answering is not None and not self._answering.done():
+            self._answering.get_loop().call_soon_threadsafe(self._answering.cancel)
+        if self._waiting:
+            self._waiting = False
+            raise _EndedError
+
+    def _input(self, prompt: str) -> str:
+        self._waiting = True
+        try:
+            if self._ended:
+                raise _EndedError
+            return input(prompt)
+        finally:
+            self._waiting = False
 
     def _read(self) -> str | None:
         """The next line; None at its end. Ctrl+C empties the line that is being typed."""
         while True:
             try:
-                line = input(PROMPT if sys.stdin.isatty() else "")
+                line = self._input(PROMPT if sys.stdin.isatty() else "")
                 line.encode()
                 return line
             except EOFError:
@@ -95,8 +129,8 @@ class PlainChat:
         # The loop's own handler only notes a signal, and nothing else runs while this waits.
         handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            answer = input(f"[{'/'.join(choices)}] ").strip().lower()
-        except EOFError:
+            answer = self._input(f"[{'/'.join(choices)}] ").strip().lower()
+        except (EOFError, _EndedError):
             return choices[-1]
         except KeyboardInterrupt:
             if self._answering is not None:

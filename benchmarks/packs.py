@@ -1,0 +1,110 @@
+"""What installed packs, and other distributions, add to a start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from benchmarks import answers
+from benchmarks.lab import PYTHON, Lab, interleaved, median
+from benchmarks.table import Row
+
+_COUNTS = (1, 20, 100)
+_DISTRIBUTIONS = 200
+_HOOKS = """
+from marvin_core import Hook, hookimpl
+
+
+class Watch(Hook):
+    pass
+
+
+@hookimpl
+def marvin_register_hooks():
+    return [Watch()]
+"""
+_TOOLS = """
+from marvin_core import hookimpl, tool
+
+
+@tool(name="{name}", access=["read"])
+async def wave(times: int = 1) -> str:
+    '''Wave.'''
+    return "waved"
+
+
+@hookimpl
+def marvin_register_tools():
+    return [wave]
+"""
+_LOAD = """
+import json, sys, time
+from pathlib import Path
+from marvin_core import index
+folder = Path(sys.argv[1])
+begun = time.perf_counter()
+index.load_index(folder, folder)
+print(json.dumps((time.perf_counter() - begun) * 1e3))
+"""
+
+
+def rows(lab: Lab, rounds: int) -> Iterator[Row]:
+    """The rows of the table on packs."""
+    yield from _packs(lab, rounds)
+    yield _index(lab, rounds)
+
+
+def _packs(lab: Lab, rounds: int) -> Iterator[Row]:
+    folders = {f"{count} with hooks": _installed(lab.folder / f"hooks-{count}", count, _HOOKS) for count in _COUNTS}
+    most = max(_COUNTS)
+    folders["tools"] = _installed(lab.folder / "tools", most, _TOOLS)
+    folders["none"] = _installed(lab.folder / "none", 0, "")
+
+    def taken(folder: Path) -> float:
+        return lab.run(lab.marvin(), [answers.text(1)], packages=folder).to_first_request
+
+    times = interleaved({name: partial(taken, folder) for name, folder in folders.items()}, rounds)
+    middle = {name: median(values) for name, values in times.items()}
+    none = middle["none"]
+    first = middle["1 with hooks"]
+    yield Row("the first pack with hooks", first - none, None, "ms", f"{first:.0f} ms; {none:.0f} ms without packs")
+    for count in _COUNTS[1:]:
+        value = middle[f"{count} with hooks"]
+        how = f"{value:.0f} ms; with one pack {first:.0f} ms"
+        yield Row(f"  each of {count}", (value - first) / (count - 1), 1.0, "ms", how)
+    how = f"{middle['tools']:.0f} ms; {none:.0f} ms without packs. Their schemas are read from the index"
+    yield Row(f"each of {most} packs with tools only", (middle["tools"] - none) / most, 0.1, "ms", how)
+
+
+def _index(lab: Lab, rounds: int) -> Row:
+    folder = lab.folder / "distributions"
+    for number in range(_DISTRIBUTIONS):
+        _distribution(folder, f"other-{number}", "[console_scripts]\nother = other:main\n")
+    command = [PYTHON, "-c", _LOAD, str(lab.folder / "cache")]
+
+    def taken() -> float:
+        return float(json.loads(lab.run(command, piped=True, packages=folder).output))
+
+    cold = taken()
+    value = median(interleaved({"warm": taken}, rounds)["warm"])
+    how = f"beside those of this environment; {cold:.0f} ms where it is built"
+    return Row(f"the index, {_DISTRIBUTIONS} distributions", value, 10.0, "ms", how)
+
+
+def _installed(folder: Path, count: int, source: str) -> Path:
+    """A folder with this many packs."""
+    folder.mkdir()
+    for number in range(count):
+        name = f"pack_{number}"
+        (folder / f"{name}.py").write_text(source.format(name=name))
+        _distribution(folder, name, f"[marvin]\n{name} = {name}\n")
+    return folder
+
+
+def _distribution(folder: Path, name: str, entry_points: str) -> None:
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entry_points)
