@@ -145,7 +145,7 @@ def test_a_helper_module_of_a_pack_is_watched_too(tmp_path: Path) -> None:
     source = "from typing import Annotated\nfrom marvin_core import tool\nfrom .texts import HAND\n\n@tool\n"
     (package / "tools.py").write_text(f"{source}async def wave(hand: Annotated[str, HAND]) -> str:\n    'Wave.'\n")
     texts = package / "texts.py"
-    for text in ("Left or right", "Right or left"):
+    for text in ("Left or right", "Left, right or both"):
         texts.write_text(f"HAND = {text!r}\n")
         assert place.tools()["wave"]["parameters"]["properties"]["hand"]["description"] == text
 

@@ -121,6 +121,16 @@ def test_a_provider_of_a_pack_answers(tmp_path: Path) -> None:
     assert (ended.code, ended.out) == (0, "e2 heard: hi there\n"), ended.err
 
 
+@pytest.mark.parametrize("factory", ["nowhere:create", "acme_echo:missing", "no colon"])
+def test_a_provider_whose_factory_is_not_there_is_named(tmp_path: Path, factory: str) -> None:
+    place = Place(tmp_path)
+    place.install("acme-echo", ECHO_PROVIDER.replace("acme_echo:create", factory))
+    ended = place.marvin("--non-interactive", "--prompt", "hi there", "--provider", "echo")
+    assert ended.code == 1
+    assert f"The provider '{factory}' cannot be loaded: " in ended.err
+    assert "Traceback" not in ended.err
+
+
 def test_sub_commands_of_a_pack_run_from_the_command_line(tmp_path: Path) -> None:
     """marvin_extend_cli: named as typer names them, found before the word is taken for a prompt."""
     place = Place(tmp_path)

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from marvin_core import Hook, HookContext
-from marvin_core.prompt import CODING, DOCUMENT_LIMIT, PERSONALITY, stable_parts, volatile_part
+from marvin_core.prompt import (
+    CODING,
+    DOCUMENT_LIMIT,
+    PERSONALITY,
+    Personal,
+    Sources,
+    own_instructions,
+    stable_parts,
+    volatile_part,
+)
 
 from .support_engine import Made, make, run, says
 
@@ -62,9 +71,9 @@ def test_the_parts_stand_in_their_order_and_what_changes_is_last(tmp_path: Path)
         "Call me Ada.",
         CODING,
         f"The working directory is {root}.",
-        "Use tabs.",
         "Be kind.",
         "Test first.",
+        "Use tabs.",
         "The spec.",
         "The looks.",
         "The plan.",
@@ -183,7 +192,87 @@ def test_nothing_of_the_environment_is_in_the_prompt(tmp_path: Path) -> None:
         assert value not in text
 
 
-def test_each_part_says_where_it_comes_from() -> None:
-    documents = {"AGENTS.md": "a", ".marvin/spec.md": "b"}
-    parts = stable_parts("coding", Path(os.sep), documents.get, "c")
+def sources(root: Path, home: Path, **given: Any) -> Sources:
+    return Sources(mode="coding", root=root, home=home, read={"AGENTS.md": "a", ".marvin/spec.md": "b"}.get, **given)
+
+
+def test_each_part_says_where_it_comes_from(tmp_path: Path) -> None:
+    parts = stable_parts(sources(Path(os.sep), tmp_path, extra="c"))
     assert [part.origin for part in parts] == ["built in", "config.yaml", "built in", "AGENTS.md", ".marvin/spec.md"]
+
+
+def test_what_is_personal_stands_between_the_rules_and_the_project(tmp_path: Path) -> None:
+    place = {"label": "home", "name": "Elm", "address": "5 Elm St", "lat": 52.5, "lng": 13.4, "notes": "ring twice"}
+    personal = Personal(
+        profile="work", preferences=[("dietary", ["vegan"]), ("has_car", False)], places=[place], history="- you: Hi"
+    )
+    parts = stable_parts(sources(tmp_path, tmp_path, personal=personal))
+    origins = [part.origin for part in parts]
+    assert origins[1:5] == ["preferences.yaml", "last_profile", "saved_places.json", "chat_log.json"]
+    text = "\n".join(part.text for part in parts)
+    in_order(
+        text,
+        "- dietary: vegan\n- has_car: no",
+        "Active profile: work",
+        "- home: Elm, 5 Elm St, (52.5, 13.4), ring twice",
+        "- you: Hi",
+        CODING,
+    )
+
+
+def test_the_users_own_instructions_for_a_folder_are_found_by_its_path(tmp_path: Path) -> None:
+    assert own_instructions(Path("/home/ada"), Path("/srv/app")) == Path("/home/ada/.marvin/instructions/srv/app.md")
+    root = project(tmp_path)
+    own = own_instructions(tmp_path / "home", root)
+    own.parent.mkdir(parents=True)
+    own.write_text("Only on this machine.")
+    (root / "AGENTS.md").write_text("Use tabs.")
+    in_order(sent(make(tmp_path, says("Fine."))), "Only on this machine.", "Use tabs.")
+
+
+PLACES = '[{"label": "home", "name": "Elm", "address": "5 Elm St", "lat": 52.5, "lng": 13.4}]'
+LOG = '[{"role": "you", "text": "I moved to Rome", "time": "2026-01-01T10:00:00+00:00"}]'
+
+
+def profile(tmp_path: Path) -> Path:
+    folder = tmp_path / "home" / "marvin" / "profiles" / "main"
+    folder.mkdir(parents=True)
+    (folder / "preferences.yaml").write_text("dietary: [vegan]\n")
+    (folder / "saved_places.json").write_text(PLACES)
+    (folder / "chat_log.json").write_text(LOG)
+    return folder
+
+
+def test_a_non_interactive_run_knows_the_user_and_the_last_entries_in_short(tmp_path: Path) -> None:
+    profile(tmp_path)
+    made = make(tmp_path, says("Fine."))
+    in_order(sent(made), "- dietary: vegan", "Active profile: main", "5 Elm St", "- you: I moved to Rome", CODING)
+    assert made.provider is not None
+    assert len(made.provider.requests[0].messages) == 1
+
+
+@pytest.mark.parametrize("given", ["--working-dir", "MARVIN_DEPTH"])
+def test_nothing_personal_is_told_to_a_sub_agent_or_in_a_given_folder(tmp_path: Path, given: str) -> None:
+    """A home address has no place in the log of a CI job."""
+    profile(tmp_path)
+    argv = ("--non-interactive", "--working-dir", ".") if given == "--working-dir" else ("--non-interactive",)
+    text = sent(make(tmp_path, says("Fine."), argv=argv, env={"MARVIN_DEPTH": "1"} if given == "MARVIN_DEPTH" else {}))
+    assert "Active profile: main" in text
+    for private in ("vegan", "Elm St", "Rome"):
+        assert private not in text
+
+
+def test_changed_preferences_are_in_the_next_request(tmp_path: Path) -> None:
+    folder = profile(tmp_path)
+    made = make(tmp_path, says("One."), says("Two."), argv=())
+
+    async def go() -> None:
+        await made.session.submit("a")
+        (folder / "preferences.yaml").write_text("dietary: [vegan, halal]\n")
+        await made.session.submit("b")
+        await made.session.close()
+
+    run(go())
+    assert made.provider is not None
+    assert "- dietary: vegan\n" in made.provider.requests[0].system
+    assert "- dietary: vegan, halal\n" in made.provider.requests[1].system

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import struct
 import subprocess
@@ -252,3 +253,14 @@ def test_while_nobody_reads_standard_output(marvin: Marvin, marvin_model_server:
         assert_interrupted(interrupt(running, number))
     finally:
         os.close(reading)
+
+
+def test_json_tells_what_came_before_the_interrupt(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    marvin_model_server.script(hang_after(700, text("Half an answer, and more " * 40, chunks=20)))
+    running = marvin.ask_in_background("--output-format", "json")
+    running.until(lambda: posts(marvin_model_server) == 1, "the request")
+    time.sleep(0.5)  # the text is shown nowhere before the end, so there is nothing to wait for
+    result = interrupt(running, SIGINT)
+    report = json.loads(result.out)
+    assert (report["exit_code"], report["is_error"]) == (130, True)
+    assert report["text"].startswith("Half an answer")

@@ -10,6 +10,7 @@ from .clients import Clients
 from .config import Config, Secrets
 from .context import Asker
 from .engine import Ingredients
+from .errors import PluginError
 from .plugins import Plugins
 from .prices import Prices
 from .providers.base import Provider, ProviderFactory
@@ -52,6 +53,7 @@ class App:
                 commands=self.plugins.commands() if interactive else (),
                 provider=self._provider(),
                 how_to=self.choice.how_to,
+                origin=self.choice.reason,
                 client=self._clients.for_tools,
                 close_client=self._clients.close,
                 meter=self.meter,
@@ -65,7 +67,7 @@ class App:
             return None
         from .providers.resilient import Resilient
 
-        create: ProviderFactory = _imported(self.choice.factory)
+        create: ProviderFactory = _imported("provider", self.choice.factory)
         return Resilient(create(endpoint, lambda: self._clients.for_model(endpoint.base_url)), self.config.waits)
 
     def ui(self) -> UI:
@@ -75,7 +77,7 @@ class App:
         if wanted not in specs:
             self._warn(f"There is no interface {wanted!r} (ui: in config.yaml); there are: {', '.join(specs)}.")
             wanted = "plain"
-        made: UI = _imported(specs[wanted].factory)()
+        made: UI = _imported("interface", specs[wanted].factory)()
         return made
 
     def save_usage(self) -> None:
@@ -86,9 +88,18 @@ class App:
             self._warn(f"The lifetime totals were not saved: {error}")
 
 
-def _imported(name: str) -> Any:
+def _imported(kind: str, name: str) -> Any:
+    """What a pack's factory is, by its name.
+
+    Raises:
+        PluginError: where it cannot be had.
+    """
     module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)
+    try:
+        return getattr(import_module(module), attribute)
+    except Exception as error:  # a stranger's module may raise anything
+        why = f"{type(error).__name__}: {error}"
+        raise PluginError(f"The {kind} {name!r} cannot be loaded: {why}. Correct or remove its pack.") from error
 
 
 def _sounds_secret(name: str) -> bool:

@@ -161,9 +161,9 @@ def one_line(text: str) -> str:
 
 def local_time(seconds: float) -> str:
     """A moment in local time, to the minute."""
-    from datetime import datetime
+    from datetime import UTC, datetime
 
     try:
-        return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+        return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
     except (OverflowError, ValueError, OSError):
         return "unknown time"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from .hookspecs import hookimpl
 from .providers.base import ProviderSpec
-from .ui.base import UISpec
+from .tools import ToolGroup
+from .ui.base import Command, UISpec
 
 if TYPE_CHECKING:
     import typer
@@ -36,6 +37,20 @@ def marvin_register_providers() -> Iterable[ProviderSpec]:
 
 
 @hookimpl
+def marvin_register_tools() -> Iterable[ToolGroup]:
+    """The tools that belong to no pack."""
+    return [ToolGroup(name="session", module="marvin_core.session_tools", tools=("get_usage", "exit_app"))]
+
+
+@hookimpl
+def marvin_register_commands() -> Iterable[Command]:
+    """The slash commands of the core."""
+    from .commands import core_commands
+
+    return core_commands()
+
+
+@hookimpl
 def marvin_register_uis() -> Iterable[UISpec]:
     """The interfaces of the core."""
     return [UISpec(name="plain", factory="marvin_core.ui.plain:PlainChat")]
@@ -44,6 +59,7 @@ def marvin_register_uis() -> Iterable[UISpec]:
 @hookimpl
 def marvin_extend_cli(app: typer.Typer) -> None:
     """The sub-commands of the core."""
-    from .subcommands import extend
+    from . import subcommands, subcommands_sessions
 
-    extend(app)
+    subcommands.extend(app)
+    subcommands_sessions.extend(app)

@@ -39,6 +39,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "NO_PROXY": "Comma-separated hosts that are reached without a proxy.",
     "SSL_CERT_FILE": "A file with the certificate authorities to trust.",
     "NO_COLOR": "Anything: no colours.",
+    "TERM": "The kind of terminal; in a dumb one the chat writes plain lines.",
     "CI": "Set by CI services.",
 }
 """The variables that Config reads, with their meaning; providers and packs declare theirs beside these."""
@@ -124,6 +125,8 @@ class Config(Record):
     ticket: str
     subagent_log: Path | None
     color: bool
+    terminal: str
+    """The kind of terminal; empty where none is named."""
     ui: str
     http_proxy: str
     https_proxy: str
@@ -249,6 +252,7 @@ def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None
         ticket=env.get("MARVIN_TICKET", ""),
         subagent_log=cwd / env["MARVIN_SUBAGENT_LOG"] if env.get("MARVIN_SUBAGENT_LOG") else None,
         color=not env.get("NO_COLOR"),
+        terminal=env.get("TERM", ""),
         ui=settings.get("ui", ""),
         http_proxy=_either(env, "HTTP_PROXY"),
         https_proxy=_either(env, "HTTPS_PROXY"),

@@ -52,7 +52,7 @@ class Services(Record):
     state: dict[str, dict[str, Any]]
     asker: Asker | None
     mode: Callable[[], Mode]
-    profile_folder: Path
+    profile_folder: Callable[[], Path]
 
 
 class CallContext:
@@ -91,7 +91,7 @@ class CallContext:
     @property
     def profile_folder(self) -> Path:
         """The folder of the active profile."""
-        return self._services.profile_folder
+        return self._services.profile_folder()
 
     @property
     def clock(self) -> Clock:

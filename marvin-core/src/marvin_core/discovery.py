@@ -86,7 +86,6 @@ class _Discovery:
     def _loaded(self, pack: Pack) -> _Loaded:
         plugin = load_module(pack.module)
         self._source(plugin)
-        self._helpers(plugin)
         if pack.distribution == USER:
             tools = [describe(tool, source=USER, module=pack.module, group="user") for tool in tools_of(plugin)]
             own_hooks = ("marvin_register_hooks",) if hooks_of(plugin) else ()
@@ -94,7 +93,9 @@ class _Discovery:
         self.manager.register(plugin, name=pack.key)
         hooks = self._hooks(plugin)
         brought = [(kind, _sound(spec)) for kind, spec in self._brought(plugin, pack)]
-        return pack.replace(hooks=hooks, cli=self._cli(plugin)), brought
+        cli = self._cli(plugin)
+        self._helpers(plugin)
+        return pack.replace(hooks=hooks, cli=cli), brought
 
     def _hooks(self, plugin: ModuleType) -> tuple[str, ...]:
         """The names of the hooks that a plugin implements; one that does not exist is an error, not silence."""
@@ -148,10 +149,10 @@ class _Discovery:
         return tuple(getattr(typer.main.get_command(app), "commands", ()))
 
     def _helpers(self, plugin: ModuleType) -> None:
-        """Depend on what the plugin imported of its own package, where that is a package of its own."""
+        """Depend on what was imported of the plugin's own package, where it has one."""
         package, dot, _ = plugin.__name__.partition(".")
         if dot and package != __package__:
-            for name, module in list(sys.modules.items()):
+            for name, module in sorted(sys.modules.items()):
                 if name.startswith(f"{package}."):
                     self._source(module)
 

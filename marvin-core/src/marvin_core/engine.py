@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .accounts import Accounts
 from .agent import Agent, Surroundings
 from .bus import Bus
 from .config import Config, Secrets
@@ -17,9 +18,11 @@ from .errors import ConfigError
 from .events import Notice
 from .hookrunner import HookRunner
 from .hooks import Hook
+from .lifecycle import Lifecycle, Place
 from .policy import Policy
 from .processes import ProcessRunner
-from .prompt import SystemPrompt
+from .profile import SessionProfile
+from .prompt import Part, SystemPrompt
 from .providers.base import Provider
 from .recorder import Recorder
 from .records import Record
@@ -48,6 +51,8 @@ class Ingredients(Record):
     commands: Sequence[Command]
     provider: Provider | None
     how_to: str
+    origin: str = ""
+    """Why this provider was chosen."""
     client: Callable[[], httpx.AsyncClient]
     close_client: Callable[[], Awaitable[None]]
     meter: UsageMeter
@@ -66,6 +71,10 @@ class Engine:
         self.workspace = Workspace(config, coding=config.coding)
         self.recorder = Recorder(config.data_folder / "sessions", config.waits, self.warn)
         self.conversation = Conversation(self.recorder.save)
+        self.profile = SessionProfile(config, self.bus, self.clock, chat=not config.non_interactive)
+        self.accounts = Accounts(given.meter, config.config_folder / "usage.json")
+        self.bus.subscribe(self.accounts.listen)
+        self.farewell: str | None = None
         self.window = Window(given.provider.context_window if given.provider else None)
         self.resources = Resources()
         self.state: dict[str, dict[str, Any]] = {}
@@ -82,8 +91,27 @@ class Engine:
         self.dispatcher = Dispatcher(
             self.toolbox, self._make_services(), Policy(config), self.hooks, self.bus.emit, self._fit
         )
-        self._prompt = SystemPrompt(self.workspace, self.mode, config.instructions, self.hooks)
+        self._prompt = SystemPrompt(self.workspace, config, lambda: self.mode, self.profile, self.hooks)
         self.driver = Driver(self._make_agent, self.conversation, self.hooks, self.bus.emit, self._after_turn)
+        self.lifecycle = self._make_lifecycle()
+
+    def _make_lifecycle(self) -> Lifecycle:
+        provider = self.given.provider
+        place = Place(
+            provider=provider.name if provider else "",
+            model=provider.model if provider else "",
+            working_dir=lambda: self.workspace.root,
+        )
+        return Lifecycle(
+            self.recorder,
+            self.conversation,
+            self.state,
+            place,
+            self.clock,
+            self.bus.emit,
+            self.warn,
+            self.driver.check_free,
+        )
 
     def _make_processes(self) -> ProcessRunner:
         return ProcessRunner(
@@ -104,18 +132,26 @@ class Engine:
             http=given.client,
             clock=self.clock,
             resources=self.resources,
-            session=ToolView(given.config, self.workspace, self.conversation, self.recorder, asks),
+            session=ToolView(
+                given.config,
+                self.workspace,
+                self.conversation,
+                self.recorder,
+                self.accounts,
+                self._leave,
+                asks,
+            ),
             state=self.state,
             asker=given.asker,
             mode=lambda: self.mode,
-            profile_folder=given.config.config_folder / "profiles" / "main",
+            profile_folder=lambda: self.profile.folder,
         )
 
     def _make_agent(self) -> Agent:
         if self.given.provider is None:
             raise ConfigError(self.given.how_to)
         surroundings = Surroundings(
-            system_prompt=lambda: self._prompt.text(self.clock.now(), self._running_jobs()),
+            system_prompt=self._system_prompt,
             before_request=self.hooks.before_request,
             queued=self.driver.queued,
             rounds=ROUNDS[self.mode],
@@ -131,8 +167,18 @@ class Engine:
             surroundings,
         )
 
+    async def _system_prompt(self) -> str:
+        return "\n\n".join(part.text for part in await self.prompt_parts())
+
+    async def prompt_parts(self) -> list[Part]:
+        """The parts of the system prompt of the next request."""
+        return await self._prompt.parts(self.clock.now(), self._running_jobs())
+
     def _send(self, text: str) -> None:
         self.driver.send(text)
+
+    def _leave(self, farewell: str) -> None:
+        self.farewell = farewell
 
     def _running_jobs(self) -> list[str]:
         return [f"{job.id} ({job.command[:60]})" for job in self.processes.job_list() if job.running]
@@ -147,7 +193,7 @@ class Engine:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
         given = self.given
         steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
-        steps = [self.hooks.close, self.resources.close, self.processes.close, given.close_client]
+        steps = [self.profile.flush, self.hooks.close, self.resources.close, self.processes.close, given.close_client]
         for step in [*steps, *([given.provider.aclose] if given.provider else [])]:
             try:
                 async with asyncio.timeout(given.config.waits.close):
@@ -160,3 +206,4 @@ class Engine:
 
     async def _after_turn(self) -> None:
         await self.recorder.flush(self.state)
+        await self.profile.flush()

@@ -82,6 +82,20 @@ def update_file(path: Path, change: Callable[[bytes | None], bytes | None], wait
             replace_file(path, new)
 
 
+def set_aside(path: Path) -> Path:
+    """Move a damaged file to `NAME.damaged-TIME` beside it, so that nothing overwrites it; returns where it is now.
+
+    Call it under the file's lock: what is there by then may be a good file of another process.
+    """
+    moved = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+    number = 1
+    while moved.exists():
+        number += 1
+        moved = moved.with_name(f"{moved.name.rpartition('~')[0] or moved.name}~{number}")
+    path.rename(moved)
+    return moved
+
+
 def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:
     """Take the exclusive lock of an open file; see `locked`."""
     deadline = time.monotonic() + limit

@@ -21,6 +21,7 @@ Marvin is an assistant for the terminal that works through tools.
   marvin tools list       what Marvin can do here, and what the rest needs
   marvin tools call NAME key=value ...
                           call a tool by hand; needs no model
+  marvin sessions list    what was talked about; --resume ID goes on with one
 """
 
 EPILOG = """\
@@ -57,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = result.add_argument
-    add("words", nargs="*", metavar="PROMPT", help="what to do; or a sub-command: tools, packs")
+    add("words", nargs="*", metavar="PROMPT", help="what to do; or a sub-command: tools, packs, sessions")
     add(
         "--non-interactive",
         action="store_true",

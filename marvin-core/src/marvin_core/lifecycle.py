@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import __version__, transcript
-from .errors import MarvinError, SessionError
-from .events import AppStart, Emit, Event, SessionClear, SessionResume, SessionStart
+from .archive import branches, entries
+from .errors import SessionError
+from .events import AppStart, Emit, SessionClear, SessionResume, SessionStart
 from .records import Record
 from .ui.base import Branch, SessionEntry
 
@@ -38,6 +39,7 @@ class Lifecycle:
         place: Place,
         clock: Clock,
         emit: Emit,
+        warn: Callable[[str], None],
         check_free: Callable[[], None],
     ) -> None:
         self._recorder = recorder
@@ -46,6 +48,7 @@ class Lifecycle:
         self._place = place
         self._clock = clock
         self._emit = emit
+        self._warn = warn
         self._check_free = check_free
         self._started = False
 
@@ -74,7 +77,7 @@ class Lifecycle:
             self._started = True
             self._emit(AppStart(version=__version__))
 
-    def open(self, path: Path, warn: Callable[[str], None], leaf: str = "") -> int:
+    def open(self, path: Path, leaf: str = "") -> int:
         """Go on with the session in a file, at the end of a branch; returns how many messages that has."""
         self._check_free()
         loaded = transcript.load(path, leaf)
@@ -85,7 +88,7 @@ class Lifecycle:
         self._state.update(loaded.state)
         self._start_app()
         for problem in loaded.problems:
-            warn(problem)
+            self._warn(problem)
         self._emit(
             SessionResume(
                 session_id=self._recorder.id,
@@ -96,3 +99,58 @@ class Lifecycle:
             )
         )
         return len(messages)
+
+    def resume(self, session_id: str) -> int:
+        """Go on with the session whose id is, or starts with, this one; returns how many messages it has."""
+        self._check_free()
+        return self.open(transcript.find(self._recorder.folder, session_id))
+
+    def clear(self) -> None:
+        """Begin an empty conversation; it gets an id with its first prompt."""
+        self._check_free()
+        cleared = self._recorder.id
+        self._recorder.clear()
+        self._conversation.load(())
+        self._state.clear()
+        self._emit(SessionClear(session_id=cleared))
+
+    def fork(self) -> str:
+        """Go on in a copy of this session; returns its id."""
+        self._check_free()
+        self._recorder.fork(self._clock.now(), self._conversation.messages)
+        self._emit_start()
+        return self._recorder.id
+
+    def recent(self, limit: int) -> Sequence[SessionEntry]:
+        """The newest sessions of the working directory, the newest one first."""
+        found = (entry for _, entry in entries(self._recorder.folder, str(self._place.working_dir())) if entry)
+        return list(islice(found, limit))
+
+    def branches(self) -> Sequence[Branch]:
+        """The branches of this session, oldest end first."""
+        return branches(*self._position())
+
+    def go_to(self, branch: Branch) -> int:
+        """Go on at the end of a branch of this session; returns how many messages it has."""
+        self._check_free()
+        return self.open(self._position()[0], branch.leaf)
+
+    def _position(self) -> tuple[Path, str]:
+        position = self._recorder.position
+        if position is None:
+            raise SessionError("This session is not on disk yet. Type a request first.")
+        return position
+
+    def before_retry(self) -> None:
+        """Go back to before the last answer, so that the model is asked again what led to it.
+
+        Raises:
+            SessionError: where nothing was asked yet.
+        """
+        self._check_free()
+        messages = self._conversation.messages
+        if not messages:
+            raise SessionError("There is nothing to retry yet. Type a request.")
+        if messages[-1].role == "assistant":  # one with calls is followed by their outputs, and goes on from them
+            self._recorder.step_back()
+            self._conversation.load(messages[:-1])

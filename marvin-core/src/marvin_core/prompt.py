@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
+from .config import Config
 from .hookrunner import HookRunner
 from .records import Record
 from .tools import Mode
@@ -29,7 +31,8 @@ Arguments that are cut off are not run.
 DOCUMENT_LIMIT = 8_000
 """Characters of one project document that go into the prompt."""
 
-_INSTRUCTION_FILES = ("AGENTS.md", ".marvin-instructions", ".marvin/instructions.md")
+_INSTRUCTION_FILES = (".marvin-instructions", ".marvin/instructions.md")
+_AGENTS_FILE = "AGENTS.md"
 _DOCUMENTS = (".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md")
 
 
@@ -40,26 +43,99 @@ class Part(Record):
     text: str
 
 
-def stable_parts(mode: Mode, root: Path, read: Callable[[str], str | None], extra: str) -> list[Part]:
-    """The parts that stay the same during a session.
+class Personal(Record):
+    """What the prompt says of the user; all but the profile's name is empty where nothing personal may be told."""
 
-    `read` gives the text of a file below the root, or None; `extra` is the user's own text from
-    config.yaml.
+    profile: str = ""
+    preferences: Sequence[tuple[str, Any]] = ()
+    places: Sequence[Mapping[str, Any]] = ()
+    history: str = ""
+
+
+class ActiveProfile(Protocol):
+    """Where the personal part comes from; `stamp` differs once that has changed."""
+
+    def stamp(self) -> object: ...
+    def personal(self) -> Personal: ...
+
+
+class Sources(Record):
+    """What the stable parts are made from.
+
+    `read` gives the text of a file below the root, or None; `extra` is the user's own text from config.yaml.
     """
+
+    mode: Mode
+    root: Path
+    home: Path
+    read: Callable[[str], str | None]
+    extra: str = ""
+    personal: Personal = Personal()
+
+
+def stable_parts(sources: Sources) -> list[Part]:
+    """The parts that stay the same while nobody changes what they are made from; documents come last."""
     parts = [Part(origin="built in", text=PERSONALITY)]
-    if extra:
-        parts.append(Part(origin="config.yaml", text=extra))
-    if mode == "coding":
-        parts.append(Part(origin="built in", text=f"{CODING}\nThe working directory is {root}."))
-    for name in _INSTRUCTION_FILES:
-        text = (read(name) or "").strip()
+    if sources.extra:
+        parts.append(Part(origin="config.yaml", text=sources.extra))
+    parts += _personal_parts(sources.personal)
+    if sources.mode == "coding":
+        parts.append(Part(origin="built in", text=f"{CODING}\nThe working directory is {sources.root}."))
+    return [*parts, *_project_parts(sources)]
+
+
+def _personal_parts(personal: Personal) -> Iterator[Part]:
+    if personal.preferences:
+        lines = "\n".join(f"- {name}: {_listed(value)}" for name, value in personal.preferences)
+        yield Part(origin="preferences.yaml", text=f"# What the user prefers\n{lines}")
+    if personal.profile:
+        yield Part(origin="last_profile", text=f"Active profile: {personal.profile}")
+    if personal.places:
+        lines = "\n".join(f"- {_place(place)}" for place in personal.places)
+        yield Part(origin="saved_places.json", text=f"# Places that the user saved\n{lines}")
+    if personal.history:
+        yield Part(origin="chat_log.json", text=f"# What was said last, shortened\n{personal.history}")
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _place(place: Mapping[str, Any]) -> str:
+    where = f"({place['lat']}, {place['lng']})" if "lat" in place and "lng" in place else ""
+    words = [str(place.get(key) or "") for key in ("name", "address")]
+    told = ", ".join(word for word in [*words, where, str(place.get("notes") or "")] if word)
+    return f"{place.get('label') or 'place'}: {told}"
+
+
+def _project_parts(sources: Sources) -> Iterator[Part]:
+    given: list[tuple[str, str | None]] = [(name, sources.read(name)) for name in _INSTRUCTION_FILES]
+    own = own_instructions(sources.home, sources.root)
+    given.append((str(own), _text_of(own)))
+    given.append((_AGENTS_FILE, sources.read(_AGENTS_FILE)))
+    for name, text in given:
+        if text and text.strip():
+            heading = f"# Instructions for this project ({name})"
+            yield Part(origin=name, text=f"{heading}\n{_cut(text.strip(), name)}")
+    for name in _DOCUMENTS if sources.mode == "coding" else ():
+        text = (sources.read(name) or "").strip()
         if text:
-            parts.append(Part(origin=name, text=f"# Instructions of this project ({name})\n{_cut(text, name)}"))
-    for name in _DOCUMENTS if mode == "coding" else ():
-        text = (read(name) or "").strip()
-        if text:
-            parts.append(Part(origin=name, text=f"# {name}\n{_cut(text, name)}"))
-    return parts
+            yield Part(origin=name, text=f"# {name}\n{_cut(text, name)}")
+
+
+def own_instructions(home: Path, root: Path) -> Path:
+    """The user's own file for a working directory: for /home/ada/app, ~/.marvin/instructions/home/ada/app.md."""
+    below = home / ".marvin" / "instructions" / root.relative_to(root.anchor)
+    return below.with_name(f"{below.name}.md")
+
+
+def _text_of(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
 
 
 def _cut(text: str, name: str) -> str:
@@ -81,20 +157,45 @@ def volatile_part(now: float, jobs: Sequence[str]) -> str:
 
 
 class SystemPrompt:
-    """The system prompt of a session: the stable parts are read once, and again when the folder changes."""
+    """The system prompt of a session.
 
-    def __init__(self, workspace: Workspace, mode: Mode, extra: str, hooks: HookRunner) -> None:
+    The stable parts are kept until the folder, the mode, the profile, or what the profile holds changes, so that
+    the caches of the services hold.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        config: Config,
+        mode: Callable[[], Mode],
+        profile: ActiveProfile,
+        hooks: HookRunner,
+    ) -> None:
         self._workspace = workspace
+        self._config = config
         self._mode = mode
-        self._extra = extra
+        self._profile = profile
         self._hooks = hooks
-        self._root: Path | None = None
-        self._stable = ""
+        self._key: object = None
+        self._stable: list[Part] = []
 
-    async def text(self, now: float, jobs: Sequence[str]) -> str:
-        """The prompt for the next request."""
-        if self._root != self._workspace.root:
-            self._root = self._workspace.root
-            parts = [part.text for part in stable_parts(self._mode, self._root, self._workspace.read, self._extra)]
-            self._stable = "\n\n".join([*parts, *await self._hooks.system_prompt()])
-        return f"{self._stable}\n\n{volatile_part(now, jobs)}"
+    async def parts(self, now: float, jobs: Sequence[str]) -> list[Part]:
+        """The parts of the prompt for the next request, in their order."""
+        key = (self._workspace.root, self._mode(), self._profile.stamp())
+        if key != self._key:
+            self._stable = [*stable_parts(self._sources()), *await self._added()]
+            self._key = key
+        return [*self._stable, Part(origin="built in, changes", text=volatile_part(now, jobs))]
+
+    def _sources(self) -> Sources:
+        return Sources(
+            mode=self._mode(),
+            root=self._workspace.root,
+            home=self._config.home,
+            read=self._workspace.read,
+            extra=self._config.instructions,
+            personal=self._profile.personal(),
+        )
+
+    async def _added(self) -> list[Part]:
+        return [Part(origin="hooks of packs", text=text) for text in await self._hooks.system_prompt()]

@@ -25,6 +25,11 @@ class Recorder:
         self._saved_state = "{}"
         self.id = ""
 
+    @property
+    def position(self) -> tuple[Path, str] | None:
+        """The file, and the record in it that the next one will follow; None where nothing is being saved."""
+        return (self._transcript.path, self._transcript.leaf) if self._transcript is not None else None
+
     def begin(self, now: float, title: str, provider: str, model: str, working_dir: str) -> None:
         """Give a new session its id; its file is made with the first message."""
         identity = new_session_id(now, title)
@@ -55,10 +60,13 @@ class Recorder:
         """
         if self._transcript is None:
             raise SessionError("This session is not on disk, so it cannot be forked. Type a request first.")
-        header = self._transcript.header
+        header, state = self._transcript.header, self._saved_state
         identity = new_session_id(now, header.title)
         self._start(header.replace(id=identity, time=now, parent=header.id))
         self._guarded(lambda transcript: transcript.append(*messages))
+        if state != self._saved_state:
+            self._saved_state = state
+            self._guarded(lambda transcript: transcript.append_state(json.loads(state)))
 
     def clear(self) -> None:
         """Stop writing to this session; the next `begin` makes another one."""

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import __version__
 from .engine import Engine, Ingredients
 from .errors import ConfigError
-from .events import AppStart, Event, SessionResume, SessionStart, Unsubscribe
+from .events import Event, Unsubscribe
+from .lifecycle import Lifecycle
 from .messages import ToolCall, ToolOutput
+from .prompt import Part
 from .toolbox import Toolbox
-from .tools import ToolSpec
-from .transcript import heal, load
-from .ui.base import Command, TurnResult
+from .tools import Processes, ToolSpec, UsageSummary
+from .ui.base import ChatSettings, Command, TurnResult
 
 
 class Session:
@@ -74,41 +74,61 @@ class Session:
             listener(event)
         return self._engine.bus.subscribe(listener)
 
-    def resume(self, path: Path) -> None:
-        """Go on with an earlier session; its interrupted calls are given an output."""
-        loaded = load(path)
-        messages, healed = heal(loaded.messages)
-        self._engine.recorder.resume(path, loaded)
-        self._engine.conversation.load(messages)
-        self._engine.state.update(loaded.state)
-        # A session is resumed before there is an interface that could listen.
-        stop_keeping = self._engine.bus.subscribe(self._early.append)
-        self._engine.bus.emit(AppStart(version=__version__))
-        for problem in loaded.problems:
-            self._engine.warn(problem)
-        self._engine.bus.emit(
-            SessionResume(
-                session_id=self.id,
-                provider=self.provider_name,
-                model=self.model,
-                messages=len(messages),
-                healed=healed,
-            )
+    @property
+    def archive(self) -> Lifecycle:
+        """The sessions on disk, and moving between them."""
+        return self._engine.lifecycle
+
+    @property
+    def processes(self) -> Processes:
+        """Programs and jobs of the session, in its working directory."""
+        return self._engine.processes
+
+    @property
+    def chat(self) -> ChatSettings:
+        """The profile and the terminal, as configured now."""
+        config = self._given.config
+        return ChatSettings(
+            origin=self._given.origin,
+            profile_folder=self._engine.profile.folder,
+            color=config.color,
+            terminal=config.terminal,
+            waits=config.waits,
         )
+
+    @property
+    def farewell(self) -> str | None:
+        """What to say on leaving, once a tool asked to leave."""
+        return self._engine.farewell
+
+    def usage(self, *, lifetime: bool = False) -> UsageSummary:
+        """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
+        return self._engine.accounts.usage(lifetime=lifetime)
+
+    async def prompt_parts(self) -> Sequence[Part]:
+        """The parts of the system prompt that the next request would carry."""
+        return await self._engine.prompt_parts()
+
+    def resume(self, path: Path) -> None:
+        """Go on with an earlier session before there is an interface; its interrupted calls are given an output."""
+        stop_keeping = self._engine.bus.subscribe(self._early.append)
+        self._engine.lifecycle.open(path)
         stop_keeping()
 
     async def submit(self, text: str) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
         if not self.configured:
             return TurnResult(text="", error=ConfigError(self._given.how_to))
-        if not self.id:
-            root = str(self.working_dir)
-            self._engine.bus.emit(AppStart(version=__version__))
-            self._engine.recorder.begin(self._engine.clock.now(), text, self.provider_name, self.model, root)
-            self._engine.bus.emit(
-                SessionStart(session_id=self.id, provider=self.provider_name, model=self.model, working_dir=root)
-            )
+        self._engine.lifecycle.begin(text)
+        await self._engine.profile.seed(self._engine.conversation)
         return await self._engine.driver.submit(text)
+
+    async def retry(self) -> TurnResult:
+        """Ask the model for its last answer again, without a new message; otherwise as `submit`."""
+        if not self.configured:
+            return TurnResult(text="", error=ConfigError(self._given.how_to))
+        self._engine.lifecycle.before_retry()
+        return await self._engine.driver.retry()
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
         """Run one call by hand, through the same dispatch as a model's."""

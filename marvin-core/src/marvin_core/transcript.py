@@ -69,6 +69,11 @@ class Transcript:
         # Part of each record's id: a session is written by many processes, and even their numbers return.
         self._writer = os.urandom(6).hex()
 
+    @property
+    def leaf(self) -> str:
+        """The record that the next one will follow; empty before the first."""
+        return self._leaf
+
     def append(self, *messages: Message) -> None:
         """Add messages after the newest one of this writer, in one write.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .accounts import Accounts
 from .config import Config
 from .conversation import Conversation
 from .recorder import Recorder
-from .tools import Mode, Processes, ProcessResult
+from .tools import Mode, Processes, ProcessResult, UsageSummary
 from .workspace import Workspace
 
 
@@ -16,12 +17,21 @@ class ToolView:
     """The `SessionView` of tools."""
 
     def __init__(
-        self, config: Config, workspace: Workspace, conversation: Conversation, recorder: Recorder, asks: bool
+        self,
+        config: Config,
+        workspace: Workspace,
+        conversation: Conversation,
+        recorder: Recorder,
+        accounts: Accounts,
+        leave: Callable[[str], None],
+        asks: bool,
     ) -> None:
         self._config = config
         self._workspace = workspace
         self._conversation = conversation
         self._recorder = recorder
+        self._accounts = accounts
+        self._leave = leave
         self.interactive = asks
 
     @property
@@ -51,6 +61,14 @@ class ToolView:
     def set_working_dir(self, path: Path) -> None:
         """Move the sandbox root."""
         self._workspace.move(path)
+
+    def usage(self, *, lifetime: bool = False) -> UsageSummary:
+        """What was used since Marvin was started."""
+        return self._accounts.usage(lifetime=lifetime)
+
+    def leave(self, farewell: str) -> None:
+        """Have the interface say this and end, once the turn is over."""
+        self._leave(farewell)
 
 
 class HookView:

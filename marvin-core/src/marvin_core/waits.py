@@ -48,6 +48,10 @@ class Waits(Record):
     """For the lock of a state file."""
     lock_poll: float = 0.01
     """Between two tries for such a lock."""
+    redraw: float = 0.03
+    """Between two updates of what a chat shows while an answer comes in."""
+    tick: float = 1.0
+    """Between two updates of the seconds that a chat shows while it waits."""
     stdin_idle: float = 60.0
     """Silence of standard input while the prompt is read from it."""
     close: float = 5.0

@@ -10,6 +10,7 @@ from ..events import Event, Unsubscribe
 from ..messages import ToolOutput
 from ..records import Record
 from ..tools import Processes, ToolSpec, UsageSummary
+from ..waits import Waits
 
 
 class TurnResult(Record):
@@ -18,6 +19,19 @@ class TurnResult(Record):
     text: str
     error: Exception | None = None
     cancelled: bool = False
+
+
+class ChatSettings(Record):
+    """What an interface may need to know beside the conversation."""
+
+    origin: str
+    """Why this model answers, as in `GROQ_API_KEY is set`; empty without one."""
+    profile_folder: Path
+    color: bool
+    """Whether colours are wanted, where there is a terminal to show them."""
+    terminal: str
+    """What kind of terminal it is (TERM)."""
+    waits: Waits
 
 
 class SessionEntry(Record):
@@ -107,6 +121,11 @@ class SessionControl(Protocol):
     @property
     def processes(self) -> Processes:
         """Programs and jobs of the session, in its working directory."""
+        ...
+
+    @property
+    def chat(self) -> ChatSettings:
+        """The profile and the terminal, as configured now."""
         ...
 
     @property

@@ -32,11 +32,16 @@ def refused(name: str, text: str) -> ToolOutput:
 def help_text(session: SessionControl) -> str:
     """What can be typed."""
     tools = ", ".join(spec.name for spec in session.tools)
-    commands = "".join(f"\n  /{command.name}  {command.help}" for command in session.commands.values())
+    commands = "".join(f"\n  {'/' + command.name:<20} {command.help}" for command in session.commands.values())
     return (
         "Type a request, or:\n"
         "  /name key=value ...  call a tool yourself\n"
-        "  /exit                leave (Ctrl+D too); Ctrl+C ends an answer"
+        "  !COMMAND             run a shell command; !shell (!sh): every line is one, until !shell\n"
+        "  /help                this text\n"
+        "  /exit                leave (exit, quit and Ctrl+D too)"
         f"{commands}\n"
+        "Keys: Enter sends; Alt+Enter, or \\ at the end, begins a new line; Tab completes commands, tools,\n"
+        "  parameters, and files behind @; Up and Ctrl+R find earlier lines; Ctrl+C ends an answer or empties\n"
+        "  the line; Ctrl+D leaves. A line typed during an answer is sent after it.\n"
         f"Tools: {tools or 'none'}"
     )

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from ..config import OutputFormat
 from ..errors import MarvinError
-from ..events import Event, MessageEnd, MessageUpdate, Notice, to_json
+from ..events import AgentEnd, Event, MessageEnd, MessageUpdate, Notice, to_json
 from ..signals import ending
 from ..streams import Streams, cost_line, result_line
 from ..usage import UsageMeter
@@ -67,6 +67,7 @@ class Headless:
         self._text = TextOutput(self._out)
         self._task: asyncio.Task[TurnResult] | None = None
         self._session: SessionControl | None = None
+        self._answer = ""
         self._interrupted = False
         self._writing = False
         self._closed = False
@@ -120,6 +121,8 @@ class Headless:
             gc.enable()
         if isinstance(event, Notice):
             self._streams.err(f"marvin: {event.text}")
+        elif isinstance(event, AgentEnd):
+            self._answer = event.text
         if self._format == "stream-json":
             self._out(to_json(event) + "\n")
         elif self._format == "text":
@@ -153,7 +156,7 @@ class Headless:
             code = result.error.exit_code if isinstance(result.error, MarvinError) else 1
             self._streams.err(f"marvin: {_told(result.error)}")
         if self._format == "json":
-            self._out(result_line(session.id, result.text, self._meter.tokens(), self._meter.summary(), code))
+            self._out(result_line(session.id, self._answer, self._meter.tokens(), self._meter.summary(), code))
         return code
 
 

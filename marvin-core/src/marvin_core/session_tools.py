@@ -1,0 +1,73 @@
+"""The tools of the core: what the session used, and leaving."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from .errors import ConfigError, ToolError
+from .threads import in_thread
+from .tools import ToolContext, UsageSummary, tool
+
+
+@tool(access=["read"])
+async def get_usage(
+    context: ToolContext,
+    include_lifetime: Annotated[bool, "Also the totals of all sessions"] = False,
+) -> str:
+    """Tell the tokens, the cost and the tool calls of this session, by model.
+
+    A cost is unknown where the price of the model is.
+    """
+    try:
+        summary = await in_thread(lambda: context.session.usage(lifetime=include_lifetime))
+    except (OSError, ConfigError) as error:
+        raise ToolError(f"The lifetime totals cannot be read: {error} Ask again without include_lifetime.") from error
+    return usage_text(summary)
+
+
+@tool(access=["state"])
+async def exit_app(context: ToolContext, message: Annotated[str, "What the user reads last"] = "Goodbye!") -> str:
+    """End the chat with a farewell, when the user asks to leave. The chat closes after your answer."""
+    if not context.session.interactive:
+        raise ToolError("There is no chat to leave: this run ends with your answer. Answer without a tool call.")
+    context.session.leave(message)
+    return "The chat ends with your answer, and the user reads the farewell. Do not repeat it."
+
+
+def usage_text(summary: UsageSummary) -> str:
+    """What was used, for people and models alike."""
+    tokens = summary.tokens
+    requests = sum(count for count, _ in summary.models.values())
+    cached = f"{tokens['cache_read_tokens']:,} read from a cache, {tokens['cache_write_tokens']:,} written to one"
+    lines = [
+        f"This session: {_counted(requests, 'model request')}, cost {_cost(summary.cost)}.",
+        f"Input tokens: {tokens['input_tokens']:,} ({cached})",
+        f"Output tokens: {tokens['output_tokens']:,} ({tokens['reasoning_tokens']:,} of them reasoning)",
+        *_models(summary.models),
+        f"Tool calls: {sum(summary.tool_calls.values()):,}",
+        *(f"  {name}: {count:,}" for name, count in summary.tool_calls.items()),
+    ]
+    if summary.lifetime is not None:
+        every = summary.lifetime.values()
+        known = [cost for _, cost in every if cost is not None]
+        total = _cost(sum(known)) if known or not summary.lifetime else "unknown"
+        unknown = sum(cost is None for _, cost in every)
+        without = f" without {_counted(unknown, 'model')} whose price is unknown" if known and unknown else ""
+        lines += [
+            f"All sessions: {_counted(sum(count for count, _ in every), 'model request')}, cost {total}{without}.",
+            *_models(summary.lifetime),
+        ]
+    return "\n".join(lines)
+
+
+def _models(models: Mapping[str, tuple[int, float | None]]) -> list[str]:
+    return [f"  {model}: {_counted(count, 'request')}, cost {_cost(cost)}" for model, (count, cost) in models.items()]
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _cost(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:.4f} USD"

@@ -1,0 +1,89 @@
+"""What a typed line means: a request, a command, a tool called by hand, a shell command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .base import SessionControl
+from .byhand import call_by_hand, help_text
+
+LEAVE = frozenset({"exit", "quit", "/exit", "/quit"})
+SHELL = frozenset({"shell", "sh"})
+WORDS = frozenset({"preferences", "profiles", "usage", "saved"})
+"""Words that are commands without a slash, where such a command exists."""
+BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"})
+"""What is a command behind `!` and never a program."""
+RUN_COMMAND = "run_command"
+
+
+class Lines:
+    """Carries out lines, one at a time. `show` is given what there is to show beside the session's events."""
+
+    def __init__(self, session: SessionControl, show: Callable[[str], None]) -> None:
+        self._session = session
+        self._show = show
+        self._typed = False
+        self.shell = False
+        """Whether every line is a shell command."""
+
+    def leaves(self, line: str) -> bool:
+        """Whether the line ends the chat; in shell mode `exit` ends that mode only."""
+        if self.shell and line in ("exit", "quit"):
+            return False
+        return line in LEAVE
+
+    def permits(self, choices: Sequence[str]) -> bool:
+        """Whether a question need not be asked, since the user typed the very command that it is about."""
+        return self._typed and tuple(choices) == ("yes", "no")
+
+    async def run(self, line: str) -> None:
+        """Carry out a line to its end."""
+        head, _, rest = line.partition(" ")
+        commands = self._session.commands
+        if line in ("/help", "help"):
+            self._show(help_text(self._session))
+        elif head.startswith("!") and head[1:] in BANG_WORDS:
+            await self._command(head[1:], rest)
+        elif line.startswith("!"):
+            await self._shell_line(line[1:].strip())
+        elif head.startswith(("/", ":")) and head[1:] in commands:
+            await self._command(head[1:], rest)
+        elif line.startswith("/"):
+            self._show((await call_by_hand(self._session, head[1:], rest)).text)
+        elif self.shell:
+            await self._shell_line("shell" if line in ("exit", "quit") else line)
+        elif line in WORDS and line in commands:
+            await self._command(line, "")
+        else:
+            await self._submit(line)
+
+    async def _submit(self, line: str) -> None:
+        result = await self._session.submit(line)
+        if result.error is not None:
+            self._show(f"Error: {result.error}")
+
+    async def _command(self, name: str, rest: str) -> None:
+        command = self._session.commands.get(name)
+        if command is None:
+            self._show(f"There is no command {name} here. /help lists what there is.")
+            return
+        shown = await command.run(self._session, rest.strip())
+        if shown:
+            self._show(shown)
+
+    async def _shell_line(self, command: str) -> None:
+        if command in SHELL:
+            self.shell = not self.shell
+            on = "Shell mode is on: every line is a command. !shell or exit ends it; /name and /help still work."
+            self._show(on if self.shell else "Shell mode is off.")
+        elif not command:
+            self._show("Write a command behind the !, as in !ls -l.")
+        elif not any(spec.name == RUN_COMMAND for spec in self._session.tools):
+            self._show('No installed pack runs commands. Install one: pip install "marvin-core[coding]"')
+        else:
+            self._typed = True
+            try:
+                output = await self._session.call_tool(RUN_COMMAND, {"command": command})
+            finally:
+                self._typed = False
+            self._show(output.text)

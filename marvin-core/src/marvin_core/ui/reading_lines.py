@@ -1,0 +1,251 @@
+"""The line that is typed at the bottom of a terminal, with what is under way shown above it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import History
+from prompt_toolkit.input.defaults import create_input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
+
+from ..records import Record
+from ..streams import Streams
+from .completing import Candidate
+
+FOLD_LINES = 20
+FOLD_CHARACTERS = 2_000
+_STYLE = Style.from_dict(
+    {
+        "completion-menu": "bg:default",
+        "completion-menu.completion": "bg:default fg:default",
+        "completion-menu.completion.current": "reverse",
+        "completion-menu.meta.completion": "bg:default fg:ansibrightblack",
+        "completion-menu.meta.completion.current": "bg:default bold",
+    }
+)
+
+
+class Handlers(Record):
+    """What the keys do; all return at once."""
+
+    line: Callable[[str, str], None]
+    """Enter: the text, and the text as it was shown."""
+    interrupt: Callable[[bool], bool]
+    """Ctrl+C, told whether something is typed; returns whether that is to be cleared."""
+    end: Callable[[], None]
+    """Ctrl+D with nothing typed."""
+    complete: Callable[[str], Iterable[Candidate]]
+
+
+class _Terminal:
+    """Standard output, as the library wants it. A terminal that is gone takes everything and shows nothing."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self._streams = Streams()
+
+    def write(self, text: str) -> None:
+        try:
+            self._streams.out(text)
+        except OSError:
+            return
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def fileno(self) -> int:
+        return self._streams.stdout
+
+    def isatty(self) -> bool:
+        return os.isatty(self._streams.stdout)
+
+
+class _Completions(Completer):
+    def __init__(self, complete: Callable[[str], Iterable[Candidate]]) -> None:
+        self._complete = complete
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        for one in self._complete(document.text_before_cursor):
+            yield Completion(one.text, -one.replaces, display=one.text.rstrip() or one.text, display_meta=one.help)
+
+
+class LineEditor:
+    """Reads lines until it is closed. `write` puts text above the line; `live` are the rows in between."""
+
+    def __init__(self, handlers: Handlers, history: History, *, color: bool, redraw: float) -> None:
+        self._handlers = handlers
+        self._pastes: dict[str, str] = {}
+        self._waiting: list[str] = []
+        self._flushing: asyncio.TimerHandle | None = None
+        self._redraw = redraw
+        self._draft = ""
+        self._asking = False
+        self.live: Sequence[str] = ()
+        self.sign = "> "
+        stdout: Any = _Terminal()
+        self._output = Vt100_Output.from_pty(stdout, default_color_depth=None if color else ColorDepth.DEPTH_1_BIT)
+        self._output.enable_cpr = False  # not every terminal answers, and nothing here needs the answer
+        self._prompt: PromptSession[None] = PromptSession(
+            self._message,
+            multiline=True,
+            prompt_continuation="  ",
+            history=history,
+            completer=_Completions(handlers.complete),
+            complete_while_typing=False,
+            key_bindings=self._keys(),
+            style=_STYLE,
+            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
+            input=create_input(),
+            output=self._output,
+            enable_suspend=True,
+            erase_when_done=True,
+        )
+        self._prompt.app.ttimeoutlen = redraw  # a lone Escape; terminals send their sequences in one piece
+
+    @property
+    def width(self) -> int:
+        """The columns that text may take."""
+        return max(10, self._output.get_size().columns - 1)
+
+    @staticmethod
+    def measure(text: str) -> int:
+        """How many columns a text takes."""
+        return get_cwidth(text)
+
+    async def run(self) -> None:
+        """Read lines until `close`, or until the terminal is gone."""
+        try:
+            await self._prompt.prompt_async(set_exception_handler=False, handle_sigint=False)
+        except EOFError:
+            return
+
+    def close(self) -> None:
+        """Write what waits, and end `run`."""
+        self.live, self.sign = (), ""
+        self._prompt.default_buffer.reset()
+        self.flush()
+        if self._prompt.app.is_running and not self._prompt.app.is_done:
+            self._prompt.app.exit(result=None)
+
+    def write(self, text: str) -> None:
+        """Put a line above; what comes in quick succession is written together."""
+        self._waiting.append(text)
+        self.update()
+
+    def update(self) -> None:
+        """Show what changed, soon."""
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(self._redraw, self.flush)
+
+    def flush(self) -> None:
+        """Show what changed, now."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
+        if self._waiting:
+            text = "\n".join(self._waiting).replace("\n", "\r\n")
+            self._waiting.clear()
+            if self._prompt.app.is_running:
+                self._prompt.app.renderer.erase()
+            self._output.write_raw(text + "\r\n")
+            self._output.flush()
+        self._prompt.app.invalidate()
+
+    def question(self, sign: str) -> None:
+        """Have the next line answer a question; what was being typed is put aside."""
+        self._draft = self._prompt.default_buffer.text
+        self._asking = True
+        self._prompt.default_buffer.reset()
+        self.sign = sign
+        self.update()
+
+    def answered(self) -> None:
+        """The question is over: what was being typed comes back."""
+        self._asking = False
+        self.sign = "> "
+        self.refill(self._draft)
+
+    def refill(self, text: str) -> None:
+        """Put a text before what is being typed."""
+        buffer = self._prompt.default_buffer
+        text = "\n".join(filter(None, (text, buffer.text)))
+        buffer.document = Document(text, len(text))
+        self.update()
+
+    def _message(self) -> ANSI:
+        rows = [row for row in self.live if row]
+        room = max(1, self._output.get_size().rows // 2)
+        return ANSI("\n".join([*rows[-room:], self.sign]))
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        no_menu = Condition(lambda: self._prompt.default_buffer.complete_state is None)
+        empty = Condition(lambda: not self._prompt.default_buffer.text)
+        keys.add("enter", filter=no_menu)(lambda event: self._enter(event.current_buffer))
+        keys.add("enter", filter=~no_menu)(lambda event: self._take(event.current_buffer))
+        keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
+        keys.add("c-c")(self._interrupt)
+        keys.add("<sigint>")(self._interrupt)
+        keys.add("c-d", filter=empty)(lambda event: self._handlers.end())
+        keys.add(Keys.BracketedPaste)(self._paste)
+        keys.add("backspace", filter=Condition(lambda: self._fold_before_cursor() != ""))(self._erase_fold)
+        return keys
+
+    def _take(self, buffer: Buffer) -> None:
+        """Enter in the menu: the completion is taken, the line is not sent yet."""
+        buffer.complete_state = None
+
+    def _enter(self, buffer: Buffer) -> None:
+        if buffer.document.text_before_cursor.endswith("\\") and not self._asking:
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+            return
+        shown = buffer.text
+        text = shown
+        for fold, pasted in self._pastes.items():
+            text = text.replace(fold, pasted)
+        if text.strip() and not self._asking:
+            self._prompt.history.append_string(text.strip("\n"))
+            self._pastes.clear()
+        buffer.reset()
+        self._handlers.line(text, shown)
+
+    def _interrupt(self, event: KeyPressEvent) -> None:
+        if self._handlers.interrupt(bool(event.current_buffer.text)):
+            self._pastes.clear()
+            event.current_buffer.reset()
+
+    def _paste(self, event: KeyPressEvent) -> None:
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        lines = text.rstrip("\n").count("\n") + 1
+        if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS:
+            event.current_buffer.insert_text(text)
+            return
+        what = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+        fold = f"[pasted {what}]"
+        if fold in self._pastes:
+            fold = f"[pasted {what}, no. {len(self._pastes) + 1}]"
+        self._pastes[fold] = text
+        event.current_buffer.insert_text(fold)
+
+    def _fold_before_cursor(self) -> str:
+        before = self._prompt.default_buffer.document.text_before_cursor
+        return next((fold for fold in self._pastes if before.endswith(fold)), "")
+
+    def _erase_fold(self, event: KeyPressEvent) -> None:
+        event.current_buffer.delete_before_cursor(len(self._fold_before_cursor()))

@@ -1,0 +1,174 @@
+"""Events as lines of text: colours by role, Markdown touched lightly, tools, diffs. Nothing is ever drawn twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from ..events import ToolExecutionEnd, ToolExecutionStart
+
+Role: TypeAlias = Literal[
+    "user", "heading", "bold", "code", "tool", "error", "notice", "faint", "added", "removed", "place"
+]
+_CODES: Mapping[Role, str] = {
+    "user": "36;1",
+    "heading": "1",
+    "bold": "1",
+    "code": "36",
+    "tool": "35",
+    "error": "31",
+    "notice": "33",
+    "faint": "90",
+    "added": "32",
+    "removed": "31",
+    "place": "36",
+}
+SHOWN = 100
+"""Characters of an argument, and of the first line of an output, that a tool line shows."""
+DIFF_LINES = 40
+"""Lines of a diff that are shown; the rest is counted."""
+
+# What could move the cursor, recolour the terminal, reorder or hide text: C0 but newline and tab, DEL, C1, bidi marks.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_ESCAPE = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_]?)")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_HEADING = re.compile(r"#{1,6} ")
+_INLINE = re.compile(r"(?P<code>`[^`\n]+`)|(?P<bold>\*\*[^*\n]+\*\*)")
+_ITEM = re.compile(r"\s*(?:[-*+] |\d{1,3}[.)] |> ?)?")
+
+Measure: TypeAlias = Callable[[str], int]
+"""How many columns a text takes."""
+
+
+def clean(text: str) -> str:
+    """The text without what could steer the terminal."""
+    return _CONTROL.sub("", _ESCAPE.sub("", text.replace("\r\n", "\n"))).expandtabs(4)
+
+
+class Paint:
+    """Colours by role, or none."""
+
+    def __init__(self, color: bool) -> None:
+        self._color = color
+
+    def __call__(self, role: Role, text: str) -> str:
+        """The text in the colour of its role, line by line."""
+        if not self._color or not text:
+            return text
+        return "\n".join(f"\x1b[{_CODES[role]}m{line}\x1b[0m" if line else line for line in text.split("\n"))
+
+
+class Markdown:
+    """The text of an answer as it arrives: whole rows to write, and the row that is not complete yet.
+
+    Words stay as they are; headings, bold text and code get colours. Prose is broken between words at the
+    width; code is not broken, so that it can be copied.
+    """
+
+    def __init__(self, paint: Paint, measure: Measure) -> None:
+        self._paint = paint
+        self._measure = measure
+        self._line = ""
+        self._rest = ""
+        self._indent = ""
+        self._broken = False
+        self._fenced = False
+
+    def feed(self, delta: str, width: int) -> list[str]:
+        """The rows that this piece of text completes."""
+        self._line += delta
+        *complete, self._line = self._line.split("\n")
+        rows: list[str] = []
+        for line in complete:
+            rows += self._rows(clean(line), width)
+            rows.append(self._styled(self._rest))
+            self._toggle(line)
+            self._broken = False
+        if self._line and not self._fenced:
+            full = self._rows(clean(self._line), width)
+            if full:
+                rows += full
+                self._line = self._rest
+        return rows
+
+    def open_row(self, limit: int) -> str:
+        """The row that is not complete yet, as it looks so far; of a long one its end, `limit` characters of it."""
+        return self._styled(clean(self._line)[-limit:])
+
+    def end(self) -> list[str]:
+        """The last row, if there is text in it; the next answer starts afresh."""
+        rows = [self._styled(clean(self._line))] if self._line.strip() else []
+        self._line, self._broken, self._fenced = "", False, False
+        return rows
+
+    def _rows(self, line: str, width: int) -> list[str]:
+        """The full rows of a line; what is left over is in `_rest`."""
+        rows: list[str] = []
+        unbroken = self._fenced or (not self._broken and (line.startswith("|") or _FENCE.match(line)))
+        while not unbroken and len(line) * 2 > width and self._measure(line) > width:
+            if not self._broken:
+                match = _ITEM.match(line)
+                self._indent = " " * min(len(match[0]) if match else 0, width // 3)
+            row, rest = _split(line, width, self._measure)
+            rows.append(self._styled(row))
+            line = self._indent + rest
+            self._broken = True
+        self._rest = line
+        return rows
+
+    def _toggle(self, line: str) -> None:
+        if not self._broken and _FENCE.match(line):
+            self._fenced = not self._fenced
+
+    def _styled(self, row: str) -> str:
+        if self._fenced or _FENCE.match(row):
+            return self._paint("code", row)
+        if not self._broken and _HEADING.match(row):
+            return self._paint("heading", row)
+        return _INLINE.sub(lambda found: self._paint("code" if found["code"] else "bold", found[0]), row)
+
+
+def _split(line: str, width: int, measure: Measure) -> tuple[str, str]:
+    """The line's first row and what follows: broken behind a space or a wide character, else where it must be."""
+    used, space = 0, 0
+    for index, character in enumerate(line):
+        columns = measure(character)
+        if used + columns > width:
+            place = index if columns > 1 or character == " " else space or index
+            return line[:place].rstrip(), line[place:].lstrip()
+        used += columns
+        if (character == " " and line[:index].strip()) or columns > 1:
+            space = index + 1
+    return line, ""
+
+
+def call_line(event: ToolExecutionStart) -> str:
+    """A call that begins."""
+    shown = ", ".join(f"{name}={value!r}"[:SHOWN] for name, value in event.arguments.items())
+    return clean(f"  🔧 {event.name}({shown})")
+
+
+def outcome_line(event: ToolExecutionEnd) -> str:
+    """How a call ended."""
+    first = event.text.strip().partition("\n")[0][:SHOWN]
+    return clean(f"     {'failed' if event.is_error else 'done'} in {event.elapsed:.1f} s: {first}")
+
+
+def diff_lines(details: Mapping[str, Any] | None, paint: Paint) -> Sequence[str]:
+    """The diff of an edit, if there is one among the details; a long one is cut."""
+    diff = (details or {}).get("diff")
+    if not isinstance(diff, str) or not diff.strip():
+        return ()
+    lines = clean(diff).rstrip("\n").split("\n")
+    shown = [f"     {_diff_line(line, paint)}" for line in lines[:DIFF_LINES]]
+    left = len(lines) - DIFF_LINES
+    return [*shown, paint("faint", f"     … {left:,} more lines")] if left > 0 else shown
+
+
+def _diff_line(line: str, paint: Paint) -> str:
+    if line.startswith(("---", "+++")):
+        return paint("faint", line)
+    roles: Mapping[str, Role] = {"+": "added", "-": "removed", "@": "place"}
+    role = roles.get(line[:1])
+    return paint(role, line) if role else line

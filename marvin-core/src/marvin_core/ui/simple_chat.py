@@ -1,0 +1,137 @@
+"""The chat without a terminal to draw on: a line in, text and tool lines out. For pipes and screen readers."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import signal
+import sys
+from collections.abc import Sequence
+
+from ..events import Event, MessageEnd, MessageUpdate, Notice, ToolExecutionEnd, ToolExecutionStart
+from .base import SessionControl
+from .lines import Lines
+from .rendering import Paint, call_line, diff_lines, outcome_line
+
+PROMPT = "> "
+
+
+class SimpleChat:
+    """Reads lines between answers. Ctrl+C ends an answer and keeps the chat; Ctrl+D leaves."""
+
+    def __init__(self, session: SessionControl) -> None:
+        self._session = session
+        self._lines = Lines(session, self._line)
+        self._in_line = False
+        self._answering: asyncio.Task[None] | None = None
+        self._paint = Paint(color=False)
+
+    def run(self, greeting: str, prompt: str | None) -> int:
+        """Chat until the user leaves; returns the exit code."""
+        _speak_utf8()
+        self._session.subscribe(self._show)
+        self._print(greeting)
+        with asyncio.Runner() as runner:
+            try:
+                if prompt:
+                    self._print(f"{PROMPT}{prompt}")
+                    self._turn(runner, prompt)
+                while self._session.farewell is None and (line := self._read()) is not None:
+                    if self._lines.leaves(line.strip()):
+                        break
+                    if line.strip():
+                        self._turn(runner, line.strip())
+            finally:
+                runner.run(self._session.close())
+        if self._session.farewell:
+            self._line(self._session.farewell)
+        return 0
+
+    def _read(self) -> str | None:
+        """The next line; None at its end. Ctrl+C empties the line that is being typed."""
+        while True:
+            try:
+                line = input(self._sign() if sys.stdin.isatty() else "")
+                line.encode()
+                return line
+            except EOFError:
+                self._print("")
+                return None
+            except KeyboardInterrupt:
+                self._print("\n(Ctrl+D leaves)")
+            except UnicodeError:
+                self._print("That line is not UTF-8, so it was not sent.")
+
+    def _sign(self) -> str:
+        return "$ " if self._lines.shell else PROMPT
+
+    def _turn(self, runner: asyncio.Runner, line: str) -> None:
+        try:
+            runner.run(self._answer(line))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            self._line("[Cancelled]")
+
+    async def _answer(self, line: str) -> None:
+        self._answering = asyncio.current_task()
+        await self._lines.run(line)
+        self._finish_line()
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str:
+        """Ask on the terminal; anything but one of the choices, or its first letter, is the last choice.
+
+        Ctrl+C is the last choice, too, and ends the answer.
+        """
+        if self._lines.permits(choices):
+            return choices[0]
+        self._line(question)
+        # The loop's own handler only notes a signal, and nothing else runs while this waits.
+        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            answer = input(f"[{'/'.join(choices)}] ").strip().lower()
+        except EOFError:
+            return choices[-1]
+        except KeyboardInterrupt:
+            if self._answering is not None:
+                self._answering.cancel()
+            return choices[-1]
+        finally:
+            signal.signal(signal.SIGINT, handler)
+        return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
+
+    def _show(self, event: Event) -> None:
+        if isinstance(event, MessageUpdate):
+            if event.kind == "text":
+                self._write(event.delta)
+        elif isinstance(event, MessageEnd):
+            self._finish_line()
+        elif isinstance(event, ToolExecutionStart):
+            self._line(call_line(event))
+        elif isinstance(event, ToolExecutionEnd):
+            self._line("\n".join([outcome_line(event), *diff_lines(event.details, self._paint)]))
+        elif isinstance(event, Notice):
+            self._line(f"({event.text})")
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        if text:
+            self._in_line = not text.endswith("\n")
+
+    def _line(self, text: str) -> None:
+        self._finish_line()
+        self._print(text)
+
+    def _finish_line(self) -> None:
+        if self._in_line:
+            self._print("")
+        self._in_line = False
+
+    def _print(self, text: str) -> None:
+        print(text, flush=True)
+
+
+def _speak_utf8() -> None:
+    """Whatever the locale; bytes that are none come through, and are found line by line."""
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)
