@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 import marvin_pipeline.plugin
-from marvin_core import errors, events, hookspecs, subcommands
+from marvin_core import builtin, errors, events, hookspecs
 from marvin_core.arguments import example_call, type_text
 from marvin_core.config import ENVIRONMENT
 from marvin_core.discovery import discover
@@ -28,7 +28,12 @@ NOTE = "<!-- Written by scripts/reference.py (`make docs`). Change the code it c
 
 def command_line() -> str:
     """Flags and exit codes."""
-    lines = ["# Command line", "", "`marvin [PROMPT]`, or `marvin tools ...`, `marvin packs ...`.", ""]
+    lines = [
+        "# Command line",
+        "",
+        "`marvin [PROMPT]`, or `marvin SUB-COMMAND ...`.",
+        "",
+    ]
     lines += ["| flag | meaning |", "|---|---|"]
     for action in parser()._actions:
         if action.option_strings:
@@ -45,19 +50,20 @@ def _subcommands() -> Iterator[str]:
     """Those of the core and of the packs in this repository."""
     app = typer.Typer()
     app.callback()(lambda: None)
-    for extend in (subcommands.extend, marvin_pipeline.plugin.marvin_extend_cli):
+    for extend in (builtin.marvin_extend_cli, marvin_pipeline.plugin.marvin_extend_cli):
         extend(app)
-    for name, group in sorted(typer.main.get_command(app).commands.items()):
-        for command in group.commands.values():
+    root: Any = typer.main.get_command(app)
+    for name, group in sorted(root.commands.items()):
+        for command in getattr(group, "commands", {"": group}).values():
             words = [_word(parameter) for parameter in command.params if parameter.name != "help"]
-            usage = " ".join(["marvin", name, command.name, *words])
+            usage = " ".join(["marvin", name, *([command.name] if command is not group else []), *words])
             yield f"| `{usage}` | {inspect.cleandoc(command.help).splitlines()[0]} |"
 
 
 def _word(parameter: Any) -> str:
     if parameter.opts[0].startswith("--"):
         return f"[{parameter.opts[0]}]"
-    return parameter.metavar or parameter.name.upper()
+    return str(parameter.metavar or parameter.name.upper())
 
 
 def environment(index: Index) -> str:

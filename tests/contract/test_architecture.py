@@ -152,6 +152,9 @@ def test_typer_and_rich_appear_only_in_the_command_line_and_the_interfaces() -> 
         "cli",
         "subcommands",
         "subcommands_sessions",
+        "subcommands_profiles",
+        "subcommands_config",
+        "subcommands_doctor",
         "builtin",
         "discovery",
     }

@@ -57,7 +57,7 @@ def test_an_entry_says_who_what_and_when(tmp_path: Path) -> None:
     """I18: the roles are you, assistant and system."""
     path = tmp_path / "chat_log.json"
     log = ChatLog(path, Waits(), print)
-    log.append([entry(role, "漢字 🎉", 1_700_000_000.0) for role in ("you", "assistant", "system")])  # type: ignore[arg-type]
+    log.append([entry(role, "漢字 🎉", 1_700_000_000.0) for role in ("you", "assistant", "system")])
     data = json.loads(path.read_text("utf-8"))
     assert [list(one) for one in data] == [["role", "text", "time"]] * 3
     assert [one["role"] for one in data] == ["you", "assistant", "system"]

@@ -167,7 +167,7 @@ def test_retry_asks_again_without_a_new_message_and_keeps_the_earlier_answer_as_
 def test_retry_after_a_failure_goes_on_from_what_was_done(tmp_path: Path) -> None:
     """No call that was executed runs again."""
     failure = Unreachable("The service cannot be reached.", provider="scripted")
-    made = make(tmp_path, calls(("a", "look", '{"name": "x"}')), failure, failure, says("Done."))
+    made = make(tmp_path, calls(("a", "look", '{"name": "x"}')), [failure], [failure], says("Done."))
 
     async def work(chat: Chat) -> None:
         assert (await chat.session.submit("go")).error is not None
@@ -181,7 +181,7 @@ def test_retry_after_a_failure_goes_on_from_what_was_done(tmp_path: Path) -> Non
 
 
 def test_a_retry_that_fails_loses_nothing_on_disk(tmp_path: Path) -> None:
-    made = make(tmp_path, says("One."), Unreachable("Gone.", provider="scripted"))
+    made = make(tmp_path, says("One."), [Unreachable("Gone.", provider="scripted")])
 
     async def work(chat: Chat) -> None:
         await chat.session.submit("first")

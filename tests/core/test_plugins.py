@@ -207,13 +207,16 @@ def test_configure_comes_before_the_other_hooks_and_its_failure_skips_the_pack(t
     assert prompt.count("configured for ['home']") == 1
 
 
+OF_THE_CORE = {"get_usage", "exit_app"}
+
+
 def test_marvin_packs_narrows_what_loads(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("acme-wave", tool_pack("wave"))
     place.install("acme-bow", tool_pack("bow"), pack="bowing")
     place.install("watchman", WATCHMAN)
-    assert set(place.tools(MARVIN_PACKS=" acme_wave , bowing ")) == {"wave", "bow"}
-    assert set(place.tools(MARVIN_PACKS="bowing")) == {"bow"}
+    assert set(place.tools(MARVIN_PACKS=" acme_wave , bowing ")) == {"wave", "bow", *OF_THE_CORE}
+    assert set(place.tools(MARVIN_PACKS="bowing")) == {"bow", *OF_THE_CORE}
     assert {"wave", "bow", "read_file"} <= set(place.tools(MARVIN_PACKS=""))
     with ModelServer(text("Fine.")) as server:
         ask(place, server, MARVIN_PACKS="bowing")
@@ -228,7 +231,7 @@ def test_marvin_packs_tells_two_packs_of_one_distribution_apart(tmp_path: Path) 
         modules={"acme_more": tool_pack("bow")},
         entry_points="[marvin]\nwaving = acme\nbowing = acme_more\n",
     )
-    assert set(place.tools(MARVIN_PACKS="bowing")) == {"bow"}
+    assert set(place.tools(MARVIN_PACKS="bowing")) == {"bow", *OF_THE_CORE}
     listed = place.marvin("packs", "list", MARVIN_PACKS="bowing,waving").out
     assert "bowing  acme 1.0, 1 tools\nwaving  acme 1.0, 1 tools\n" in listed
 

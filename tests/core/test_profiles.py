@@ -76,16 +76,16 @@ def test_comments_of_preferences_are_kept(tmp_path: Path) -> None:
     found = profiles(tmp_path)
     path = found.preferences_file("main")
     path.write_text("# mine\ndietary: [vegan]  # since 2020\n\n# where\nbudget: low\n")
-    found.set_preference("main", "budget", "high")
-    found.set_preference("main", "has_car", True)
+    found.change_preference("main", "budget", lambda _: "high")
+    found.change_preference("main", "has_car", lambda _: True)
     assert path.read_text() == "# mine\ndietary: [vegan]  # since 2020\n\n# where\nbudget: high\nhas_car: true\n"
-    found.set_preference("main", "dietary", None)
+    found.change_preference("main", "dietary", lambda _: None)
     assert found.preferences("main") == {"budget": "high", "has_car": True}
 
 
 def test_the_first_preference_keeps_the_examples(tmp_path: Path) -> None:
     found = profiles(tmp_path)
-    found.set_preference("main", "dietary", ["vegan"])
+    found.change_preference("main", "dietary", lambda _: ["vegan"])
     text = found.preferences_file("main").read_text()
     assert "# budget: moderate" in text
     assert found.preferences("main") == {"dietary": ["vegan"]}
@@ -96,7 +96,7 @@ import sys
 from pathlib import Path
 from marvin_core.profiles import Profiles
 from marvin_core.waits import Waits
-Profiles(Path(sys.argv[1]), Waits()).set_preference("main", f"key{sys.argv[2]}", int(sys.argv[2]))
+Profiles(Path(sys.argv[1]), Waits()).change_preference("main", f"key{sys.argv[2]}", lambda _: int(sys.argv[2]))
 """
 
 
@@ -135,7 +135,7 @@ def test_setting_a_preference_never_overwrites_a_damaged_file(tmp_path: Path) ->
     found = profiles(tmp_path)
     path = found.preferences_file("main")
     path.write_text("a: [1\n")
-    found.set_preference("main", "budget", "low")
+    found.change_preference("main", "budget", lambda _: "low")
     (kept,) = path.parent.glob("*.damaged-*")
     assert kept.read_text() == "a: [1\n"
     assert found.preferences("main") == {"budget": "low"}
@@ -170,7 +170,7 @@ def test_a_session_works_in_the_active_profile_and_may_switch(tmp_path: Path) ->
         await made.session.close()
 
     run(go())
-    assert made.session.surroundings.profile_folder == home / "profiles" / "play"
+    assert made.engine.profile.folder == home / "profiles" / "play"
     assert made.provider is not None
     assert [
         f"Active profile: {name}" in request.system
@@ -178,5 +178,5 @@ def test_a_session_works_in_the_active_profile_and_may_switch(tmp_path: Path) ->
     ]
     for name in ("work", "play"):
         data = json.loads((home / "profiles" / name / "chat_log.json").read_text())
-        assert [one["text"] for one in data][0] == f"at {name}"
+        assert data[0]["text"] == f"at {name}"
     assert (home / "last_profile").read_text() == "play\n"

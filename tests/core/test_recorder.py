@@ -9,6 +9,9 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from marvin_core.errors import SessionError
 from marvin_core.messages import user
 from marvin_core.recorder import Recorder
 from marvin_core.transcript import load
@@ -99,6 +102,52 @@ def test_a_folder_that_cannot_be_written_is_told_once_and_the_conversation_goes_
     assert len(told) == 1
     assert "cannot be saved" in told[0]
     assert "goes on unsaved" in told[0]
+
+
+def test_a_fork_begins_a_file_of_its_own_with_what_was_said(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    original = recorder.id
+    recorder.fork(86_400.0, [user("one")])
+    recorder.save(user("two"))
+    assert recorder.id == "19700102-000000-000-a-chat"
+    forked = load(tmp_path / f"{recorder.id}.jsonl")
+    assert (forked.header.parent, forked.header.time, forked.state) == (original, 86_400.0, {"pack": {"n": 1}})
+    assert [m.text for m in forked.messages] == ["one", "two"]
+    assert [m.text for m in load(tmp_path / f"{original}.jsonl").messages] == ["one"]
+
+
+def test_what_is_not_on_disk_cannot_be_forked(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, Waits(), lambda text: None)
+    with pytest.raises(SessionError, match="Type a request first"):
+        recorder.fork(0.0, [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_after_clearing_nothing_more_goes_into_the_old_file(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    path = tmp_path / f"{recorder.id}.jsonl"
+    recorder.clear()
+    recorder.save(user("lost"))
+    assert (recorder.id, recorder.position) == ("", None)
+    recorder.begin(86_400.0, "Next", "p", "m", "/w")
+    recorder.save(user("two"))
+    assert [m.text for m in load(path).messages] == ["one"]
+    assert [m.text for m in load(tmp_path / f"{recorder.id}.jsonl").messages] == ["two"]
+
+
+def test_state_is_written_again_in_a_branch_that_has_none(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    recorder.save(user("two"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    recorder.step_back()
+    recorder.save(user("three"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    loaded = load(tmp_path / f"{recorder.id}.jsonl")
+    assert ([m.text for m in loaded.messages], loaded.state) == (["one", "three"], {"pack": {"n": 1}})
 
 
 FULL = """

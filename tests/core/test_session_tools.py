@@ -9,6 +9,7 @@ import pytest
 
 from marvin_core import ToolSpec, UsageDelta
 from marvin_core import session_tools as tools
+from marvin_core.config import Price
 from marvin_core.messages import Usage
 from marvin_core.schema import describe
 from marvin_core.tools import Tool
@@ -41,7 +42,7 @@ def output(made: Made, name: str) -> str:
 def test_usage_has_tokens_cost_and_tool_calls_of_the_session(tmp_path: Path) -> None:
     """I11: priced by model."""
     script = [calls(("a", "look", '{"name": "x"}'), ("b", "look", '{"name": "y"}')), calls(("c", "get_usage", "{}"))]
-    prices = {"scripted": {"input": 1000.0, "output": 10000.0}}
+    prices = {"scripted": Price(input=1000.0, output=10000.0)}
     made = make(tmp_path, *script, says("Fine."), specs=WITH_SESSION, prices=prices)
     prompted(made, "go")
     told = output(made, "get_usage")
@@ -55,7 +56,13 @@ def test_usage_has_tokens_cost_and_tool_calls_of_the_session(tmp_path: Path) -> 
 
 def test_an_unknown_cost_is_shown_as_unknown(tmp_path: Path) -> None:
     """I11: never as nothing."""
-    made = make(tmp_path, calls(("c", "get_usage", "{}")), says("Fine."), specs=WITH_SESSION, prices={"other": {}})
+    made = make(
+        tmp_path,
+        calls(("c", "get_usage", "{}")),
+        says("Fine."),
+        specs=WITH_SESSION,
+        prices={"other": Price(input=1.0, output=1.0)},
+    )
     prompted(made, "go")
     assert "cost unknown" in output(made, "get_usage")
     assert "USD" not in output(made, "get_usage")
@@ -97,7 +104,6 @@ def test_cached_and_reasoning_tokens_are_named(tmp_path: Path) -> None:
 def test_exit_app_has_the_chat_end_after_the_turn(tmp_path: Path) -> None:
     script = [calls(("a", "exit_app", '{"message": "See you!"}')), says("Done.")]
     made = make(tmp_path, *script, argv=(), specs=WITH_SESSION, asker=left)
-    assert made.session.farewell is None
     prompted(made, "bye")
     assert made.session.farewell == "See you!"
     assert made.engine.conversation.messages[-1].text == "Done."

@@ -458,3 +458,62 @@ def test_a_session_takes_no_descriptors_with_it(file: Path) -> None:
     begin(file, "one").close()
     load(file)
     assert len(os.listdir("/proc/self/fd" if sys.platform == "linux" else "/dev/fd")) == before
+
+
+# --- another title, and other branches -----------------------------------------------------------------------------
+
+
+def test_a_new_title_is_added_and_nothing_else_changes(file: Path) -> None:
+    begin(file, "one", "two").close()
+    before = file.read_bytes()
+    writer = Transcript(file, load(file).header, WAITS)
+    writer.rename("Zwei\u2028")
+    writer.close()
+    assert file.read_bytes().startswith(before)
+    assert load(file).header == HEADER.replace(title="Zwei\u2028")
+    assert texts(file) == ["one", "two"]
+    go_on(file).append(user("three"))
+    assert texts(file) == ["one", "two", "three"]
+    assert load(file).header.title == "Zwei\u2028"
+
+
+def test_a_session_may_be_renamed_while_it_is_written(file: Path) -> None:
+    transcript = begin(file, "one")
+    Transcript(file, HEADER, WAITS).rename("Other")
+    transcript.append(user("two"))
+    assert texts(file) == ["one", "two"]
+    assert (load(file).header.title, load(file).problems) == ("Other", ())
+
+
+def test_a_step_back_makes_a_branch_beside_the_last_message(file: Path) -> None:
+    transcript = begin(file, "one", "two")
+    transcript.append_state({"pack": {"n": 1}})
+    left = transcript.leaf
+    transcript.step_back()
+    transcript.append(user("three"))
+    assert texts(file) == ["one", "three"]
+    assert load(file).state == {}
+    other = load(file, left)
+    assert ([m.text for m in other.messages], other.state) == (["one", "two"], {"pack": {"n": 1}})
+
+
+def test_a_step_back_after_loading(file: Path) -> None:
+    transcript = begin(file, "one", "two")
+    transcript.append_state({"pack": {"n": 1}})
+    loaded = load(file)
+    again = Transcript(file, loaded.header, WAITS, leaf=loaded.leaf, before_last=loaded.before_last)
+    again.step_back()
+    again.append(user("three"))
+    assert texts(file) == ["one", "three"]
+
+
+@pytest.mark.parametrize("field", ["title", "time", "working_dir", "parent"])
+def test_a_header_with_something_else_in_a_field_is_none(file: Path, field: str) -> None:
+    begin(file, "one").close()
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    record = json.loads(lines[0])
+    record[field] = ["x"]
+    file.write_text(json.dumps(record) + "\n" + lines[1], "utf-8")
+    assert read_header(file) is None
+    with pytest.raises(SessionError, match="no header"):
+        load(file)

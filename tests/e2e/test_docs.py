@@ -81,11 +81,21 @@ def test_the_address_of_a_server_is_enough(tmp_path: Path, environment: dict[str
     assert "No model is configured" not in done.stderr
 
 
+def test_the_commands_about_profiles_work(tmp_path: Path, environment: dict[str, str]) -> None:
+    profiles, prompt = blocks(DOCS / "how-to" / "profiles.md", "sh")
+    done = shell(profiles, tmp_path, environment)
+    assert done.returncode == 0, done.stderr
+    done = shell(prompt, tmp_path, environment)
+    assert done.returncode == 0, done.stderr
+    assert "Active profile: work" in done.stdout
+
+
 # A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
 RUN = {
     "tutorial/first-run.md": {"sh": 4},
     "tutorial/your-first-pack.md": {"sh": 4, "python": 2, "toml": 1},  # tests/packs/test_tutorial.py
     "how-to/set-a-provider.md": {"sh": 1, "yaml": 1},
+    "how-to/profiles.md": {"sh": 2},
     "how-to/test-a-pack.md": {"sh": 1, "python": 4, "toml": 1},  # and tests/core/test_kit.py
 }
 

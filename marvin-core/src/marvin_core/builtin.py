@@ -59,7 +59,7 @@ def marvin_register_uis() -> Iterable[UISpec]:
 @hookimpl
 def marvin_extend_cli(app: typer.Typer) -> None:
     """The sub-commands of the core."""
-    from . import subcommands, subcommands_sessions
+    from . import subcommands, subcommands_config, subcommands_doctor, subcommands_profiles, subcommands_sessions
 
-    subcommands.extend(app)
-    subcommands_sessions.extend(app)
+    for module in (subcommands, subcommands_sessions, subcommands_profiles, subcommands_config, subcommands_doctor):
+        module.extend(app)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 INTERRUPTED = 130
-SUBCOMMANDS = frozenset({"tools", "packs", "sessions"})
+SUBCOMMANDS = frozenset({"tools", "packs", "sessions", "profiles", "config", "doctor"})
 _PIPELINE = 'No installed pack brings the pipeline. Install it: pip install "marvin-core[pipeline]"'
 _NOTHING_USED = {"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
             from .subcommands import run_subcommand
 
             end_like_ctrl_c()
-            return run_subcommand(argv[index:], *load(argv[:index], env), streams)
+            return run_subcommand(argv[index:], *_loaded(argv, index, env), streams)
         config, secrets = load(argv, env)
         sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
         if config.design_first:
@@ -60,6 +60,16 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
     except KeyboardInterrupt:
         streams.err("marvin: interrupted")
         return INTERRUPTED
+
+
+def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> tuple[Config, Secrets]:
+    """The configuration for a sub-command. Those that help to mend config.yaml start without it, and say so."""
+    try:
+        return load(argv[:index], env)
+    except ConfigError:
+        if argv[index] not in ("config", "doctor"):
+            raise
+        return load(argv[:index], env, with_file=False)
 
 
 def _is_headless(argv: Sequence[str], streams: Streams) -> bool:

@@ -40,6 +40,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "SSL_CERT_FILE": "A file with the certificate authorities to trust.",
     "NO_COLOR": "Anything: no colours.",
     "TERM": "The kind of terminal; in a dumb one the chat writes plain lines.",
+    "EDITOR": "The program that `marvin config edit` opens; nano without it.",
     "CI": "Set by CI services.",
 }
 """The variables that Config reads, with their meaning; providers and packs declare theirs beside these."""
@@ -125,6 +126,8 @@ class Config(Record):
     ticket: str
     subagent_log: Path | None
     color: bool
+    editor: str
+    """The user's editor: a program, and maybe its arguments."""
     terminal: str
     """The kind of terminal; empty where none is named."""
     ui: str
@@ -190,11 +193,14 @@ class Secrets:
         }
 
 
-def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None) -> tuple[Config, Secrets]:
+def load(
+    argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None, with_file: bool = True
+) -> tuple[Config, Secrets]:
     """Read flags, environment and config.yaml.
 
     Args:
         cwd: the folder that relative paths start from; the process's own without it.
+        with_file: whether config.yaml counts; without it, what is wrong in there can be looked at and repaired.
 
     Raises:
         UsageError: for a wrong flag or value.
@@ -206,7 +212,7 @@ def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None
     cwd = cwd or _current_folder()
     home = Path(env.get("HOME") or os.path.expanduser("~"))
     folders = _folders(env, home, cwd)
-    settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json")
+    settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json") if with_file else {}
     working_dir = _working_dir(flags.working_dir, cwd, home)
     provider, provider_origin = _first(
         (flags.provider, "--provider"),
@@ -252,6 +258,7 @@ def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None
         ticket=env.get("MARVIN_TICKET", ""),
         subagent_log=cwd / env["MARVIN_SUBAGENT_LOG"] if env.get("MARVIN_SUBAGENT_LOG") else None,
         color=not env.get("NO_COLOR"),
+        editor=env.get("EDITOR") or "nano",
         terminal=env.get("TERM", ""),
         ui=settings.get("ui", ""),
         http_proxy=_either(env, "HTTP_PROXY"),
@@ -267,6 +274,17 @@ def load(argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None
         waits=_waits(settings.get("waits", {})),
     )
     return config, Secrets(env, home, config.child_env)
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Check what `load` makes of settings whose keys and types are right.
+
+    Raises:
+        ConfigError: for a value that no run could start with.
+    """
+    for name, entry in settings.get("providers", {}).items():
+        _endpoint(name, entry, {})
+    _waits(settings.get("waits", {}))
 
 
 def _current_folder() -> Path:

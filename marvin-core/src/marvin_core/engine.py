@@ -138,6 +138,7 @@ class Engine:
                 self.conversation,
                 self.recorder,
                 self.accounts,
+                self.profile,
                 self._leave,
                 asks,
             ),

@@ -18,6 +18,7 @@ Marvin is an assistant for the terminal that works through tools.
   marvin PROMPT           open the chat and start with this prompt
   marvin --non-interactive --prompt TEXT --working-dir DIR
                           do one job and leave; the answer goes to stdout
+  marvin doctor           what works, what does not, and what to do about it
   marvin tools list       what Marvin can do here, and what the rest needs
   marvin tools call NAME key=value ...
                           call a tool by hand; needs no model
@@ -58,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = result.add_argument
-    add("words", nargs="*", metavar="PROMPT", help="what to do; or a sub-command: tools, packs, sessions")
+    add("words", nargs="*", metavar="PROMPT", help="what to do; or a sub-command: tools, packs, sessions, profiles, config, doctor")
     add(
         "--non-interactive",
         action="store_true",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .bus import Bus
 from .chatlog import SEEDED, Chronicle, Entry, Speaker, compact, entry, seed
@@ -54,11 +54,16 @@ class SessionProfile:
         """The folder of the profile."""
         return self.all.folder(self.name)
 
-    def switch(self, name: str) -> None:
-        """Go on with another profile, a new one where there is none of that name. Raises as `Profiles.switch`."""
+    def switch(self, name: str) -> Path:
+        """Go on with another profile, a new one where there is none; returns its folder. As `Profiles.switch`."""
         self.all.switch(name)
         self.name = name
         self.all.protect(name)
+        return self.folder
+
+    def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
+        """Change a preference of this profile. Raises as `Profiles.change_preference`."""
+        self.all.change_preference(self.name, key, change)
 
     def stamp(self) -> object:
         """What differs once the prompt's personal part has changed."""
@@ -70,7 +75,7 @@ class SessionProfile:
             return Personal(profile=self.name)
         return Personal(
             profile=self.name,
-            preferences=tuple(self._read(lambda: self.all.preferences(self.name), {}).items()),
+            preferences=self._read(lambda: tuple(self.all.preferences(self.name).items()), ()),
             places=self._read(lambda: self.all.saved_places(self.name), []),
             history="" if self._chat else self._read(lambda: compact(self._newest()), ""),
         )

@@ -67,9 +67,7 @@ class Profiles:
         except OSError as error:
             self._tell(self._last, f"{self._last} cannot be read: {error.strerror}. The profile {DEFAULT} is used.")
         except (UnicodeDecodeError, UsageError):
-            self._tell(
-                self._last, f"{self._last} names no profile. {DEFAULT} is used; choose: marvin profiles use"
-            )
+            self._tell(self._last, f"{self._last} names no profile. {DEFAULT} is used; choose: marvin profiles use")
         return DEFAULT
 
     def names(self) -> list[str]:
@@ -139,8 +137,10 @@ class Profiles:
         found: Mapping[str, Any] | None = self._read(path, _parsed_yaml)
         return found or {}
 
-    def set_preference(self, name: str, key: str, value: Any) -> None:
-        """Set a preference, or take it away with None; comments and the order of the file stay.
+    def change_preference(self, name: str, key: str, change: Callable[[Any], Any]) -> None:
+        """Set a preference to what `change` makes of its value; comments and the order of the file stay.
+
+        None stands for a preference that is not set.
 
         Raises:
             MarvinError: where another process holds the file for too long.
@@ -150,11 +150,12 @@ class Profiles:
         with locked(path, self._waits.lock, self._waits.lock_poll):
             text = path.read_bytes()
             try:
-                changed = with_value(text.decode("utf-8"), [key], value)
+                before = load_mapping(text.decode("utf-8"))
             except ValueError:
                 self._moved_aside(path)
-                changed = with_value(_TEMPLATE, [key], value)
-            replace_file(path, changed.encode())
+                text, before = _TEMPLATE.encode(), None
+            value = change((before or {}).get(key))
+            replace_file(path, with_value(text.decode("utf-8"), [key], value).encode())
 
     def saved_places(self, name: str) -> list[Mapping[str, Any]]:
         """The places that the user saved: objects with label, name, address, lat, lng and notes."""

@@ -185,7 +185,7 @@ class SystemPrompt:
         if key != self._key:
             self._stable = [*stable_parts(self._sources()), *await self._added()]
             self._key = key
-        return [*self._stable, Part(origin="built in, changes", text=volatile_part(now, jobs))]
+        return [*self._stable, Part(origin="built in, new each time", text=volatile_part(now, jobs))]
 
     def _sources(self) -> Sources:
         return Sources(

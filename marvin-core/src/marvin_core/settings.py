@@ -101,16 +101,21 @@ def read_settings(path: Path, cache: Path) -> dict[str, Any]:
 
 
 def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return parse_settings(path.read_bytes(), path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}. Make it readable or remove it.") from error
+
+
+def parse_settings(content: bytes, path: Path) -> dict[str, Any]:
+    """What a config.yaml with this content would set; `path` is named in errors, which are those of `read_settings`."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        text = path.read_text(encoding="utf-8")
-        data = YAML().load(text)
+        data = YAML().load(content.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}. Make it readable or remove it.") from error
     except MarkedYAMLError as error:
         # What never ends is noticed at the end of the file; the mistake is where it begins.
         mark = error.context_mark if "stream end" in (error.problem or "") else error.problem_mark

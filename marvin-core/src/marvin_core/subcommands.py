@@ -48,7 +48,13 @@ def run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, strea
     run = Run(config, secrets, streams)
     application = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
     application.callback()(lambda: None)
-    run.app().plugins.extend_cli(application)
+    if words[0] in ("config", "doctor", "profiles"):
+        # What helps to mend an installation must not need a sound one.
+        from .builtin import marvin_extend_cli
+
+        marvin_extend_cli(application)
+    else:
+        run.app().plugins.extend_cli(application)
     try:
         application(list(words), prog_name="marvin", obj=run)
     except SystemExit as leaving:
@@ -89,7 +95,7 @@ def list_tools(
             run.streams.out(f"{spec.group} ({spec.source})\n")
         note = f"  [not offered: {missing[spec.name]}]" if spec.name in missing else ""
         run.streams.out(f"  {spec.name:{width}}  {_summary(spec)}{note}\n")
-    if not app.plugins.tools:
+    if all(spec.group == "session" for spec in app.plugins.tools):  # those of the core alone
         run.streams.out('No pack with tools is installed. Try: pip install "marvin-core[coding]"\n')
 
 

@@ -325,6 +325,17 @@ class SessionView(Protocol):
         """Move the sandbox root; takes effect with the next call."""
         ...
 
+    def switch_profile(self, name: str) -> Path:
+        """Go on with another profile, made where there is none; returns its folder. Blocks: call it in a thread."""
+        ...
+
+    def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
+        """Set a preference of the profile to what `change` makes of its value; None stands for one that is not set.
+
+        Blocks while another Marvin writes the file: call it in a thread.
+        """
+        ...
+
     def usage(self, *, lifetime: bool = False) -> UsageSummary:
         """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
         ...

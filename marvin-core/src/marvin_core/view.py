@@ -8,6 +8,7 @@ from pathlib import Path
 from .accounts import Accounts
 from .config import Config
 from .conversation import Conversation
+from .profile import SessionProfile
 from .recorder import Recorder
 from .tools import Mode, Processes, ProcessResult, UsageSummary
 from .workspace import Workspace
@@ -23,6 +24,7 @@ class ToolView:
         conversation: Conversation,
         recorder: Recorder,
         accounts: Accounts,
+        profile: SessionProfile,
         leave: Callable[[str], None],
         asks: bool,
     ) -> None:
@@ -32,6 +34,8 @@ class ToolView:
         self._recorder = recorder
         self._accounts = accounts
         self._leave = leave
+        self.switch_profile = profile.switch
+        self.change_preference = profile.change_preference
         self.interactive = asks
 
     @property

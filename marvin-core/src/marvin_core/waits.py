@@ -52,6 +52,8 @@ class Waits(Record):
     """Between two updates of what a chat shows while an answer comes in."""
     tick: float = 1.0
     """Between two updates of the seconds that a chat shows while it waits."""
+    doctor: float = 5.0
+    """For the model service to answer when `marvin doctor` asks whether it can be reached."""
     stdin_idle: float = 60.0
     """Silence of standard input while the prompt is read from it."""
     close: float = 5.0

@@ -9,10 +9,11 @@ from marvin_core import ToolGroup, hookimpl
 
 @hookimpl
 def marvin_register_tools() -> Iterable[ToolGroup]:
-    """The groups utilities and timers."""
+    """The groups utilities, profile and timers."""
     return (
         _group("utilities", "units", "convert_units"),
         _group("utilities", "machine", "system_info"),
+        _group("profile", "profile", "switch_profile", "update_preferences"),
         _group("timers", "timers", "timer_start", "timer_check", "timer_stop"),
     )
 

@@ -9,6 +9,9 @@ from ..errors import ToolError
 from ..messages import Text, ToolOutput
 from .base import SessionControl
 
+BY_HAND = "by_hand"
+"""The id of calls made by hand."""
+
 
 async def call_by_hand(session: SessionControl, name: str, words: str) -> ToolOutput:
     """Call a tool with the words of a line; what is wrong with them is told as the output."""
@@ -26,7 +29,7 @@ async def call_by_hand(session: SessionControl, name: str, words: str) -> ToolOu
 
 def refused(name: str, text: str) -> ToolOutput:
     """The output of a call whose words could not be read."""
-    return ToolOutput(call_id="by_hand", name=name, content=(Text(text=f"Error: {text}"),), is_error=True)
+    return ToolOutput(call_id=BY_HAND, name=name, content=(Text(text=f"Error: {text}"),), is_error=True)
 
 
 def help_text(session: SessionControl) -> str:

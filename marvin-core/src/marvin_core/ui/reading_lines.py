@@ -162,6 +162,7 @@ class LineEditor:
             self._waiting.clear()
             if self._prompt.app.is_running:
                 self._prompt.app.renderer.erase()
+                self._output.enable_bracketed_paste()  # `erase` switched it off: a paste may come right now
             self._output.write_raw(text + "\r\n")
             self._output.flush()
         self._prompt.app.invalidate()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..events import ToolExecutionEnd, ToolExecutionStart
+from .byhand import BY_HAND
 
 Role: TypeAlias = Literal[
     "user", "heading", "bold", "code", "tool", "error", "notice", "faint", "added", "removed", "place"
@@ -150,9 +151,10 @@ def call_line(event: ToolExecutionStart) -> str:
 
 
 def outcome_line(event: ToolExecutionEnd) -> str:
-    """How a call ended."""
+    """How a call ended; the output of one made by hand is shown in full anyway."""
     first = event.text.strip().partition("\n")[0][:SHOWN]
-    return clean(f"     {'failed' if event.is_error else 'done'} in {event.elapsed:.1f} s: {first}")
+    ended = f"     {'failed' if event.is_error else 'done'} in {event.elapsed:.1f} s"
+    return ended if event.call_id == BY_HAND else clean(f"{ended}: {first}")
 
 
 def diff_lines(details: Mapping[str, Any] | None, paint: Paint) -> Sequence[str]:

@@ -9,15 +9,21 @@ import sys
 from collections.abc import Sequence
 
 from ..events import Event, MessageEnd, MessageUpdate, Notice, ToolExecutionEnd, ToolExecutionStart
+from ..signals import ending
 from .base import SessionControl
 from .lines import Lines
 from .rendering import Paint, call_line, diff_lines, outcome_line
 
 PROMPT = "> "
+INTERRUPTED = 130
+
+
+class _EndedError(Exception):
+    """The program was asked to end while it waited for a line."""
 
 
 class SimpleChat:
-    """Reads lines between answers. Ctrl+C ends an answer and keeps the chat; Ctrl+D leaves."""
+    """Reads lines between answers. Ctrl+C ends an answer and keeps the chat; Ctrl+D, SIGTERM and SIGHUP leave."""
 
     def __init__(self, session: SessionControl) -> None:
         self._session = session
@@ -25,33 +31,61 @@ class SimpleChat:
         self._in_line = False
         self._answering: asyncio.Task[None] | None = None
         self._paint = Paint(color=False)
+        self._waiting = False
+        self._ended = False
 
     def run(self, greeting: str, prompt: str | None) -> int:
         """Chat until the user leaves; returns the exit code."""
         _speak_utf8()
         self._session.subscribe(self._show)
         self._print(greeting)
+        for number in ending():
+            if number != signal.SIGINT:
+                signal.signal(number, self._end)
         with asyncio.Runner() as runner:
             try:
-                if prompt:
-                    self._print(f"{PROMPT}{prompt}")
-                    self._turn(runner, prompt)
-                while self._session.farewell is None and (line := self._read()) is not None:
-                    if self._lines.leaves(line.strip()):
-                        break
-                    if line.strip():
-                        self._turn(runner, line.strip())
+                self._chat(runner, prompt)
+            except _EndedError:
+                self._finish_line()
             finally:
                 runner.run(self._session.close())
         if self._session.farewell:
             self._line(self._session.farewell)
-        return 0
+        return INTERRUPTED if self._ended else 0
+
+    def _chat(self, runner: asyncio.Runner, prompt: str | None) -> None:
+        if prompt:
+            self._print(f"{PROMPT}{prompt}")
+            self._turn(runner, prompt)
+        while self._session.farewell is None and (line := self._read()) is not None:
+            if self._lines.leaves(line.strip()):
+                break
+            if line.strip():
+                self._turn(runner, line.strip())
+
+    def _end(self, *_: object) -> None:
+        """Leave from wherever it stands: nothing that was started may stay behind."""
+        self._ended = True
+        if self._answering is not None and not self._answering.done():
+            self._answering.get_loop().call_soon_threadsafe(self._answering.cancel)
+        if self._waiting:
+            self._waiting = False
+            raise _EndedError
+
+    def _input(self, prompt: str) -> str:
+        self._waiting = True
+        try:
+            if self._ended:
+                raise _EndedError
+            return input(prompt)
+        finally:
+            self._waiting = False
 
     def _read(self) -> str | None:
         """The next line; None at its end. Ctrl+C empties the line that is being typed."""
         while True:
             try:
-                line = input(self._sign() if sys.stdin.isatty() else "")
+                line = self._input(self._sign() if sys.stdin.isatty() else "")
                 line.encode()
                 return line
             except EOFError:
@@ -87,8 +121,8 @@ class SimpleChat:
         # The loop's own handler only notes a signal, and nothing else runs while this waits.
         handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            answer = input(f"[{'/'.join(choices)}] ").strip().lower()
-        except EOFError:
+            answer = self._input(f"[{'/'.join(choices)}] ").strip().lower()
+        except (EOFError, _EndedError):
             return choices[-1]
         except KeyboardInterrupt:
             if self._answering is not None:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from ..events import Event, MessageEnd, MessageUpdate, Notice, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from ..signals import ending
 from .base import SessionControl
 from .completing import Candidate, candidates
 from .line_history import LineHistory
@@ -17,7 +18,7 @@ from .reading_lines import Handlers, LineEditor
 from .rendering import SHOWN, Markdown, Paint, call_line, clean, diff_lines, outcome_line
 
 _ECHOED_LINES = 20
-_SIGNALS = (signal.SIGHUP, signal.SIGTERM)
+_INTERRUPTED = 130
 
 
 class TerminalChat:
@@ -41,6 +42,7 @@ class TerminalChat:
         self._activity = ""
         self._since = 0.0
         self._left = False
+        self._ended_by_signal = False
         self._answer: asyncio.Future[str] | None = None
         self._questions = asyncio.Lock()
 
@@ -50,9 +52,11 @@ class TerminalChat:
 
     async def _run(self, greeting: str, prompt: str | None) -> int:
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, self._interrupt, False)
-        for number in _SIGNALS:
-            loop.add_signal_handler(number, self._leave)
+        for number in ending():
+            if number == signal.SIGINT:
+                loop.add_signal_handler(number, self._interrupt, False)
+            else:
+                loop.add_signal_handler(number, self._end)
         self._session.subscribe(self._show)
         self._editor.write(greeting)
         if prompt:
@@ -69,7 +73,7 @@ class TerminalChat:
             finally:
                 await self._session.close()
         self._editor.flush()
-        return 0
+        return _INTERRUPTED if self._ended_by_signal else 0
 
     async def _work(self) -> None:
         """Carry out the lines in the order in which they came."""
@@ -140,6 +144,11 @@ class TerminalChat:
             self._leave()
         elif not self._answer.done():
             self._answer.set_result("")
+
+    def _end(self) -> None:
+        """Asked to end by a signal: the terminal may be gone."""
+        self._ended_by_signal = True
+        self._leave()
 
     def _leave(self) -> None:
         self._left = True

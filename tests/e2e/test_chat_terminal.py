@@ -1,0 +1,487 @@
+"""The chat with its line editor, on a real pseudo-terminal: every key, at 40 and 120 columns."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+
+from marvin_core.testing import Answer, ModelServer, calls, hang_after, pause, text
+from tests.e2e.support_e2e import PROGRAM, Marvin, assert_gone, assert_loadable, conversation, posts, wait_until
+
+ENTER, TAB, CTRL_C, CTRL_D, UP, ALT_ENTER = "\r", "\t", "\x03", "\x04", "\x1b[A", "\x1b\r"
+LIMIT = 5.0
+_STEERING = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[34][0-7](;[0-9]+)*m|\x1b\[[0-9;]*9[0-7]m|\x1b\[[0-9;]*1m")
+
+
+def bare(output: str) -> str:
+    """The output without what steers the terminal."""
+    output = re.sub(r"(.)\x08\x1b\[(\d+)C", lambda found: found[1] + " " * (int(found[2]) - 1), output)
+    return _STEERING.sub("", output).replace("\r", "")
+
+
+class Terminal:
+    """A chat on a terminal of its own. Everything that it writes is kept."""
+
+    def __init__(self, marvin: Marvin, *args: str, columns: int = 80, **env: str) -> None:
+        self.output = ""
+        self._mark = 0
+        self.process: Any = pexpect.spawn(
+            PROGRAM[0],
+            [*PROGRAM[1:], *args],
+            cwd=str(marvin.project),
+            env={**marvin.env, "TERM": "xterm-256color", **env},
+            encoding="utf-8",
+            dimensions=(24, columns),
+        )
+        self.process.delaybeforesend = None
+
+    def type(self, keys: str) -> None:
+        """Press keys. What is shown from here on is what `until` looks at."""
+        self._mark = len(self.output)
+        self.process.send(keys)
+
+    def until(self, expected: str, *, raw: bool = False) -> str:
+        """Wait for a text among what was shown since the last keys; returns all that was shown since."""
+        deadline = time.monotonic() + LIMIT
+        while True:
+            shown = self.output[self._mark :]
+            shown = shown if raw else bare(shown)
+            if expected in shown:
+                return shown
+            assert time.monotonic() < deadline, f"waited for {expected!r}, got: {shown[-2000:]!r}"
+            self._read()
+
+    def ready(self) -> None:
+        """Wait for the first prompt."""
+        self.until("/help shows what works.")
+
+    def say(self, line: str, expected: str) -> str:
+        """Type a line and wait for what it shows."""
+        self.type(line + ENTER)
+        return self.until(expected)
+
+    def _read(self) -> bool:
+        try:
+            self.output += self.process.read_nonblocking(65_536, timeout=0.05)
+        except pexpect.TIMEOUT:
+            return True
+        except pexpect.EOF:
+            return False
+        return True
+
+    def ended(self) -> int:
+        """Wait for the end; returns the exit code."""
+        deadline = time.monotonic() + LIMIT
+        while self._read():
+            assert time.monotonic() < deadline, "the chat did not end"
+        self.process.close()
+        return int(self.process.exitstatus)
+
+    def leave(self) -> int:
+        """Ctrl+D; returns the exit code."""
+        self.type(CTRL_D)
+        return self.ended()
+
+
+Open = Callable[..., Terminal]
+
+
+@pytest.fixture
+def chat(marvin: Marvin) -> Iterator[Open]:
+    """Opens chats, and closes them after the test."""
+    opened: list[Terminal] = []
+
+    def open_chat(*args: str, columns: int = 80, **env: str) -> Terminal:
+        opened.append(Terminal(marvin, *args, columns=columns, **env))
+        opened[-1].ready()
+        return opened[-1]
+
+    yield open_chat
+    for one in opened:
+        one.process.close(force=True)
+
+
+def hanging(said: str) -> Answer:
+    """An answer that never ends."""
+    answer = text(said, chunks=1)
+    return hang_after(answer.body.index(b'finish_reason": "stop'), answer)
+
+
+def prompts(server: ModelServer) -> list[str]:
+    """What the user said, as the last request has it."""
+    return [message["content"] for message in conversation(server) if message["role"] == "user"]
+
+
+def test_it_says_which_model_answers_and_why(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    marvin_model_server.script(text("Hello **Ada**."), text("Second."))
+    terminal = chat("--model", "big")
+    assert "big of openai-compat (OPENAI_COMPAT_URL is set)" in bare(terminal.output)
+    assert "> hi\n" in terminal.say("hi", "Hello **Ada**.\n")
+    terminal.say("again", "Second.\n")
+    assert terminal.leave() == 0
+    assert prompts(marvin_model_server) == ["hi", "again"]
+
+
+@pytest.mark.parametrize("columns", [40, 120])
+def test_wide_characters_and_long_lines_are_laid_out(
+    marvin: Marvin, marvin_model_server: ModelServer, columns: int
+) -> None:
+    """No word is torn, no row is wider than the window, nothing is left over of the line that was typed."""
+    if not shutil.which("tmux"):
+        pytest.skip("tmux is not installed")
+    words = [f"word{number}" for number in range(40)]
+    answer = " ".join(words) + "\n\n- " + "漢字" * 40 + "\n\n🐎🐎 done.\n\n```\n" + "x" * 150 + "\n```\nEnd."
+    marvin_model_server.script(text(answer))
+    environment = {**marvin.env, "LC_ALL": "C.UTF-8"}
+    socket = str(marvin.home.parent / "tmux")
+
+    def tmux(*args: str) -> str:
+        command = ["tmux", "-u", "-f", os.devnull, "-S", socket, *args]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=10, check=True)
+        return done.stdout
+
+    tmux("new-session", "-d", "-x", str(columns), "-y", "50", "-c", str(marvin.project), shlex.join(PROGRAM))
+    try:
+        wait_until(lambda: "\n>" in tmux("capture-pane", "-p"), "the prompt", LIMIT)
+        tmux("send-keys", "-l", "Grüße 漢字 🐎")
+        wait_until(lambda: "> Grüße 漢字 🐎" in tmux("capture-pane", "-p"), "what was typed", LIMIT)
+        tmux("send-keys", "Enter")
+        wait_until(lambda: "End.\n>" in tmux("capture-pane", "-p"), "the answer", LIMIT)
+        screen = tmux("capture-pane", "-p").splitlines()
+    finally:
+        tmux("kill-server")
+    assert prompts(marvin_model_server) == ["Grüße 漢字 🐎"]
+    shown = "\n".join(screen)
+    assert [word for word in shown.split() if re.fullmatch(r"word\d*", word)] == words
+    assert sum(row.count("漢字") + row.count("字漢") for row in screen) >= 40
+    assert "".join(shown.split()).count("漢字") == 41
+    assert sum(row.startswith("> Grüße 漢字 🐎") for row in screen) == 1
+    assert "🐎🐎 done." in screen
+    assert max(len(row) + len(re.findall(r"[漢字🐎]", row)) for row in screen) <= columns
+    assert "waiting" not in shown
+
+
+def test_a_paste_of_ten_thousand_lines_is_one_message(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open
+) -> None:
+    marvin_model_server.script(text("Read all of it."))
+    terminal = chat()
+    pasted = "\r".join(f"line {number} 漢字" for number in range(10_000))
+    started = time.monotonic()
+    terminal.type(f"look: \x1b[200~{pasted}\x1b[201~")
+    terminal.until("[pasted 10,000 lines]")
+    terminal.type(ENTER)
+    shown = terminal.until("Read all of it.")
+    assert time.monotonic() - started < 8
+    assert "> look: [pasted 10,000 lines]" in shown
+    assert "line 5000" not in bare(terminal.output)
+    assert prompts(marvin_model_server) == ["look: " + pasted.replace("\r", "\n")]
+    assert terminal.leave() == 0
+
+
+def test_a_short_paste_is_shown_and_sent_as_one_message(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open
+) -> None:
+    marvin_model_server.script(text("Fine."))
+    terminal = chat()
+    terminal.type("\x1b[200~one\rtwo\x1b[201~")
+    terminal.until("two")
+    assert posts(marvin_model_server) == 0
+    terminal.type(ENTER)
+    terminal.until("Fine.")
+    assert prompts(marvin_model_server) == ["one\ntwo"]
+
+
+def test_lines_of_one_message(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    """Alt+Enter, and a backslash at the end, begin a new line."""
+    marvin_model_server.script(text("Fine."))
+    terminal = chat()
+    terminal.type(f"one{ALT_ENTER}two\\{ENTER}three{ENTER}")
+    terminal.until("Fine.")
+    assert prompts(marvin_model_server) == ["one\ntwo\nthree"]
+
+
+def test_a_line_typed_during_an_answer_follows_it(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    """I17: it is said to be queued, and sent when the answer is complete, which it does not break up."""
+    marvin_model_server.script(pause(1.0, text("First answer.")), text("Second answer."))
+    terminal = chat()
+    terminal.type(f"one{ENTER}")
+    terminal.until("waiting for an answer")
+    terminal.type(f"two{ENTER}")
+    terminal.until("(queued) two")
+    assert posts(marvin_model_server) <= 1
+    shown = terminal.until("Second answer.")
+    assert shown.index("First answer.\n") < shown.index("> two\n") < shown.index("Second answer.")
+    assert prompts(marvin_model_server) == ["one", "two"]
+    assert terminal.leave() == 0
+
+
+def test_ctrl_c_ends_an_answer_and_gives_back_what_waited(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open
+) -> None:
+    """I17: what came stays; a queued line is not sent behind the user's back, and not lost."""
+    marvin_model_server.script(hanging("Half of it,"), text("Still here."))
+    terminal = chat()
+    terminal.type(f"tell me{ENTER}")
+    terminal.until("Half of it,")
+    terminal.type(f"follow up{ENTER}")
+    terminal.until("(queued) follow up")
+    terminal.type(CTRL_C)
+    shown = terminal.until("> follow up")
+    assert shown.index("Half of it,") < shown.index("[Cancelled]")
+    assert posts(marvin_model_server) == 1
+    terminal.type(ENTER)
+    terminal.until("Still here.")
+    assert prompts(marvin_model_server) == ["tell me", "follow up"]
+    assert "Half of it," in conversation(marvin_model_server)[1]["content"]
+    assert terminal.leave() == 0
+
+
+def test_ctrl_c_at_the_prompt(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    """It empties a line with text; on an empty one it says how to leave. An interrupt by signal does the same."""
+    marvin_model_server.script(text("Only this."))
+    terminal = chat()
+    terminal.type("never sent")
+    terminal.until("sent")
+    terminal.type(f"{CTRL_C}this{ENTER}")
+    terminal.until("Only this.")
+    assert prompts(marvin_model_server) == ["this"]
+    terminal.type(CTRL_C)
+    terminal.until("Ctrl+D leaves")
+    terminal.type("")
+    terminal.process.kill(signal.SIGINT)
+    terminal.until("Ctrl+D leaves")
+    assert terminal.leave() == 0
+
+
+@pytest.mark.parametrize(("answer", "runs"), [("y", True), ("yes", True), ("", False), ("what?", False)])
+def test_a_question_is_answered_below_it(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open, answer: str, runs: bool
+) -> None:
+    """What was being typed when it came is there again afterwards."""
+    marvin_model_server.script(pause(0.3, calls(("run_command", {"command": "touch made"}))), text("Done."))
+    terminal = chat()
+    terminal.type(f"make it{ENTER}")
+    terminal.until("waiting")
+    terminal.process.send("my draft")
+    assert "touch made" in terminal.until("[yes/no]")
+    assert not (marvin.project / "made").exists()
+    terminal.say(answer, "Done.")
+    terminal.until("> my draft")
+    assert (marvin.project / "made").exists() is runs
+
+
+@pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
+def test_keys_at_a_question_are_no_yes(marvin: Marvin, marvin_model_server: ModelServer, chat: Open, key: str) -> None:
+    """I15: Ctrl+C ends the answer, Ctrl+D only says no; the chat goes on."""
+    marvin_model_server.script(calls(("run_command", {"command": "touch made"})), text("Still here."))
+    terminal = chat()
+    terminal.say("make it", "[yes/no]")
+    terminal.type(key)
+    if key == CTRL_C:
+        terminal.until("[Cancelled]")
+        terminal.say("go on", "Still here.")
+    else:
+        terminal.until("Still here.")
+    assert not (marvin.project / "made").exists()
+    assert_loadable(marvin.messages())
+    assert terminal.leave() == 0
+
+
+def test_tools_edits_and_errors_are_shown(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    (marvin.project / "a.txt").write_text("one\n")
+    edit = {"path": "a.txt", "old_str": "one", "new_str": "two"}
+    marvin_model_server.script(calls(("apply_patch", edit), ("read_file", {"path": "missing"})), text("Done."))
+    terminal = chat()
+    terminal.say("go", "Done.\n")
+    raw = terminal.output
+    lines = [line.strip() for line in bare(raw).splitlines()]
+    assert {"-one", "+two"} <= set(lines)
+    assert "\x1b[31m-one" in raw
+    assert "\x1b[32m+two" in raw
+    assert any("🔧 apply_patch(path='a.txt'" in line for line in lines)
+    assert any(re.search(r"failed in \d+\.\d s: .*missing", line) for line in lines)
+
+
+def test_the_terminal_closed_in_the_middle_of_an_answer(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open
+) -> None:
+    """I15, I25: the session is kept, and no process is left."""
+    marvin.config("permissions: {allow: [run_command]}\n")
+    command = "setsid sleep 60 & echo $! >> pids; wait; sleep 60"
+    marvin_model_server.script(calls(("run_command", {"command": command})))
+    terminal = chat()
+    terminal.type(f"run it{ENTER}")
+    wait_until(lambda: len(marvin.pids()) == 1, "the command to start")
+    own = terminal.process.pid
+    os.close(terminal.process.child_fd)  # what a window does that is closed: the kernel sends SIGHUP
+    code = os.waitstatus_to_exitcode(os.waitpid(own, 0)[1])
+    terminal.process.fileobj.close() if hasattr(terminal.process, "fileobj") else None
+    terminal.process.closed = terminal.process.ptyproc.closed = terminal.process.ptyproc.terminated = True
+    assert code == 130
+    assert_gone([own, *marvin.pids()])
+    assert_loadable(marvin.messages())
+
+
+def test_a_window_that_changes_its_size(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    """SIGWINCH: the next rows are as wide as the window is then."""
+    marvin_model_server.script(text("word " * 30), text("word " * 30))
+    terminal = chat(columns=120)
+    terminal.say("one", "word\n")
+    assert max(map(len, re.findall(r"(?:word ?)+", bare(terminal.output)))) > 80
+    terminal.process.setwinsize(24, 40)
+    terminal.type("two")
+    terminal.until("two")
+    terminal.type(ENTER)
+    shown = terminal.until("word\n")
+    assert max(map(len, re.findall(r"(?:word ?)+", shown))) < 40
+    assert terminal.leave() == 0
+
+
+def test_no_color(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    marvin_model_server.script(text("# Title\n**bold** and `code`"))
+    terminal = chat(NO_COLOR="1")
+    terminal.say("hi", "# Title\n**bold** and `code`\n")
+    assert terminal.leave() == 0
+    assert _COLOUR.search(terminal.output) is None
+
+
+def test_headings_and_code_have_colours(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    marvin_model_server.script(text("# Title\n**bold** and `code`"))
+    terminal = chat()
+    terminal.say("hi", "# Title\n**bold** and `code`\n")
+    assert "\x1b[1m# Title\x1b[0m" in terminal.output
+    assert "\x1b[36m`code`\x1b[0m" in terminal.output
+
+
+def test_a_model_cannot_steer_the_terminal(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    marvin_model_server.script(text("a\x1b[2Jb\x1b]0;title\x07c\rd\u202ee"))
+    terminal = chat()
+    terminal.say("hi", "abcde")
+    for code in ("\x1b[2J", "\x1b]0;", "\u202e"):
+        assert code not in terminal.output
+
+
+def test_in_script(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """Input that comes from a pipe through a terminal, as recorders and expect-like programs have it."""
+    if not shutil.which("script"):
+        pytest.skip("script is not installed")
+    marvin_model_server.script(text("Hello."))
+    done = subprocess.Popen(
+        ["script", "-qc", shlex.join(PROGRAM), os.devnull],
+        cwd=marvin.project,
+        env={**marvin.env, "TERM": "xterm", "SHELL": "/bin/sh"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert done.stdin is not None
+    done.stdin.write(b"hi\n")
+    done.stdin.flush()
+    marvin_model_server.wait_for(1)
+    done.stdin.write(b"exit\n")
+    done.stdin.flush()
+    shown, _ = done.communicate(timeout=LIMIT)
+    assert "Hello." in bare(shown.decode())
+    assert done.returncode == 0
+
+
+def test_a_dumb_terminal_gets_plain_lines(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    marvin_model_server.script(text("# Hello."))
+    terminal = chat(TERM="dumb")
+    terminal.say("hi", "# Hello.")
+    assert terminal.leave() == 0
+    assert "\x1b" not in terminal.output.replace("\x1b[?2004h", "").replace("\x1b[?2004l", "")  # readline's own
+
+
+def test_history_is_kept_between_runs(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    marvin_model_server.script(text("First."), text("Again."))
+    terminal = chat()
+    terminal.say("Grüße 漢字", "First.")
+    assert terminal.leave() == 0
+    kept = marvin.config_folder / "profiles" / "main" / "history"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    terminal = chat()
+    terminal.type(UP)
+    terminal.until("Grüße 漢字")
+    terminal.say("!", "Again.")
+    assert prompts(marvin_model_server)[-1] == "Grüße 漢字!"
+
+
+def test_eight_chats_share_one_history(tmp_path: Path) -> None:
+    """No line is lost, however many write."""
+    code = (
+        "import sys; from pathlib import Path; from marvin_core.ui.line_history import LineHistory\n"
+        "history = LineHistory(Path(sys.argv[1]))\n"
+        "for number in range(50): history.store_string(f'{sys.argv[2]}-{number}\\nsecond')\n"
+    )
+    path = tmp_path / "new" / "history"
+    command = [PROGRAM[0], "-c", code, str(path)]
+    writers = [subprocess.Popen([*command, str(number)]) for number in range(8)]
+    assert [writer.wait(30) for writer in writers] == [0] * 8
+    from marvin_core.ui.line_history import LineHistory
+
+    found = list(LineHistory(path).load_history_strings())
+    assert sorted(found) == sorted(f"{writer}-{number}\nsecond" for writer in range(8) for number in range(50))
+
+
+def test_completion(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    """Commands and tools, parameters, files in parameters and behind @."""
+    marvin_model_server.script(text("Seen."))
+    (marvin.project / "notes 漢.txt").write_text("inside\n")
+    (marvin.project / "readme.md").write_text("x\n")
+    terminal = chat()
+    terminal.type(f"/read_fi{TAB}")
+    terminal.until("/read_file")
+    terminal.type(f"pa{TAB}")
+    terminal.until("path=")
+    terminal.type(f"no{TAB}")
+    terminal.until("tes 漢.txt'")
+    terminal.say("", "inside")
+    terminal.type(f"see @read{TAB}")
+    terminal.until("me.md")
+    terminal.type(f"now{ENTER}")
+    terminal.until("Seen.")
+    assert prompts(marvin_model_server) == ["see @readme.md now"]
+
+
+def test_shell_lines(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    """A command that the user typed is run without a question, and no model sees it; deny rules hold."""
+    marvin.config("permissions: {deny: ['run_command(touch never*)']}\n")
+    terminal = chat()
+    shown = terminal.say("!echo $((6*7)) > made; cat made", "[exit code 0]")
+    assert "42\n" in shown
+    assert "yes/no" not in shown
+    terminal.say("!touch never", "forbids it")
+    terminal.say("!sh", "Shell mode is on")
+    terminal.say("echo again", "again\n[exit code 0]")
+    terminal.say("exit", "Shell mode is off")
+    assert posts(marvin_model_server) == 0
+    assert not (marvin.project / "never").exists()
+    terminal.type(f"exit{ENTER}")
+    assert terminal.ended() == 0
+
+
+def test_a_command_of_a_user_is_dispatched(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    marvin_model_server.script(text("Reviewed."))
+    folder = marvin.config_folder / "commands"
+    folder.mkdir()
+    (folder / "check.md").write_text("Check $ARGUMENTS well.\n")
+    terminal = chat()
+    assert "/check" in terminal.say("/help", "Tools: ")
+    terminal.type(f"/che{TAB}")
+    terminal.until("/check")
+    terminal.type(f"a.py{ENTER}")
+    terminal.until("Reviewed.")
+    assert "a.py" in prompts(marvin_model_server)[0]
