@@ -27,6 +27,7 @@ FORBIDDEN = {
     "marvin_core.schema",
     "marvin_core.subcommands",
     "marvin_core.ui.plain",
+    "prompt_toolkit",
     "marvin_tools_coding",
 }
 
@@ -107,3 +108,11 @@ def test_the_cheap_way_is_taken_only_where_the_caches_are_warm(tmp_path: Path) -
     (tmp_path / ".config" / "marvin" / "config.yaml").write_text("tools: coding\n")
     found = place.run(text("Hello."))
     assert {"ruamel.yaml", "pydantic", "importlib.metadata", "marvin_core.discovery"} <= found
+
+
+def test_a_chat_in_a_pipe_does_not_import_the_line_editor(start: Start) -> None:
+    """It costs 195 ms, and only a terminal needs it."""
+    with ModelServer() as server:
+        found = start.imported("--plain", url=server.url)
+    assert "marvin_core.ui.simple_chat" in found
+    assert loaded(found, "prompt_toolkit", "wcwidth", "marvin_core.ui.terminal_chat", "rich", "pygments") == set()

@@ -20,7 +20,7 @@ from marvin_core.testing import Answer, ModelServer, calls, hang_after, pause, t
 from tests.e2e.support_e2e import PROGRAM, Marvin, assert_gone, assert_loadable, conversation, posts, wait_until
 
 ENTER, TAB, CTRL_C, CTRL_D, UP, ALT_ENTER = "\r", "\t", "\x03", "\x04", "\x1b[A", "\x1b\r"
-LIMIT = 5.0
+LIMIT = 15.0
 _STEERING = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[34][0-7](;[0-9]+)*m|\x1b\[[0-9;]*9[0-7]m|\x1b\[[0-9;]*1m")
 
@@ -239,8 +239,8 @@ def test_ctrl_c_ends_an_answer_and_gives_back_what_waited(
     terminal.type(f"follow up{ENTER}")
     terminal.until("(queued) follow up")
     terminal.type(CTRL_C)
-    shown = terminal.until("> follow up")
-    assert shown.index("Half of it,") < shown.index("[Cancelled]")
+    terminal.until("> follow up")
+    assert "Half of it,\n[Cancelled]" in terminal.until("[Cancelled]")
     assert posts(marvin_model_server) == 1
     terminal.type(ENTER)
     terminal.until("Still here.")
@@ -326,9 +326,8 @@ def test_the_terminal_closed_in_the_middle_of_an_answer(
     terminal.type(f"run it{ENTER}")
     wait_until(lambda: len(marvin.pids()) == 1, "the command to start")
     own = terminal.process.pid
-    os.close(terminal.process.child_fd)  # what a window does that is closed: the kernel sends SIGHUP
+    terminal.process.ptyproc.fileobj.close()  # what a window does that is closed: the kernel sends SIGHUP
     code = os.waitstatus_to_exitcode(os.waitpid(own, 0)[1])
-    terminal.process.fileobj.close() if hasattr(terminal.process, "fileobj") else None
     terminal.process.closed = terminal.process.ptyproc.closed = terminal.process.ptyproc.terminated = True
     assert code == 130
     assert_gone([own, *marvin.pids()])

@@ -90,12 +90,30 @@ def test_the_commands_about_profiles_work(tmp_path: Path, environment: dict[str,
     assert "Active profile: work" in done.stdout
 
 
+def test_the_commands_about_sessions_work(tmp_path: Path, environment: dict[str, str]) -> None:
+    config = 'providers: {none: {base_url: "http://127.0.0.1:1/v1"}}\nwaits: {retry_backoff: []}\n'
+    (Path(environment["HOME"]) / ".config" / "marvin").mkdir(parents=True)
+    (Path(environment["HOME"]) / ".config" / "marvin" / "config.yaml").write_text(config)
+    ask = "marvin --provider none --non-interactive --prompt retry"
+    assert shell(ask, tmp_path, environment).returncode == 1  # nobody answers, but the question is kept
+    (kept,) = (Path(environment["HOME"]) / ".local" / "share" / "marvin" / "sessions").glob("*.jsonl")
+    go_on, look, export = blocks(DOCS / "how-to" / "sessions.md", "sh")
+    for line in go_on.splitlines():
+        line = line.replace("20261122", kept.stem)
+        done = shell(line.replace("marvin", "marvin --plain --provider none", 1) + " </dev/null", tmp_path, environment)
+        assert done.returncode == 0, done.stderr
+    done = shell((look + export).replace(" ID", f" {kept.stem}"), tmp_path, environment)
+    assert done.returncode == 0, done.stderr
+    assert "retry" in (tmp_path / "talk.json").read_text()
+
+
 # A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
 RUN = {
     "tutorial/first-run.md": {"sh": 4},
     "tutorial/your-first-pack.md": {"sh": 4, "python": 2, "toml": 1},  # tests/packs/test_tutorial.py
     "how-to/set-a-provider.md": {"sh": 1, "yaml": 1},
     "how-to/profiles.md": {"sh": 2},
+    "how-to/sessions.md": {"sh": 3},
     "how-to/test-a-pack.md": {"sh": 1, "python": 4, "toml": 1},  # and tests/core/test_kit.py
 }
 

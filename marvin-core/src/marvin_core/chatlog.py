@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -128,7 +129,7 @@ class Chronicle:
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn
-        self._pending: list[tuple[ChatLog, Entry]] = []
+        self._pending: deque[tuple[ChatLog, Entry]] = deque()
         self._problems: list[str] = []
         self._writing = threading.Lock()
 
@@ -150,7 +151,7 @@ class Chronicle:
 
     def _write(self) -> None:
         with self._writing:
-            pending, self._pending = self._pending, []
+            pending = [self._pending.popleft() for _ in range(len(self._pending))]
             for log in dict.fromkeys(log for log, _ in pending):
                 try:
                     log.append([one for owner, one in pending if owner is log])

@@ -59,7 +59,12 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = result.add_argument
-    add("words", nargs="*", metavar="PROMPT", help="what to do; or a sub-command: tools, packs, sessions, profiles, config, doctor")
+    add(
+        "words",
+        nargs="*",
+        metavar="PROMPT",
+        help="what to do; or a sub-command: tools, packs, sessions, profiles, config, doctor",
+    )
     add(
         "--non-interactive",
         action="store_true",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -195,10 +196,11 @@ class LineEditor:
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
-        no_menu = Condition(lambda: self._prompt.default_buffer.complete_state is None)
+        chosen = Condition(self._chosen)
         empty = Condition(lambda: not self._prompt.default_buffer.text)
-        keys.add("enter", filter=no_menu)(lambda event: self._enter(event.current_buffer))
-        keys.add("enter", filter=~no_menu)(lambda event: self._take(event.current_buffer))
+        keys.add("enter")(lambda event: self._enter(event.current_buffer))
+        keys.add("enter", filter=chosen)(lambda event: self._take(event.current_buffer))
+        keys.add("tab")(lambda event: self._tab(event.current_buffer))
         keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
         keys.add("c-c")(self._interrupt)
         keys.add("<sigint>")(self._interrupt)
@@ -206,6 +208,23 @@ class LineEditor:
         keys.add(Keys.BracketedPaste)(self._paste)
         keys.add("backspace", filter=Condition(lambda: self._fold_before_cursor() != ""))(self._erase_fold)
         return keys
+
+    def _chosen(self) -> bool:
+        """Whether the menu is open and one of its completions is in the line."""
+        state = self._prompt.default_buffer.complete_state
+        return state is not None and state.current_completion is not None
+
+    def _tab(self, buffer: Buffer) -> None:
+        """Complete what is certain; of several completions show a menu, and go through it."""
+        if buffer.complete_state is not None:
+            buffer.complete_next()
+            return
+        found = list(itertools.islice(self._handlers.complete(buffer.document.text_before_cursor), 2))
+        if len(found) == 1:
+            buffer.delete_before_cursor(found[0].replaces)
+            buffer.insert_text(found[0].text)
+        else:
+            buffer.start_completion(insert_common_part=True)
 
     def _take(self, buffer: Buffer) -> None:
         """Enter in the menu: the completion is taken, the line is not sent yet."""

@@ -95,7 +95,7 @@ class Markdown:
 
     def open_row(self, limit: int) -> str:
         """The row that is not complete yet, as it looks so far; of a long one its end, `limit` characters of it."""
-        return self._styled(clean(self._line)[-limit:])
+        return self._styled(clean(self._line[-limit:]))
 
     def end(self) -> list[str]:
         """The last row, if there is text in it; the next answer starts afresh."""

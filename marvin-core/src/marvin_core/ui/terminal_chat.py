@@ -108,6 +108,7 @@ class TerminalChat:
             self._say(f"Error: {type(error).__name__}: {error}")
         self._editor.sign = "$ " if self._lines.shell else "> "
         self._update()
+        self._editor.flush()
 
     async def _tick(self) -> None:
         """Keep the seconds of what is waited for current."""

@@ -1,0 +1,88 @@
+"""What the plain chat makes of events: rows of an answer as it streams, tool lines, diffs, completions."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marvin_core.events import ToolExecutionEnd, ToolExecutionStart
+from marvin_core.ui.rendering import DIFF_LINES, Markdown, Paint, call_line, clean, diff_lines, outcome_line
+
+
+def columns(text: str) -> int:
+    """Wide characters take two columns."""
+    return sum(2 if "\u2e80" <= character <= "\uffef" or character >= "\U0001f300" else 1 for character in text)
+
+
+def rows(text: str, width: int, *, color: bool = False, piece: int = 10_000) -> list[str]:
+    """The rows of an answer that comes in pieces."""
+    markdown = Markdown(Paint(color), columns)
+    found: list[str] = []
+    for start in range(0, len(text), piece):
+        found += markdown.feed(text[start : start + piece], width)
+    return found + markdown.end()
+
+
+def test_prose_is_broken_between_words_and_items_hang() -> None:
+    assert rows("one two three four", 10) == ["one two", "three four"]
+    assert rows("- one two three", 10) == ["- one two", "  three"]
+    assert rows("漢字漢字漢字", 7) == ["漢字漢", "字漢字"]
+    assert rows("x" * 12, 10) == ["x" * 10, "xx"]
+
+
+def test_code_and_tables_are_never_broken() -> None:
+    code = "```\n" + "long code " * 9 + "\n```\nword word"
+    assert rows(code, 10) == ["```", "long code " * 9, "```", "word word"]
+    assert rows("| a | bbbbbbbbbbbb |\n", 10) == ["| a | bbbbbbbbbbbb |"]
+
+
+@given(st.text(alphabet="ab 漢🐎\n-*`#", max_size=200), st.integers(10, 60), st.integers(1, 9))
+def test_pieces_make_no_difference_and_no_text_is_lost(text: str, width: int, piece: int) -> None:
+    whole = rows(text, width)
+    assert rows(text, width, piece=piece) == whole
+    assert re.sub(r"\s", "", "".join(whole)) == re.sub(r"\s", "", text)
+    if "```" not in text:
+        assert all(columns(row.rstrip()) <= width for row in whole)
+
+
+def test_colours_leave_the_words_as_they_are() -> None:
+    text = "# Title\nSome **bold** and `code`.\n```\nx = 1\n```\n"
+    colored = rows(text, 80, color=True)
+    assert [re.sub(r"\x1b\[[0-9;]*m", "", row) for row in colored] == rows(text, 80) == text.splitlines()
+    assert colored[0].startswith("\x1b[1m# Title")
+    assert "\x1b[36m`code`\x1b[0m" in colored[1]
+    assert "\x1b[1m**bold**\x1b[0m" in colored[1]
+    assert "\x1b[36mx = 1" in colored[3]
+
+
+def test_nothing_steers_the_terminal() -> None:
+    assert clean("a\x1b[2Jb\x1b]0;title\x07c\rd\x07\u202ee\n") == "abcde\n"
+    assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", clean("".join(map(chr, range(0x3000))))) is None
+
+
+def end(text: str, *, call_id: str = "1", is_error: bool = False, diff: object = None) -> ToolExecutionEnd:
+    return ToolExecutionEnd(
+        call_id=call_id, name="edit", text=text, is_error=is_error, elapsed=1.25, details={"diff": diff}
+    )
+
+
+def test_tool_lines() -> None:
+    start = ToolExecutionStart(call_id="1", name="edit", arguments={"path": "a.txt", "text": "x" * 500})
+    assert call_line(start).startswith("  🔧 edit(path='a.txt', text='xxx")
+    assert len(call_line(start)) < 150
+    assert outcome_line(end("Changed.\nmore")) == "     done in 1.2 s: Changed."
+    assert outcome_line(end("Error: no", is_error=True)) == "     failed in 1.2 s: Error: no"
+    assert outcome_line(end("shown in full anyway", call_id="by_hand")) == "     done in 1.2 s"
+
+
+def test_diffs_are_coloured_and_cut() -> None:
+    diff = "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n"
+    assert [line.strip() for line in diff_lines({"diff": diff}, Paint(False))] == [s.strip() for s in diff.splitlines()]
+    assert "     \x1b[31m-old\x1b[0m" in diff_lines({"diff": diff}, Paint(True))
+    long = diff_lines({"diff": "+line\n" * 1_100}, Paint(False))
+    assert len(long) == DIFF_LINES + 1
+    assert long[-1].strip() == "… 1,060 more lines"
+    for nothing in (None, {}, {"diff": ""}, {"diff": 3}):
+        assert diff_lines(nothing, Paint(True)) == ()
