@@ -102,9 +102,14 @@ def test_the_commands_about_sessions_work(tmp_path: Path, environment: dict[str,
         line = line.replace("20261122", kept.stem)
         done = shell(line.replace("marvin", "marvin --plain --provider none", 1) + " </dev/null", tmp_path, environment)
         assert done.returncode == 0, done.stderr
-    done = shell((look + export).replace(" ID", f" {kept.stem}"), tmp_path, environment)
-    assert done.returncode == 0, done.stderr
-    assert "retry" in (tmp_path / "talk.json").read_text()
+    for number, line in enumerate((look + export).replace(" ID", f" {kept.stem}").splitlines()):
+        folder = tmp_path / str(number)  # since no export replaces a file
+        folder.mkdir()
+        done = shell(line, folder, environment)
+        assert done.returncode == 0, done.stderr
+    exports = list(tmp_path.glob("*/talk.*"))
+    assert len(exports) == len(export.splitlines())
+    assert all("retry" in path.read_text() for path in exports)
 
 
 # A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
