@@ -167,7 +167,7 @@ print("seen:", result.output.split())
 def test_time_out_keeps_the_output_and_kills(tmp_path: Path, name: str) -> None:
     """I25: when the time is over the result says so, has the output so far, and nothing is alive."""
     begin = time.monotonic()
-    result = with_runner(tmp_path, lambda r: r.run(["sh", "-c", f"echo before; {name} 300; echo after"], timeout=0.3))
+    result = with_runner(tmp_path, lambda r: r.run(["sh", "-c", f"echo before; {name} 300; echo after"], timeout=1.0))
     assert (result.timed_out, result.exit_code, result.output) == (True, None, b"before\n")
     assert time.monotonic() - begin < 3
     assert not living(name)
@@ -528,7 +528,8 @@ def test_close_ends_running_calls_and_starts_no_more(tmp_path: Path, name: str) 
         await until(lambda: len(living(name + "\x00300")) == 2)
         await runner.close()
         assert not living(name)
-        assert (await call).exit_code == -signal.SIGTERM
+        # Either the shell itself is reached by the signal, or it reports that what it waited for was.
+        assert (await call).exit_code in (-signal.SIGTERM, 128 + signal.SIGTERM)
         with pytest.raises(ToolError, match="closing"):
             await runner.run(["true"])
 
