@@ -14,8 +14,8 @@ import typer
 import marvin_pipeline.plugin
 from marvin_core import builtin, errors, events, hookspecs
 from marvin_core.arguments import example_call, type_text
-from marvin_core.config import ENVIRONMENT
 from marvin_core.discovery import discover
+from marvin_core.environment import ENVIRONMENT
 from marvin_core.flags import parser
 from marvin_core.index import Index
 from marvin_core.records import Record

@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .errors import ConfigError, UsageError
 from .providers.base import Secret
@@ -15,35 +15,13 @@ from .records import Record
 from .settings import read_settings
 from .waits import Waits
 
+if TYPE_CHECKING:
+    from argparse import Namespace
+
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
 
 MAX_DEPTH = 5
-
-ENVIRONMENT: Mapping[str, str] = {
-    "LLM_PROVIDER": "The model service, where no --provider is given.",
-    "MARVIN_MODEL": "The model, where no --model is given.",
-    "MARVIN_HOME": "One folder for configuration, data and cache.",
-    "MARVIN_PACKS": "Comma-separated names of the packs to load; the others are left out.",
-    "MARVIN_TRACE_HOOKS": "1 prints each call of a pack's registration hooks to stderr.",
-    "MARVIN_DEPTH": "How deep this agent is nested; set by the agent that starts it.",
-    "MARVIN_READONLY": "1: no tool that writes or runs programs exists.",
-    "MARVIN_WRITABLE_FILES": "Comma-separated files, relative to the working directory: only these may be written.",
-    "MARVIN_TICKET": "The ticket this sub-agent works on.",
-    "MARVIN_SUBAGENT_LOG": "A file that gets one JSON line for each tool call.",
-    "XDG_CONFIG_HOME": "Where the configuration folder is; ~/.config without it.",
-    "XDG_DATA_HOME": "Where the data folder is; ~/.local/share without it.",
-    "XDG_CACHE_HOME": "Where the cache folder is; ~/.cache without it.",
-    "HTTP_PROXY": "The proxy for http:// addresses.",
-    "HTTPS_PROXY": "The proxy for https:// addresses.",
-    "NO_PROXY": "Comma-separated hosts that are reached without a proxy.",
-    "SSL_CERT_FILE": "A file with the certificate authorities to trust.",
-    "NO_COLOR": "Anything: no colours.",
-    "TERM": "The kind of terminal; in a dumb one the chat writes plain lines.",
-    "EDITOR": "The program that `marvin config edit` opens; nano without it.",
-    "CI": "Set by CI services.",
-}
-"""The variables that Config reads, with their meaning; providers and packs declare theirs beside these."""
 
 SECRETS = frozenset(
     "OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY GROQ_API_KEY OPENAI_COMPAT_API_KEY GOOGLE_PLACES_API_KEY"
@@ -223,12 +201,8 @@ def load(
     model, model_origin = _first(
         (named, "--model"), (env.get("MARVIN_MODEL"), "MARVIN_MODEL"), (settings.get("model"), "config.yaml")
     )
-    words = " ".join(flags.words)
-    for flag, value in (("--prompt", flags.prompt), ("--prompt-file", flags.prompt_file)):
-        if words and value is not None:
-            raise UsageError(f"A prompt was given twice, as {flag} and as words. Give it once.")
     config = Config(
-        prompt=flags.prompt if flags.prompt is not None else (words or None),
+        prompt=_prompt(flags),
         prompt_file=cwd / flags.prompt_file if flags.prompt_file is not None else None,
         non_interactive=flags.non_interactive,
         plain=flags.plain,
@@ -250,30 +224,54 @@ def load(
         config_folder=folders["config"],
         data_folder=folders["data"],
         cache_folder=folders["cache"],
-        packs=frozenset(_list(env["MARVIN_PACKS"])) if env.get("MARVIN_PACKS") else None,
-        trace_hooks=env.get("MARVIN_TRACE_HOOKS", "") not in ("", "0"),
-        depth=_depth(env.get("MARVIN_DEPTH", "")),
-        read_only=env.get("MARVIN_READONLY", "") not in ("", "0"),
-        writable_files=_list(env["MARVIN_WRITABLE_FILES"]) if env.get("MARVIN_WRITABLE_FILES") else None,
-        ticket=env.get("MARVIN_TICKET", ""),
-        subagent_log=cwd / env["MARVIN_SUBAGENT_LOG"] if env.get("MARVIN_SUBAGENT_LOG") else None,
-        color=not env.get("NO_COLOR"),
-        editor=env.get("EDITOR") or "nano",
-        terminal=env.get("TERM", ""),
-        ui=settings.get("ui", ""),
-        http_proxy=_either(env, "HTTP_PROXY"),
-        https_proxy=_either(env, "HTTPS_PROXY"),
-        no_proxy=_either(env, "NO_PROXY"),
         ca_file=settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
-        transport=settings.get("transport", "direct"),
-        permissions=Permissions(**{name: tuple(map(str, v)) for name, v in settings.get("permissions", {}).items()}),
-        endpoints={name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
-        prices={name: Price(**entry) for name, entry in settings.get("prices", {}).items()},
-        instructions=settings.get("instructions", ""),
-        child_env=frozenset(map(str, settings.get("child_env", []))),
-        waits=_waits(settings.get("waits", {})),
+        **_from_environment(env, cwd),
+        **_from_settings(settings, env),
     )
     return config, Secrets(env, home, config.child_env)
+
+
+def _prompt(flags: Namespace) -> str | None:
+    words = " ".join(flags.words)
+    for flag, value in (("--prompt", flags.prompt), ("--prompt-file", flags.prompt_file)):
+        if words and value is not None:
+            raise UsageError(f"A prompt was given twice, as {flag} and as words. Give it once.")
+    return flags.prompt if flags.prompt is not None else (words or None)
+
+
+def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
+    """The fields that only a variable sets."""
+    log = env.get("MARVIN_SUBAGENT_LOG")
+    return {
+        "packs": frozenset(_list(env["MARVIN_PACKS"])) if env.get("MARVIN_PACKS") else None,
+        "trace_hooks": env.get("MARVIN_TRACE_HOOKS", "") not in ("", "0"),
+        "depth": _depth(env.get("MARVIN_DEPTH", "")),
+        "read_only": env.get("MARVIN_READONLY", "") not in ("", "0"),
+        "writable_files": _list(env["MARVIN_WRITABLE_FILES"]) if env.get("MARVIN_WRITABLE_FILES") else None,
+        "ticket": env.get("MARVIN_TICKET", ""),
+        "subagent_log": cwd / log if log else None,
+        "color": not env.get("NO_COLOR"),
+        "editor": env.get("EDITOR") or "nano",
+        "terminal": env.get("TERM", ""),
+        "http_proxy": _either(env, "HTTP_PROXY"),
+        "https_proxy": _either(env, "HTTPS_PROXY"),
+        "no_proxy": _either(env, "NO_PROXY"),
+    }
+
+
+def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    """The fields that only config.yaml sets."""
+    rules = {name: tuple(map(str, lines)) for name, lines in settings.get("permissions", {}).items()}
+    return {
+        "ui": settings.get("ui", ""),
+        "transport": settings.get("transport", "direct"),
+        "permissions": Permissions(**rules),
+        "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
+        "prices": {name: Price(**entry) for name, entry in settings.get("prices", {}).items()},
+        "instructions": settings.get("instructions", ""),
+        "child_env": frozenset(map(str, settings.get("child_env", []))),
+        "waits": _waits(settings.get("waits", {})),
+    }
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:

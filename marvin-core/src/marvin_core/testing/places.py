@@ -22,7 +22,8 @@ def environment() -> dict[str, str]:
 @contextmanager
 def own_home(folder: Path) -> Iterator[Path]:
     """Make this the home folder, and unset what would lead Marvin to another one, or to somebody's keys."""
-    from ..config import ENVIRONMENT, SECRETS
+    from ..config import SECRETS
+    from ..environment import ENVIRONMENT
 
     folder.mkdir()
     replaced = {

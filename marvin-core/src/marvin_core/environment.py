@@ -1,0 +1,30 @@
+"""The environment variables that Config reads, for people: the reference page and a test are made of this table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ENVIRONMENT: Mapping[str, str] = {
+    "LLM_PROVIDER": "The model service, where no --provider is given.",
+    "MARVIN_MODEL": "The model, where no --model is given.",
+    "MARVIN_HOME": "One folder for configuration, data and cache.",
+    "MARVIN_PACKS": "Comma-separated names of the packs to load; the others are left out.",
+    "MARVIN_TRACE_HOOKS": "1 prints each call of a pack's registration hooks to stderr.",
+    "MARVIN_DEPTH": "How deep this agent is nested; set by the agent that starts it.",
+    "MARVIN_READONLY": "1: no tool that writes or runs programs exists.",
+    "MARVIN_WRITABLE_FILES": "Comma-separated files, relative to the working directory: only these may be written.",
+    "MARVIN_TICKET": "The ticket this sub-agent works on.",
+    "MARVIN_SUBAGENT_LOG": "A file that gets one JSON line for each tool call.",
+    "XDG_CONFIG_HOME": "Where the configuration folder is; ~/.config without it.",
+    "XDG_DATA_HOME": "Where the data folder is; ~/.local/share without it.",
+    "XDG_CACHE_HOME": "Where the cache folder is; ~/.cache without it.",
+    "HTTP_PROXY": "The proxy for http:// addresses.",
+    "HTTPS_PROXY": "The proxy for https:// addresses.",
+    "NO_PROXY": "Comma-separated hosts that are reached without a proxy.",
+    "SSL_CERT_FILE": "A file with the certificate authorities to trust.",
+    "NO_COLOR": "Anything: no colours.",
+    "TERM": "The kind of terminal; in a dumb one the chat writes plain lines.",
+    "EDITOR": "The program that `marvin config edit` opens; nano without it.",
+    "CI": "Set by CI services.",
+}
+"""The variables that Config reads, with their meaning; providers and packs declare theirs beside these."""
