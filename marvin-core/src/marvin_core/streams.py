@@ -24,6 +24,12 @@ class Streams:
         """
         _write(self.stdout, text)
 
+    def is_stalled(self) -> bool:
+        """Whether standard output takes nothing at this moment: whoever reads it does not."""
+        import select
+
+        return not select.select([], [self.stdout], [], 0)[1]
+
     def err(self, text: str) -> None:
         """Write a line to standard error; where that is closed there is nobody to tell."""
         try:

@@ -101,8 +101,8 @@ class Headless:
             self._leave()
         self._interrupted = True
         self._loop.call_soon_threadsafe(self._cancel)
-        if self._writing:
-            raise _StalledError
+        if self._writing and self._streams.is_stalled():
+            raise _StalledError  # else the write ends by itself, and nothing of it is lost
 
     def _cancel(self) -> None:
         if self._task is not None:
@@ -132,6 +132,8 @@ class Headless:
                 self._text.tools([call.name for call in event.message.calls])
 
     def _out(self, text: str) -> None:
+        if self._interrupted and not self._closed:
+            self._closed = self._streams.is_stalled()
         if self._closed:
             return
         self._writing = True
