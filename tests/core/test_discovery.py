@@ -171,7 +171,7 @@ def test_a_pack_that_hangs_is_listed_with_where_it_hung(packs: Ended) -> None:
 
 def test_a_pack_that_prints_is_listed_with_what_it_printed(packs: Ended) -> None:
     said = block(packs, "bad_prints")
-    assert "problem: PluginError: printed to standard output while it was loaded: 'hello from the pack" in said
+    assert "problem: Printed: printed to standard output while it was loaded: 'hello from the pack" in said
     assert packs.out.startswith("core  ")
 
 

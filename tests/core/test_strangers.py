@@ -58,6 +58,8 @@ def test_a_pack_that_prints_while_it_is_loaded_is_skipped_and_nothing_reaches_st
     assert packs.code == 1
     assert "printed to standard output while it was loaded: 'hello from" in packs.out
     assert packs.out.startswith("core")
+    if source == PRINTS:
+        assert 'print("hello from the pack")' in packs.out  # the traceback leads to the line
     assert set(place.tools()) >= {"good_tool"}
     assert "printing_tool" not in place.tools()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import threading
@@ -30,11 +31,20 @@ class Hung(PluginError):
         self.files = [entry.filename for entry in found]
 
 
+class Printed(PluginError):
+    """A pack printed to standard output; `stack` says where, and is empty where that was not Python."""
+
+    def __init__(self, text: str, stack: str) -> None:
+        super().__init__(f"printed to standard output while it was loaded: {text!r}")
+        self.stack = stack
+
+
 def with_problem(pack: Pack, error: BaseException) -> Pack:
     """The pack, with what went wrong with it and where."""
     import traceback
 
-    stack = error.stack if isinstance(error, Hung) else "".join(traceback.format_exception(error))
+    stack = error.stack if isinstance(error, (Hung, Printed)) else ""
+    stack = stack or "".join(traceback.format_exception(error))
     return pack.replace(problems=(f"{type(error).__name__}: {error}",), traceback=stack)
 
 
@@ -46,7 +56,7 @@ def isolated(works: Sequence[Callable[[], T]], limit: float) -> list[T | BaseExc
 
     Returns:
         For each what it returned or raised. That is `Hung` where it did not finish in time (its thread is
-        left behind and cannot hold up the exit), and `PluginError` where it printed to standard output,
+        left behind and cannot hold up the exit), and `Printed` where it printed to standard output,
         which belongs to the model's answer.
     """
     outcomes: list[T | BaseException] = []
@@ -102,11 +112,30 @@ class _Worker(Generic[T]):
                 self._captured.take()
             return error
         printed = "" if self._given_up else self._captured.take()
-        return PluginError(f"printed to standard output while it was loaded: {printed!r}") if printed else result
+        return Printed(printed, self._captured.stack) if printed else result
+
+
+class _Noticing(io.TextIOWrapper):
+    """Standard output that remembers from where it was first written to."""
+
+    stack = ""
+
+    def write(self, text: str) -> int:
+        """Write, and remember."""
+        if not self.stack:
+            import traceback
+
+            self.stack = "".join(traceback.format_stack(sys._getframe(1)))
+        return super().write(text)
 
 
 class _CapturedOutput:
-    """Standard output, of Python and of the process, goes to a file for a while."""
+    """Standard output, of Python and of the process, goes to a file for a while.
+
+    `stack` says where Python printed what `take` gave last.
+    """
+
+    stack = ""
 
     def __enter__(self) -> _CapturedOutput:
         self._file = _file_without_name()
@@ -118,10 +147,13 @@ class _CapturedOutput:
             self._saved = -1
         else:
             os.dup2(self._file, 1)
+        self._python, self._noticing = sys.stdout, _Noticing(io.FileIO(1, "w", closefd=False), "utf-8", "replace")
+        sys.stdout = self._noticing
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._flush()
+        sys.stdout = self._python
         if self._saved >= 0:
             os.dup2(self._saved, 1)
             os.close(self._saved)
@@ -133,6 +165,7 @@ class _CapturedOutput:
         size = os.fstat(self._file).st_size
         text = os.pread(self._file, _SHOWN, self._read).decode("utf-8", "replace") if size > self._read else ""
         self._read = size
+        self.stack, self._noticing.stack = self._noticing.stack, ""
         return text
 
     @staticmethod
