@@ -54,11 +54,12 @@ class Tools(Protocol):
 class Surroundings(Record):
     """What the loop needs besides the model: it knows nothing of sessions, files and interfaces.
 
-    `system_prompt` and `before_request` are awaited before each request; `queued` gives the messages
+    `system_prompt` (with how many of its first characters stay the same) and `before_request` are awaited
+    before each request; `queued` gives the messages
     that came in since, to be delivered with the next one. `rounds` is how many requests may call tools.
     """
 
-    system_prompt: Callable[[], Awaitable[str]]
+    system_prompt: Callable[[], Awaitable[tuple[str, int]]]
     before_request: Callable[[Sequence[Message]], Awaitable[None]]
     queued: Callable[[], Sequence[Message]]
     rounds: int
@@ -145,7 +146,7 @@ class Agent:
         return answer
 
     async def _request(self, tool_choice: ToolChoice) -> Request:
-        system = await self._surroundings.system_prompt()
+        system, stable = await self._surroundings.system_prompt()
         messages = self._conversation.messages
         await self._surroundings.before_request(messages)
         offered = self._toolbox.offered
@@ -153,7 +154,9 @@ class Agent:
             offered = offered[: self._provider.max_tools]
         if tool_choice == "none":
             system = f"{system}\n\n{OUT_OF_ROUNDS}"
-        return Request(system=system, messages=messages, tools=offered, tool_choice=tool_choice)
+        return Request(
+            system=system, messages=messages, tools=offered, tool_choice=tool_choice, stable=stable
+        )
 
     def _take(self, delta: Delta, assembly: Assembly) -> Assembly:
         if isinstance(delta, Retrying):

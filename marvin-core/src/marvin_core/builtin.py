@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .hookspecs import hookimpl
 from .providers.base import ProviderSpec
@@ -13,27 +13,21 @@ from .ui.base import Command, UISpec
 if TYPE_CHECKING:
     import typer
 
-_CHAT_COMPLETIONS = "marvin_core.providers.chat_completions:create"
-
-
 @hookimpl
 def marvin_register_providers() -> Iterable[ProviderSpec]:
     """The services of models.toml."""
     import tomllib
     from importlib.resources import files
 
+    from .providers.choose import WIRES
+
     table = tomllib.loads(files("marvin_core").joinpath("models.toml").read_text(encoding="utf-8"))
-    return [
-        ProviderSpec(
-            **{
-                "name": name,
-                "factory": _CHAT_COMPLETIONS,
-                **entry,
-                "key_variables": tuple(entry.get("key_variables", ())),
-            }
-        )
-        for name, entry in table.items()
-    ]
+    return [_provider(name, WIRES[entry.pop("wire")], entry) for name, entry in table.items()]
+
+
+def _provider(name: str, factory: str, entry: dict[str, Any]) -> ProviderSpec:
+    lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
+    return ProviderSpec(**{**entry, **lists, "name": name, "factory": factory})
 
 
 @hookimpl

@@ -168,8 +168,10 @@ class Engine:
             surroundings,
         )
 
-    async def _system_prompt(self) -> str:
-        return "\n\n".join(part.text for part in await self.prompt_parts())
+    async def _system_prompt(self) -> tuple[str, int]:
+        *stable, volatile = [part.text for part in await self.prompt_parts()]
+        same = "\n\n".join(stable)
+        return f"{same}\n\n{volatile}", len(same)
 
     async def prompt_parts(self) -> list[Part]:
         """The parts of the system prompt of the next request."""

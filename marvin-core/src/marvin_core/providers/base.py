@@ -18,7 +18,11 @@ ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
 
 
 class Request(Record):
-    """One request to a model: the system prompt, the conversation so far, and the tools on offer."""
+    """One request to a model: the system prompt, the conversation so far, and the tools on offer.
+
+    The first `stable` characters of `system` are the same from request to request: a service that caches
+    what it is told to is told to cache up to there.
+    """
 
     system: str
     messages: tuple[Message, ...]
@@ -26,6 +30,7 @@ class Request(Record):
     tool_choice: ToolChoice = "auto"
     thinking: ThinkingLevel = "off"
     max_output_tokens: int | None = None
+    stable: int = 0
 
 
 class TextDelta(Record):
@@ -125,7 +130,10 @@ class Secret:
 
 
 class Endpoint(Record):
-    """Where and as whom to ask: what a provider's factory is given."""
+    """Where and as whom to ask: what a provider's factory is given.
+
+    `context_window` and `max_output`, the longest answer, are in tokens; None where unknown.
+    """
 
     provider: str
     base_url: str
@@ -134,6 +142,7 @@ class Endpoint(Record):
     key_hint: str
     context_window: int | None = None
     max_tools: int | None = None
+    max_output: int | None = None
     headers: Mapping[str, str] | None = None
     waits: Waits = Waits()
 
@@ -143,8 +152,10 @@ class ProviderSpec(Record):
 
     `factory` is `module:callable`, called with an `Endpoint` and a function that makes the HTTP
     client on first use. `key_variables` are tried in order, then `key_file` in the home folder; a
-    provider with neither needs no key. `model_variable` and `url_variable` override the defaults.
-    `windows` holds context windows in tokens by the beginning of a model's name. `how_to` completes
+    provider with neither needs no key. `model_variable` and `url_variable` override the defaults; where
+    `keyless`, an address of one's own in `url_variable` chooses the provider and needs no key.
+    `windows` holds context windows and `outputs` the longest answers, in tokens by the beginning of a
+    model's name. `models` are those that people may want to choose from. `how_to` completes
     "To set a provider: ..." in the texts for people.
     """
 
@@ -156,14 +167,25 @@ class ProviderSpec(Record):
     key_file: str = ""
     model_variable: str = ""
     url_variable: str = ""
+    keyless: bool = False
     max_tools: int | None = None
     windows: Mapping[str, int] | None = None
+    outputs: Mapping[str, int] | None = None
+    models: tuple[str, ...] = ()
     how_to: str = ""
 
     def window(self, model: str) -> int | None:
         """The context window of a model, in tokens; None where this provider does not know it."""
-        fitting = [start for start in self.windows or () if model.startswith(start)]
-        return (self.windows or {})[max(fitting, key=len)] if fitting else None
+        return _by_beginning(self.windows or {}, model)
+
+    def output(self, model: str) -> int | None:
+        """The longest answer of a model, in tokens; None where this provider does not know it."""
+        return _by_beginning(self.outputs or {}, model)
+
+
+def _by_beginning(table: Mapping[str, int], model: str) -> int | None:
+    fitting = [start for start in table if model.startswith(start)]
+    return table[max(fitting, key=len)] if fitting else None
 
 
 ClientFactory: TypeAlias = "Callable[[], httpx.AsyncClient]"

@@ -10,7 +10,12 @@ from ..errors import ConfigError, UsageError
 from ..records import Record
 from .base import Endpoint, ProviderSpec, Secret
 
-WIRES = {"chat-completions": "marvin_core.providers.chat_completions:create"}
+WIRES = {
+    "chat-completions": "marvin_core.providers.chat_completions:create",
+    "messages": "marvin_core.providers.anthropic:create",
+    "responses": "marvin_core.providers.responses:create",
+    "ollama": "marvin_core.providers.ollama:create",
+}
 """The wire formats that `providers:` in config.yaml may name, with the factory of each."""
 
 _LOOPBACK = re.compile(r"https?://(127(\.\d+){3}|localhost|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
@@ -52,7 +57,7 @@ def choose(config: Config, secrets: Secrets, specs: Sequence[ProviderSpec]) -> C
     for spec in known.values():
         if spec.key_variables and _key(spec, secrets):
             return _choice(spec, config, secrets, f"{spec.key_variables[0]} is set")
-        if spec.url_variable and secrets.setting(spec.url_variable):
+        if spec.keyless and secrets.setting(spec.url_variable):
             return _choice(spec, config, secrets, f"{spec.url_variable} is set")
     return Choice(endpoint=None, how_to=_how_to(list(known.values())))
 
@@ -79,7 +84,7 @@ def _choice(spec: ProviderSpec, config: Config, secrets: Secrets, origin: str) -
     base_url = (secrets.setting(spec.url_variable) if spec.url_variable else None) or spec.base_url
     local = bool(_LOOPBACK.match(base_url))
     key = _key(spec, secrets)
-    own_address = bool(spec.url_variable and secrets.setting(spec.url_variable))
+    own_address = spec.keyless and bool(secrets.setting(spec.url_variable))
     if spec.key_variables and not key and not local and not own_address:
         how_to = f"The provider {spec.name} ({origin}) needs a key. {_sentence(spec)}"
         return Choice(endpoint=None, how_to=how_to)
@@ -95,6 +100,7 @@ def _choice(spec: ProviderSpec, config: Config, secrets: Secrets, origin: str) -
         key_hint=spec.key_variables[0] if spec.key_variables else "",
         context_window=spec.window(model),
         max_tools=spec.max_tools,
+        max_output=spec.output(model),
         headers=settings.headers if settings else None,
         waits=config.waits,
     )
