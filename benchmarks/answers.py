@@ -14,6 +14,10 @@ Description: TypeAlias = "dict[str, Any]"
 
 PIECE = " word"
 """One token of text."""
+LAST = "the end"
+"""What a paced answer ends with."""
+_LINE = 12
+"""Tokens in a line of a paced answer."""
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 _END = b"0\r\n\r\n"
 
@@ -34,6 +38,11 @@ def text(chunks: int, pause: float = 0.0) -> Description:
     return {"chunks": chunks, "pause": pause}
 
 
+def paced(chunks: int, every: float) -> Description:
+    """An answer of this many tokens, one every `every` seconds, in lines as prose has them; it ends with `LAST`."""
+    return {"chunks": chunks, "pause": 0.0, "every": every}
+
+
 def call(name: str, arguments: Mapping[str, Any], *, size: int = 16, pause: float = 0.0) -> Description:
     """An answer with one tool call, its arguments in pieces of `size` characters.
 
@@ -44,20 +53,25 @@ def call(name: str, arguments: Mapping[str, Any], *, size: int = 16, pause: floa
 
 def writes(description: Description, number: int) -> list[Write]:
     """The bytes of an answer. Its content begins at the mark `content` and it ends with the mark `last`."""
+    if "every" in description:
+        return _paced(description["chunks"], description["every"])
     if "chunks" in description:
         deltas: list[dict[str, Any]] = [{"content": PIECE}] * description["chunks"]
         finish = "stop"
     else:
         deltas, finish = _call_deltas(description, f"call_{number}"), "tool_calls"
     pause = description["pause"]
-    content = b"".join(map(_event, deltas))
-    usage = {"prompt_tokens": 11, "completion_tokens": len(deltas), "total_tokens": 11 + len(deltas)}
-    end = _event({}, finish) + _frame({**_CHUNK, "choices": [], "usage": usage}) + _chunked(b"data: [DONE]\n\n") + _END
     return [
-        Write(_HEAD + _event({"role": "assistant", "content": ""})),
-        Write(content, mark="content", pause=pause),
-        Write(end, mark="last", pause=pause),
+        _BEGIN,
+        Write(b"".join(map(_event, deltas)), mark="content", pause=pause),
+        Write(_end(finish, len(deltas)), mark="last", pause=pause),
     ]
+
+
+def _paced(chunks: int, every: float) -> list[Write]:
+    pieces = [f"{PIECE}\n" if number % _LINE == 0 else PIECE for number in range(1, chunks)]
+    deltas = [*pieces, f"\n{LAST}\n"]
+    return [_BEGIN, *(Write(_event({"content": piece}), pause=every) for piece in deltas), Write(_end("stop", chunks))]
 
 
 _CHUNK: Mapping[str, Any] = {
@@ -66,6 +80,11 @@ _CHUNK: Mapping[str, Any] = {
     "created": 1,
     "model": "scripted",
 }
+
+
+def _end(finish: str, tokens: int) -> bytes:
+    usage = {"prompt_tokens": 11, "completion_tokens": tokens, "total_tokens": 11 + tokens}
+    return _event({}, finish) + _frame({**_CHUNK, "choices": [], "usage": usage}) + _chunked(b"data: [DONE]\n\n") + _END
 
 
 def _call_deltas(description: Description, call_id: str) -> list[dict[str, Any]]:
@@ -89,3 +108,6 @@ def _frame(payload: Mapping[str, Any]) -> bytes:
 def _chunked(data: bytes) -> bytes:
     """Each event is an HTTP chunk of its own, as services send them."""
     return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+_BEGIN = Write(_HEAD + _event({"role": "assistant", "content": ""}))

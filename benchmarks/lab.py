@@ -16,6 +16,7 @@ from threading import Timer
 from typing import Any, NamedTuple, Self, TypeVar
 
 from benchmarks.answers import Description
+from benchmarks.terminal import Terminal
 
 T = TypeVar("T")
 
@@ -152,6 +153,12 @@ class Lab:
         self._judge(command, process.returncode, exchanges, len(script))
         cpu = used.ru_utime + used.ru_stime
         return Run(begun, first_output, ended, cpu, used.ru_maxrss * _RSS_UNIT, output, exchanges)
+
+    def on_terminal(self, command: Sequence[str], script: Sequence[Description] = ()) -> Terminal:
+        """Start a command on a terminal of its own while the server plays the script; to be used with `with`."""
+        self._ask(script)
+        # A terminal that answers questions about the cursor is not at hand; neither program needs the answer.
+        return Terminal(command, self.work, {**self._env, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"})
 
     def _judge(self, command: Sequence[str], code: int, exchanges: Sequence[Exchange], expected: int) -> None:
         failed = [each.text for each in exchanges if each.role == "tool" and each.text.startswith("Error")]

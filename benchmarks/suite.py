@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import answers, packs, rounds, startup, streams
+from benchmarks import answers, chat, packs, rounds, startup, streams
 from benchmarks.lab import BenchmarkError, Lab
 from benchmarks.table import Row, table
+from benchmarks.terminal import TerminalError
 
 _SCHEMAS_GOAL = 12.0
 
@@ -31,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
             for row in _rows(lab, quick=options.quick):
                 found.append(row)
                 print(f"\r{len(found)} rows measured", end="", file=sys.stderr, flush=True)
-    except BenchmarkError as error:
+    except (BenchmarkError, TerminalError) as error:
         print(f"\nbenchmarks: {error}", file=sys.stderr)
         return 1
     print(file=sys.stderr)
@@ -47,6 +48,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from packs.rows(lab, 3 if quick else 15)
     yield from rounds.rows(lab, 2 if quick else 9)
     yield from streams.rows(lab, 1 if quick else 7, 3 if quick else 11)
+    yield from chat.rows(lab, 3 if quick else 9, 1 if quick else 3)
     yield _schemas(lab)
 
 

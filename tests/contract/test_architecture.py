@@ -21,15 +21,16 @@ SOURCES = [path for folder in sorted(ROOT.glob("marvin-*/src")) for path in sort
 CONTRACTS, SERVICES, ENGINE, ADAPTERS = range(1, 5)
 LAYERS = {
     CONTRACTS: "records errors waits messages events tools hooks providers.base ui.base hookspecs",
-    SERVICES: """files settings config environment flags index discovery hookcalls plugins workspace
+    SERVICES: """files tiers settings config environment flags index discovery hookcalls plugins workspace
         paths path_texts descent processes process_tree child jobs threads
         http transport dialing policy shell_commands shell_syntax
-        window usage prices transcript streams signals bus strangers loading userfiles archive export
+        window usage prices ledger transcript session_records streams signals bus strangers loading userfiles archive export
+        compacting digests backups
         profiles chatlog roundtrip
         arguments schema normalform loosejson samples""",
-    ENGINE: """conversation recorder resources hookrunner context toolbox dispatch audit assembly agent driver prompt
-        profile view accounts lifecycle engine session""",
-    ADAPTERS: """__main__ app builtin cli clients commands reading session_tools subcommands subcommands_sessions
+    ENGINE: """conversation compaction summaries recorder resources hookrunner context toolbox dispatch audit assembly agent driver prompt
+        active profile view accounts budget lifecycle engine session""",
+    ADAPTERS: """__main__ app models builtin cli clients commands commands_settings reading session_tools subcommands subcommands_sessions
         subcommands_profiles subcommands_config subcommands_doctor""",
 }
 LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names.split()}

@@ -18,7 +18,7 @@ from marvin_core.messages import ToolCall, ToolOutput
 from marvin_core.prices import Prices
 from marvin_core.schema import describe
 from marvin_core.session import Session
-from marvin_core.testing import ScriptedProvider
+from marvin_core.testing import ScriptedModels, ScriptedProvider
 from marvin_core.tools import Access
 from marvin_core.usage import UsageMeter
 from marvin_core.waits import Waits
@@ -154,6 +154,7 @@ def make(
     asker: Asker | None = None,
     provider: Script | None = None,
     configured: bool = True,
+    others: Sequence[Script] = (),
     prices: Mapping[str, Any] | None = None,
     listening: bool = True,
     **settings: Any,
@@ -172,8 +173,7 @@ def make(
         tools=specs,
         hooks=hooks,
         commands=(),
-        provider=model,
-        how_to="To set a provider: export A_KEY.",
+        models=ScriptedModels(*([model] if model else []), *others),
         client=clients.for_tools,
         close_client=clients.close,
         meter=meter,

@@ -245,8 +245,8 @@ def test_what_broke_off_before_it_was_counted_has_an_unknown_cost(tmp_path: Path
 
 def test_the_estimate_of_tokens_learns_from_the_count_of_the_service(tmp_path: Path) -> None:
     made = make(tmp_path)
-    estimate = made.engine.window.tokens(8_000)
-    counted = made.engine.window
+    estimate = made.engine.model.window.tokens(8_000)
+    counted = made.engine.model.window
     assert made.provider is not None
     made.provider.script(says("Fine.", usage=UsageDelta(usage=Usage(input_tokens=1_000_000))))
     ask(made)

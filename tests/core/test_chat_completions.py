@@ -1023,12 +1023,12 @@ def test_the_factory_makes_a_provider_that_connects_when_it_is_asked() -> None:
 
 def test_a_message_is_encoded_once() -> None:
     """So that round 20 costs what round 2 does: only what is new since the last request is encoded."""
-    wire = ChatWire("acme", "scripted", None)
+    wire = ChatWire(endpoint("http://acme.example/v1"))
     asked = request(*(user(f"line {number}\n" * 20) for number in range(3000)))
 
     def seconds(asked: Request) -> float:
         started = time.process_time()
-        wire.body(asked, ask_usage=True)
+        wire.body(asked, wire.optional(asked))
         return time.process_time() - started
 
     first = seconds(asked)

@@ -11,6 +11,7 @@ from marvin_core.builtin import marvin_register_providers
 from marvin_core.config import load
 from marvin_core.errors import ConfigError, MarvinError, UsageError
 from marvin_core.providers.base import Endpoint, ProviderSpec
+from marvin_core.providers.catalog import Catalog
 from marvin_core.providers.choose import Choice, choose
 
 KEY = "sk-0123456789abcdef"
@@ -27,7 +28,7 @@ class Desk:
     def choice(self, *argv: str, yaml: str = "", **env: str) -> Choice:
         (self.home / ".config/marvin/config.yaml").write_text(yaml)
         config, secrets = load(argv, {"HOME": str(self.home), **env}, cwd=self.home)
-        return choose(config, secrets, SPECS)
+        return choose(config, Catalog(config, secrets, SPECS))
 
     def endpoint(self, *argv: str, yaml: str = "", **env: str) -> Endpoint:
         chosen = self.choice(*argv, yaml=yaml, **env)
@@ -57,8 +58,9 @@ ROWS: list[tuple[tuple[str, ...], str, Mapping[str, str], str, str]] = [
     ((), "provider: groq", {}, "groq", "config.yaml"),
     (("--model", "groq/llama"), "", {}, "groq", "--model groq/llama"),
     ((), "", {"MARVIN_MODEL": "groq/llama"}, "groq", "MARVIN_MODEL groq/llama"),
-    (("--model", "no-provider/llama"), "", {}, "openai-compat", "OPENAI_COMPAT_API_KEY is set"),
-    ((), "", {}, "openai-compat", "OPENAI_COMPAT_API_KEY is set"),
+    (("--model", "no-provider/llama"), "", {}, "gemini", "GEMINI_API_KEY is set"),
+    (("--model", "qwen/qwen3-32b"), "", {}, "groq", "it serves qwen/qwen3-32b"),
+    ((), "", {}, "gemini", "GEMINI_API_KEY is set"),
 ]
 
 
@@ -81,7 +83,10 @@ def test_which_provider_and_why(
         ({"GROQ_API_KEY": KEY, "GEMINI_API_KEY": KEY}, "gemini"),
         ({"GROQ_API_KEY": KEY, "GEMINI_API_KEY": "  "}, "groq"),
         ({"OPENAI_COMPAT_URL": "http://127.0.0.1:8080/v1"}, "openai-compat"),
-        ({"OPENAI_COMPAT_URL": "https://host.example/v1", "GROQ_API_KEY": KEY}, "openai-compat"),
+        ({"OPENAI_COMPAT_URL": "https://host.example/v1", "GROQ_API_KEY": KEY}, "groq"),
+        ({"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY, "GEMINI_API_KEY": KEY}, "anthropic"),
+        ({"OPENAI_API_KEY": KEY, "GEMINI_API_KEY": KEY}, "openai"),
+        ({"OLLAMA_URL": "http://box:11434"}, "ollama"),
     ],
 )
 def test_the_first_of_the_table_that_is_set_up(desk: Desk, env: Mapping[str, str], name: str) -> None:
@@ -166,7 +171,7 @@ def test_which_model(desk: Desk, argv: tuple[str, ...], yaml: str, env: Mapping[
     [
         (("--provider", "grok"), "", {}, UsageError, "'grok' (from --provider). Did you mean groq?"),
         ((), "", {"LLM_PROVIDER": "gemeni"}, ConfigError, "(from LLM_PROVIDER). Did you mean gemini?"),
-        ((), "provider: zzz", {}, ConfigError, "(from config.yaml). There are: openai-compat, gemini, groq, "),
+        ((), "provider: zzz", {}, ConfigError, "(from config.yaml). There are: anthropic, openai, "),
         ((), "providers: {x: {models: [a]}}", {}, ConfigError, "providers.x in config.yaml needs a base_url"),
         (
             (),

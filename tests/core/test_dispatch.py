@@ -417,7 +417,7 @@ def test_every_call_that_begins_ends_for_the_interface_too(tmp_path: Path) -> No
 def test_results_of_one_round_share_what_room_there_is(tmp_path: Path) -> None:
     """I9: and the second knows what the first took."""
     made = make(tmp_path)
-    room = made.engine.window.warn * 4
+    room = made.engine.model.window.warn * 4
     first, second, third = together(made, ("big", {"size": room - 2_000}), ("big", {"size": 5_000}), ("picture", {}))
     assert len(first.text) == room - 2_000
     assert second.text.startswith("x" * 2_000 + "\n[Result truncated: 3,000 characters left out")

@@ -20,8 +20,8 @@ BIG = Usage(input_tokens=100_000, output_tokens=2_000, cache_read_tokens=60_000,
 def with_rates(folder: Path, rates: Any, key: str = "p/m") -> Prices:
     """Prices whose cache file holds these rates."""
     cache = folder / "prices.json"
-    cache.write_text(json.dumps({key: rates}))
-    cache.chmod(0o600)
+    Prices({}, cache).cost("nobody", "nothing", BIG)  # begins the file
+    cache.write_text(json.dumps({**json.loads(cache.read_text()), "rates": {key: rates}}))
     return Prices({}, cache)
 
 
@@ -42,6 +42,42 @@ def test_own_prices_come_first_and_those_of_a_provider_before_those_of_a_model(t
     assert prices.cost("mine", "free", usage) == 0.0
     assert prices.is_known("mine", "gpt-5.1")
     assert prices.is_known("openai", "free")
+
+
+def test_a_server_on_this_machine_can_be_given_a_price(tmp_path: Path) -> None:
+    """It may hand requests on to a service that costs."""
+    prices = Prices({"m": Price(input=2.0)}, tmp_path / "prices.json", frozenset({"p"}))
+    assert prices.cost("p", "m", Usage(input_tokens=1_000_000)) == 2.0
+    assert prices.cost("p", "other", Usage(input_tokens=1_000_000)) == 0.0
+
+
+def test_providers_can_be_told_of_later(tmp_path: Path) -> None:
+    prices = Prices({}, tmp_path / "prices.json")
+    prices.add("ollama", "http://127.0.0.1:11434", local=True)
+    assert prices.cost("ollama", "m", BIG) == 0.0
+    prices.add("ollama", "https://models.example.com", local=False)
+    assert prices.cost("ollama", "m", BIG) is None
+
+
+def test_a_service_is_known_to_the_table_by_its_address(tmp_path: Path) -> None:
+    """I11: a model costs what the service asks for it, which is not what OpenRouter asks."""
+    prices = Prices({}, tmp_path / "prices.json")
+    usage = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
+    assert prices.cost("openai-compat", "openai/gpt-oss-120b", usage) is not None
+    prices.add("openai-compat", "https://api.groq.com/openai/v1", local=False)
+    prices.add("mine", "https://api.groq.com/openai/v1", local=False)
+    assert prices.cost("openai-compat", "llama-3.3-70b-versatile", usage) == pytest.approx(0.59 + 0.79)
+    assert prices.cost("mine", "llama-3.3-70b-versatile", usage) == pytest.approx(0.59 + 0.79)
+    prices.add("openai-compat", "https://models.example.com/v1", local=False)
+    assert prices.cost("openai-compat", "llama-3.3-70b-versatile", usage) is None
+
+
+def test_the_worst_case_writes_everything_into_a_cache_where_that_is_dearer(tmp_path: Path) -> None:
+    prices = with_rates(tmp_path, {"input": 3.0, "output": 15.0, "cache_write": 3.75})
+    assert prices.worst("p", "m", 100_000, 1_000) == pytest.approx(0.39)
+    cheap = with_rates(tmp_path, {"input": 3.0, "output": 15.0, "cache_write": 1.0})
+    assert cheap.worst("p", "m", 100_000, 1_000) == pytest.approx(0.315)
+    assert cheap.worst("p", "unknown", 1, 1) is None
 
 
 def test_cached_tokens_are_billed_apart_from_fresh_ones(tmp_path: Path) -> None:
@@ -109,6 +145,67 @@ def test_bills_agree_with_those_of_the_price_table_itself(
     assert got == pytest.approx(float(calc_price(counted, model, provider_id=table).total_price))
 
 
+HAND_COMPUTED = [
+    # 20,000 fresh at 3.00, 60,000 read at 0.30, 20,000 written at 3.75, 2,000 out at 15.00
+    ("anthropic", "claude-sonnet-4-5", (100_000, 2_000, 60_000, 20_000), 0.183),
+    # beyond 200,000 the long rates: 6.00, 0.60, 7.50 and 22.50
+    ("anthropic", "claude-sonnet-4-5", (300_000, 2_000, 200_000, 20_000), 0.48 + 0.12 + 0.15 + 0.045),
+    # 40,000 fresh at 1.25, 60,000 cached at 0.125, 2,000 out (1,500 of them reasoning) at 10.00
+    ("openai", "gpt-5.1", (100_000, 2_000, 60_000, 0), 0.05 + 0.0075 + 0.02),
+    ("codex", "gpt-5.1-codex", (100_000, 2_000, 60_000, 0), 0.05 + 0.0075 + 0.02),
+    ("gemini", "gemini-2.5-pro", (200_000, 2_000, 0, 0), 0.25 + 0.02),
+    # one token beyond: 2.50 for all of them, 0.25 for cached ones, 15.00 out
+    ("gemini", "gemini-2.5-pro", (200_001, 2_000, 100_001, 0), 0.25 + 0.02500025 + 0.03),
+    ("groq", "llama-3.3-70b-versatile", (100_000, 2_000, 0, 0), 0.059 + 0.00158),
+    ("openai-compat", "anthropic/claude-sonnet-4.5", (100_000, 2_000, 60_000, 20_000), 0.183),
+    ("copilot", "claude-haiku-4.5", (100_000, 2_000, 0, 0), 0.11),
+]
+
+
+@pytest.mark.parametrize(("provider", "model", "tokens", "bill"), HAND_COMPUTED)
+def test_bills_agree_with_those_made_by_hand(
+    tmp_path: Path, provider: str, model: str, tokens: tuple[int, int, int, int], bill: float
+) -> None:
+    """I11: from the price lists of the services; reasoning is part of the output and not billed again."""
+    fed, out, read, written = tokens
+    usage = Usage(
+        input_tokens=fed, output_tokens=out, cache_read_tokens=read, cache_write_tokens=written, reasoning_tokens=1_500
+    )
+    assert Prices({}, tmp_path / "prices.json").cost(provider, model, usage) == pytest.approx(bill)
+
+
+@pytest.mark.parametrize("model", ["no-such-model-at-all", "text-embedding-3-small", ""])
+def test_a_model_without_a_price_for_its_answers_is_unknown(tmp_path: Path, model: str) -> None:
+    """I11: never zero."""
+    assert Prices({}, tmp_path / "prices.json").cost("openai", model, BIG) is None
+
+
+def test_a_price_for_each_request_is_part_of_the_bill(tmp_path: Path) -> None:
+    prices = with_rates(tmp_path, {"input": 1.0, "output": 1.0, "thousand_requests": 12.0})
+    assert prices.cost("p", "m", Usage(input_tokens=1_000)) == pytest.approx(0.001 + 0.012)
+
+
+@pytest.mark.parametrize("outdated", [{"table": 1}, {"since": 0}, {"since": 9e12}])
+def test_prices_of_another_table_or_of_long_ago_are_looked_up_again(tmp_path: Path, outdated: dict[str, Any]) -> None:
+    """Also where the clock went backwards."""
+    with_rates(tmp_path, {"input": 0.0, "output": 0.0}, "openai/gpt-5.1")
+    cache = tmp_path / "prices.json"
+    usage = Usage(input_tokens=1_000_000)
+    assert Prices({}, cache).cost("openai", "gpt-5.1", usage) == 0.0
+    cache.write_text(json.dumps({**json.loads(cache.read_text()), **outdated}))
+    assert Prices({}, cache).cost("openai", "gpt-5.1", usage) == pytest.approx(1.25)
+
+
+def test_adding_a_model_does_not_make_old_prices_young(tmp_path: Path) -> None:
+    with_rates(tmp_path, {"input": 0.0, "output": 0.0}, "openai/gpt-5.1")
+    cache = tmp_path / "prices.json"
+    before = json.loads(cache.read_text())["since"]
+    assert Prices({}, cache).cost("openai", "gpt-4o", BIG)
+    kept = json.loads(cache.read_text())
+    assert kept["since"] == before
+    assert set(kept["rates"]) == {"openai/gpt-5.1", "openai/gpt-4o"}
+
+
 def test_a_price_is_looked_up_in_the_table_once_and_kept(tmp_path: Path) -> None:
     cache = tmp_path / "cache" / "prices.json"
     first = Prices({}, cache)
@@ -131,13 +228,13 @@ def test_a_price_is_looked_up_in_the_table_once_and_kept(tmp_path: Path) -> None
     assert done.stdout.split() == ["True", str(cost), "None", "False"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "5"])
+@pytest.mark.parametrize("content", ["", "{", "[]", "5", "{}", '{"table": 1, "since": "long", "rates": 3}'])
 def test_a_damaged_cache_is_made_anew(tmp_path: Path, content: str) -> None:
     cache = tmp_path / "prices.json"
     cache.write_text(content)
     cache.chmod(0o600)
     assert Prices({}, cache).cost("openai", "gpt-5.1", BIG)
-    assert "openai/gpt-5.1" in json.loads(cache.read_text())
+    assert "openai/gpt-5.1" in json.loads(cache.read_text())["rates"]
 
 
 def test_a_cache_that_others_can_write_is_not_believed(tmp_path: Path) -> None:

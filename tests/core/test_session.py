@@ -71,7 +71,7 @@ def test_each_message_is_on_disk_before_the_next_one_comes(tmp_path: Path) -> No
 def test_without_a_model_a_prompt_says_how_to_set_one_and_tools_can_still_be_called(tmp_path: Path) -> None:
     made = make(tmp_path, configured=False)
     assert not made.session.configured
-    assert (made.session.provider_name, made.session.model) == ("", "")
+    assert (made.session.models.provider_name, made.session.models.model) == ("", "")
 
     async def go() -> tuple[Any, ToolOutput]:
         result = await made.session.submit("hi")

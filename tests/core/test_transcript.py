@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from marvin_core import MarvinError, Message, Text, ToolCall, ToolOutput
 from marvin_core.errors import SessionError
 from marvin_core.messages import tool, user
+from marvin_core.session_records import Header
 from marvin_core.transcript import (
     INTERRUPTED,
-    Header,
     Transcript,
     find,
     heal,
@@ -48,8 +48,7 @@ def begin(path: Path, *texts: str) -> Transcript:
 
 
 def go_on(path: Path) -> Transcript:
-    loaded = load(path)
-    return Transcript(path, loaded.header, WAITS, leaf=loaded.leaf)
+    return Transcript.resumed(path, load(path), WAITS)
 
 
 def texts(path: Path) -> list[str]:
@@ -152,7 +151,7 @@ def test_writers_at_the_same_time_never_tear_each_others_lines(file: Path) -> No
 def test_a_file_that_another_process_holds_is_waited_for_and_then_named(file: Path) -> None:
     begin(file, "one").close()
     patient = go_on(file)
-    hurried = Transcript(file, HEADER, Waits(lock=0.05, lock_poll=0.005), leaf=load(file).leaf)
+    hurried = Transcript.resumed(file, load(file), Waits(lock=0.05, lock_poll=0.005))
     with file.open() as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
         with pytest.raises(MarvinError, match=r"s1\.jsonl is held by another process"):
@@ -255,7 +254,8 @@ FULL_DISK = """
     from pathlib import Path
     from marvin_core.errors import SessionError
     from marvin_core.messages import user
-    from marvin_core.transcript import Header, Transcript, load
+    from marvin_core.session_records import Header
+    from marvin_core.transcript import Transcript, load
     from marvin_core.waits import Waits
 
     path = Path(sys.argv[1])
@@ -299,7 +299,8 @@ WRITER = """
     import sys
     from pathlib import Path
     from marvin_core.messages import user
-    from marvin_core.transcript import Header, Transcript
+    from marvin_core.session_records import Header
+    from marvin_core.transcript import Transcript
     from marvin_core.waits import Waits
 
     header = Header(id="s1", title="t", time=0.0, provider="p", model="m", working_dir="/w")
@@ -390,15 +391,22 @@ def stored(folder: Path, number: int, working_dir: str, title: str = "a chat") -
     return identity
 
 
+def written_last(folder: Path, *ids: str) -> None:
+    """Set the times of the files, one second after the other."""
+    for number, identity in enumerate(ids):
+        os.utime(folder / f"{identity}.jsonl", (number, number))
+
+
 def test_a_session_id_is_the_time_and_the_beginning_of_the_title() -> None:
     assert new_session_id(0.25, "Fix the  Größe, of a_b/c, please & now!") == "19700101-000000-250-fix-the-gr-e-of-a"
     assert new_session_id(0, "???") == "19700101-000000-000-session"
     assert len(new_session_id(0, "w" * 500)) <= 60
 
 
-def test_sessions_are_listed_newest_first(tmp_path: Path) -> None:
+def test_sessions_are_listed_by_when_they_were_written_last(tmp_path: Path) -> None:
     ids = [stored(tmp_path, number, "/w") for number in (3, 1, 2)]
-    assert [path.stem for path in sessions(tmp_path)] == sorted(ids, reverse=True)
+    written_last(tmp_path, *ids)
+    assert [path.stem for path in sessions(tmp_path)] == ids[::-1]
     assert sessions(tmp_path / "none") == []
 
 
@@ -420,10 +428,12 @@ def test_an_id_that_another_one_begins_with_is_found_itself(tmp_path: Path) -> N
 
 
 def test_the_newest_session_of_a_folder_is_the_one_to_continue(tmp_path: Path) -> None:
-    stored(tmp_path, 1, "/here")
-    wanted = stored(tmp_path, 2, "/here")
-    stored(tmp_path, 3, "/there")
+    wanted = stored(tmp_path, 1, "/here")
+    later, elsewhere = stored(tmp_path, 2, "/here"), stored(tmp_path, 3, "/there")
+    written_last(tmp_path, later, wanted, elsewhere)
     assert newest_of(tmp_path, "/here").stem == wanted
+    written_last(tmp_path, wanted, later, elsewhere)
+    assert newest_of(tmp_path, "/here").stem == later
     with pytest.raises(SessionError, match="no session of /nowhere to continue"):
         newest_of(tmp_path, "/nowhere")
 
@@ -466,8 +476,8 @@ def test_a_session_takes_no_descriptors_with_it(file: Path) -> None:
 def test_a_new_title_is_added_and_nothing_else_changes(file: Path) -> None:
     begin(file, "one", "two").close()
     before = file.read_bytes()
-    writer = Transcript(file, load(file).header, WAITS)
-    writer.rename("Zwei\u2028")
+    writer = go_on(file)
+    writer.change_header(title="Zwei\u2028")
     writer.close()
     assert file.read_bytes().startswith(before)
     assert load(file).header == HEADER.replace(title="Zwei\u2028")
@@ -479,7 +489,7 @@ def test_a_new_title_is_added_and_nothing_else_changes(file: Path) -> None:
 
 def test_a_session_may_be_renamed_while_it_is_written(file: Path) -> None:
     transcript = begin(file, "one")
-    Transcript(file, HEADER, WAITS).rename("Other")
+    go_on(file).change_header(title="Other")
     transcript.append(user("two"))
     assert texts(file) == ["one", "two"]
     assert (load(file).header.title, load(file).problems) == ("Other", ())
@@ -500,8 +510,7 @@ def test_a_step_back_makes_a_branch_beside_the_last_message(file: Path) -> None:
 def test_a_step_back_after_loading(file: Path) -> None:
     transcript = begin(file, "one", "two")
     transcript.append_state({"pack": {"n": 1}})
-    loaded = load(file)
-    again = Transcript(file, loaded.header, WAITS, leaf=loaded.leaf, before_last=loaded.before_last)
+    again = go_on(file)
     again.step_back()
     again.append(user("three"))
     assert texts(file) == ["one", "three"]

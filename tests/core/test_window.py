@@ -55,6 +55,18 @@ def test_what_does_not_fit_is_cut_and_says_by_how_much() -> None:
     assert "Ask for a smaller part" in got
 
 
+def test_above_the_warning_a_result_still_has_room_since_older_messages_make_some_before_the_next_request() -> None:
+    window = Window(250_000)
+    assert window.fit("x" * 100_000, window.warn) == "x" * 100_000
+    assert len(window.fit("x" * 1_000_000, window.warn)) < (window.refuse - window.warn) * 4 + 200
+
+
+def test_characters_and_tokens_are_each_other_s_reverse() -> None:
+    window = Window(100_000)
+    window.calibrate(4_000, 1_500)
+    assert window.room(1_500) == 4_000
+
+
 def test_near_the_limit_a_short_piece_still_gets_through() -> None:
     window = Window(8_000)
     assert window.fit("x" * 10_000, window.refuse - 1).startswith("x" * 500 + "\n[Result truncated")
@@ -79,6 +91,6 @@ def test_what_is_let_through_never_exceeds_the_refusal_threshold_by_more_than_a_
     window.calibrate(4_000, int(1_000 * factor))
     got = window.fit("x" * length, used)
     if used < window.refuse:
-        assert len(got) <= max((window.warn - used) * 8, 500) + 200
+        assert len(got) <= max((window.refuse - used) * 8, 500) + 200
     else:
         assert len(got) < 300

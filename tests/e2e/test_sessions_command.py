@@ -14,8 +14,9 @@ from markdown_it import MarkdownIt
 
 from marvin_core import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from marvin_core.messages import tool, user
+from marvin_core.session_records import Header
 from marvin_core.testing import ModelServer, calls, text
-from marvin_core.transcript import Header, Transcript, new_session_id
+from marvin_core.transcript import Transcript, new_session_id
 from marvin_core.waits import Waits
 from tests.e2e.support_e2e import Marvin
 

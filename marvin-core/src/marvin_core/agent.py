@@ -11,7 +11,7 @@ from .assembly import Assembly
 from .conversation import Conversation
 from .dispatch import Dispatcher
 from .errors import OutputLimit, ProviderError, Refused, StreamBroken
-from .events import Emit, MessageEnd, MessageStart, MessageUpdate, Notice, TurnEnd, TurnStart, UsageReport
+from .events import Emit, MessageEnd, MessageStart, MessageUpdate, ModelCycle, Notice, TurnEnd, TurnStart, UsageReport
 from .messages import Message, Text, ToolCall, ToolOutput, Usage, tool
 from .providers.base import (
     CallDelta,
@@ -19,8 +19,10 @@ from .providers.base import (
     Provider,
     Request,
     Retrying,
+    Switched,
     TextDelta,
     ThinkingDelta,
+    ThinkingLevel,
     ToolChoice,
 )
 from .records import Record
@@ -56,13 +58,15 @@ class Surroundings(Record):
 
     `system_prompt` (with how many of its first characters stay the same) and `before_request` are awaited
     before each request; `queued` gives the messages
-    that came in since, to be delivered with the next one. `rounds` is how many requests may call tools.
+    that came in since, to be delivered with the next one. `rounds` is how many requests may call tools,
+    `thinking` how hard the model thinks.
     """
 
     system_prompt: Callable[[], Awaitable[tuple[str, int]]]
     before_request: Callable[[Sequence[Message]], Awaitable[None]]
     queued: Callable[[], Sequence[Message]]
     rounds: int
+    thinking: ThinkingLevel = "off"
 
 
 class Agent:
@@ -155,12 +159,21 @@ class Agent:
         if tool_choice == "none":
             system = f"{system}\n\n{OUT_OF_ROUNDS}"
         return Request(
-            system=system, messages=messages, tools=offered, tool_choice=tool_choice, stable=stable
+            system=system,
+            messages=messages,
+            tools=offered,
+            tool_choice=tool_choice,
+            thinking=self._surroundings.thinking,
+            stable=stable,
         )
 
     def _take(self, delta: Delta, assembly: Assembly) -> Assembly:
         if isinstance(delta, Retrying):
             self._emit(Notice(level="warning", text=delta.text))
+            return Assembly(self._provider.name, self._provider.model)
+        if isinstance(delta, Switched):
+            self._give_up(assembly)
+            self._emit(ModelCycle(previous=delta.previous, model=delta.model, reason=delta.reason))
             return Assembly(self._provider.name, self._provider.model)
         begun = assembly.started
         part = assembly.feed(delta)
@@ -175,6 +188,12 @@ class Agent:
                 self._toolbox.preload(delta.name)
             self._emit(MessageUpdate(kind="tool_call", delta=delta.arguments, call_id=part.id, name=part.name))
         return assembly
+
+    def _give_up(self, assembly: Assembly) -> None:
+        """Another model starts over: what came so far was shown, and is no part of the conversation."""
+        if assembly.started:
+            self._meter.add(assembly.provider, assembly.model, assembly.usage or Usage())
+            self._emit(MessageEnd(message=assembly.message("broken"), stop_reason="broken"))
 
     def _keep_part(self, assembly: Assembly, ended: Literal["cancelled", "broken"]) -> None:
         """Keep what came of an answer that did not come to its end, and count what it is known to have used."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,11 +10,10 @@ from typing import Any
 from .errors import SessionError
 from .messages import Message, from_dict
 from .records import Record
-from .transcript import Header, header_of, read_header, read_records, sessions
+from .session_records import BackwardReader, Header
+from .transcript import read_header, sessions
 from .ui.base import Branch, SessionEntry
 
-_HEADER = b'\n{"type":"session"'
-_MESSAGE = b'\n{"type":"message"'
 _AROUND = 60
 """How many characters a snippet shows on each side of what was found."""
 
@@ -29,26 +27,24 @@ class Found(Record):
 
 
 def survey(path: Path) -> SessionEntry | None:
-    """What a list shows of a session, without parsing its messages; None where it has no usable header."""
+    """What a list shows of a session; None where it has no usable header.
+
+    No message is decoded, and nothing is read above the newest header that says how many messages it follows.
+    """
     try:
-        data = path.read_bytes()
-        header = header_of(json.loads(data[: data.find(b"\n") if b"\n" in data else None]))
-    except (OSError, ValueError, SessionError):
+        written = path.stat().st_mtime
+        with BackwardReader(path) as reader:
+            messages = reader.messages()
+            return _entry(reader.header(), messages, written)
+    except (OSError, SessionError):
         return None
-    renamed = data.rfind(_HEADER)
-    if renamed >= 0:
-        try:
-            header = header_of(json.loads(data[renamed:].split(b"\n", 2)[1]))
-        except (ValueError, SessionError):  # half of a line: the title is the earlier one
-            pass
-    return _entry(header, data.count(_MESSAGE))
 
 
-def _entry(header: Header, messages: int) -> SessionEntry:
+def _entry(header: Header, messages: int, written: float) -> SessionEntry:
     return SessionEntry(
         id=header.id,
         title=one_line(header.title) or "(no title)",
-        time=header.time,
+        time=written,
         provider=header.provider,
         model=header.model,
         messages=messages,
@@ -58,7 +54,10 @@ def _entry(header: Header, messages: int) -> SessionEntry:
 
 
 def entries(folder: Path, working_dir: str = "") -> Iterator[tuple[Path, SessionEntry | None]]:
-    """The sessions of a folder, newest first; None for a damaged one. `working_dir` keeps only those of that folder."""
+    """The sessions of a folder, the one written last first; None for a damaged one.
+
+    `working_dir` keeps only those of that folder.
+    """
     for path in sessions(folder):
         if working_dir:
             header = read_header(path)
@@ -68,7 +67,9 @@ def entries(folder: Path, working_dir: str = "") -> Iterator[tuple[Path, Session
 
 
 def search(folder: Path, text: str, shown: int = 3) -> Iterator[Found]:
-    """The sessions with a text in their title or a message, newest first; capitals and line breaks do not matter.
+    """The sessions with a text in their title or a message, the one written last first.
+
+    Capitals and line breaks do not matter. What was said before a compaction is found as well.
 
     Args:
         shown: how many snippets of a session to give at most.
@@ -76,14 +77,22 @@ def search(folder: Path, text: str, shown: int = 3) -> Iterator[Found]:
     wanted = re.compile(re.escape(" ".join(text.split())), re.IGNORECASE)
     for path in sessions(folder):
         try:
-            header, records = read_records(path, [])
-        except SessionError:
+            written = path.stat().st_mtime
+            header, records = _read(path)
+        except (OSError, SessionError):
             continue
         texts = [one_line(visible_text(message)) for message in _messages(records.values())]
         hits = [(hit, text) for text in texts if (hit := wanted.search(text))]
         if hits or wanted.search(one_line(header.title)):
             snippets = tuple(_snippet(text, *hit.span()) for hit, text in hits[:shown])
-            yield Found(entry=_entry(header, len(texts)), snippets=snippets, messages=len(hits))
+            yield Found(entry=_entry(header, len(texts), written), snippets=snippets, messages=len(hits))
+
+
+def _read(path: Path) -> tuple[Header, dict[str, dict[str, Any]]]:
+    """The newest header and all records by id, the oldest first."""
+    with BackwardReader(path) as reader:
+        reader.read_all()
+        return reader.header(), dict(reversed(reader.records.items()))
 
 
 def _messages(records: Iterable[Any]) -> Iterator[Message]:
@@ -112,7 +121,7 @@ def branches(path: Path, current: str) -> list[Branch]:
     Raises:
         SessionError: where the file cannot be read.
     """
-    _, records = read_records(path, [])
+    _, records = _read(path)
     lineages = {key: _lineage(key, records) for key in _ends(records) | {current: None} if key in records}
     inner = {key for lineage in lineages.values() for key in lineage[:-1]}
     here = lineages.get(current, [])

@@ -27,8 +27,8 @@ class Assembly:
     """The answer so far. `feed` it every delta in order."""
 
     def __init__(self, provider: str, model: str) -> None:
-        self._provider = provider
-        self._model = model
+        self.provider = provider
+        self.model = model
         self._parts: list[_Part] = []
         self._calls: dict[int, _Part] = {}
         self.usage: Usage | None = None
@@ -94,8 +94,8 @@ class Assembly:
         return Message(
             role="assistant",
             content=tuple(blocks),
-            provider=self._provider,
-            model=self._model,
+            provider=self.provider,
+            model=self.model,
             usage=self.usage,
             stop_reason=reason,
         )

@@ -13,13 +13,14 @@ from .ui.base import Command, UISpec
 if TYPE_CHECKING:
     import typer
 
+
 @hookimpl
 def marvin_register_providers() -> Iterable[ProviderSpec]:
     """The services of models.toml."""
     import tomllib
     from importlib.resources import files
 
-    from .providers.choose import WIRES
+    from .providers.catalog import WIRES
 
     table = tomllib.loads(files("marvin_core").joinpath("models.toml").read_text(encoding="utf-8"))
     return [_provider(name, WIRES[entry.pop("wire")], entry) for name, entry in table.items()]

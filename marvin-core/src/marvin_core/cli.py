@@ -166,7 +166,7 @@ def _chat(config: Config, secrets: Secrets, streams: Streams) -> int:
         from .reading import read_prompt
 
         prompt = read_prompt(config, streams)
-    app = App(config, secrets, lambda text: streams.err(f"marvin: {text}"))
+    app = App(config, secrets, lambda text: streams.err(f"marvin: {text}"), chat=True)
     ui = app.ui()
     session = app.session(asker=ui.ask, interactive=True)
     _resume(config, session)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Clients:
-    """One client for the model service, one that all tools share.
+    """The clients for model services, and one that all tools share.
 
     Raises:
         ConfigError: where `transport:` in config.yaml is neither direct nor stock.
@@ -30,10 +30,9 @@ class Clients:
             transport="direct" if config.transport == "direct" else "stock",
             waits=config.waits,
         )
-        waits = config.waits
-        self._idle = waits.model_idle_coding if config.coding else waits.model_idle
+        self._coding = config.coding
         self._tls = TlsContext(config.ca_file)
-        self._model: httpx.AsyncClient | None = None
+        self._models: dict[bool, httpx.AsyncClient] = {}
         self._tools: httpx.AsyncClient | None = None
 
     def expect(self, url: str) -> None:
@@ -43,10 +42,23 @@ class Clients:
 
     def for_model(self, url: str) -> httpx.AsyncClient:
         """The client for the model service at this URL."""
-        if self._model is None:
-            tls = self._tls.get if url.startswith("https://") else None
-            self._model = make_client(self._settings, timeout_read=self._idle, tls=tls)
-        return self._model
+        secure = url.startswith("https://")
+        if secure not in self._models:
+            tls = self._tls.get if secure else None
+            self._models[secure] = make_client(self._settings, timeout_read=self._silence(), tls=tls)
+        return self._models[secure]
+
+    def _silence(self) -> float:
+        waits = self._settings.waits
+        return waits.model_idle_coding if self._coding else waits.model_idle
+
+    def patient(self, coding: bool) -> None:
+        """Wait for silent services as long as coding mode takes, or as a chat does."""
+        import httpx
+
+        self._coding = coding
+        for client in self._models.values():
+            client.timeout = httpx.Timeout(self._settings.waits.http, read=self._silence())
 
     def for_tools(self) -> httpx.AsyncClient:
         """The client of the tools."""
@@ -56,5 +68,5 @@ class Clients:
 
     async def close(self) -> None:
         """Close their connections."""
-        for client in filter(None, (self._model, self._tools)):
+        for client in filter(None, (*self._models.values(), self._tools)):
             await client.aclose()

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias
 
+from . import commands_settings as settings
 from .archive import local_time
 from .errors import MarvinError
 from .ui.base import Command, SessionControl
@@ -22,6 +23,11 @@ _Run: TypeAlias = Callable[[SessionControl, str], Awaitable[str | None]]
 def core_commands() -> list[Command]:
     """The commands of the core."""
     return [
+        _command("model", "the models; with a name, go on with that one", settings.model),
+        _command("thinking", "how hard the model thinks: off, low, medium or high", settings.thinking),
+        _command("pro", "PROMPT: send one prompt to the best model that is set up", settings.pro),
+        _command("code", "coding mode, on or off", settings.code),
+        _command("mode", "which tools are offered: all, coding, readonly, surf, lockin, or names", settings.mode),
         _command("sessions", "the newest sessions of this folder", _sessions),
         _command("resume", "ID: go on with an earlier session", _resume),
         _command("clear", "begin an empty conversation; the old one stays on disk", _clear),
@@ -29,6 +35,9 @@ def core_commands() -> list[Command]:
         _command("tree", "the branches of this session; with a number, go on from that one", _tree),
         _command("retry", "ask the model for its last answer again", _retry),
         _command("jobs", "what runs in the background; `stop ID` ends one", _jobs),
+        _command("preferences", "what this profile prefers", settings.preferences),
+        _command("profiles", "the profiles; with a name, switch to that one", settings.profiles),
+        _command("saved", "the places that this profile saved", settings.saved),
         _command("usage", "tokens, cost and tool calls of this session and of all", _usage),
     ]
 

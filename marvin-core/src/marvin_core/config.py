@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from .bounds import depth, max_cost
 from .errors import ConfigError, UsageError
 from .providers.base import Secret
 from .records import Record
 from .settings import read_settings
+from .tiers import tier_models
 from .waits import Waits
 
 if TYPE_CHECKING:
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
-
-MAX_DEPTH = 5
 
 SECRETS = frozenset(
     "OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY GROQ_API_KEY OPENAI_COMPAT_API_KEY GOOGLE_PLACES_API_KEY"
@@ -87,11 +87,18 @@ class Config(Record):
     model: str
     model_origin: str
     tiers: Mapping[str, str]
+    """The model of each tier, by the tier's name."""
+    fallback: tuple[str, ...]
+    """The models that go on where the chosen one fails."""
     tools: str
     output_format: OutputFormat
     on_ask: OnAsk
     continue_session: bool
     resume: str
+    max_cost: float | None
+    """The cost ceiling in USD."""
+    ledger: str
+    """The address of the ledger that a parent handed over."""
     home: Path
     config_folder: Path
     data_folder: Path
@@ -132,6 +139,7 @@ class Secrets:
 
     def __init__(self, env: Mapping[str, str], home: Path, passed_on: Iterable[str] = ()) -> None:
         self._env = dict(env)
+        self._given = frozenset(env)
         self._home = home
         self._passed_on = frozenset(passed_on)
         self._names = set(SECRETS)
@@ -150,6 +158,10 @@ class Secrets:
             except (OSError, UnicodeDecodeError):
                 value = ""
         return Secret(value)
+
+    def in_environment(self, name: str) -> bool:
+        """Whether a variable has a value there, and not only a key file."""
+        return name in self._given and bool(self._env.get(name, "").strip())
 
     def setting(self, name: str) -> str | None:
         """The value of a variable that is no secret, or None."""
@@ -214,12 +226,13 @@ def load(
         provider_origin=provider_origin,
         model=model,
         model_origin=model_origin,
-        tiers={**settings.get("models", {}), **tiers},
+        tiers=tier_models({**settings.get("models", {}), **tiers}, env),
         tools=flags.tools or settings.get("tools", ""),
         output_format=flags.output_format,
         on_ask=flags.on_ask,
         continue_session=flags.continue_,
         resume=flags.resume or "",
+        max_cost=max_cost(flags.max_cost, env.get("MARVIN_MAX_COST")),
         home=home,
         config_folder=folders["config"],
         data_folder=folders["data"],
@@ -245,10 +258,11 @@ def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
     return {
         "packs": frozenset(_list(env["MARVIN_PACKS"])) if env.get("MARVIN_PACKS") else None,
         "trace_hooks": env.get("MARVIN_TRACE_HOOKS", "") not in ("", "0"),
-        "depth": _depth(env.get("MARVIN_DEPTH", "")),
+        "depth": depth(env.get("MARVIN_DEPTH", "")),
         "read_only": env.get("MARVIN_READONLY", "") not in ("", "0"),
         "writable_files": _list(env["MARVIN_WRITABLE_FILES"]) if env.get("MARVIN_WRITABLE_FILES") else None,
         "ticket": env.get("MARVIN_TICKET", ""),
+        "ledger": env.get("MARVIN_LEDGER", ""),
         "subagent_log": cwd / log if log else None,
         "color": not env.get("NO_COLOR"),
         "editor": env.get("EDITOR") or "nano",
@@ -269,6 +283,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
         "prices": {name: Price(**entry) for name, entry in settings.get("prices", {}).items()},
         "instructions": settings.get("instructions", ""),
+        "fallback": tuple(map(str, settings.get("fallback", []))),
         "child_env": frozenset(map(str, settings.get("child_env", []))),
         "waits": _waits(settings.get("waits", {})),
     }
@@ -355,16 +370,6 @@ def _endpoint(name: str, entry: Mapping[str, Any], env: Mapping[str, str]) -> En
         raise ConfigError(f"providers.{name}.key: {key[:4]}... does not look like a variable name, as in MY_KEY.")
     headers = {header: str(value) for header, value in values.get("headers", {}).items()}
     return EndpointSettings(**{**values, "headers": headers or None})
-
-
-def _depth(value: str) -> int:
-    try:
-        depth = int(value or 0)
-    except ValueError:
-        raise ConfigError(f"MARVIN_DEPTH is {value!r}; it must be a whole number. Unset it.") from None
-    if depth > MAX_DEPTH:
-        raise ConfigError(f"Agents may be nested {MAX_DEPTH} deep; this one would be number {depth}. Do the work here.")
-    return max(depth, 0)
 
 
 def _waits(values: Mapping[str, Any]) -> Waits:

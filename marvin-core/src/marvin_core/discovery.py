@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.metadata import Distribution, distributions
@@ -20,9 +20,10 @@ from .errors import PluginError
 from .hookcalls import call_hook, expect, items_of, plugin_manager
 from .index import USER, Index, Pack
 from .loading import load_module
+from .phrases import with_phrases
 from .providers.base import ProviderSpec
 from .records import Record
-from .schema import describe
+from .schema import describe, validator
 from .strangers import Hung, isolated, with_problem
 from .tools import Tool, ToolGroup, ToolSpec
 from .ui.base import UISpec
@@ -81,7 +82,7 @@ class _Discovery:
         self.owners.update((f"cli:{name}", pack.key) for name in loaded.cli)
         refused = [_refusal("sub-command", name, pack, self.owners[f"cli:{name}"]) for name in clashes]
         refused += [problem for kind, spec in brought for problem in self._take(kind, spec, pack)]
-        return loaded.replace(problems=tuple(refused))
+        return loaded.replace(problems=(*loaded.problems, *refused))
 
     def _loaded(self, pack: Pack) -> _Loaded:
         plugin = load_module(pack.module)
@@ -92,10 +93,12 @@ class _Discovery:
             return pack.replace(hooks=own_hooks), [("tool", _sound(spec)) for spec in tools]
         self.manager.register(plugin, name=pack.key)
         hooks = self._hooks(plugin)
-        brought = [(kind, _sound(spec)) for kind, spec in self._brought(plugin, pack)]
+        tools, problems = self._tools(plugin, pack)
+        brought = [("tool", _sound(spec)) for spec in tools]
+        brought += [(kind, _sound(spec)) for kind, spec in self._brought(plugin)]
         cli = self._cli(plugin)
         self._helpers(plugin)
-        return pack.replace(hooks=hooks, cli=cli), brought
+        return pack.replace(hooks=hooks, cli=cli, problems=tuple(problems)), brought
 
     def _hooks(self, plugin: ModuleType) -> tuple[str, ...]:
         """The names of the hooks that a plugin implements; one that does not exist is an error, not silence."""
@@ -106,10 +109,24 @@ class _Discovery:
                 raise PluginError(unknown_name("hook", caller.name, known))
         return tuple(caller.name for caller in callers)
 
-    def _brought(self, plugin: ModuleType, pack: Pack) -> Iterator[_Brought]:
-        """What the pack registers."""
-        for item in items_of(call_hook(self.manager, plugin, "marvin_register_tools"), object):
-            yield from (("tool", spec) for spec in self._specs(item, plugin, pack))
+    def _tools(self, plugin: ModuleType, pack: Pack) -> tuple[list[ToolSpec], list[str]]:
+        """The tools that the pack registers, with their phrases, and what is wrong with those."""
+        items = items_of(call_hook(self.manager, plugin, "marvin_register_tools"), object)
+        specs = [spec for item in items for spec in self._specs(item, plugin, pack)]
+        files = [self._phrases_file(item) for item in items if isinstance(item, ToolGroup) and item.phrases]
+        problems: list[str] = []
+        for file in dict.fromkeys(files):
+            specs, wrong = with_phrases(specs, file, _check_call)
+            problems += wrong
+        return specs, problems
+
+    def _phrases_file(self, group: ToolGroup) -> Path:
+        file = Path(str(import_module(group.module).__file__)).with_name(group.phrases)
+        self._depends_on(str(file))
+        return file
+
+    def _brought(self, plugin: ModuleType) -> Iterator[tuple[str, ProviderSpec | UISpec]]:
+        """What else the pack registers."""
         for provider in items_of(call_hook(self.manager, plugin, "marvin_register_providers"), ProviderSpec):
             yield "provider", provider
         for ui in items_of(call_hook(self.manager, plugin, "marvin_register_uis"), UISpec):
@@ -216,6 +233,10 @@ def _packs_of(distribution: Distribution) -> list[Pack]:
         return [Pack(name=entry.name, distribution=name, version=version, module=entry.module) for entry in entries]
     except Exception:  # an installation that was left half-way; what is not ours says nothing about Marvin's packs
         return []
+
+
+def _check_call(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
+    validator(_tool_of(import_module(spec.module), spec.name))(arguments)
 
 
 def _tool_of(module: ModuleType, name: str) -> Tool:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .accounts import Accounts
+from .active import ActiveModel
 from .agent import Agent, Surroundings
 from .bus import Bus
 from .config import Config, Secrets
@@ -14,25 +15,23 @@ from .context import Asker, Services, SystemClock
 from .conversation import Conversation
 from .dispatch import Dispatcher
 from .driver import Driver
-from .errors import ConfigError
 from .events import Notice
 from .hookrunner import HookRunner
 from .hooks import Hook
-from .lifecycle import Lifecycle, Place
+from .lifecycle import Lifecycle
 from .policy import Policy
 from .processes import ProcessRunner
 from .profile import SessionProfile
 from .prompt import Part, SystemPrompt
-from .providers.base import Provider
+from .providers.base import ModelSource
 from .recorder import Recorder
 from .records import Record
 from .resources import Resources
 from .toolbox import Toolbox
 from .tools import Mode, ToolSpec
-from .ui.base import Command
+from .ui.base import ChatSettings, Command
 from .usage import UsageMeter
 from .view import HookView, ToolView
-from .window import Window
 from .workspace import Workspace
 
 if TYPE_CHECKING:
@@ -42,17 +41,14 @@ ROUNDS: Mapping[Mode, int] = {"chat": 10, "coding": 50}
 
 
 class Ingredients(Record):
-    """What a session is made of. Without a provider, `how_to` says how to set one."""
+    """What a session is made of."""
 
     config: Config
     secrets: Secrets
     tools: Sequence[ToolSpec]
     hooks: Sequence[Hook]
     commands: Sequence[Command]
-    provider: Provider | None
-    how_to: str
-    origin: str = ""
-    """Why this provider was chosen."""
+    models: ModelSource
     client: Callable[[], httpx.AsyncClient]
     close_client: Callable[[], Awaitable[None]]
     meter: UsageMeter
@@ -68,14 +64,14 @@ class Engine:
         self.bus = Bus()
         self.clock = SystemClock()
         self.mode: Mode = "coding" if config.coding else "chat"
-        self.workspace = Workspace(config, coding=config.coding)
+        self.workspace = Workspace(config, lambda: self.mode == "coding")
         self.recorder = Recorder(config.data_folder / "sessions", config.waits, self.warn)
         self.conversation = Conversation(self.recorder.save)
         self.profile = SessionProfile(config, self.bus, self.clock, chat=not config.non_interactive)
         self.accounts = Accounts(given.meter, config.config_folder / "usage.json")
         self.bus.subscribe(self.accounts.listen)
         self.farewell: str | None = None
-        self.window = Window(given.provider.context_window if given.provider else None)
+        self.model = ActiveModel(given.models, self._model_changed, self.tell, self.warn)
         self.resources = Resources()
         self.state: dict[str, dict[str, Any]] = {}
         self.processes = self._make_processes()
@@ -96,21 +92,17 @@ class Engine:
         self.lifecycle = self._make_lifecycle()
 
     def _make_lifecycle(self) -> Lifecycle:
-        provider = self.given.provider
-        place = Place(
-            provider=provider.name if provider else "",
-            model=provider.model if provider else "",
-            working_dir=lambda: self.workspace.root,
-        )
         return Lifecycle(
             self.recorder,
             self.conversation,
             self.state,
-            place,
+            self.model,
+            lambda: self.workspace.root,
             self.clock,
             self.bus.emit,
             self.warn,
             self.driver.check_free,
+            fixed="--" in (self.given.config.provider_origin + self.given.config.model_origin),
         )
 
     def _make_processes(self) -> ProcessRunner:
@@ -149,20 +141,19 @@ class Engine:
         )
 
     def _make_agent(self) -> Agent:
-        if self.given.provider is None:
-            raise ConfigError(self.given.how_to)
         surroundings = Surroundings(
             system_prompt=self._system_prompt,
             before_request=self.hooks.before_request,
             queued=self.driver.queued,
             rounds=ROUNDS[self.mode],
+            thinking=self.model.thinking,
         )
         return Agent(
-            self.given.provider,
+            self.model.for_prompt(restarts=self.given.asker is not None),
             self.dispatcher,
             self.toolbox,
             self.conversation,
-            self.window,
+            self.model.window,
             self.given.meter,
             self.bus.emit,
             surroundings,
@@ -177,6 +168,19 @@ class Engine:
         """The parts of the system prompt of the next request."""
         return await self._prompt.parts(self.clock.now(), self._running_jobs())
 
+    def chat_settings(self) -> ChatSettings:
+        """The profile's folder and the terminal, as configured now."""
+        config = self.given.config
+        return ChatSettings(
+            profile_folder=self.profile.folder, color=config.color, terminal=config.terminal, waits=config.waits
+        )
+
+    def switch_mode(self, mode: Mode) -> None:
+        """Go over to another mode. Raises `MarvinError` while an answer runs."""
+        self.driver.check_free()
+        self.mode = mode
+        self.given.models.patient(mode == "coding")
+
     def _send(self, text: str) -> None:
         self.driver.send(text)
 
@@ -187,17 +191,27 @@ class Engine:
         return [f"{job.id} ({job.command[:60]})" for job in self.processes.job_list() if job.running]
 
     def _fit(self, text: str, added: int) -> str:
-        return self.window.fit(text, self.window.tokens(self.conversation.characters + added))
+        window = self.model.window
+        return window.fit(text, window.tokens(self.conversation.characters + added))
+
+    def _model_changed(self) -> None:
+        model = self.model
+        self.recorder.changed(provider=model.provider_name, model=model.model, thinking=model.thinking)
 
     def warn(self, text: str) -> None:
+        """Tell of something that went wrong, and does not end the session."""
         self.bus.emit(Notice(level="warning", text=text))
+
+    def tell(self, text: str) -> None:
+        """Tell of something that people want to know."""
+        self.bus.emit(Notice(level="info", text=text))
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
         given = self.given
         steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
         steps = [self.profile.flush, self.hooks.close, self.resources.close, self.processes.close, given.close_client]
-        for step in [*steps, *([given.provider.aclose] if given.provider else [])]:
+        for step in [*steps, given.models.aclose]:
             try:
                 async with asyncio.timeout(given.config.waits.close):
                     failures = await step() or ()

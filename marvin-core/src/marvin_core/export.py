@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from .archive import local_time, one_line
 from .messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
-from .transcript import Header, heal
+from .session_records import Header
+from .transcript import heal
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SHOWN = 100

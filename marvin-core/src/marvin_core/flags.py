@@ -116,6 +116,7 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         help="go on with the newest session of this folder",
     )
     add("--resume", metavar="ID", help="go on with this session")
+    add("--max-cost", metavar="USD", help="spend no more than this, agents below this one included")
 
 
 _WITH_VALUE = frozenset(
@@ -129,6 +130,7 @@ _WITH_VALUE = frozenset(
         "--output-format",
         "--on-ask",
         "--resume",
+        "--max-cost",
     ]
 )
 

@@ -11,64 +11,65 @@ from . import __version__, transcript
 from .archive import branches, entries
 from .errors import SessionError
 from .events import AppStart, Emit, SessionClear, SessionResume, SessionStart
-from .records import Record
 from .ui.base import Branch, SessionEntry
 
 if TYPE_CHECKING:
+    from .active import ActiveModel
     from .conversation import Conversation
     from .recorder import Recorder
     from .tools import Clock
 
 
-class Place(Record):
-    """What a session file says of where a session runs."""
-
-    provider: str
-    model: str
-    working_dir: Callable[[], Path]
-
-
 class Lifecycle:
-    """The `Archive` of a session: it changes which file is written, and what the conversation holds."""
+    """The `Archive` of a session: it changes which file is written, and what the conversation holds.
+
+    With `fixed` the user said which model is to answer, whatever a resumed session was with.
+    """
 
     def __init__(
         self,
         recorder: Recorder,
         conversation: Conversation,
         state: dict[str, dict[str, Any]],
-        place: Place,
+        model: ActiveModel,
+        root: Callable[[], Path],
         clock: Clock,
         emit: Emit,
         warn: Callable[[str], None],
         check_free: Callable[[], None],
+        *,
+        fixed: bool,
     ) -> None:
         self._recorder = recorder
         self._conversation = conversation
         self._state = state
-        self._place = place
+        self._model = model
+        self._root = root
         self._clock = clock
         self._emit = emit
         self._warn = warn
         self._check_free = check_free
+        self._fixed = fixed
         self._started = False
 
     def begin(self, prompt: str) -> None:
         """Give the session its id, unless it has one."""
         if self._recorder.id:
             return
-        place = self._place
+        model = self._model
         self._start_app()
-        self._recorder.begin(self._clock.now(), prompt, place.provider, place.model, str(place.working_dir()))
+        self._recorder.begin(
+            self._clock.now(), prompt, model.provider_name, model.model, str(self._root()), model.thinking
+        )
         self._emit_start()
 
     def _emit_start(self) -> None:
-        place = self._place
         self._emit(
             SessionStart(
                 session_id=self._recorder.id,
-                provider=place.provider,
-                model=place.model,
-                working_dir=str(place.working_dir()),
+                provider=self._model.provider_name,
+                model=self._model.model,
+                working_dir=str(self._root()),
             )
         )
 
@@ -87,13 +88,15 @@ class Lifecycle:
         self._state.clear()
         self._state.update(loaded.state)
         self._start_app()
+        if not self._fixed:
+            self._model.restore(loaded.header.provider, loaded.header.model, loaded.header.thinking)
         for problem in loaded.problems:
             self._warn(problem)
         self._emit(
             SessionResume(
                 session_id=self._recorder.id,
-                provider=self._place.provider,
-                model=self._place.model,
+                provider=self._model.provider_name,
+                model=self._model.model,
                 messages=len(messages),
                 healed=healed,
             )
@@ -123,7 +126,7 @@ class Lifecycle:
 
     def recent(self, limit: int) -> Sequence[SessionEntry]:
         """The newest sessions of the working directory, the newest one first."""
-        found = (entry for _, entry in entries(self._recorder.folder, str(self._place.working_dir())) if entry)
+        found = (entry for _, entry in entries(self._recorder.folder, str(self._root())) if entry)
         return list(islice(found, limit))
 
     def branches(self) -> Sequence[Branch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from .errors import PluginError
 
@@ -28,3 +29,17 @@ def load_module(name: str) -> ModuleType:
         del sys.modules[known]
         raise
     return module
+
+
+def imported(kind: str, name: str) -> Any:
+    """What a pack's factory is, by its name, `module:attribute`; `kind` says what it makes.
+
+    Raises:
+        PluginError: where it cannot be had.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except Exception as error:  # a stranger's module may raise anything
+        why = f"{type(error).__name__}: {error}"
+        raise PluginError(f"The {kind} {name!r} cannot be loaded: {why}. Correct or remove its pack.") from error

@@ -87,6 +87,24 @@ def _proc_entry(pid: int) -> Entry | None:
     return Entry(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), gone)
 
 
+def start_of(pid: int) -> int | None:
+    """When a process was started, in ticks since boot, or 0 where the system does not tell; None where none lives.
+
+    With the number it tells a process from a later one that got the same number.
+    """
+    if sys.platform == "linux":
+        entry = _proc_entry(pid)
+        return None if entry is None or entry.gone else entry.started
+    else:  # noqa: RET505  # mypy follows a platform check only with both branches
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return None
+        except PermissionError:
+            return 0
+        return 0
+
+
 def parse_ps(text: str) -> Table:
     """The table out of `ps -o pid=,ppid=,pgid=,stat=`, for systems without /proc.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -60,6 +60,18 @@ class SessionProfile:
         self.name = name
         self.all.protect(name)
         return self.folder
+
+    def names(self) -> list[str]:
+        """All profiles."""
+        return self.all.names()
+
+    def preferences(self) -> Mapping[str, Any]:
+        """What is set in preferences.yaml. Raises as `Profiles.preferences`."""
+        return self.all.preferences(self.name)
+
+    def saved_places(self) -> Sequence[Mapping[str, Any]]:
+        """The places of saved_places.json. Raises as `Profiles.saved_places`."""
+        return self.all.saved_places(self.name)
 
     def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
         """Change a preference of this profile. Raises as `Profiles.change_preference`."""

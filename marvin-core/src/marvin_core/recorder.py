@@ -9,8 +9,9 @@ from typing import Any
 
 from .errors import MarvinError, SessionError
 from .messages import Message
+from .session_records import Header
 from .threads import in_thread
-from .transcript import Header, Loaded, Transcript, new_session_id
+from .transcript import Loaded, Transcript, new_session_id
 from .waits import Waits
 
 
@@ -22,7 +23,8 @@ class Recorder:
         self._waits = waits
         self._warn = warn
         self._transcript: Transcript | None = None
-        self._saved_state = "{}"
+        self._state = "{}"
+        self._state_saved = True
         self.id = ""
 
     @property
@@ -30,27 +32,26 @@ class Recorder:
         """The file, and the record in it that the next one will follow; None where nothing is being saved."""
         return (self._transcript.path, self._transcript.leaf) if self._transcript is not None else None
 
-    def begin(self, now: float, title: str, provider: str, model: str, working_dir: str) -> None:
+    def begin(self, now: float, title: str, provider: str, model: str, working_dir: str, thinking: str = "off") -> None:
         """Give a new session its id; its file is made with the first message."""
         identity = new_session_id(now, title)
-        self._start(
-            Header(id=identity, title=title[:80], time=now, provider=provider, model=model, working_dir=working_dir)
+        header = Header(
+            id=identity, title=title[:80], time=now, provider=provider, model=model, working_dir=working_dir
         )
+        self._start(header.replace(thinking=thinking))
 
     def _start(self, header: Header) -> None:
         self.close()
         self.id = header.id
-        self._saved_state = "{}"
+        self._state, self._state_saved = "{}", True
         self._transcript = Transcript(self.folder / f"{self.id}.jsonl", header, self._waits)
 
     def resume(self, path: Path, loaded: Loaded) -> None:
         """Go on with a session that was loaded."""
         self.close()
         self.id = loaded.header.id
-        self._saved_state = json.dumps(loaded.state)
-        self._transcript = Transcript(
-            path, loaded.header, self._waits, leaf=loaded.leaf, before_last=loaded.before_last
-        )
+        self._state, self._state_saved = json.dumps(loaded.state), True
+        self._transcript = Transcript.resumed(path, loaded, self._waits)
 
     def fork(self, now: float, messages: Sequence[Message]) -> None:
         """Go on in a new file that begins with these messages; the old one stays as it is.
@@ -60,13 +61,11 @@ class Recorder:
         """
         if self._transcript is None:
             raise SessionError("This session is not on disk, so it cannot be forked. Type a request first.")
-        header, state = self._transcript.header, self._saved_state
+        header, state = self._transcript.header, self._state
         identity = new_session_id(now, header.title)
         self._start(header.replace(id=identity, time=now, parent=header.id))
         self._guarded(lambda transcript: transcript.append(*messages))
-        if state != self._saved_state:
-            self._saved_state = state
-            self._guarded(lambda transcript: transcript.append_state(json.loads(state)))
+        self._save_state(state)
 
     def clear(self) -> None:
         """Stop writing to this session; the next `begin` makes another one."""
@@ -78,11 +77,21 @@ class Recorder:
         """Go back to before the last message; what comes next becomes another branch of the file."""
         if self._transcript is not None:
             self._transcript.step_back()
-            self._saved_state = "{}"  # the state may stand in the branch that was left
+            self._state_saved = self._state == "{}"  # it may stand in the branch that was left
 
     def save(self, message: Message) -> None:
         """Add a message."""
         self._guarded(lambda transcript: transcript.append(message))
+
+    def compacted(self, messages: Sequence[Message]) -> None:
+        """From here on, these messages stand for all that was said before, which stays in the file."""
+        state = json.loads(self._state)
+        self._guarded(lambda transcript: transcript.append_compaction(messages, state))
+        self._state_saved = True
+
+    def changed(self, **fields: str) -> None:
+        """Note that the session goes on with another `provider`, `model` or `thinking` level."""
+        self._guarded(lambda transcript: transcript.change_header(**fields))
 
     async def flush(self, state: Mapping[str, Any]) -> None:
         """Have everything on disk at the end of a turn, with what packs keep in the session."""
@@ -90,16 +99,19 @@ class Recorder:
             text = json.dumps(state, default=str)
         except (TypeError, ValueError) as error:  # a pack keeps what JSON cannot hold, such as a key that is no text
             self._warn(f"What packs keep in this session was not saved: {error}.")
-            text = self._saved_state
-        if text != self._saved_state:
-            self._saved_state = text
-            self._guarded(lambda transcript: transcript.append_state(json.loads(text)))
+            text = self._state
+        self._save_state(text)
         transcript = self._transcript
         if transcript is not None:
             try:
                 await in_thread(transcript.sync)
             except OSError as error:
                 self._warn(f"The session may not be on disk yet: {error.strerror}.")
+
+    def _save_state(self, text: str) -> None:
+        if text != self._state or not self._state_saved:
+            self._state, self._state_saved = text, True
+            self._guarded(lambda transcript: transcript.append_state(json.loads(text)))
 
     def close(self) -> None:
         """Close the file."""

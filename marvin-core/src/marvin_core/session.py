@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .active import ActiveModel
 from .engine import Engine, Ingredients
 from .errors import ConfigError
 from .events import Event, Unsubscribe
 from .lifecycle import Lifecycle
 from .messages import ToolCall, ToolOutput
+from .profile import SessionProfile
 from .prompt import Part
 from .toolbox import Toolbox
-from .tools import Processes, ToolSpec, UsageSummary
+from .tools import Mode, Processes, ToolSpec, UsageSummary
 from .ui.base import ChatSettings, Command, TurnResult
 
 
@@ -33,14 +35,14 @@ class Session:
         return self._engine.recorder.id
 
     @property
-    def provider_name(self) -> str:
-        """The model service, or an empty string."""
-        return self._given.provider.name if self._given.provider else ""
+    def models(self) -> ActiveModel:
+        """The model, and changing it."""
+        return self._engine.model
 
     @property
-    def model(self) -> str:
-        """The model, or an empty string."""
-        return self._given.provider.model if self._given.provider else ""
+    def mode(self) -> Mode:
+        """Whether coding mode is on."""
+        return self._engine.mode
 
     @property
     def working_dir(self) -> Path:
@@ -50,7 +52,7 @@ class Session:
     @property
     def configured(self) -> bool:
         """Whether a model answers."""
-        return self._given.provider is not None
+        return self._engine.model.configured
 
     @property
     def busy(self) -> bool:
@@ -66,6 +68,15 @@ class Session:
     def tools(self) -> Sequence[ToolSpec]:
         """The tools on offer."""
         return self._engine.toolbox.offered
+
+    def switch_mode(self, mode: Mode) -> None:
+        """Go over to coding mode, or back. Raises `MarvinError` while an answer runs."""
+        self._engine.switch_mode(mode)
+
+    @property
+    def profile(self) -> SessionProfile:
+        """The profile, and changing it."""
+        return self._engine.profile
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
         """Have every event from now on passed to the listener; the first one also gets those of `resume`."""
@@ -87,14 +98,7 @@ class Session:
     @property
     def chat(self) -> ChatSettings:
         """The profile and the terminal, as configured now."""
-        config = self._given.config
-        return ChatSettings(
-            origin=self._given.origin,
-            profile_folder=self._engine.profile.folder,
-            color=config.color,
-            terminal=config.terminal,
-            waits=config.waits,
-        )
+        return self._engine.chat_settings()
 
     @property
     def farewell(self) -> str | None:
@@ -118,7 +122,7 @@ class Session:
     async def submit(self, text: str) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
         if not self.configured:
-            return TurnResult(text="", error=ConfigError(self._given.how_to))
+            return TurnResult(text="", error=ConfigError(self._given.models.how_to))
         self._engine.lifecycle.begin(text)
         await self._engine.profile.seed(self._engine.conversation)
         return await self._engine.driver.submit(text)
@@ -126,7 +130,7 @@ class Session:
     async def retry(self) -> TurnResult:
         """Ask the model for its last answer again, without a new message; otherwise as `submit`."""
         if not self.configured:
-            return TurnResult(text="", error=ConfigError(self._given.how_to))
+            return TurnResult(text="", error=ConfigError(self._given.models.how_to))
         self._engine.lifecycle.before_retry()
         return await self._engine.driver.retry()
 

@@ -153,9 +153,9 @@ def rename_session(
     if not new:
         raise UsageError("The title is empty. Give some words.")
     path = transcript.find(_folder(run), session_id)
-    writer = transcript.Transcript(path, transcript.load(path).header, run.config.waits)
+    writer = transcript.Transcript.resumed(path, transcript.load(path), run.config.waits)
     try:
-        writer.rename(new)
+        writer.change_header(title=new)
     finally:
         writer.close()
     run.streams.out(f"{path.stem}  {new}\n")

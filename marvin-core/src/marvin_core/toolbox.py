@@ -84,9 +84,21 @@ class Toolbox:
         self.missing: dict[str, str] = {}
         self.offered: tuple[ToolSpec, ...] = ()
         self._specs: dict[str, ToolSpec] = {}
-        selection = config.tools or ("coding" if config.depth else "all")
-        selected = select(specs, selection)
-        for spec in specs:
+        self._all = {spec.name: spec for spec in specs}
+        self.selection = ""
+        self.choose(config.tools or ("coding" if config.depth else "all"))
+
+    def choose(self, selection: str) -> None:
+        """Offer what a selection such as `coding,-run_command` names, from the next request on.
+
+        Raises:
+            UsageError: where it names a set, group or tool that does not exist; nothing is changed then.
+        """
+        selected = select(tuple(self._all.values()), selection)
+        self.selection = selection
+        self._specs.clear()
+        self.missing.clear()
+        for spec in self._all.values():
             self._take(spec, "" if spec.name in selected else f"not in the chosen tools ({selection})")
 
     def add(self, spec: ToolSpec, tool: Tool | None = None) -> None:
@@ -96,6 +108,7 @@ class Toolbox:
         """
         for known in (self._specs, self._loaded, self.missing):
             known.pop(spec.name, None)
+        self._all[spec.name] = spec
         self._take(spec, "")
         if tool is not None:
             self._loaded[spec.name] = _checked(spec, tool)

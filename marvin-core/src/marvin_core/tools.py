@@ -59,7 +59,7 @@ class ToolSpec(Record):
 
     `parameters` is its JSON schema in the normal form. `timeout` is in seconds; None is the
     configured default, and `own_timeout` says that it depends on the arguments. `source` is the
-    distribution that brings it, `module` where its function is.
+    distribution that brings it, `module` where its function is. `phrases` are its entries of phrases.toml.
     """
 
     name: str
@@ -75,6 +75,7 @@ class ToolSpec(Record):
     settings: tuple[str, ...] = ()
     source: str = ""
     module: str = ""
+    phrases: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def reads_only(self) -> bool:
@@ -135,8 +136,8 @@ class Tool:
 class ToolGroup(Record):
     """Tools that share a module, imported when one of them is first called.
 
-    `module` is imported by its full name; `tools` are the names it defines. `phrases` is the file
-    (in the package of `module`) with utterances and the calls they mean.
+    `module` is imported by its full name; `tools` are the names it defines. `phrases` is the file, as in
+    "phrases.toml", in the package of `module`, with what people say and the calls that it means.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """The session file: an append-only tree of records, one JSON object a line.
 
 The first record is the header. Every other one names its parent, so that going back to an earlier
-point and on from there makes a branch and never rewrites anything.
+point and on from there makes a branch and never rewrites anything. A compaction replaces what its
+branch held before, which stays in the file.
 """
 
 from __future__ import annotations
@@ -9,39 +10,35 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from .errors import SessionError
 from .files import acquire
 from .messages import Message, Text, ToolOutput, from_dict, to_dict, tool
 from .records import Record
+from .session_records import (
+    BackwardReader,
+    Header,
+    branch_backwards,
+    compaction_of,
+    header_line,
+    header_of,
+    kind_of,
+    record_line,
+)
 from .waits import Waits
 
-VERSION = 1
 INTERRUPTED = (
     "This call was interrupted before it had a result. It may have done part of its work: "
     "check, then call it again if it is still needed."
 )
 
 
-class Header(Record):
-    """What a session file says of the session."""
-
-    id: str
-    title: str
-    time: float
-    provider: str
-    model: str
-    working_dir: str
-    thinking: str = "off"
-    parent: str = ""
-    """The session that this one was forked from."""
-
-
 class Loaded(Record):
-    """What was read from a session file: the branch that ends in its newest record.
+    """What was read from a session file: the live context of the branch that ends in its newest record.
 
     `leaf` is the id of that record, and `before_last` that of the one which its last message follows.
     `problems` names each line that had to be skipped.
@@ -52,26 +49,44 @@ class Loaded(Record):
     state: Mapping[str, Any]
     leaf: str
     before_last: str
+    compacted: tuple[Message, ...] | None
+    """What the branch was compacted to, where nothing was said since."""
+    size: int
+    """The bytes of the file when it was read."""
+    count: int
+    """The messages in the file, those of all branches and those before a compaction included."""
     problems: tuple[str, ...]
 
 
 class Transcript:
     """Writes one session file. Nothing is created before the first `append`."""
 
-    def __init__(self, path: Path, header: Header, waits: Waits, *, leaf: str = "", before_last: str = "") -> None:
+    def __init__(self, path: Path, header: Header, waits: Waits) -> None:
         self.path = path
         self.header = header
         self._waits = waits
-        self._leaf = leaf
-        self._before_last = before_last
+        self._leaf = self._before_last = header.id
+        self._compacted: Sequence[Message] | None = None
+        self._pending: Sequence[Message] | None = None
         self._descriptor: int | None = None
         self._written = 0
+        # What is known of the file: as far as this offset, that many messages. Others may have written since.
+        self._known, self._count = 0, 0
         # Part of each record's id: a session is written by many processes, and even their numbers return.
         self._writer = os.urandom(6).hex()
 
+    @classmethod
+    def resumed(cls, path: Path, loaded: Loaded, waits: Waits) -> Self:
+        """A writer that goes on where a session that was loaded ends."""
+        transcript = cls(path, loaded.header, waits)
+        transcript._leaf, transcript._before_last = loaded.leaf, loaded.before_last
+        transcript._compacted = loaded.compacted
+        transcript._known, transcript._count = loaded.size, loaded.count
+        return transcript
+
     @property
     def leaf(self) -> str:
-        """The record that the next one will follow; empty before the first."""
+        """The record that the next one will follow; the session's id before the first."""
         return self._leaf
 
     def append(self, *messages: Message) -> None:
@@ -80,19 +95,39 @@ class Transcript:
         Raises:
             SessionError: where the file cannot be written.
         """
-        self._write([("message", {"message": to_dict(message)}) for message in messages])
+        self._append([("message", {"message": to_dict(message)}) for message in messages])
 
     def append_state(self, state: Mapping[str, Any]) -> None:
         """Add what packs keep in the session; the newest state counts. Raises as `append`."""
-        self._write([("state", {"state": state})])
+        self._append([("state", {"state": state})])
 
-    def rename(self, title: str) -> None:
-        """Give the session another title: the newest header counts. Raises as `append`."""
-        self.header = self.header.replace(title=title)
-        self._append_lines([self._header_line()])
+    def append_compaction(self, messages: Sequence[Message], state: Mapping[str, Any] | None = None) -> None:
+        """From here on, these messages stand for all that this branch held before. Raises as `append`.
+
+        Args:
+            state: what packs keep in the session, so that nothing above has to be read for it.
+        """
+        self._pending = None
+        # With the header, so that nobody has to look for a newer title or model further up.
+        self._append([_compaction(messages, state)], {})
+        self._compacted = messages
+
+    def change_header(self, **fields: str) -> None:
+        """Change fields of the header, which are its own in the file only after the first message. Raises as `append`.
+
+        What other processes changed meanwhile is kept.
+        """
+        if any(getattr(self.header, name) != value for name, value in fields.items()):
+            if self._known:
+                self._append([], fields)
+            else:
+                self.header = self.header.replace(**fields)
 
     def step_back(self) -> None:
         """Go back to before the last message; what is appended next becomes another branch beside it."""
+        if self._compacted is not None:
+            # The last message is one of those that were compacted: the other branch begins with the rest of them.
+            self._pending, self._compacted = self._compacted[:-1], None
         self._leaf = self._before_last
 
     def sync(self) -> None:
@@ -106,46 +141,84 @@ class Transcript:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _write(self, records: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    def _append(
+        self, records: list[tuple[str, Mapping[str, Any]]], header_fields: Mapping[str, str] | None = None
+    ) -> None:
+        """Add records, and the header with these fields changed unless there are none to change."""
+        if self._pending is not None and records:
+            records = [_compaction(self._pending), *records]
         lines = []
-        leaf = self._leaf
-        if not self._leaf:
-            lines.append(self._header_line())
-            leaf = self.header.id
-        before_last = self._before_last
+        leaf, before_last, compacted = self._leaf, self._before_last, self._compacted
         for kind, data in records:
             self._written += 1
             identity = f"{self._writer}.{self._written}"
-            lines.append(_line({"type": kind, "id": identity, "parent": leaf, **data}))
-            before_last = leaf if kind == "message" else before_last
+            lines.append(record_line({"type": kind, "id": identity, "parent": leaf, **data}))
+            if kind == "message":
+                before_last, compacted = leaf, None
             leaf = identity
-        self._append_lines(lines)
-        self._leaf, self._before_last = leaf, before_last
-
-    def _header_line(self) -> bytes:
-        return _line({"type": "session", "version": VERSION, **self.header.as_dict()})
-
-    def _append_lines(self, lines: Iterable[bytes]) -> None:
+        said = sum(kind == "message" for kind, _ in records)
         try:
-            self._append_bytes(b"".join(lines))
+            with self._locked() as (descriptor, end):
+                if header_fields is not None:
+                    self._catch_up(descriptor, end)
+                    self.header = self.header.replace(**header_fields)
+                    lines.append(header_line(self.header, self._count + said))
+                self._write(descriptor, end, lines, said)
         except OSError as error:
             raise SessionError(
                 f"The session cannot be saved to {self.path}: {error.strerror}. "
                 "Free space or make the folder writable; the conversation goes on unsaved."
             ) from error
+        self._leaf, self._before_last, self._compacted = leaf, before_last, compacted
+        if records:
+            self._pending = None
 
-    def _append_bytes(self, data: bytes) -> None:
-        descriptor = self._open()
-        acquire(descriptor, self._waits.lock, self._waits.lock_poll, str(self.path))
+    @contextmanager
+    def _locked(self) -> Iterator[tuple[int, int]]:
+        """The open file and where it ends, under its lock."""
+        while True:
+            descriptor = self._open()
+            acquire(descriptor, self._waits.lock, self._waits.lock_poll, str(self.path))
+            if self._is_current(descriptor):
+                break
+            self.close()  # a repaired copy took its place while it was waited for, or somebody removed it
+            self._known = self._count = 0
         try:
-            end = os.lseek(descriptor, 0, os.SEEK_END)
-            if end and os.pread(descriptor, 1, end - 1) != b"\n":
-                data = b"\n" + data
-            if os.write(descriptor, data) < len(data):
-                os.ftruncate(descriptor, end)
-                raise OSError(28, "the disk is full")
+            yield descriptor, os.lseek(descriptor, 0, os.SEEK_END)
         finally:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def _is_current(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _write(self, descriptor: int, end: int, lines: Iterable[bytes], said: int) -> None:
+        data = b"".join(lines)
+        if not end:
+            data = header_line(self.header) + data
+        elif os.pread(descriptor, 1, end - 1) != b"\n":
+            data = b"\n" + data
+        if os.write(descriptor, data) < len(data):
+            os.ftruncate(descriptor, end)
+            raise OSError(28, "the disk is full")
+        if self._known == end:
+            self._known, self._count = end + len(data), self._count + said
+
+    def _catch_up(self, descriptor: int, end: int) -> None:
+        """Take over the header that another process wrote meanwhile, and count its messages."""
+        data = os.pread(descriptor, max(0, end - self._known), self._known)
+        for line in data.split(b"\n"):
+            kind = kind_of(line)
+            if kind == b"message":
+                self._count += 1
+            elif kind == b"session":
+                try:
+                    self.header = header_of(json.loads(line))
+                except (ValueError, SessionError):  # torn; the one before it counts
+                    continue
+        self._known = end
 
     def _open(self) -> int:
         if self._descriptor is None:
@@ -155,11 +228,9 @@ class Transcript:
         return self._descriptor
 
 
-def _line(record: Mapping[str, Any]) -> bytes:
-    try:
-        return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
-    except UnicodeEncodeError:  # half of a surrogate pair has no bytes of its own, only an escape
-        return (json.dumps(record, separators=(",", ":")) + "\n").encode()
+def _compaction(messages: Iterable[Message], state: Mapping[str, Any] | None = None) -> tuple[str, Mapping[str, Any]]:
+    data: dict[str, Any] = {"messages": [to_dict(message) for message in messages]}
+    return "compaction", {**data, "state": state} if state else data
 
 
 def new_session_id(now: float, title: str) -> str:
@@ -172,16 +243,33 @@ def new_session_id(now: float, title: str) -> str:
 
 
 def sessions(folder: Path) -> list[Path]:
-    """The session files of a folder, newest first."""
-    return sorted(folder.glob("*.jsonl"), reverse=True)
+    """The session files of a folder, the one written last first."""
+    return sorted(folder.glob("*.jsonl"), key=lambda path: (_written_last(path), path.name), reverse=True)
+
+
+def _written_last(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:  # removed meanwhile
+        return 0
 
 
 def read_header(path: Path) -> Header | None:
-    """The header that a session file begins with, or None where there is none; see `archive.survey` for its title."""
+    """The header that a session file begins with, where that is damaged a later one; None where there is none.
+
+    See `archive.survey` for its newest title.
+    """
     try:
         with path.open("rb") as stream:
             return header_of(json.loads(stream.readline()))
-    except (OSError, ValueError, SessionError):
+    except OSError:
+        return None
+    except (ValueError, SessionError):
+        pass
+    try:
+        with BackwardReader(path) as reader:
+            return reader.header()
+    except SessionError:
         return None
 
 
@@ -202,7 +290,7 @@ def find(folder: Path, session_id: str) -> Path:
 
 
 def newest_of(folder: Path, working_dir: str) -> Path:
-    """The file of the newest session of a working directory.
+    """The file of the session of a working directory that was written last.
 
     Raises:
         SessionError: where there is none.
@@ -215,7 +303,7 @@ def newest_of(folder: Path, working_dir: str) -> Path:
 
 
 def load(path: Path, leaf: str = "") -> Loaded:
-    """Read a session, skipping and naming damaged lines.
+    """Read a session from its end to the newest compaction of the branch, skipping and naming damaged lines.
 
     Args:
         leaf: the record that the branch ends in; the newest one by default.
@@ -223,101 +311,59 @@ def load(path: Path, leaf: str = "") -> Loaded:
     Raises:
         SessionError: where the file cannot be read or has no usable header.
     """
-    problems: list[str] = []
-    header, records = read_records(path, problems)
-    leaf = leaf or next(reversed(records), "")
-    branch = _branch(records, leaf, header.id, problems)
-    messages, state = _replay(branch, problems)
-    followed = [record.get("parent") for record in branch if record["type"] == "message"]
-    return Loaded(
-        header=header,
-        messages=messages,
-        state=state,
-        leaf=leaf or header.id,
-        before_last=str(followed[-1]) if followed else header.id,
-        problems=tuple(problems),
-    )
+    live = _Live()
+    with BackwardReader(path) as reader:
+        leaf = leaf or reader.newest()
+        for record in branch_backwards(reader, leaf, live.problems):
+            live.take(record)
+            if live.complete:
+                break
+        header = reader.header()
+        return Loaded(
+            header=header,
+            messages=(*(live.compacted or ()), *reversed(live.messages)),
+            state=live.state or {},
+            leaf=leaf or header.id,
+            before_last=live.before_last or header.id,
+            compacted=None if live.messages else live.compacted,
+            size=reader.size,
+            count=reader.messages(),
+            problems=(*reader.problems(), *live.problems),
+        )
 
 
-def read_records(path: Path, problems: list[str]) -> tuple[Header, dict[str, dict[str, Any]]]:
-    """The newest header of a session file and its other records by id, in the order of the file.
+class _Live:
+    """The live context of a branch, gathered from its newest record upwards."""
 
-    Args:
-        problems: each line that had to be skipped is named here.
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        """Those since the newest compaction, the newest one first."""
+        self.compacted: tuple[Message, ...] | None = None
+        self.state: dict[str, Any] | None = None
+        self.before_last = ""
+        self.problems: list[str] = []
 
-    Raises:
-        SessionError: where the file cannot be read or has no usable header.
-    """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
-    records: dict[str, dict[str, Any]] = {}
-    header: Header | None = None
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-            if record["type"] == "session":
-                header = header_of(record)
-            else:
-                records[record["id"]] = record
-        except (ValueError, KeyError, TypeError, SessionError) as error:
-            problems.append(f"line {number} of {path.name} was skipped: {error}")
-    if header is None:
-        raise SessionError(f"{path} is not a session file: it has no header. Start a new session.")
-    return header, records
+    @property
+    def complete(self) -> bool:
+        """Whether nothing further up is needed."""
+        return self.compacted is not None and bool(self.before_last)
 
-
-def header_of(record: Any) -> Header:
-    """The header that a record holds.
-
-    Raises:
-        SessionError: where it holds none.
-    """
-    if not isinstance(record, dict) or record.get("type") != "session":
-        raise SessionError("not a header")
-    try:
-        header = Header(**{name: record[name] for name in Header._defaults if name in record})
-    except TypeError as error:
-        raise SessionError(str(error)) from error
-    for name, value in header.as_dict().items():
-        if not isinstance(value, (int, float) if name == "time" else str):
-            raise SessionError(f"{name} of the header is {value!r}")
-    return header
-
-
-def _branch(records: Mapping[str, dict[str, Any]], leaf: str, root: str, problems: list[str]) -> list[dict[str, Any]]:
-    """The records from the oldest to the leaf. Where one was lost, the way goes on to the one above it in the file."""
-    above = dict(zip(records, [root, *records], strict=False))
-    branch: list[dict[str, Any]] = []
-    seen: set[str] = set()
-    while leaf in records and leaf not in seen:
-        seen.add(leaf)
-        branch.append(records[leaf])
-        parent = records[leaf].get("parent")
-        if parent != root and (not isinstance(parent, str) or parent not in records):
-            problems.append(f"what record {leaf} followed was lost")
-            parent = above[leaf]
-        leaf = parent
-    if leaf in seen:
-        problems.append(f"record {leaf} is its own ancestor; what lies before it was left out")
-    return branch[::-1]
-
-
-def _replay(branch: Iterable[Mapping[str, Any]], problems: list[str]) -> tuple[tuple[Message, ...], dict[str, Any]]:
-    messages: list[Message] = []
-    state: dict[str, Any] = {}
-    for record in branch:
+    def take(self, record: Mapping[str, Any]) -> None:
+        """Add the next record above."""
         try:
             if record["type"] == "message":
-                messages.append(from_dict(record["message"]))
-            elif record["type"] == "state":
-                state = dict(record["state"])
+                if self.compacted is None:
+                    self.messages.append(from_dict(record["message"]))
+                self.before_last = self.before_last or str(record["parent"])
+            elif self.compacted is not None:
+                return
+            elif record["type"] == "compaction":
+                self.compacted = compaction_of(record)
+                self.state = dict(record.get("state", {})) if self.state is None else self.state
+            elif record["type"] == "state" and self.state is None:
+                self.state = dict(record["state"])
         except (ValueError, KeyError, TypeError) as error:
-            problems.append(f"record {record.get('id')} was skipped: {error}")
-    return tuple(messages), state
+            self.problems.append(f"record {record.get('id')} was skipped: {error}")
 
 
 def heal(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:

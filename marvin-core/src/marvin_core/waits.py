@@ -18,6 +18,8 @@ class Waits(Record):
     """Silence of a model service, counted from its last byte."""
     model_idle_coding: float = 900.0
     """The same in coding mode."""
+    probe: float = 0.15
+    """For all local servers together to say which models they have, before a chat begins that has no model."""
     model_list: float = 5.0
     """For the list of models that a service serves, asked for after it refused one."""
     stream_end: float = 0.2
@@ -28,6 +30,8 @@ class Waits(Record):
     """The pauses before the retries of a model request; their number is the number of retries."""
     retry_after_limit: float = 60.0
     """The longest `retry-after` that is waited for; a longer one ends the retries."""
+    summary: float = 120.0
+    """For a model to summarise the older messages of a conversation; after that, lists stand for them."""
     output_tail: float = 0.5
     """How long output may go on after its program has ended."""
     settle: float = 0.05
@@ -48,6 +52,10 @@ class Waits(Record):
     """For the lock of a state file."""
     lock_poll: float = 0.01
     """Between two tries for such a lock."""
+    ceiling: float = 900.0
+    """Under a cost ceiling: for money that requests of other agents hold to come free."""
+    ceiling_poll: float = 0.2
+    """Between two looks at whether it did."""
     redraw: float = 0.03
     """Between two updates of what a chat shows while an answer comes in."""
     tick: float = 1.0

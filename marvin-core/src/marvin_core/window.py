@@ -36,14 +36,22 @@ class Window:
         """The tokens that this many characters make."""
         return int(characters / CHARACTERS_PER_TOKEN * self._calibration)
 
+    def room(self, tokens: int) -> int:
+        """The characters that make this many tokens."""
+        return int(tokens * CHARACTERS_PER_TOKEN / self._calibration)
+
     def fit(self, text: str, used: int) -> str:
-        """The text, cut to what fits below the warning threshold when `used` tokens are taken already."""
+        """The text, cut to what fits below the warning threshold when `used` tokens are taken already.
+
+        Near that threshold a text may still be a quarter of it, up to the refusal threshold: before the next
+        request older messages make room, and results cut to nothing would lead nowhere until then.
+        """
         if used >= self.refuse:
             return (
                 f"Error: the context budget of {self.refuse:,} tokens is used up, so this result was left out. "
                 "Finish with what you know, or call compact_history where it is offered."
             )
-        room = max(int((self.warn - used) * CHARACTERS_PER_TOKEN / self._calibration), _SHORTEST)
+        room = max(self.room(max(self.warn - used, min(self.warn // 4, self.refuse - used))), _SHORTEST)
         if len(text) <= room:
             return text
         omitted = len(text) - room

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from .config import Config
@@ -13,9 +14,9 @@ _LARGEST_DOCUMENT = 1_000_000
 
 
 class Workspace:
-    """The sandbox root, which `set_working_dir` may move."""
+    """The sandbox root, which `set_working_dir` may move. `coding` tells whether coding mode is on."""
 
-    def __init__(self, config: Config, *, coding: bool) -> None:
+    def __init__(self, config: Config, coding: Callable[[], bool]) -> None:
         self._config = config
         self._coding = coding
         self._rooted = config.rooted
@@ -50,7 +51,7 @@ class Workspace:
         project = self.root / ".marvin"
         # A link that a repository brings could lead anywhere.
         linked = project.is_symlink() or (project / name).is_symlink()
-        if linked or not (self._coding or self._rooted or project.is_dir()):
+        if linked or not (self._coding() or self._rooted or project.is_dir()):
             return self._config.data_folder / name
         project.mkdir(exist_ok=True)
         try:

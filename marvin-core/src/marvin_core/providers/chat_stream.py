@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from ..errors import ProviderError, StreamBroken
-from ..messages import StopReason, Usage
-from .base import Delta, Endpoint, Stop, TextDelta, ThinkingDelta, UsageDelta
-from .chat_calls import Call, Calls
-from .sse import SSEParser
+from ..messages import ProviderData, StopReason, Usage
+from .answer_stream import AnswerStream
+from .base import Delta, Endpoint, Stop, ThinkingDelta
+from .reasoning_details import ReasoningDetails
+from .thinking_tags import ThinkingTags
 
-_Kind: TypeAlias = Literal["text", "thinking"] | Call
-_decode = json.JSONDecoder().decode
-_BOM = b"\xef\xbb\xbf"
 _REASONS: dict[str, StopReason] = {
     "length": "length",
     "max_tokens": "length",
@@ -23,77 +20,32 @@ _REASONS: dict[str, StopReason] = {
 }
 
 
-class ChatStream:
-    """Reads one answer. `feed` it what arrives, then call `finish`.
-
-    All that one read brings of the same kind becomes one delta. `done` is true once the server said
-    that the answer is complete; `failure` is the error that ended it, to be raised after the deltas
-    that came before it.
-    """
+class ChatStream(AnswerStream):
+    """Reads one answer in the chat completions format."""
 
     def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
-        self.done = False
-        self.failure: ProviderError | None = None
-        self._endpoint = endpoint
-        self._url = url
-        self._sse = SSEParser()
-        self._calls = Calls(endpoint.provider, taken_ids)
-        self._plain: list[bytes] | None = None
-        self._begun = False
+        super().__init__(endpoint, url, taken_ids)
+        self._tags = ThinkingTags()
+        self._details = ReasoningDetails()
+        self._signature: Any = None
         self._reason = ""
         self._refused = False
-        self._usage: Usage | None = None
-        self._kind: _Kind = "text"
-        self._parts: list[str] = []
-        self._out: list[Delta] = []
-
-    def feed(self, data: bytes) -> list[Delta]:
-        """The deltas in what was read; look at `failure` afterwards."""
-        try:
-            if not self._begun:
-                data = self._begin(data)
-            if self._plain is not None:
-                self._plain.append(data)
-            else:
-                for payload in self._sse.feed(data):
-                    self._event(payload)
-        except ProviderError as error:
-            self.failure = error
-        return self._take()
-
-    def finish(self) -> list[Delta]:
-        """The last deltas, at the end of the response: the very last is `Stop`, or else `failure` is set."""
-        try:
-            if self._plain is not None:
-                self._document(self._parsed(b"".join(self._plain)))
-            else:
-                self._leftover()
-            self._flush(last=True)
-            if not self.is_complete:
-                self.failure = self._broken("broke off before the answer was complete")
-        except ProviderError as error:
-            self.failure = error
-        self._out.extend(piece for call in self._calls.all if (piece := call.piece(last=True)))
-        return self._take() if self.failure else [*self._take(), Stop(reason=self._stop_reason())]
 
     @property
     def is_complete(self) -> bool:
         """Whether the model gave its reason to stop, so that a connection lost now loses nothing."""
         return self.done or bool(self._reason)
 
-    def _begin(self, data: bytes) -> bytes:
-        """Look at the first byte: some servers answer 200 with a web page, or with one JSON document."""
-        start = data.removeprefix(_BOM).lstrip()
-        if start:
-            self._begun = True
-            if start.startswith(b"<"):
-                raise self._broken(
-                    "answered with a web page instead of a model's answer. Check the base URL: it usually ends in /v1",
-                    start,
-                )
-            if start.startswith((b"{", b"[")):
-                self._plain = []
-        return data
+    def finish(self) -> list[Delta]:
+        """The last deltas; what the service wants back with the answer as a whole comes before `Stop`."""
+        deltas = super().finish()
+        wanted = {"reasoning_details": self._details.all, "extra_content": self._signature}
+        data = {name: value for name, value in wanted.items() if value}
+        # Behind a call that was cut off, it would make the call look whole.
+        if data and self.failure is None and deltas[-1] != Stop(reason="length"):
+            provider_data = ProviderData(provider=self._endpoint.provider, data=data)
+            deltas.insert(-1, ThinkingDelta(text="", provider_data=provider_data))
+        return deltas
 
     def _document(self, document: Any) -> None:
         """An answer that is one JSON document and no stream."""
@@ -102,25 +54,11 @@ class ChatStream:
             raise self._broken("answered with JSON that is no chat completion", b"".join(self._plain or ()))
         self._reason = self._reason or "stop"
 
-    def _leftover(self) -> None:
-        for payload in self._sse.finish():
-            try:
-                self._event(payload)
-            except StreamBroken:
-                return  # cut off inside its last event
-
     def _event(self, payload: bytes) -> None:
         if payload.startswith(b"[DONE]"):
             self.done = True
         elif not self.done and payload.strip():
             self._chunk(self._parsed(payload))
-
-    def _parsed(self, payload: bytes) -> Any:
-        try:
-            # "replace": a server that splits a character between two events costs that character only.
-            return _decode(payload.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            raise self._broken("sent something that is not JSON", payload) from None
 
     def _chunk(self, chunk: Any) -> None:
         if isinstance(chunk, list) and chunk:
@@ -143,9 +81,13 @@ class ChatStream:
         thinking = delta.get("reasoning_content") or delta.get("reasoning")
         if thinking:
             self._add("thinking", _text(thinking))
-        content = delta.get("content")
-        if content:
-            self._add("text", _text(content))
+        self._details.add(delta.get("reasoning_details") or ())
+        if _is_signed(delta.get("extra_content")):
+            self._signature = delta["extra_content"]
+        for kind, text in self._tags.feed(_text(delta.get("content") or "")):
+            self._add(kind, text)
+        if delta.get("tool_calls") or choice.get("finish_reason"):
+            self._release()
         if delta.get("refusal"):
             self._refused = True
             self._add("text", _text(delta["refusal"]))
@@ -157,35 +99,14 @@ class ChatStream:
         if self._reason == "error":
             raise self._broken("reported an error inside the answer", json.dumps(choice).encode())
 
-    def _add(self, kind: _Kind, text: str) -> None:
-        self._switch(kind)
-        self._parts.append(text)
+    def _release(self) -> None:
+        """Let go of text that might have become a tag."""
+        for kind, text in self._tags.finish():
+            self._add(kind, text)
 
-    def _switch(self, kind: _Kind) -> None:
-        if kind != self._kind:
-            self._flush(last=True)
-            self._kind = kind
-
-    def _flush(self, *, last: bool = False) -> None:
-        """Turn what was gathered into a delta. `last` when nothing can be added to it any more."""
-        kind = self._kind
-        if isinstance(kind, Call):
-            piece = kind.piece()
-            if piece is not None:
-                self._out.append(piece)
-        elif self._parts:
-            text, held = _mended("".join(self._parts), last=last)
-            self._parts = [held] if held else []
-            if text:
-                self._out.append(TextDelta(text=text) if kind == "text" else ThinkingDelta(text=text))
-
-    def _take(self) -> list[Delta]:
-        self._flush()
-        out, self._out = self._out, []
-        if self._usage is not None:
-            out.append(UsageDelta(usage=self._usage))
-            self._usage = None
-        return out
+    def _leftover(self) -> None:
+        super()._leftover()
+        self._release()
 
     def _stop_reason(self) -> StopReason:
         if self._refused:
@@ -193,10 +114,11 @@ class ChatStream:
         # Many servers say "stop" after calls as well.
         return _REASONS.get(self._reason) or ("tool_calls" if self._calls.all else "stop")
 
-    def _broken(self, what: str, payload: bytes = b"") -> StreamBroken:
-        from .failures import broken
 
-        return broken(self._endpoint, self._url, what, payload)
+def _is_signed(extra: Any) -> bool:
+    """Whether Gemini's own part of a delta has a signature; it also marks pieces of reasoning there."""
+    parts = extra.values() if isinstance(extra, dict) else ()
+    return any(isinstance(part, dict) and "thought_signature" in part for part in parts)
 
 
 def _text(content: Any) -> str:
@@ -204,20 +126,6 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(part.get("text") or "" for part in content)
-
-
-def _mended(text: str, *, last: bool) -> tuple[str, str]:
-    """The text with split surrogate pairs joined, and a first half that must wait for the next piece.
-
-    Servers that count in UTF-16 may cut between the two halves of a character.
-    """
-    try:
-        text.encode()
-        return text, ""
-    except UnicodeEncodeError:
-        held = text[-1] if "\ud800" <= text[-1] <= "\udbff" and not last else ""
-        whole = text[: len(text) - len(held)]
-        return whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), held
 
 
 def _usage(counts: dict[str, Any]) -> Usage:

@@ -2,64 +2,44 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from ..messages import Image, Message, Text, ToolCall, ToolOutput
+from ..messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput
 from ..tools import ToolSpec
-from .base import Request
-
-T = TypeVar("T")
-
-
-class _Encoded(Generic[T]):
-    """Keeps the encoded form of immutable values for as long as they are part of the next request.
-
-    Keyed by identity, as comparing a long conversation would cost what encoding it does; the value
-    is kept beside its bytes, so that no other can take its id.
-    """
-
-    def __init__(self, encode: Callable[[T], bytes]) -> None:
-        self._encode = encode
-        self._known: dict[int, tuple[T, bytes]] = {}
-
-    def forms(self, values: Iterable[T]) -> list[bytes]:
-        """The encoded forms in order, without the empty ones."""
-        known, self._known = self._known, {}
-        forms = []
-        for value in values:
-            entry = known.get(id(value)) or (value, self._encode(value))
-            self._known[id(value)] = entry
-            if entry[1]:
-                forms.append(entry[1])
-        return forms
+from .base import Endpoint, Request
+from .chat_services import placeholder_signature, service_of, thinking_fields
+from .encoding import Encoded, dump, object_arguments
 
 
 class ChatWire:
-    """Writes the requests of one provider and model."""
+    """Writes the requests of one endpoint. `limit_field` is what the service calls the longest answer."""
 
-    def __init__(self, provider: str, model: str, max_tools: int | None) -> None:
-        self._provider = provider
-        self._model = _dump(model) if model else b""
-        self._max_tools = max_tools
-        self._messages = _Encoded(self._message)
-        self._specs = _Encoded(_tool)
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.limit_field = "max_tokens"
+        self._endpoint = endpoint
+        self._service = service_of(endpoint)
+        self._placeholder = placeholder_signature(self._service, endpoint.model)
+        self._messages = Encoded(self._message)
+        self._specs = Encoded(_tool)
         self._offered: tuple[ToolSpec, ...] = ()
         self._tools = b""
 
-    def body(self, request: Request, *, ask_usage: bool) -> bytes:
-        """The JSON of a streamed request. `ask_usage` asks for token counts; not all servers know that."""
+    def optional(self, request: Request) -> dict[str, Any]:
+        """The fields that not every service knows: the count of tokens, and how much to think."""
+        thinking = thinking_fields(self._service, self._endpoint.model, request.thinking)
+        return {"stream_options": {"include_usage": True}, **thinking}
+
+    def body(self, request: Request, optional: Mapping[str, Any]) -> bytes:
+        """The JSON of a streamed request with these optional fields."""
         fields = [b'{"stream":true', *self._tool_fields(request)]
-        if self._model:  # a server with one model needs no name
-            fields.append(b'"model":' + self._model)
-        if ask_usage:
-            fields.append(b'"stream_options":{"include_usage":true}')
+        if self._endpoint.model:  # a server with one model needs no name
+            fields.append(b'"model":' + dump(self._endpoint.model))
         if request.max_output_tokens is not None:
-            fields.append(b'"max_tokens":%d' % request.max_output_tokens)
-        if request.thinking != "off":
-            fields.append(b'"reasoning_effort":' + _dump(request.thinking))
-        system = [_dump({"role": "system", "content": request.system})] if request.system else []
+            fields.append(b'"%s":%d' % (self.limit_field.encode(), request.max_output_tokens))
+        if optional:
+            fields.append(dump(optional)[1:-1])
+        system = [dump({"role": "system", "content": request.system})] if request.system else []
         messages = [*system, *self._messages.forms(request.messages)] or [b""]
         # The rest is put around the first and the last message, so that all of it is copied once.
         messages[0] = b",".join(fields) + b',"messages":[' + messages[0]
@@ -69,7 +49,7 @@ class ChatWire:
     def _tool_fields(self, request: Request) -> list[bytes]:
         if request.tools is not self._offered:
             self._offered = request.tools
-            self._tools = b",".join(self._specs.forms(request.tools[: self._max_tools]))
+            self._tools = b",".join(self._specs.forms(request.tools[: self._endpoint.max_tools]))
         if not self._tools:  # an empty list is refused by strict servers, and so is a choice without tools
             return []
         tools = b'"tools":[' + self._tools + b"]"
@@ -82,42 +62,29 @@ class ChatWire:
             forms = _outputs(message.outputs)
         else:
             forms = [{"role": message.role, "content": _content(message.content)}]
-        return b",".join(map(_dump, forms))
+        return b",".join(map(dump, forms))
 
     def _assistant(self, message: Message) -> list[dict[str, Any]]:
+        form: dict[str, Any] = {"role": "assistant", "content": message.text or None}
         calls = [self._call(call) for call in message.calls]
         if calls:
-            return [{"role": "assistant", "content": message.text or None, "tool_calls": calls}]
+            form["tool_calls"] = calls
+            if self._placeholder is not None and not any("extra_content" in call for call in calls):
+                calls[0].update(self._placeholder)  # of parallel calls, the first alone carries the signature
+        if message.model in ("", self._endpoint.model):
+            for block in message.content:
+                if isinstance(block, Thinking):
+                    form.update(self._own(block.provider_data))
         # Without text there is nothing to say, and an empty message is refused by some servers.
-        return [{"role": "assistant", "content": message.text}] if message.text else []
+        return [form] if message.text or calls else []
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
-        function = {"name": call.name, "arguments": self._arguments(call)}
-        form: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
-        own = call.provider_data
-        return {**form, **own.data} if own is not None and own.provider == self._provider else form
+        function = {"name": call.name, "arguments": object_arguments(call, self._offered)}
+        return {"id": call.id, "type": "function", "function": function, **self._own(call.provider_data)}
 
-    def _arguments(self, call: ToolCall) -> str:
-        """The arguments as a JSON object, as strict servers parse them and refuse the whole request.
-
-        Arguments that had to be repaired are sent as what was really run, so that the model sees its
-        call and result agree. Those that could not be read never ran, and `{}` stands for them: the
-        output of the call quotes what was received.
-        """
-        try:
-            if isinstance(json.loads(call.arguments), dict):
-                return call.arguments
-        except (ValueError, RecursionError):
-            pass
-        from ..arguments import ArgumentError, parse_arguments  # needed for broken calls only
-
-        for spec in self._offered:
-            if spec.name == call.name:
-                try:
-                    return json.dumps(parse_arguments(call.arguments, spec, complete=call.complete))
-                except ArgumentError:
-                    break
-        return "{}"
+    def _own(self, data: ProviderData | None) -> Mapping[str, Any]:
+        """What this service gave us to return; nothing of another's."""
+        return data.data if data is not None and data.provider == self._endpoint.provider else {}
 
 
 def _outputs(outputs: Sequence[ToolOutput]) -> list[dict[str, Any]]:
@@ -149,9 +116,4 @@ def _image(image: Image) -> dict[str, Any]:
 
 def _tool(spec: ToolSpec) -> bytes:
     function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    return _dump({"type": "function", "function": function})
-
-
-def _dump(value: object) -> bytes:
-    # "replace": a lone surrogate, from a file name for instance, cannot be sent.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return dump({"type": "function", "function": function})

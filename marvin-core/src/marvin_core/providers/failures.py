@@ -30,23 +30,34 @@ _LISTED = 8
 _OTHER = "choose another provider with --provider"
 
 _OVERFLOW = re.compile(
-    r"context.?(length|window|size)|too many tokens|token count.{0,40}exceeds"
-    r"|(prompt|input|request|messages?) (is |are |was )?too (long|large)|reduce the length"
+    r"context.?(length|window|size|limit)|too many tokens|token count.{0,40}exceeds"
+    r"|(prompt|input|request|messages?)[ _](is |are |was )?too[ _](long|large)|reduce the length"
 )
 # A code that means it, and texts that some services also use for limits that pass by themselves.
-_QUOTA_CODE = re.compile(r"insufficient.?(quota|credit|balance|funds)|billing_hard_limit")
+_QUOTA_CODE = re.compile(
+    r"insufficient.?(quota|credit|balance|funds)|billing_hard_limit|usage_(limit_reached|not_included)"
+    # Anthropic's; the last two come with a status that says nothing.
+    r"|billing_error|credit balance is too low|your specified api usage limits"
+)
 _QUOTA = re.compile(r"exceeded your current quota|billing|credit balance|out of credits|more credits|payment required")
 _NO_MODEL = re.compile(
     r"model.?not.?found|no such model|unknown model|invalid model|not a valid model"
-    r"|model\b.{0,100}(does not exist|not found|is not available|decommissioned|no longer)"
+    r"|not_found_error\s+model:"
+    r"|model\b.{0,100}(does not exist|not found|is not available|decommissioned|no longer|not supported when using)"
 )
 _REFUSED = re.compile(
     r"content.?(policy|filter|management)|responsible.?ai|usage polic|safety (system|filter|setting)"
     r"|flagged|moderation|prohibited.?content"
 )
 _RATE = re.compile(r"rate.?limit|too many requests|resource.?exhausted")
-_OVERLOAD = re.compile(r"overload|unavailable|server.?error|internal.?error|capacity|timed? ?out|upstream")
-_AUTH = re.compile(r"(invalid|incorrect|missing).{0,10}api.?key|unauthor|authenticat|permission.?denied")
+_OVERLOAD = re.compile(r"overload|unavailable|server.?error|internal.?error|capacity|timed? ?out|upstream|\bapi_error")
+_INVALID = re.compile(r"invalid_(request|image|prompt|base64|value)|unsupported_")
+_AUTH = re.compile(r"(invalid|incorrect|missing).{0,10}api.?key|unauthor|authenticat|permission.?(denied|error)")
+# OpenRouter, llama.cpp, Ollama, Groq, and servers that name what they do not know.
+_NO_IMAGES = re.compile(
+    r"(support|accept|handle)\w* (image|vision|multimodal)|image input is not supported|required for image input"
+    r"|messages\S*content\S* must be a string|unknown variant .{0,3}image_url|image_url.{0,30}not supported"
+)
 # Groq, where the model wrote a call that Groq could not read.
 _BAD_CALL = re.compile(r"tool_use_failed")
 
@@ -70,6 +81,10 @@ _TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
         "Check the base URL and the model (--model).",
     ),
 }
+_WITHOUT_IMAGES = (
+    "{model} does not take images",
+    "Choose a model that sees images with --model, or go back to before the image with /tree.",
+)
 
 
 def from_status(endpoint: Endpoint, url: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
@@ -99,6 +114,7 @@ def from_error(endpoint: Endpoint, url: str, error: Any) -> ProviderError:
         (_REFUSED, 400),
         (_NO_MODEL, 404),
         (_OVERLOAD, 503),
+        (_INVALID, 400),
     )
     for pattern, status in kinds:
         if pattern.search(report.words):
@@ -146,7 +162,7 @@ def broken(endpoint: Endpoint, url: str, what: str, payload: bytes = b"") -> Str
 
 def unsendable(endpoint: Endpoint, header: str) -> ProviderError:
     """The error for a header value that HTTP cannot carry."""
-    if header == "authorization":
+    if header in ("authorization", "x-api-key"):
         text = f"The API key of {endpoint.provider} holds characters that cannot be sent."
         return AuthFailed(f"{text} {_check_key(endpoint)}", provider=endpoint.provider)
     return BadRequest(
@@ -176,7 +192,7 @@ def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) 
 
 def _typed(endpoint: Endpoint, url: str, report: Report) -> ProviderError:
     kind = _kind(report)
-    what, advice = _TEXTS[kind]
+    what, advice = _WITHOUT_IMAGES if kind is BadRequest and _NO_IMAGES.search(report.words) else _TEXTS[kind]
     facts = {
         "provider": endpoint.provider,
         "model": endpoint.model,
@@ -198,6 +214,8 @@ def _kind(report: Report) -> type[ProviderError]:
         return QuotaExhausted if _QUOTA.search(words) and report.retry_after is None else RateLimited
     if status == 413 or _OVERFLOW.search(words):
         return ContextOverflow
+    if _NO_IMAGES.search(words):
+        return BadRequest
     if status == 408 or status >= 500:
         return Overloaded
     if _BAD_CALL.search(words):

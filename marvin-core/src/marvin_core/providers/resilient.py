@@ -1,33 +1,67 @@
-"""A provider that tries again where the one inside it fails for the moment."""
+"""A provider that tries again where the one inside it fails for the moment, or goes on with another one."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from contextlib import aclosing
 from typing import cast
 
-from ..errors import Overloaded, ProviderError, RateLimited, StreamBroken
+from ..errors import (
+    AuthFailed,
+    ContextOverflow,
+    Overloaded,
+    ProviderError,
+    QuotaExhausted,
+    RateLimited,
+    StreamBroken,
+    Unreachable,
+)
 from ..waits import Waits
-from .base import CallDelta, Delta, Provider, Request, Retrying, Stop, TextDelta, ThinkingDelta
+from .base import CallDelta, Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
 
 _REASONS: dict[type[ProviderError], str] = {
     RateLimited: "Rate limited by {}",
     Overloaded: "{} is overloaded",
     StreamBroken: "{} gave a broken answer",
 }
+_ELSEWHERE = (RateLimited, Overloaded, StreamBroken, AuthFailed, QuotaExhausted, Unreachable)
+"""What another service may do better."""
+
+
+def _none(_: object) -> None:
+    return None
 
 
 class Resilient:
-    """Wraps a provider and is one.
+    """Wraps a provider for one prompt, and is one.
 
     A rate limit, an overload and a broken or empty answer are tried again after each pause of
     `waits.retry_backoff`, or when the service asked to come back, if that is within
     `waits.retry_after_limit`. Never once text or thinking was passed on: it may have been shown.
+
+    Where that does not help, the first of `fallbacks` goes on, once; failures that waiting does not cure go
+    there at once. A conversation that does not fit goes to the `larger` model of the same service, and `moved`
+    is told. With `restarts` another model may give an answer again of which something was shown.
     """
 
-    def __init__(self, provider: Provider, waits: Waits) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        waits: Waits,
+        *,
+        fallbacks: Callable[[], Iterable[Provider]] = tuple,
+        larger: Callable[[Provider], Provider | None] = _none,
+        moved: Callable[[Provider], None] = _none,
+        restarts: bool = False,
+    ) -> None:
         self._provider = provider
         self._waits = waits
+        self._fallbacks = fallbacks
+        self._larger = larger
+        self._moved = moved
+        self._restarts = restarts
+        self._fell_back = False
+        self._shown = False
 
     @property
     def name(self) -> str:
@@ -50,24 +84,62 @@ class Resilient:
         await self._provider.aclose()
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """The answer, with a `Retrying` before each new try; see `Provider.stream`."""
+        """The answer, with a `Retrying` before each new try and a `Switched` before another model's."""
+        while True:
+            try:
+                async with aclosing(self._tried(request)) as deltas:
+                    async for delta in deltas:
+                        yield delta
+                return
+            except ProviderError as error:
+                switched = self._switch(error)
+                if switched is None:
+                    raise
+            yield switched
+
+    def _switch(self, error: ProviderError) -> Switched | None:
+        """Go over to another model, where one may do better."""
+        previous = self._full_name()
+        if isinstance(error, ContextOverflow):
+            larger = None if self._shown else self._larger(self._provider)
+            if larger is None:
+                return None
+            self._provider = larger
+            self._moved(larger)
+            reason = f"The conversation is too long for {previous}; {self._full_name()} goes on with it"
+        else:
+            other = next(iter(self._fallbacks()), None) if self._may_fall_back(error) else None
+            if other is None:
+                return None
+            self._provider, self._fell_back = other, True
+            reason = f"{previous} failed: {error} {self._full_name()} goes on"
+        return Switched(previous=previous, model=self._full_name(), reason=reason)
+
+    def _may_fall_back(self, error: ProviderError) -> bool:
+        return isinstance(error, _ELSEWHERE) and not self._fell_back and (self._restarts or not self._shown)
+
+    def _full_name(self) -> str:
+        return f"{self._provider.name}/{self._provider.model}"
+
+    async def _tried(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """The answer of the provider in use, with all its tries."""
         import asyncio
 
         pauses = self._waits.retry_backoff
         for attempt in range(len(pauses) + 1):
-            visible = answered = False
+            self._shown = answered = False
             deltas = cast("AsyncGenerator[Delta, None]", self._provider.stream(request))
             try:
                 async with aclosing(deltas):
                     async for delta in deltas:
-                        visible = visible or isinstance(delta, (TextDelta, ThinkingDelta))
+                        self._shown = self._shown or isinstance(delta, (TextDelta, ThinkingDelta))
                         answered = answered or isinstance(delta, CallDelta) or _has_text(delta)
                         if isinstance(delta, Stop) and not answered and delta.reason != "length":
                             raise StreamBroken(f"{self.name} gave an empty answer. Try again, or another model.")
                         yield delta
                 return
             except (RateLimited, Overloaded, StreamBroken) as error:
-                if visible or attempt == len(pauses):
+                if self._shown or attempt == len(pauses) or (isinstance(error, Overloaded) and self._is_replaceable()):
                     raise
                 pause = pauses[attempt]
                 if isinstance(error, RateLimited) and error.retry_after is not None:
@@ -77,6 +149,9 @@ class Resilient:
                 reason = _REASONS[type(error)].format(self.name)
             yield Retrying(text=f"{reason}, trying again in {pause:.3g} s ({attempt + 1} of {len(pauses)})")
             await asyncio.sleep(pause)
+
+    def _is_replaceable(self) -> bool:
+        return not self._fell_back and next(iter(self._fallbacks()), None) is not None
 
 
 def _has_text(delta: Delta) -> bool:

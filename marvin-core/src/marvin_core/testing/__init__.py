@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .guard import Guard
     from .model_server import ModelServer, RecordedRequest
     from .replay import HttpReplay, ReplayedRequest
-    from .scripted import ScriptedProvider
+    from .scripted import ScriptedModels, ScriptedProvider
     from .tool_runner import Options, Outcome, ToolRunner
 
 _HOME_OF = {
@@ -43,6 +43,7 @@ _HOME_OF = {
     "Outcome": "tool_runner",
     "RecordedRequest": "model_server",
     "ReplayedRequest": "replay",
+    "ScriptedModels": "scripted",
     "ScriptedProvider": "scripted",
     "ToolRunner": "tool_runner",
     "burst": "answers",
@@ -72,6 +73,7 @@ __all__ = [
     "Outcome",
     "RecordedRequest",
     "ReplayedRequest",
+    "ScriptedModels",
     "ScriptedProvider",
     "ToolRunner",
     "burst",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeAlias
 
-from ..providers.base import Delta, Request
+from ..errors import ConfigError, UsageError
+from ..providers.base import Delta, ModelEntry, Provider, Request, Serving
 
 ScriptStep: TypeAlias = Delta | BaseException
 
@@ -50,3 +51,50 @@ class ScriptedProvider:
     async def aclose(self) -> None:
         """Remember that it was closed."""
         self.closed = True
+
+
+class ScriptedModels:
+    """A `ModelSource` of providers that are there already: the first is what a session begins with.
+
+    Nothing is tried again, and nothing falls back: a script says what happens.
+    """
+
+    def __init__(self, *providers: Provider, how_to: str = "To set a provider: export A_KEY.") -> None:
+        self._providers = providers
+        self.how_to = how_to
+
+    def first(self) -> Serving | None:
+        """The first provider."""
+        return Serving(provider=self._providers[0], reason="it is scripted") if self._providers else None
+
+    def named(self, name: str, current: Provider | None) -> Serving:
+        """The provider of this name, or with this model, or both as PROVIDER/MODEL."""
+        for provider in self._providers:
+            if name in (provider.name, provider.model, f"{provider.name}/{provider.model}"):
+                return Serving(provider=provider, reason="you chose it")
+        raise UsageError(f"There is no model {name!r} in this script.")
+
+    def pro(self, current: Provider | None) -> Serving:
+        """The last provider."""
+        if not self._providers:
+            raise ConfigError(self.how_to)
+        return Serving(provider=self._providers[-1], reason="it is the best")
+
+    def resilient(self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool) -> Provider:
+        """The provider as it is."""
+        return provider
+
+    def listed(self) -> Sequence[ModelEntry]:
+        """One entry for each provider."""
+        return [
+            ModelEntry(provider=provider.name, models=(provider.model,), reason="it is scripted", how_to="")
+            for provider in self._providers
+        ]
+
+    def patient(self, coding: bool) -> None:
+        """A script is never silent."""
+
+    async def aclose(self) -> None:
+        """Close all providers."""
+        for provider in self._providers:
+            await provider.aclose()

@@ -21,6 +21,7 @@ from ..schema import describe
 from ..tools import Mode, Tool, ToolSpec
 from ..usage import UsageMeter
 from .places import search_path
+from .scripted import ScriptedModels
 
 if TYPE_CHECKING:
     import httpx
@@ -179,8 +180,7 @@ class ToolRunner:
                 tools=(),
                 hooks=tuple(self._options.get("hooks", ())),
                 commands=(),
-                provider=None,
-                how_to="",
+                models=ScriptedModels(how_to=""),
                 client=client,
                 close_client=close_client,
                 meter=UsageMeter(lambda provider, model, usage: None, lambda provider, model: False),

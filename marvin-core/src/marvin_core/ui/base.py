@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from ..events import Event, Unsubscribe
 from ..messages import ToolOutput
+from ..providers.base import ModelEntry, ThinkingLevel
 from ..records import Record
-from ..tools import Processes, ToolSpec, UsageSummary
+from ..tools import Mode, Processes, ToolSpec, UsageSummary
 from ..waits import Waits
 
 
@@ -24,8 +26,6 @@ class TurnResult(Record):
 class ChatSettings(Record):
     """What an interface may need to know beside the conversation."""
 
-    origin: str
-    """Why this model answers, as in `GROQ_API_KEY is set`; empty without one."""
     profile_folder: Path
     color: bool
     """Whether colours are wanted, where there is a terminal to show them."""
@@ -94,15 +94,103 @@ class Archive(Protocol):
         ...
 
 
+class ModelControl(Protocol):
+    """The model of a session, and changing it between prompts."""
+
+    @property
+    def provider_name(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def reason(self) -> str:
+        """Why this model answers, as in `GROQ_API_KEY is set`; empty without one."""
+        ...
+
+    @property
+    def thinking(self) -> ThinkingLevel: ...
+    def use(self, name: str) -> None:
+        """Go on with another model: `PROVIDER/MODEL`, the name of a model, or of a provider.
+
+        Raises:
+            UsageError, ConfigError: where there is none, or its provider is not set up.
+        """
+        ...
+
+    def think(self, level: str) -> None:
+        """Have the model think so hard from the next prompt on. Raises `UsageError` for an unknown level."""
+        ...
+
+    def pro(self) -> AbstractContextManager[None]:
+        """The best model that is set up, for as long as the context lasts; says which. Raises as `use`."""
+        ...
+
+    def listed(self) -> Sequence[ModelEntry]:
+        """Every service, those that are set up first."""
+        ...
+
+
+class ToolControl(Protocol):
+    """The tools of a session, and choosing others."""
+
+    @property
+    def selection(self) -> str:
+        """The sets, groups and names that were chosen."""
+        ...
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """Why each of the others is not offered."""
+        ...
+
+    def choose(self, selection: str) -> None:
+        """Offer other tools from the next request on, as `--tools` names them.
+
+        Raises:
+            UsageError: where it names what does not exist; nothing is changed then.
+        """
+        ...
+
+
+class ProfileControl(Protocol):
+    """The profile of a session. What reads or writes files blocks: call it in a thread."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def folder(self) -> Path: ...
+    def names(self) -> Sequence[str]:
+        """All profiles."""
+        ...
+
+    def switch(self, name: str) -> Path:
+        """Go on with another profile, a new one where there is none; returns its folder.
+
+        Raises:
+            ConfigError: for a name that cannot be one.
+        """
+        ...
+
+    def preferences(self) -> Mapping[str, Any]:
+        """What is set in preferences.yaml."""
+        ...
+
+    def saved_places(self) -> Sequence[Mapping[str, Any]]:
+        """The places of saved_places.json."""
+        ...
+
+
 class SessionControl(Protocol):
     """What an interface can do with a session."""
 
     @property
     def id(self) -> str: ...
     @property
-    def provider_name(self) -> str: ...
+    def models(self) -> ModelControl:
+        """The model, and changing it."""
+        ...
+
     @property
-    def model(self) -> str: ...
+    def mode(self) -> Mode: ...
     @property
     def working_dir(self) -> Path: ...
     @property
@@ -116,6 +204,20 @@ class SessionControl(Protocol):
     def commands(self) -> Mapping[str, Command]: ...
     @property
     def tools(self) -> Sequence[ToolSpec]: ...
+    @property
+    def toolbox(self) -> ToolControl:
+        """The tools, and choosing others."""
+        ...
+
+    def switch_mode(self, mode: Mode) -> None:
+        """Go over to coding mode, or back. Raises `MarvinError` while an answer runs."""
+        ...
+
+    @property
+    def profile(self) -> ProfileControl:
+        """The profile, and changing it."""
+        ...
+
     @property
     def archive(self) -> Archive: ...
     @property

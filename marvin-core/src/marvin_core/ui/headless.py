@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from ..config import OutputFormat
 from ..errors import MarvinError
-from ..events import AgentEnd, Event, MessageEnd, MessageUpdate, Notice, to_json
+from ..events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice, to_json
 from ..signals import ending
 from ..streams import Streams, cost_line, result_line
 from ..usage import UsageMeter
@@ -121,6 +121,8 @@ class Headless:
             gc.enable()
         if isinstance(event, Notice):
             self._streams.err(f"marvin: {event.text}")
+        elif isinstance(event, ModelCycle):
+            self._streams.err(f"marvin: {event.reason}")
         elif isinstance(event, AgentEnd):
             self._answer = event.text
         if self._format == "stream-json":

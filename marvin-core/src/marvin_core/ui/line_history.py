@@ -4,32 +4,60 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from itertools import dropwhile
 from pathlib import Path
 
 from prompt_toolkit.history import History
 
 READ_LIMIT = 1_000_000
 """Bytes from the end of the file that are read."""
-ENTRY_LIMIT = 20_000
-"""Characters; what is longer is in the session, and would only slow the editing of lines."""
+ENTRY_LIMIT = 200_000
+"""Characters; a longer one, which the session has, would take the place of many others in what is read."""
 
 
 class LineHistory(History):
-    """The file has a comment with the time before each entry, and `+` before each of its lines."""
+    """The file has a comment with the time before each entry, and `+` before each of its lines.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: where it is now; another profile has another one.
+        fold: what an entry is shown as.
+    """
+
+    def __init__(self, path: Callable[[], Path], fold: Callable[[str], str] = str) -> None:
         super().__init__()
         self._path = path
+        self._fold = fold
+        self._loaded_from: Path | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether what was loaded is of another profile."""
+        return self._loaded_from not in (None, self._path())
+
+    def add(self, shown: str, text: str) -> None:
+        """Keep a line: in this chat as it was shown, in the file as it was sent."""
+        self._loaded_strings.insert(0, shown)
+        self.store_string(text)
+
+    async def load(self) -> AsyncGenerator[str, None]:
+        """The entries as they are shown, the newest one first."""
+        if self._loaded_from != self._path():
+            self._loaded_from = self._path()
+            self._loaded_strings = [self._fold(entry) for entry in self.load_history_strings()]
+        for entry in self._loaded_strings:
+            yield entry
 
     def load_history_strings(self) -> Iterable[str]:
-        """The entries, the newest one first."""
+        """The entries in the file, the newest one first."""
         try:
-            with self._path.open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - READ_LIMIT))
+            with self._path().open("rb") as file:
+                cut = file.seek(max(0, file.seek(0, os.SEEK_END) - READ_LIMIT))
                 lines = file.read().decode("utf-8", "replace").split("\n")
         except OSError:
             return []
+        if cut:  # an entry whose beginning is not there is none
+            lines = list(dropwhile(lambda line: not line.startswith("#"), lines))
         entries: list[list[str]] = [[]]
         for line in lines:
             if line.startswith("+"):
@@ -44,9 +72,10 @@ class LineHistory(History):
             return
         lines = "".join(f"+{line}\n" for line in string.split("\n"))
         data = f"\n# {time.strftime('%Y-%m-%d %H:%M:%S')}\n{lines}".encode("utf-8", "replace")
+        path = self._path()
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             return
         try:

@@ -49,6 +49,8 @@ def _collect_garbage_again() -> None:
 def _greeting(session: SessionControl) -> str:
     if not session.configured:
         return "Marvin. No model is configured, so only tools can be called: /name key=value. /help shows how."
-    origin = f" ({session.chat.origin})" if session.chat.origin else ""
-    model = session.model or "the default model"
-    return f"Marvin, with {model} of {session.provider_name}{origin}. /help shows what works."
+    models = session.models
+    origin = f" ({models.reason})" if models.reason else ""
+    return (
+        f"Marvin, with {models.model or 'the default model'} of {models.provider_name}{origin}. /help shows what works."
+    )

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import ANSI
-from prompt_toolkit.history import History
 from prompt_toolkit.input.defaults import create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -26,9 +27,12 @@ from prompt_toolkit.utils import get_cwidth
 from ..records import Record
 from ..streams import Streams
 from .completing import Candidate
+from .line_history import LineHistory
 
 FOLD_LINES = 20
 FOLD_CHARACTERS = 2_000
+_HINT = 30
+"""Characters of a long line of the history that are shown of it."""
 _STYLE = Style.from_dict(
     {
         "completion-menu": "bg:default",
@@ -88,9 +92,10 @@ class _Completions(Completer):
 class LineEditor:
     """Reads lines until it is closed. `write` puts text above the line; `live` are the rows in between."""
 
-    def __init__(self, handlers: Handlers, history: History, *, color: bool, redraw: float) -> None:
+    def __init__(self, handlers: Handlers, history: Callable[[], Path], *, color: bool, redraw: float) -> None:
         self._handlers = handlers
         self._pastes: dict[str, str] = {}
+        self._history = LineHistory(history, self._folded)
         self._waiting: list[str] = []
         self._flushing: asyncio.TimerHandle | None = None
         self._redraw = redraw
@@ -105,7 +110,7 @@ class LineEditor:
             self._message,
             multiline=True,
             prompt_continuation="  ",
-            history=history,
+            history=self._history,
             completer=_Completions(handlers.complete),
             complete_while_typing=False,
             key_bindings=self._keys(),
@@ -116,6 +121,7 @@ class LineEditor:
             enable_suspend=True,
             erase_when_done=True,
         )
+        self._prompt.default_buffer.accept_handler = self._accept
         self._prompt.app.ttimeoutlen = redraw  # a lone Escape; terminals send their sequences in one piece
 
     @property
@@ -189,6 +195,11 @@ class LineEditor:
         buffer.document = Document(text, len(text))
         self.update()
 
+    def follow_history(self) -> None:
+        """Where the profile is another one now: have its lines behind Up and Ctrl+R."""
+        if self._history.is_stale:
+            self._prompt.default_buffer.reset(self._prompt.default_buffer.document)
+
     def _message(self) -> ANSI:
         rows = [row for row in self.live if row]
         room = max(1, self._output.get_size().rows // 2)
@@ -198,13 +209,14 @@ class LineEditor:
         keys = KeyBindings()
         chosen = Condition(self._chosen)
         empty = Condition(lambda: not self._prompt.default_buffer.text)
-        keys.add("enter")(lambda event: self._enter(event.current_buffer))
+        editing = ~is_searching  # in a search, Enter takes what was found, and Ctrl+C gives the search up
+        keys.add("enter", filter=editing)(lambda event: self._enter(event.current_buffer))
         keys.add("enter", filter=chosen)(lambda event: self._take(event.current_buffer))
         keys.add("tab")(lambda event: self._tab(event.current_buffer))
         keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
-        keys.add("c-c")(self._interrupt)
+        keys.add("c-c", filter=editing)(self._interrupt)
         keys.add("<sigint>")(self._interrupt)
-        keys.add("c-d", filter=empty)(lambda event: self._handlers.end())
+        keys.add("c-d", filter=empty & editing)(lambda event: self._handlers.end())
         keys.add(Keys.BracketedPaste)(self._paste)
         keys.add("backspace", filter=Condition(lambda: self._fold_before_cursor() != ""))(self._erase_fold)
         return keys
@@ -236,32 +248,43 @@ class LineEditor:
             buffer.insert_text("\n")
             return
         shown = buffer.text
-        text = shown
-        for fold, pasted in self._pastes.items():
-            text = text.replace(fold, pasted)
+        text = self._unfolded(shown)
         if text.strip() and not self._asking:
-            self._prompt.history.append_string(text.strip("\n"))
-            self._pastes.clear()
+            self._history.add(shown.strip("\n"), text.strip("\n"))
         buffer.reset()
         self._handlers.line(text, shown)
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         if self._handlers.interrupt(bool(event.current_buffer.text)):
-            self._pastes.clear()
             event.current_buffer.reset()
+
+    def _accept(self, buffer: Buffer) -> bool:
+        """What other keys that send a line do, as Ctrl+O does; left to itself the library would end the prompt."""
+        self._enter(buffer)
+        return True
 
     def _paste(self, event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        event.current_buffer.insert_text(self._folded(text, "pasted"))
+
+    def _folded(self, text: str, what: str = "") -> str:
+        """The text, or what stands for a long one in the line; `what` says what it is, else its beginning does."""
         lines = text.rstrip("\n").count("\n") + 1
         if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS:
-            event.current_buffer.insert_text(text)
-            return
-        what = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
-        fold = f"[pasted {what}]"
-        if fold in self._pastes:
-            fold = f"[pasted {what}, no. {len(self._pastes) + 1}]"
+            return text
+        what = what or f"{' '.join(text[: _HINT * 10].split())[:_HINT]} …"
+        size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+        fold = f"[{what} {size}]"
+        if self._pastes.get(fold, text) != text:
+            fold = f"[{what} {size}, no. {len(self._pastes) + 1}]"
         self._pastes[fold] = text
-        event.current_buffer.insert_text(fold)
+        return fold
+
+    def _unfolded(self, shown: str) -> str:
+        """The text with what its folds stand for; in one go, as a paste may hold what looks like a fold."""
+        if not self._pastes:
+            return shown
+        return re.sub("|".join(map(re.escape, self._pastes)), lambda fold: self._pastes[fold[0]], shown)
 
     def _fold_before_cursor(self) -> str:
         before = self._prompt.default_buffer.document.text_before_cursor

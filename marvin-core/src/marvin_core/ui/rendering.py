@@ -42,9 +42,14 @@ Measure: TypeAlias = Callable[[str], int]
 """How many columns a text takes."""
 
 
+def disarm(text: str) -> str:
+    """The text without what could steer the terminal; of a sequence that is cut in two, letters may stay."""
+    return _CONTROL.sub("", _ESCAPE.sub("", text))
+
+
 def clean(text: str) -> str:
-    """The text without what could steer the terminal."""
-    return _CONTROL.sub("", _ESCAPE.sub("", text.replace("\r\n", "\n"))).expandtabs(4)
+    """The same, with spaces for tabs: their width depends on where they stand."""
+    return disarm(text).expandtabs(4)
 
 
 class Paint:

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from ..events import Event, MessageEnd, MessageUpdate, Notice, ToolExecutionEnd, ToolExecutionStart
+from ..events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, ToolExecutionEnd, ToolExecutionStart
 from ..signals import ending
 from .base import SessionControl
 from .lines import Lines
@@ -144,6 +144,8 @@ class SimpleChat:
             self._line("\n".join([outcome_line(event), *diff_lines(event.details, self._paint)]))
         elif isinstance(event, Notice):
             self._line(f"({event.text})")
+        elif isinstance(event, ModelCycle):
+            self._line(f"({event.reason})")
 
     def _write(self, text: str) -> None:
         sys.stdout.write(text)

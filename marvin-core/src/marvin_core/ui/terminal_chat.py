@@ -8,11 +8,19 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from ..events import Event, MessageEnd, MessageUpdate, Notice, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from ..events import (
+    Event,
+    MessageEnd,
+    MessageUpdate,
+    ModelCycle,
+    Notice,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
 from ..signals import ending
 from .base import SessionControl
 from .completing import Candidate, candidates
-from .line_history import LineHistory
 from .lines import Lines
 from .reading_lines import Handlers, LineEditor
 from .rendering import SHOWN, Markdown, Paint, call_line, clean, diff_lines, outcome_line
@@ -33,8 +41,12 @@ class TerminalChat:
         self._lines = Lines(session, self._say)
         self._paint = Paint(settings.color)
         handlers = Handlers(line=self._take, interrupt=self._interrupt, end=self._end_of_input, complete=self._complete)
-        history = LineHistory(settings.profile_folder / "history")
-        self._editor = LineEditor(handlers, history, color=settings.color, redraw=settings.waits.redraw)
+        self._editor = LineEditor(
+            handlers,
+            lambda: session.chat.profile_folder / "history",
+            color=settings.color,
+            redraw=settings.waits.redraw,
+        )
         self._text = Markdown(self._paint, self._editor.measure)
         self._queue: deque[tuple[str, str]] = deque()
         self._arrived = asyncio.Event()
@@ -59,6 +71,7 @@ class TerminalChat:
                 loop.add_signal_handler(number, self._end)
         self._session.subscribe(self._show)
         self._editor.write(greeting)
+        self._editor.flush()
         if prompt:
             self._take(prompt, prompt)
         work = asyncio.ensure_future(self._work())
@@ -103,10 +116,11 @@ class TerminalChat:
         if task.cancelled():
             self._editor.write(self._paint("notice", "[Cancelled]"))
             waiting, self._queue = self._queue, deque()
-            self._editor.refill("\n".join(line for line, _ in waiting))
+            self._editor.refill("\n".join(shown for _, shown in waiting))
         elif (error := task.exception()) is not None:
             self._say(f"Error: {type(error).__name__}: {error}")
         self._editor.sign = "$ " if self._lines.shell else "> "
+        self._editor.follow_history()
         self._update()
         self._editor.flush()
 
@@ -204,6 +218,9 @@ class TerminalChat:
         elif isinstance(event, Notice):
             self._finish_text()
             self._editor.write(self._paint("error" if event.level == "error" else "notice", f"({clean(event.text)})"))
+        elif isinstance(event, ModelCycle):
+            self._finish_text()
+            self._editor.write(self._paint("notice", f"({clean(event.reason)})"))
         self._update()
 
     def _delta(self, event: MessageUpdate) -> None:

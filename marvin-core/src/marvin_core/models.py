@@ -1,0 +1,152 @@
+"""The models of a run: those that are configured, made into providers when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from .clients import Clients
+from .config import Config
+from .errors import ConfigError, MarvinError
+from .loading import imported
+from .providers.base import Endpoint, ModelEntry, Provider, ProviderFactory, Serving
+from .providers.catalog import OFFLINE, Catalog
+from .providers.choose import Choice
+from .providers.naming import Named, default_of, named
+
+
+class Locate(Protocol):
+    """Takes note of where a service is."""
+
+    def __call__(self, provider: str, base_url: str, *, local: bool) -> None: ...
+
+
+class Models:
+    """The `ModelSource` of a run. Providers are kept by service and model.
+
+    `locate` is told of each service that is used and its address, and whether its requests run on this machine
+    and so cost nothing.
+    """
+
+    def __init__(self, catalog: Catalog, choice: Choice, config: Config, clients: Clients, locate: Locate) -> None:
+        self._catalog = catalog
+        self._choice = choice
+        self._config = config
+        self._clients = clients
+        self._locate = locate
+        self._made: dict[tuple[str, str], Provider] = {}
+
+    @property
+    def how_to(self) -> str:
+        """What to do where there is no model."""
+        return self._choice.how_to or self._catalog.how_to()
+
+    def first(self) -> Serving | None:
+        """The model that a session begins with; None where none is configured."""
+        choice = self._choice
+        if choice.endpoint is None:
+            return None
+        return Serving(provider=self._provider(choice.endpoint, choice.factory), reason=choice.reason)
+
+    def named(self, name: str, current: Provider | None) -> Serving:
+        """The model that a name means; see `ModelSource.named`."""
+        spec = self._catalog.known.get(current.name) if current else None
+        return self._serving(named(self._catalog, name, spec), "you chose it")
+
+    def pro(self, current: Provider | None) -> Serving:
+        """Copilot where it is set up, else the model of the high tier, else the current one's default."""
+        wanted = [self._copilot(), default_of(self._catalog, self._config.tiers["opus"])]
+        for found in filter(None, wanted):
+            try:
+                return self._serving(found, "it is the best that is set up")
+            except MarvinError:  # the next one is no worse than none
+                continue
+        spec = self._catalog.known.get(current.name) if current else None
+        if spec is None or spec.name == OFFLINE:
+            raise ConfigError(self._catalog.how_to())
+        best = Named(spec=spec, model=self._catalog.default_model(spec))
+        return self._serving(best, f"nothing that is set up serves {self._config.tiers['opus']}")
+
+    def _copilot(self) -> Named | None:
+        spec = self._catalog.known.get("copilot")
+        if spec is None or not self._catalog.reason(spec):
+            return None
+        return Named(spec=spec, model=self._catalog.default_model(spec))
+
+    def _serving(self, found: Named, reason: str) -> Serving:
+        endpoint = self._catalog.endpoint(found.spec, found.model, reason)
+        return Serving(provider=self._provider(endpoint, found.spec.factory), reason=reason)
+
+    def _provider(self, endpoint: Endpoint, factory: str) -> Provider:
+        key = (endpoint.provider, endpoint.model)
+        if key not in self._made:
+            local = self._catalog.is_local(self._catalog.known[endpoint.provider])
+            self._locate(endpoint.provider, endpoint.base_url, local=local)
+            create: ProviderFactory = imported("provider", factory)
+            self._made[key] = create(endpoint, lambda: self._clients.for_model(endpoint.base_url))
+        return self._made[key]
+
+    def resilient(self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool) -> Provider:
+        """The provider, wrapped for one prompt; see `ModelSource.resilient`."""
+        from .providers.resilient import Resilient
+
+        return Resilient(
+            provider,
+            self._config.waits,
+            fallbacks=lambda: self._fallbacks(provider),
+            larger=self._larger,
+            moved=moved,
+            restarts=restarts,
+        )
+
+    def _fallbacks(self, failed: Provider) -> Iterator[Provider]:
+        """The models to go on with, in the order of config.yaml; without a word there, Copilot."""
+        spec = self._catalog.known.get(failed.name)
+        names: Sequence[str] = self._config.fallback
+        if not names and self._copilot() is not None and spec is not None and not self._catalog.is_local(spec):
+            names = ("copilot",)
+        for name in names:
+            try:
+                serving = self.named(name, None)
+            except MarvinError:  # one that is not set up is passed over; the failure itself is what is told
+                continue
+            if (serving.provider.name, serving.provider.model) != (failed.name, failed.model):
+                yield serving.provider
+
+    def _larger(self, small: Provider) -> Provider | None:
+        """The model of the same service whose window is the next larger one."""
+        spec = self._catalog.known.get(small.name)
+        if spec is None or small.context_window is None:
+            return None
+        windows = {model: spec.window(model) or 0 for model in spec.models}
+        larger = [model for model, window in windows.items() if window > small.context_window]
+        if not larger:
+            return None
+        best = Named(spec=spec, model=min(larger, key=lambda model: windows[model]))
+        try:
+            return self._serving(best, "the conversation needs its larger window").provider
+        except MarvinError:
+            return None
+
+    def listed(self) -> Sequence[ModelEntry]:
+        """Every service, those that are set up first."""
+        entries = [
+            ModelEntry(
+                provider=spec.name,
+                models=tuple(dict.fromkeys(filter(None, (self._catalog.default_model(spec), *spec.models)))),
+                reason=self._catalog.reason(spec),
+                how_to=spec.how_to,
+            )
+            for spec in self._catalog.known.values()
+            if spec.name != OFFLINE
+        ]
+        return sorted(entries, key=lambda entry: not entry.reason)
+
+    def patient(self, coding: bool) -> None:
+        """Wait for silent services as long as coding mode takes, or as a chat does."""
+        self._clients.patient(coding)
+
+    async def aclose(self) -> None:
+        """Close the connections of all providers."""
+        for provider in self._made.values():
+            await provider.aclose()

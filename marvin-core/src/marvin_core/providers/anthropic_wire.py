@@ -1,0 +1,222 @@
+"""Requests in Anthropic's Messages format, joined from JSON that was encoded once."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from ..messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutput
+from ..tools import ToolSpec
+from .anthropic_thinking import generation_of, plan, returned
+from .base import Request
+from .encoding import Encoded, dump, object_arguments
+
+GO_ON = "Continue."
+"""Stands behind a conversation that ends with an answer: newer models refuse to go on from one."""
+
+_USER = b'{"role":"user","content":['
+_OUTPUT = _USER + b'{"type":"tool_result"'
+_ASSISTANT = b'{"role":"assistant","content":['
+_END = b"]}"
+_MARK = b',"cache_control":{"type":"ephemeral"}'
+_MARKED_MESSAGES = 2
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 128
+
+
+class AnthropicWire:
+    """Writes the requests for one model.
+
+    At most four places are marked for the cache: the end of the tools, the end of what stays the same of the
+    system prompt, and the last two messages that are not answers. The one before the last is where the request
+    before this one ended, so that a conversation is read from the cache up to there however much a round adds.
+    """
+
+    def __init__(self, provider: str, model: str, max_output: int | None) -> None:
+        self._provider = provider
+        self._model = model
+        self._max_output = max_output
+        self.generation = generation_of(model)
+        self._messages = Encoded(self._message)
+        self._specs = Encoded(_tool)
+        self._offered: tuple[ToolSpec, ...] = ()
+        self._tools = b""
+        self._returns = False
+        self._may_return = True
+
+    def stop_returning(self) -> bool:
+        """From now on send no earlier thinking back; false where none was sent anyway."""
+        self._may_return = False
+        self._messages.forget()
+        return self._returns
+
+    def body(self, request: Request) -> bytes:
+        """The JSON of a streamed request."""
+        planned = plan(request, self.generation, self._max_output, self._is_own)
+        returns = planned.returns and self._may_return
+        if returns != self._returns:
+            self._returns = returns
+            self._messages.forget()
+        fields = [b'{"model":' + dump(self._model), b'"max_tokens":%d,"stream":true' % planned.max_tokens]
+        fields += [dump(name) + b":" + dump(value) for name, value in planned.fields.items()]
+        fields += self._tool_fields(request)
+        system = _system(request)
+        if system:
+            fields.append(b'"system":[' + system + b"]")
+        turns = _turns(self._messages.forms(_told_apart(request.messages)))
+        if turns and turns[-1].startswith(_ASSISTANT):
+            turns.append(_USER + dump({"type": "text", "text": GO_ON}) + _END)
+        turns = _marked(turns) or [b""]
+        # The rest is put around the first and the last message, so that all of it is copied once.
+        turns[0] = b",".join(fields) + b',"messages":[' + turns[0]
+        turns[-1] += _END
+        return b",".join(turns)
+
+    def _tool_fields(self, request: Request) -> list[bytes]:
+        if request.tools is not self._offered:
+            self._offered = request.tools
+            self._tools = b",".join(self._specs.forms(request.tools))
+        if self._tools:
+            fields = [b'"tools":[' + self._tools[:-1] + _MARK + b"}]"]
+            return [*fields, b'"tool_choice":{"type":"none"}'] if request.tool_choice == "none" else fields
+        called = {_name(call.name) for message in request.messages for call in message.calls}
+        if not called:
+            return []
+        # A conversation with calls is refused where no tools are defined.
+        stubs = [dump({"name": name, "input_schema": {"type": "object"}}) for name in sorted(called)]
+        return [b'"tools":[' + b",".join(stubs) + b"]", b'"tool_choice":{"type":"none"}']
+
+    def _message(self, message: Message) -> bytes:
+        if message.role == "assistant":
+            start, blocks = _ASSISTANT, self._answer(message)
+        else:
+            outputs = [_output(output) for output in message.outputs]
+            start, blocks = _USER, [*outputs, *_shown(message.content)]
+        return start + b",".join(map(dump, blocks)) + _END if blocks else b""
+
+    def _answer(self, message: Message) -> list[Mapping[str, Any]]:
+        blocks: list[Mapping[str, Any]] = []
+        for block in message.content:
+            if isinstance(block, Text) and block.text.strip():
+                blocks.append({"type": "text", "text": block.text})
+            elif isinstance(block, ToolCall):
+                blocks.append(self._call(block))
+            elif isinstance(block, Thinking) and self._returns:
+                blocks += returned(block, self._provider, self._model)
+        if not any(block["type"] in ("text", "tool_use") for block in blocks):
+            return []
+        # Calls stand last: their outputs follow in the next message.
+        return sorted(blocks, key=lambda block: block["type"] == "tool_use")
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        arguments = json.loads(object_arguments(call, self._offered))
+        try:
+            json.dumps(arguments, allow_nan=False)
+        except ValueError:
+            arguments = {}  # NaN and Infinity, which Python reads, are no JSON
+        return {"type": "tool_use", "id": _id(call.id), "name": _name(call.name), "input": arguments}
+
+    def _is_own(self, block: Block) -> bool:
+        return self._may_return and bool(returned(block, self._provider, self._model))
+
+
+def _system(request: Request) -> bytes:
+    """The system prompt, cut and marked where what stays the same of it ends."""
+    stable, rest = request.system[: request.stable], request.system[request.stable :]
+    if not (stable.strip() and rest.strip()):  # blank blocks are refused
+        stable, rest = (request.system, "") if stable.strip() else ("", request.system)
+    parts = [dump({"type": "text", "text": stable})[:-1] + _MARK + b"}"] if stable else []
+    return b",".join([*parts, dump({"type": "text", "text": rest})] if rest.strip() else parts)
+
+
+def _turns(forms: Iterable[bytes]) -> list[bytes]:
+    """The messages with neighbours of one role made one, outputs of tools first."""
+    turns: list[bytes] = []
+    for is_answer, group in groupby(forms, key=lambda form: form.startswith(_ASSISTANT)):
+        parts = list(group)
+        if len(parts) > 1:
+            start = _ASSISTANT if is_answer else _USER
+            parts.sort(key=lambda form: not form.startswith(_OUTPUT))
+            parts = [start + b",".join(form[len(start) : -len(_END)] for form in parts) + _END]
+        turns += parts
+    return turns
+
+
+def _marked(turns: list[bytes]) -> list[bytes]:
+    """The messages with the last two that are not answers marked at their ends."""
+    asked = [index for index, turn in enumerate(turns) if turn.startswith(_USER)]
+    for index in asked[-_MARKED_MESSAGES:]:
+        turns[index] = turns[index][: -len(b"}]}")] + _MARK + b"}]}"
+    return turns
+
+
+def _told_apart(messages: Sequence[Message]) -> Iterable[Message]:
+    """The messages with an id of their own for each call: other services use one again in another answer."""
+    taken: set[str] = set()
+    changed: dict[str, str] = {}
+    for message in messages:
+        if message.role == "assistant":
+            changed = {}
+            for call in message.calls:
+                own, number = _id(call.id), 1
+                while own in taken:
+                    number += 1
+                    own = f"{_id(call.id)}_{number}"
+                taken.add(own)
+                if number > 1:
+                    changed[call.id] = own
+        if changed and message.role in ("assistant", "tool"):
+            message = message.replace(content=tuple(_renamed(block, changed) for block in message.content))
+        yield message
+
+
+def _renamed(block: Block, ids: Mapping[str, str]) -> Block:
+    if isinstance(block, ToolCall):
+        return block.replace(id=ids.get(block.id, block.id))
+    return block.replace(call_id=ids.get(block.call_id, block.call_id)) if isinstance(block, ToolOutput) else block
+
+
+def _id(given: str) -> str:
+    """The id as the service takes it, one that differs from those of other ids."""
+    allowed = _NOT_IN_NAMES.sub("_", given)
+    return allowed if given and allowed == given else f"{allowed}_{zlib.crc32(given.encode('utf-8', 'replace')):08x}"
+
+
+def _name(given: str) -> str:
+    return _NOT_IN_NAMES.sub("_", given)[:_LONGEST_NAME] or "unknown"
+
+
+def _output(output: ToolOutput) -> dict[str, Any]:
+    shown = _shown(output.content)
+    form: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(output.call_id)}
+    if output.is_error or all(block["type"] == "text" for block in shown):  # of an error, only text is accepted
+        form["content"] = output.text if output.text.strip() else "(no output)"
+        return {**form, "is_error": True} if output.is_error else form
+    return {**form, "content": shown}
+
+
+def _shown(content: Sequence[Block]) -> list[dict[str, Any]]:
+    """The text and the images, without blank text, which is refused."""
+    blocks: list[dict[str, Any]] = []
+    for block in content:
+        if isinstance(block, Text) and block.text.strip():
+            blocks.append({"type": "text", "text": block.text})
+        elif isinstance(block, Image):
+            blocks.append(_image(block))
+    return blocks
+
+
+def _image(image: Image) -> dict[str, Any]:
+    if image.media_type not in _IMAGES:
+        return {"type": "text", "text": f"(an image in a format that cannot be shown here: {image.media_type})"}
+    source = {"type": "base64", "media_type": image.media_type, "data": image.data}
+    return {"type": "image", "source": source}
+
+
+def _tool(spec: ToolSpec) -> bytes:
+    return dump({"name": spec.name, "description": spec.description, "input_schema": spec.parameters})

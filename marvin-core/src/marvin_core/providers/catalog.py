@@ -1,0 +1,155 @@
+"""The model services that a run knows, and which of them are set up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..config import Config, EndpointSettings, Secrets
+from ..errors import ConfigError, UsageError
+from .base import Endpoint, ProviderSpec, Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+OFFLINE = "offline"
+"""The provider that has no model: never chosen but in a chat, or by its name."""
+WIRES = {
+    "chat-completions": "marvin_core.providers.chat_completions:create",
+    "messages": "marvin_core.providers.anthropic:create",
+    "responses": "marvin_core.providers.responses:create",
+    "ollama": "marvin_core.providers.ollama:create",
+}
+"""The wire formats that `providers:` in config.yaml may name, with the factory of each."""
+
+_LOOPBACK = re.compile(r"https?://(127(\.\d+){3}|localhost|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
+
+
+class Catalog:
+    """The services of the packs, as config.yaml changes them and adds to them, in the order of preference.
+
+    Raises:
+        ConfigError: for an entry of `providers:` that cannot be used.
+    """
+
+    def __init__(self, config: Config, secrets: Secrets, specs: Sequence[ProviderSpec]) -> None:
+        self._config = config
+        self._secrets = secrets
+        known = {spec.name: spec for spec in specs}
+        for name, settings in config.endpoints.items():
+            known[name] = _overlaid(name, settings, known.get(name))
+        self.known: Mapping[str, ProviderSpec] = known
+        for spec in known.values():
+            secrets.declare(spec.key_variables)
+
+    def spec(self, name: str, origin: str) -> ProviderSpec:
+        """The service of this name.
+
+        Raises:
+            UsageError, ConfigError: where there is none; `origin` says who asked for it.
+        """
+        if name in self.known:
+            return self.known[name]
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, self.known, 1)
+        hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.known)}."
+        text = f"There is no provider {name!r} (from {origin}). {hint}"
+        raise UsageError(text) if origin.startswith("--") else ConfigError(text)
+
+    def reason(self, spec: ProviderSpec) -> str:
+        """Why this service can be used without being asked for by name; empty where it is not set up."""
+        settings = self._config.endpoints.get(spec.name)
+        if any(self._secrets.in_environment(name) for name in spec.key_variables):
+            return f"{next(filter(self._secrets.in_environment, spec.key_variables))} is set"
+        if self._key(spec):
+            return f"its key is in ~/{spec.key_file}"
+        if spec.keyless and self._secrets.setting(spec.url_variable):
+            return f"{spec.url_variable} is set"
+        if settings is not None and settings.base_url and (self.is_local(spec) or not spec.key_variables):
+            return "config.yaml names it"
+        return ""
+
+    def set_up(self) -> Iterator[tuple[ProviderSpec, str]]:
+        """The services that are set up, and why each counts as such."""
+        for spec in self.known.values():
+            reason = self.reason(spec)
+            if reason:
+                yield spec, reason
+
+    def base_url(self, spec: ProviderSpec) -> str:
+        """Where the service is."""
+        return (self._secrets.setting(spec.url_variable) if spec.url_variable else None) or spec.base_url
+
+    def is_local(self, spec: ProviderSpec) -> bool:
+        """Whether its requests run on this machine, and so cost nothing."""
+        return spec.name == OFFLINE or bool(_LOOPBACK.match(self.base_url(spec)))
+
+    def default_model(self, spec: ProviderSpec) -> str:
+        """The model of a service where nobody names one."""
+        variable = self._secrets.setting(spec.model_variable) if spec.model_variable else None
+        return variable or spec.default_model
+
+    def endpoint(self, spec: ProviderSpec, model: str, origin: str) -> Endpoint:
+        """Where and as whom to ask for this model.
+
+        Raises:
+            ConfigError: where the key is missing or the address is none.
+        """
+        base_url, key = self.base_url(spec), self._key(spec)
+        own_address = spec.keyless and bool(self._secrets.setting(spec.url_variable))
+        if spec.key_variables and not key and not self.is_local(spec) and not own_address:
+            raise ConfigError(f"The provider {spec.name} ({origin}) needs a key. {_sentence(spec)}")
+        if spec.name != OFFLINE and not base_url.startswith(("http://", "https://")):
+            raise ConfigError(f"The address of {spec.name} is {base_url!r}; it must begin with http:// or https://.")
+        settings = self._config.endpoints.get(spec.name)
+        return Endpoint(
+            provider=spec.name,
+            base_url=base_url,
+            model=model,
+            key=key,
+            key_hint=spec.key_variables[0] if spec.key_variables else "",
+            context_window=spec.window(model),
+            max_tools=spec.max_tools,
+            max_output=spec.output(model),
+            headers=settings.headers if settings else None,
+            waits=self._config.waits,
+        )
+
+    def _key(self, spec: ProviderSpec) -> Secret:
+        found = (self._secrets.get(name, spec.key_file) for name in spec.key_variables)
+        return next(filter(None, found), Secret(""))
+
+    def how_to(self) -> str:
+        """What to do where no service is set up."""
+        lines = "\n".join(f"  - {spec.how_to}" for spec in self.known.values() if spec.how_to)
+        return (
+            "No model is configured. To set a provider, do one of these:\n"
+            f"{lines}\n"
+            "  - or name one under `providers:` in config.yaml"
+        )
+
+
+def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) -> ProviderSpec:
+    """The provider as config.yaml changes it, or the new one that it defines."""
+    if spec is None and not settings.base_url:
+        raise ConfigError(f"providers.{name} in config.yaml needs a base_url, as in https://host/v1.")
+    wire = settings.wire or "chat-completions"
+    if wire not in WIRES:
+        raise ConfigError(f"providers.{name}.wire is {wire!r}; use one of: {', '.join(WIRES)}.")
+    spec = spec or ProviderSpec(name=name, factory=WIRES[wire], base_url="", default_model="")
+    return spec.replace(
+        factory=WIRES[wire] if settings.wire else spec.factory,
+        base_url=settings.base_url or spec.base_url,
+        default_model=settings.models[0] if settings.models else spec.default_model,
+        models=settings.models or spec.models,
+        key_variables=(settings.key,) if settings.key else spec.key_variables,
+        max_tools=settings.max_tools or spec.max_tools,
+        url_variable="" if settings.base_url else spec.url_variable,
+        windows={"": settings.context_window} if settings.context_window else spec.windows,
+    )
+
+
+def _sentence(spec: ProviderSpec) -> str:
+    return f"{spec.how_to[:1].upper()}{spec.how_to[1:]}." if spec.how_to else f"Set {spec.key_variables[0]}."

@@ -1,0 +1,68 @@
+"""What every adapter writes its requests with: JSON, and values that are encoded once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
+
+from ..messages import ToolCall
+from ..tools import ToolSpec
+
+T = TypeVar("T")
+
+
+class Encoded(Generic[T]):
+    """Keeps the encoded form of immutable values for as long as they are part of the next request.
+
+    Keyed by identity, as comparing a long conversation would cost what encoding it does; the value
+    is kept beside its bytes, so that no other can take its id.
+    """
+
+    def __init__(self, encode: Callable[[T], bytes]) -> None:
+        self._encode = encode
+        self._known: dict[int, tuple[T, bytes]] = {}
+
+    def forms(self, values: Iterable[T]) -> list[bytes]:
+        """The encoded forms in order, without the empty ones."""
+        known, self._known = self._known, {}
+        forms = []
+        for value in values:
+            entry = known.get(id(value)) or (value, self._encode(value))
+            self._known[id(value)] = entry
+            if entry[1]:
+                forms.append(entry[1])
+        return forms
+
+    def forget(self) -> None:
+        """Encode everything anew the next time."""
+        self._known = {}
+
+
+def dump(value: object) -> bytes:
+    """The value as JSON."""
+    # "replace": a lone surrogate, from a file name for instance, cannot be sent.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def object_arguments(call: ToolCall, offered: Sequence[ToolSpec]) -> str:
+    """The arguments as a JSON object, as strict servers parse them and refuse the whole request.
+
+    Arguments that had to be repaired are sent as what was really run, so that the model sees its
+    call and result agree. Those that could not be read never ran, and `{}` stands for them: the
+    output of the call quotes what was received.
+    """
+    try:
+        if isinstance(json.loads(call.arguments), dict):
+            return call.arguments
+    except (ValueError, RecursionError):
+        pass
+    from ..arguments import ArgumentError, parse_arguments  # needed for broken calls only
+
+    for spec in offered:
+        if spec.name == call.name:
+            try:
+                return json.dumps(parse_arguments(call.arguments, spec, complete=call.complete))
+            except ArgumentError:
+                break
+    return "{}"

@@ -1,0 +1,74 @@
+"""Which servers on this machine have a model, asked before a chat begins that would have none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..records import Record
+from ..waits import Waits
+from .base import ProviderSpec
+from .catalog import Catalog
+
+_LISTS = {
+    "ollama": lambda document: [entry["name"] for entry in document["models"]],
+    "llama-server": lambda document: [entry["id"] for entry in document["data"]],
+}
+_PATHS = {"ollama": "/api/tags", "llama-server": "/models"}
+_LARGEST = 1_000_000
+
+
+class Found(Record):
+    """A server on this machine that lists models; `model` is the one to take."""
+
+    provider: str
+    model: str
+    reason: str
+
+
+def probe(catalog: Catalog, waits: Waits) -> Sequence[Found]:
+    """The local servers that list a model, in the order of preference; all of them are asked at once.
+
+    Only a list of models is asked for: a port may belong to a program that is none of our business.
+    """
+    import threading
+
+    answers: dict[str, Found] = {}
+    local = [spec for name, spec in catalog.known.items() if name in _PATHS and catalog.is_local(spec)]
+    threads = [
+        threading.Thread(target=_ask, args=(spec, catalog.base_url(spec), waits, answers), daemon=True)
+        for spec in local
+    ]
+    for thread in threads:
+        thread.start()
+    import time
+
+    deadline = time.monotonic() + waits.probe
+    for thread in threads:
+        thread.join(max(deadline - time.monotonic(), 0))
+    return [answers[spec.name] for spec in local if spec.name in answers]
+
+
+def _ask(spec: ProviderSpec, base_url: str, waits: Waits, answers: dict[str, Found]) -> None:
+    from http.client import HTTPConnection, HTTPException
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(base_url)
+        connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=waits.probe)
+        connection.request("GET", parts.path.rstrip("/") + _PATHS[spec.name])
+        models = list(_names(spec.name, json.loads(connection.getresponse().read(_LARGEST))))
+        connection.close()
+    except (OSError, HTTPException, ValueError):  # nobody is there, or it is something else
+        return
+    if models:
+        model = spec.default_model if spec.default_model in models else models[0]
+        answers[spec.name] = Found(provider=spec.name, model=model, reason=f"it answers at {base_url}")
+
+
+def _names(provider: str, document: Any) -> Iterator[str]:
+    try:
+        yield from (name for name in _LISTS[provider](document) if isinstance(name, str) and name)
+    except (KeyError, TypeError):
+        return

@@ -1,0 +1,46 @@
+"""The adapter for OpenAI's Responses API, and for servers that speak it."""
+
+from __future__ import annotations
+
+from .base import ClientFactory, Endpoint, Provider, Request
+from .http_provider import HttpProvider, call_ids
+from .responses_stream import ResponsesStream
+from .responses_wire import ResponsesWire
+
+# What a refusal names, and what is left out from then on: summaries are for verified organisations only, models
+# differ in the efforts that they take, and those that do not reason have nothing to encrypt.
+_REFUSED = ((b"reasoning.summary", "summary"), (b"reasoning.effort", "effort"), (b"not supported", "encrypted"))
+
+
+def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
+    """The provider for an endpoint; `client` is called when the first request is made."""
+    return Responses(endpoint, client)
+
+
+class Responses(HttpProvider):
+    """A model behind `POST {base_url}/responses`. The base URL may name that path already."""
+
+    path = "/responses"
+    without: tuple[str, ...] = ()
+    """What the service does not take; see `ResponsesWire`."""
+
+    def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
+        super().__init__(endpoint, client)
+        self._wire = ResponsesWire(endpoint.provider, endpoint.model, endpoint.max_tools, self.without)
+
+    def _body(self, request: Request) -> bytes:
+        return self._wire.body(request)
+
+    def _answer(self, request: Request) -> ResponsesStream:
+        return ResponsesStream(self._endpoint, self._url, lambda: call_ids(request))
+
+    async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
+        if status != 400:
+            return False
+        lower = said.lower()
+        if b"encrypted" in lower and b"not supported" not in lower:
+            # Made for another account, or too old: the conversation goes on without it.
+            return self._wire.forget_reasoning(request.messages)
+        if b"reasoning" not in lower and b"encrypted" not in lower:
+            return False
+        return any(self._wire.leave_out(what) for words, what in _REFUSED if words in lower)

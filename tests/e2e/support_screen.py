@@ -1,0 +1,92 @@
+"""A chat in a real terminal emulator (tmux): what is seen is looked at, not what is sent to the terminal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from typing import Self
+
+from tests.e2e.support_e2e import PROGRAM, Marvin, wait_until
+
+LIMIT = 15.0
+
+
+class Screen:
+    """A window with the chat in it; to be used with `with`."""
+
+    def __init__(self, marvin: Marvin, *args: str, columns: int = 80, rows: int = 24) -> None:
+        self._env = {**marvin.env, "LC_ALL": "C.UTF-8"}
+        self._socket = str(marvin.home.parent / "tmux")
+        self._folder = str(marvin.project)
+        self._command = shlex.join([*PROGRAM, *args])
+        self._size = ("-x", str(columns), "-y", str(rows))
+
+    def __enter__(self) -> Self:
+        tmux = ("new-session", "-d", *self._size, "-c", self._folder, self._command)
+        self._tmux("set-option", "-g", "history-limit", "20000", ";", "set-option", "-sg", "escape-time", "0", ";", *tmux)
+        self.until("/help shows what works.")
+        wait_until(lambda: self.rows() and self.rows()[-1].startswith(">"), "the prompt", LIMIT)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        subprocess.run([*self._base(), "kill-server"], env=self._env, capture_output=True, timeout=10, check=False)
+
+    def _base(self) -> list[str]:
+        return ["tmux", "-u", "-f", os.devnull, "-S", self._socket]
+
+    def _tmux(self, *args: str, given: str | None = None) -> str:
+        done = subprocess.run(
+            [*self._base(), *args], env=self._env, input=given, capture_output=True, text=True, timeout=10, check=True
+        )
+        return done.stdout
+
+    def type(self, text: str) -> None:
+        """Press the keys of a text."""
+        self._tmux("send-keys", "-l", text)
+
+    def press(self, *keys: str) -> None:
+        """Press keys by their names in tmux: Enter, C-a, M-Enter, Up."""
+        self._tmux("send-keys", *keys)
+
+    def paste(self, text: str) -> None:
+        """Paste a text, as a terminal does with one from the clipboard."""
+        self._tmux("load-buffer", "-", given=text)
+        self._tmux("paste-buffer", "-p")
+
+    def resize(self, columns: int, rows: int = 24) -> None:
+        """Change the size of the window."""
+        self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def rows(self) -> list[str]:
+        """The rows that are seen, without those that are empty at the bottom."""
+        return self._tmux("capture-pane", "-p").rstrip("\n").split("\n")
+
+    def everything(self) -> list[str]:
+        """The rows, and those that have left the window at the top; what the terminal broke is joined."""
+        return self._tmux("capture-pane", "-p", "-J", "-S", "-").rstrip("\n").split("\n")
+
+    def until(self, expected: str) -> list[str]:
+        """Wait until a text is seen; returns the rows."""
+        rows: Sequence[str] = ()
+
+        def seen() -> bool:
+            nonlocal rows
+            rows = self.rows()
+            return expected in "\n".join(rows)
+
+        try:
+            wait_until(seen, f"{expected!r} on the screen", LIMIT)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n" + "\n".join(rows)) from None
+        return list(rows)
+
+    def at_prompt(self, line: str) -> list[str]:
+        """Wait until the last row is the prompt with this line; returns the rows."""
+        sign = f"> {line}".rstrip()
+        try:
+            wait_until(lambda: self.rows()[-1].rstrip() == sign, f"{sign!r} at the bottom", LIMIT)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n" + "\n".join(self.rows())) from None
+        return self.rows()
