@@ -24,10 +24,11 @@ LAYERS = {
     SERVICES: """files tiers settings config environment flags index discovery hookcalls plugins workspace
         paths path_texts descent processes process_tree child jobs threads
         http transport dialing policy shell_commands shell_syntax
-        window usage prices ledger transcript session_records streams signals bus strangers loading userfiles archive export
+        window usage prices ledger streams signals bus strangers loading userfiles
+        transcript session_records session_doctor archive export export_html
         compacting digests backups
         profiles chatlog roundtrip
-        arguments schema normalform loosejson samples""",
+        arguments schema normalform loosejson samples toolhelp bm25 slots phrases routing""",
     ENGINE: """conversation compaction summaries recorder resources hookrunner context toolbox dispatch audit assembly agent driver prompt
         active profile view accounts budget lifecycle engine session""",
     ADAPTERS: """__main__ app models builtin cli clients commands commands_settings reading session_tools subcommands subcommands_sessions

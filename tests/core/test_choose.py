@@ -133,6 +133,7 @@ def test_an_endpoint_of_config_yaml(desk: Desk) -> None:
         "key_hint": "MINE_KEY",
         "context_window": 50000,
         "max_tools": 12,
+        "max_output": None,
         "headers": {"X-Team": "blue"},
     }
     assert desk.endpoint(yaml=MINE, MINE_KEY=KEY).provider == "mine", "its key is set"

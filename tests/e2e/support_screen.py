@@ -26,7 +26,7 @@ class Screen:
     def __enter__(self) -> Self:
         tmux = ("new-session", "-d", *self._size, "-c", self._folder, self._command)
         self._tmux("set-option", "-g", "history-limit", "20000", ";", "set-option", "-sg", "escape-time", "0", ";", *tmux)
-        self.until("/help shows what works.")
+        self.until("what works.")
         wait_until(lambda: self.rows() and self.rows()[-1].startswith(">"), "the prompt", LIMIT)
         return self
 

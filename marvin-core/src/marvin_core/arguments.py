@@ -104,6 +104,14 @@ def parse_key_values(pairs: Sequence[str], spec: ToolSpec) -> dict[str, Any]:
     return coerce(arguments, spec)
 
 
+def key_value_words(arguments: Mapping[str, Any]) -> str:
+    """The words `key=value` that `parse_key_values` reads as these arguments, once a shell or shlex has split them."""
+    import shlex
+
+    texts = {name: value if isinstance(value, str) else to_json(value) for name, value in arguments.items()}
+    return " ".join(f"{name}={shlex.quote(storable(text))}" for name, text in texts.items())
+
+
 def coerce(arguments: Mapping[str, Any], spec: ToolSpec) -> dict[str, Any]:
     """The arguments with values brought to the types of the tool's schema where there is only one way to.
 
@@ -116,12 +124,19 @@ def coerce(arguments: Mapping[str, Any], spec: ToolSpec) -> dict[str, Any]:
 
 def example_call(spec: ToolSpec, also: Collection[str] = ()) -> str:
     """A correct call of the tool with its required parameters and those of `also`, as text."""
+    return f"{spec.name}({to_json(example_arguments(spec, also))})"
+
+
+def example_arguments(spec: ToolSpec, also: Collection[str] = ()) -> dict[str, Any]:
+    """Arguments that the tool takes: what one of its phrases means, else samples of what is required and of `also`."""
     properties = spec.parameters.get("properties", {})
     shown = {*spec.parameters.get("required", ()), *also}
+    for phrase in spec.phrases:
+        if not phrase["slots"] and shown <= phrase["arguments"].keys() and (phrase["arguments"] or not properties):
+            return dict(phrase["arguments"])
     if not shown:
         shown.update(next((names for names in _MEANINGFUL if names <= properties.keys()), ()))
-    values = {name: sample(name, schema) for name, schema in properties.items() if name in shown}
-    return f"{spec.name}({to_json(values)})"
+    return {name: sample(name, schema) for name, schema in properties.items() if name in shown}
 
 
 def refusal(spec: ToolSpec, problem: str, received: str | None = None, also: Collection[str] = ()) -> ArgumentError:

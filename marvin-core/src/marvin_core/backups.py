@@ -97,7 +97,8 @@ class Backups:
         own = self._workspace_folder()
         if own is not None and own != self._shared:
             found |= set(own.glob(f"{_START}*.jsonl"))
-        return sorted(found, key=lambda path: path.name, reverse=True)
+        # A link that a repository brings could lead anywhere.
+        return sorted((path for path in found if not path.is_symlink()), key=lambda path: path.name, reverse=True)
 
     def search(self, query: str, most: int) -> str:
         """The places of the backups that have all words of the query, newest first, as text. Blocks.
@@ -105,6 +106,8 @@ class Backups:
         Words count as they stand, in upper or lower case. What stands in several backups is told once.
         """
         words = query.casefold().split()
+        if not words:
+            return "Error: there is no word to search for. Give one or more that stood in the message."
         files = self.files()
         if not files:
             return "There are no backups here: nothing was taken out of a conversation of this folder yet."

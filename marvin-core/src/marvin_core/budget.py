@@ -35,6 +35,7 @@ _GROWTH = 4_000
 """Tokens by which the input of the last request may have grown since that of the round before."""
 _USUAL_OUTPUT = 8_192
 """An agent leaves three quarters of the money to others, unless its answer could then not be as long as this."""
+_ROUNDING = 1e-6
 _UNKNOWN_LIMIT = 4_096
 """The output limit that is set where that of the model is not known: every service takes it."""
 
@@ -138,17 +139,18 @@ class Budget:
 
         waited = 0.0
         while True:
-            spare = self._ledger.balance(self._kept).left - rate.input - keep
+            balance = self._ledger.balance(self._kept)
+            spare = balance.left - rate.input - keep
             share = max(spare / 4, _USUAL_OUTPUT * rate.output)
-            output = min(most, math.floor(min(spare, share) / rate.output)) if rate.output else most
+            output = min(most, math.floor(min(spare, share) / rate.output + _ROUNDING)) if rate.output else most
             if spare >= 0 and output >= least:
-                amount = rate.input + math.ceil(output * rate.output)
+                amount = rate.input + math.ceil(output * rate.output - _ROUNDING)
                 taken = self._ledger.reserve(amount, keep, self._kept)
                 if taken is not None:
                     key, self._kept = taken
                     return output, key
                 continue  # another agent was faster
-            if waited >= self._waits.ceiling or not self._ledger.is_pending():
+            if waited >= self._waits.ceiling or balance.possible < rate.input + keep + least * rate.output:
                 return None
             if not waited:
                 self._warn("The rest of the cost ceiling is reserved by other agents. Waiting for their answers.")
@@ -210,7 +212,7 @@ class Budget:
         if request.tools is not self._tools:
             self._tools = request.tools
             described = [(tool.name, tool.description, tool.parameters) for tool in request.tools]
-            self._tools_size = len(json.dumps(described))
+            self._tools_size = len(json.dumps(described, default=str))
         return self._tools_size + _bytes(request.system) + sum(map(_message_bytes, request.messages))
 
     def told(self) -> str:
@@ -229,7 +231,7 @@ class Budget:
 
     def child_environment(self) -> Mapping[str, str]:
         """The variables that put a child under this ceiling."""
-        ceiling = self._ledger.balance(self._kept).ceiling / _MICRO
+        ceiling = self._ledger.ceiling() / _MICRO
         return {"MARVIN_LEDGER": self._ledger.address, "MARVIN_MAX_COST": f"{ceiling:.6f}"}
 
     def close(self) -> None:
@@ -254,7 +256,7 @@ def open_budget(
     ceiling = None if config.max_cost is None else round(config.max_cost * _MICRO)
     if config.ledger:
         ledger = Ledger.inherit(config.ledger, config.waits)
-        if ceiling is not None and ceiling < ledger.balance().ceiling:
+        if ceiling is not None and ceiling < ledger.ceiling():
             ledger = ledger.bounded(ceiling)
         return Budget(ledger, prices, longest, config.waits, warn, owned=False)
     try:

@@ -14,16 +14,20 @@ if TYPE_CHECKING:
     import typer
 
 
+_OFFLINE = "marvin_core.providers.offline:create"
+
+
 @hookimpl
 def marvin_register_providers() -> Iterable[ProviderSpec]:
     """The services of models.toml."""
     import tomllib
     from importlib.resources import files
 
-    from .providers.catalog import WIRES
+    from .providers.catalog import OFFLINE, WIRES
 
     table = tomllib.loads(files("marvin_core").joinpath("models.toml").read_text(encoding="utf-8"))
-    return [_provider(name, WIRES[entry.pop("wire")], entry) for name, entry in table.items()]
+    services = [_provider(name, WIRES[entry.pop("wire")], entry) for name, entry in table.items()]
+    return [*services, ProviderSpec(name=OFFLINE, factory=_OFFLINE, base_url="", default_model=OFFLINE)]
 
 
 def _provider(name: str, factory: str, entry: dict[str, Any]) -> ProviderSpec:
@@ -34,7 +38,8 @@ def _provider(name: str, factory: str, entry: dict[str, Any]) -> ProviderSpec:
 @hookimpl
 def marvin_register_tools() -> Iterable[ToolGroup]:
     """The tools that belong to no pack."""
-    return [ToolGroup(name="session", module="marvin_core.session_tools", tools=("get_usage", "exit_app"))]
+    tools = ("get_usage", "exit_app")
+    return [ToolGroup(name="session", module="marvin_core.session_tools", tools=tools, phrases="phrases.toml")]
 
 
 @hookimpl

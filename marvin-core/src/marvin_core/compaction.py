@@ -14,6 +14,7 @@ from .waits import Waits
 if TYPE_CHECKING:
     from .agent import Meter
     from .backups import Backup, Backups
+    from .budget import Budget
     from .compacting import Plan
     from .conversation import Conversation
     from .providers.base import Provider
@@ -26,6 +27,7 @@ CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
 _OFFLINE = "offline"
 _OVERFLOWS = 2
 """How often a request that was too large is made smaller and sent again."""
+_NOTHING = "There is nothing to compact yet: {:,} messages, and the newest stay word for word."
 _LEAST_TOKENS = 500
 """A conversation of fewer is not what makes a request too large."""
 
@@ -46,6 +48,7 @@ class Around(Record):
     emit: Emit
     clock: Clock
     waits: Waits
+    budget: Budget | None = None
 
 
 class Compactor:
@@ -100,8 +103,13 @@ class Compactor:
 
     async def compact(self, target_tokens: int) -> str:
         """Compact now, between prompts; returns what to tell about it."""
-        done = await self._compact(min(target_tokens, self._limit() // 2), quiet=True)
-        return done or "The conversation was not compacted: there is nothing in it that could be left out."
+        from .compacting import is_worth_it
+
+        target = min(target_tokens, self._limit() // 2)
+        messages = self._around.conversation.messages
+        if not is_worth_it(messages, self._characters(target)):
+            return _NOTHING.format(len(messages))
+        return await self._compact(target, quiet=True) or "The conversation stays as it is."
 
     def compact_later(self, target_tokens: int) -> str:
         """Compact before the next request, where the running calls have their outputs; returns what to tell."""
@@ -109,7 +117,7 @@ class Compactor:
 
         messages = self._around.conversation.messages
         if not is_worth_it(messages, self._characters(target_tokens)):
-            return f"There is nothing to compact yet: the conversation has {len(messages):,} messages, all kept."
+            return _NOTHING.format(len(messages))
         self._asked = target_tokens
         return (
             f"Before the next request the older messages are backed up and become a summary, so that the conversation "
@@ -166,7 +174,7 @@ class Compactor:
         """What stands for the middle: of the model where one answers in time, else lists."""
         from .compacting import is_summary
         from .digests import digest
-        from .summaries import summarised
+        from .summaries import Summariser
 
         around = self._around
         listed = digest(found.middle, found.summary_limit)
@@ -174,12 +182,18 @@ class Compactor:
         if provider is None or provider.name == _OFFLINE:
             return listed
         self._notice("info", f"Making room: {provider.model} summarises {len(found.middle):,} older messages.")
-        size = self._characters(around.window().compact // 2)
-        written = await summarised(provider, found.middle, size, around.meter, around.emit, around.waits.summary)
-        if isinstance(written, str):
-            return written
-        self._notice("warning", f"The model gave no summary, so lists stand for the older messages: {written}")
-        return listed
+        summariser = Summariser(
+            provider=provider,
+            meter=around.meter,
+            emit=around.emit,
+            limit=around.waits.summary,
+            budget=around.budget,
+        )
+        try:
+            return await summariser.summary(found.middle, self._characters(around.window().compact // 2))
+        except Exception as error:  # whatever it is, the conversation must go on
+            self._notice("warning", f"The model gave no summary, so lists stand for the older messages: {error}")
+            return listed
 
     async def _backed_up(self, messages: Sequence[Message]) -> Backup | None:
         """Back messages up; None, and a warning once, where that is not possible."""

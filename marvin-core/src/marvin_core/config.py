@@ -64,8 +64,10 @@ class EndpointSettings(Record):
     key: str = ""
     models: tuple[str, ...] = ()
     context_window: int | None = None
+    windows: Mapping[str, int] | None = None
     max_tools: int | None = None
     headers: Mapping[str, str] | None = None
+    auth_url: str = ""
 
 
 class Config(Record):
@@ -114,7 +116,7 @@ class Config(Record):
     editor: str
     """The user's editor: a program, and maybe its arguments."""
     terminal: str
-    """The kind of terminal; empty where none is named."""
+    """The kind of terminal; empty where none is named. Many say that they are one of xterm's; xterm is just `xterm`."""
     ui: str
     http_proxy: str
     https_proxy: str
@@ -266,7 +268,7 @@ def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
         "subagent_log": cwd / log if log else None,
         "color": not env.get("NO_COLOR"),
         "editor": env.get("EDITOR") or "nano",
-        "terminal": env.get("TERM", ""),
+        "terminal": "xterm" if env.get("XTERM_VERSION") else env.get("TERM", ""),
         "http_proxy": _either(env, "HTTP_PROXY"),
         "https_proxy": _either(env, "HTTPS_PROXY"),
         "no_proxy": _either(env, "NO_PROXY"),

@@ -32,6 +32,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "SSL_CERT_FILE": "A file with the certificate authorities to trust.",
     "NO_COLOR": "Anything: no colours.",
     "TERM": "The kind of terminal; in a dumb one the chat writes plain lines.",
+    "XTERM_VERSION": "Set by xterm itself, which does not fold long rows when its window gets narrower.",
     "EDITOR": "The program that `marvin config edit` opens; nano without it.",
     "CI": "Set by CI services.",
 }

@@ -19,6 +19,7 @@ MarvinError
     ├── OutputLimit            the answer was cut at the output limit
     ├── StreamBroken           the answer broke off, or is not what the wire format allows
     ├── Refused                the service's own safety system refused
+    ├── NotActed               there is no model, and no call of a tool is certain enough to be made
     └── BadRequest             any other 4xx
 """
 
@@ -135,6 +136,24 @@ class StreamBroken(ProviderError):
 
 class Refused(ProviderError):
     """The service's safety system refused to answer."""
+
+
+class NotActed(ProviderError):
+    """There is no model, and the request does not mean one call that is certain and changes nothing.
+
+    Its text says what could be meant, and is for people. `line` is the line `/name key=value ...` that does what was
+    asked for when it is sent, or the beginning of one where something is still to be said; empty where there is none.
+    Trying again, or another model service, changes nothing about it.
+    """
+
+    def __init__(self, message: str, *, line: str = "", provider: str = "") -> None:
+        super().__init__(message, provider=provider)
+        self.line = line
+
+    @property
+    def text(self) -> str:
+        """What to tell people."""
+        return str(self)
 
 
 class BadRequest(ProviderError):

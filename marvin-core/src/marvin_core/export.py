@@ -1,4 +1,4 @@
-"""A session as a page of Markdown, as JSON, and as plain text for a terminal."""
+"""A session as a page of Markdown, as JSON, and as plain text for a terminal; see `export_html` for HTML."""
 
 from __future__ import annotations
 
@@ -9,35 +9,64 @@ from collections.abc import Iterator, Sequence
 
 from .archive import local_time, one_line
 from .messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
-from .session_records import Header
+from .records import Record
+from .session_records import Compaction, Header, Whole
 from .transcript import heal
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SHOWN = 100
+COMPACTED = "The conversation was compacted here"
 
 
-def as_json(header: Header, messages: Sequence[Message]) -> str:
-    """Everything that the session's branch holds, as one JSON object."""
-    data = {**header.as_dict(), "messages": [to_dict(message) for message in messages]}
+class Said(Record):
+    """A message of a person or a model, with the outputs of its calls by their ids."""
+
+    message: Message
+    outputs: dict[str, ToolOutput]
+
+
+class Compacted(Record):
+    """A place where the conversation was compacted: the texts that took the place of what was said before."""
+
+    texts: tuple[str, ...]
+
+
+def as_json(whole: Whole) -> str:
+    """Everything that was said on the session's branch, and what it was compacted to, as one JSON object."""
+    compactions = [{"before": each.before, "messages": list(map(to_dict, each.messages))} for each in whole.compactions]
+    data = {**whole.header.as_dict(), "messages": list(map(to_dict, whole.messages)), "compactions": compactions}
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
 
-def as_markdown(header: Header, messages: Sequence[Message]) -> str:
+def as_markdown(whole: Whole) -> str:
     """A page to read or to share: what was said, and each call with its output folded away. Thinking is left out."""
+    header = whole.header
     parts = [f"# {_plain(header.title) or 'A session'}", "\n".join(f"- {line}" for line in facts(header))]
-    for message, outputs in _paired(messages):
-        if message.role == "user":
-            parts.append("## You")
-        elif message.role == "assistant":
-            parts.append("## Marvin")
-        for block in message.content:
-            if isinstance(block, Text) and block.text.strip():
-                parts.append(_balanced(block.text.strip("\n")))
-            elif isinstance(block, Image):
-                parts.append(_image(block))
-            elif isinstance(block, ToolCall):
-                parts.append(_folded(block, outputs.get(block.id)))
+    for item in story(whole):
+        parts += _said(item) if isinstance(item, Said) else [_summary(item)]
     return "\n\n".join(parts) + "\n"
+
+
+def _said(said: Said) -> list[str]:
+    parts = [f"## {speaker(said)}"]
+    for block in said.message.content:
+        if isinstance(block, Text) and block.text.strip():
+            parts.append(_balanced(block.text.strip("\n")))
+        elif isinstance(block, Image):
+            parts.append(_image(block))
+        elif isinstance(block, ToolCall):
+            parts.append(_folded(block, said.outputs.get(block.id)))
+    return parts
+
+
+def _summary(compacted: Compacted) -> str:
+    texts = [_fenced(text, "text") for text in compacted.texts]
+    return "\n\n".join([f"<details><summary>{COMPACTED}</summary>", *texts, "</details>"])
+
+
+def speaker(said: Said) -> str:
+    """Who said it."""
+    return {"user": "You", "assistant": "Marvin"}.get(said.message.role, "System")
 
 
 def facts(header: Header) -> list[str]:
@@ -51,24 +80,49 @@ def facts(header: Header) -> list[str]:
     return [*lines, f"Forked from: {header.parent}"] if header.parent else lines
 
 
-def _paired(messages: Sequence[Message]) -> Iterator[tuple[Message, dict[str, ToolOutput]]]:
-    """Each message of a person or a model, with the outputs of its calls."""
-    healed, _ = heal(messages)
+def story(whole: Whole) -> Iterator[Said | Compacted]:
+    """What was said, every call with an output, and where it was compacted, in order."""
+    healed, _ = heal(whole.messages)
+    # Healing touches only messages of tools, so that the others tell where a compaction stood.
+    places = [(_others(whole.messages[: each.before]), each) for each in whole.compactions]
+    shown = 0
     for message, following in zip(healed, [*healed[1:], None], strict=True):
-        if message.role != "tool":
-            outputs = following.outputs if following is not None else ()
-            yield message, {output.call_id: output for output in outputs}
+        if message.role == "tool":
+            continue
+        while places and places[0][0] <= shown:
+            yield _compacted(places.pop(0)[1], whole)
+        outputs = following.outputs if following is not None else ()
+        yield Said(message=message, outputs={output.call_id: output for output in outputs})
+        shown += 1
+    for _, compaction in places:
+        yield _compacted(compaction, whole)
+
+
+def _others(messages: Sequence[Message]) -> int:
+    return sum(message.role != "tool" for message in messages)
+
+
+def _compacted(compaction: Compaction, whole: Whole) -> Compacted:
+    earlier = whole.messages[: compaction.before]
+    new = (message.text.strip() for message in compaction.messages if message not in earlier)
+    return Compacted(texts=tuple(filter(None, new)))
 
 
 def _folded(call: ToolCall, output: ToolOutput | None) -> str:
-    summary = f"🔧 {one_line(call.name)}{' (failed)' if output is not None and output.is_error else ''}"
-    parts = [f"<details><summary>{html.escape(summary)}</summary>", _fenced(_arguments(call), "json")]
+    summary = title_of(call, output)
+    parts = [f"<details><summary>{html.escape(summary)}</summary>", _fenced(arguments(call), "json")]
     if output is not None:
         parts += [_fenced(block.text, "text") if isinstance(block, Text) else _image(block) for block in output.content]
     return "\n\n".join([*parts, "</details>"])
 
 
-def _arguments(call: ToolCall) -> str:
+def title_of(call: ToolCall, output: ToolOutput | None) -> str:
+    """A call on a line."""
+    return f"🔧 {one_line(call.name)}{' (failed)' if output is not None and output.is_error else ''}"
+
+
+def arguments(call: ToolCall) -> str:
+    """The arguments of a call, JSON indented."""
     try:
         return json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2)
     except ValueError:
@@ -105,15 +159,17 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>#])", r"\\\1", one_line(text))
 
 
-def as_text(header: Header, messages: Sequence[Message]) -> str:
+def as_text(whole: Whole) -> str:
     """For a terminal: what was said in full, each call and its output on a line."""
-    parts = ["\n".join([one_line(header.title), *facts(header)])]
-    for message, outputs in _paired(messages):
-        who = "You" if message.role == "user" else "Marvin"
-        if message.text.strip():
-            parts.append(f"{who}: {_printable(message.text.strip())}")
-        for call in message.calls:
-            output = outputs.get(call.id)
+    parts = ["\n".join([one_line(whole.header.title), *facts(whole.header)])]
+    for item in story(whole):
+        if isinstance(item, Compacted):
+            parts.append(f"({COMPACTED.lower()})")
+            continue
+        if item.message.text.strip():
+            parts.append(f"{speaker(item)}: {_printable(item.message.text.strip())}")
+        for call in item.message.calls:
+            output = item.outputs.get(call.id)
             told = one_line(output.text)[:_SHOWN] if output is not None else ""
             parts.append(f"  🔧 {one_line(f'{call.name} {call.arguments}')[:_SHOWN]}\n     {told}".rstrip())
     return "\n\n".join(parts) + "\n"

@@ -18,10 +18,10 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from .errors import BudgetExceeded, ConfigError
 from .files import acquire
@@ -46,12 +46,17 @@ class Entry(Record):
 
 
 class Balance(Record):
-    """How an agent's money stands, in micro-dollars: `ceiling` is the tightest one it is under, `left` what is
-    neither spent nor reserved below it. `spent` may go beyond the ceiling where an estimate was too low."""
+    """How an agent's money stands, in micro-dollars.
+
+    `ceiling` is the tightest one that it is under, `left` what is neither spent nor reserved below that, and
+    `possible` what would be left if the requests under way cost nothing. `spent` may go beyond the ceiling
+    where an estimate was too low.
+    """
 
     ceiling: int
     spent: int
     left: int
+    possible: int
 
 
 class Book:
@@ -102,16 +107,25 @@ class Book:
     def balance(self, scope: str, without: str = "") -> Balance:
         """How the money of a scope stands, as if the entry `without` were not there."""
         entries = [entry for key, entry in self.open.items() if key != without]
-        counted = [(entry.scope, entry.amount, entry.is_live) for entry in entries if not entry.kept or entry.is_live]
+        live = [entry for entry in entries if entry.is_live]
+        lost = [entry for entry in entries if entry not in live and not entry.kept]
         balances = []
         for around in self._around(scope):
             _, ceiling = self._ceilings.get(around, ("", 0))  # 0 where somebody emptied the file
-            spent = sum(amount for inner, amount in self._spent.items() if around in self._around(inner))
-            held = [(amount, live) for inner, amount, live in counted if around in self._around(inner)]
-            spent += sum(amount for amount, live in held if not live)
-            left = ceiling - spent - sum(amount for amount, live in held if live)
-            balances.append(Balance(ceiling=ceiling, spent=spent, left=left))
-        return min(balances, key=lambda balance: balance.left)
+            settled = sum(amount for inner, amount in self._spent.items() if around in self._around(inner))
+            spent = settled + self._sum(lost, around)
+            possible = ceiling - spent - self._sum([entry for entry in live if entry.kept], around)
+            left = possible - self._sum([entry for entry in live if not entry.kept], around)
+            balances.append(Balance(ceiling=ceiling, spent=spent, left=left, possible=possible))
+        possible = min(balance.possible for balance in balances)
+        return min(balances, key=lambda balance: balance.left).replace(possible=possible)
+
+    def _sum(self, entries: Sequence[Entry], scope: str) -> int:
+        return sum(entry.amount for entry in entries if scope in self._around(entry.scope))
+
+    def ceiling(self, scope: str) -> int:
+        """The lowest ceiling that a scope is under."""
+        return min(self._ceilings.get(around, ("", 0))[1] for around in self._around(scope))
 
     def _around(self, scope: str) -> tuple[str, ...]:
         """A scope and those around it; one that is unknown is the whole tree."""
@@ -120,13 +134,8 @@ class Book:
             found.append(self._ceilings[found[-1]][0])
         return tuple(found)
 
-    @property
-    def is_pending(self) -> bool:
-        """Whether money may come free: a request is under way, and its agent lives."""
-        return any(entry.is_live for entry in self.open.values() if not entry.kept)
 
-
-def _is_amount(value: Any) -> bool:
+def _is_amount(value: Any) -> TypeGuard[int]:
     return type(value) is int and value >= 0
 
 
@@ -193,10 +202,10 @@ class Ledger:
         with self._locked():
             return self._book.balance(self._scope, without)
 
-    def is_pending(self) -> bool:
-        """Whether money may come free, since a request of a living agent is under way."""
+    def ceiling(self) -> int:
+        """The ceiling that this agent is under."""
         with self._locked():
-            return self._book.is_pending
+            return self._book.ceiling(self._scope)
 
     def reserve(self, amount: int, keep: int = 0, instead_of: str = "") -> tuple[str, str] | None:
         """Reserve the worst case of a request, if it is there.

@@ -153,8 +153,8 @@ class Phrase:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its words ask for the tool as such: no argument is fixed by them."""
-        return all(value == f"{{{slot}}}" for slot, value in self._arguments.items())
+        """Whether its words ask for the tool as such, with no argument."""
+        return not self._arguments
 
     def match(self, said: Utterance) -> Match | None:
         """The call that a request means, where this phrase is all that it says."""

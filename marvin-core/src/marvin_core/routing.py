@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from .bm25 import Ranking, meaningful, normalized, words
 from .phrases import Match, Phrase
 from .records import Record
-from .slots import JOINING, Utterance, kind_of
+from .slots import JOINING, TYPED, Utterance, kind_of
 from .tools import ToolSpec
 
 Action: TypeAlias = Literal["act", "confirm", "ask", "offer", "nothing"]
@@ -26,7 +26,7 @@ _LONGEST = 400
 """Characters; nothing is done by itself for a longer request, which no phrase is like."""
 
 _OPENING = re.compile(
-    r"\s*(?:(?:please|hey|hi|hello|ok|okay|marvin|so)\b[\s,!.]*)*"
+    r"\A\s*(?:(?:please|hey|hi|hello|ok|okay|marvin|so)\b[\s,!.]*)*"
     r"(?:(?:can|could|would|will) you\s+|(?:i|we)(?: want|'d like| would like| need) to\s+|let'?s\s+)?",
     re.IGNORECASE,
 )
@@ -73,7 +73,7 @@ class Router:
     def route(self, text: str) -> Route:
         """What to do about a request."""
         ranked = self._ranking.best(text, _LOOKED_AT)
-        said = Utterance(_CLOSING.sub("", text[_OPENING.match(text).end() :]) if len(text) <= _LONGEST else "")  # type: ignore[union-attr]
+        said = Utterance(_CLOSING.sub("", _OPENING.sub("", text)) if len(text) <= _LONGEST else "")
         spoken = self._spoken(said)
         meant = None if said.negates else self._meant(said, ranked, spoken)
         if meant is not None:
@@ -162,10 +162,13 @@ def _typed(
 ) -> tuple[Any, set[int]] | None:
     """The first value of the parameter's kind. Of several optional parameters of one kind none is guessed."""
     kind = _form(name, schema)
-    required = spec.parameters.get("required", ())
-    rivals = [other for other, its in _by_need(spec) if _form(other, its) == kind and (other in required) == (name in required)]
-    if not kind or (len(rivals) > 1 and name not in required):
+    if not kind:
         return None
+    required = spec.parameters.get("required", ())
+    if name not in required:
+        alike = [other for other, its in _by_need(spec) if _form(other, its) == kind and other not in required]
+        if len(alike) > 1:
+            return None
     return next(_values(kind, said, used), None)
 
 
@@ -181,4 +184,4 @@ def _form(name: str, schema: Mapping[str, Any]) -> str:
     if "enum" in schema or schema.get("type") not in ("string", "integer", "number"):
         return ""
     kind = kind_of(name, schema)
-    return "quoted" if kind in ("text", "name", "word", "unit") else kind
+    return kind if kind in TYPED else "quoted"

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from .errors import SessionError
 from .files import acquire, replace_file
-from .messages import Message, ToolOutput, from_dict, to_dict, tool
+from .messages import Message, from_dict, to_dict, tool
 from .records import Record
-from .session_records import Header, header_line, header_of, record_line
-from .transcript import interrupted
+from .session_records import Header, compaction_of, header_line, header_of, record_line
+from .transcript import heal, interrupted
 from .waits import Waits
 
 _MODE = 0o600
-_CUT = 80
+_TITLE = 80
 
 
 class Diagnosis(Record):
@@ -52,8 +51,8 @@ def repair(path: Path, waits: Waits) -> tuple[Diagnosis, Path | None]:
     with _held(path, waits) as descriptor:
         found = _diagnose(path, descriptor)
         try:
+            os.fchmod(descriptor, _MODE)
             if not found.damaged:
-                os.chmod(path, _MODE)
                 return found, None
             written = os.fstat(descriptor)
             kept = _keep(path)
@@ -101,8 +100,15 @@ def _diagnose(path: Path, descriptor: int) -> Diagnosis:
     damaged = bool(problems)
     mode = stat.S_IMODE(status.st_mode)
     if mode != _MODE:
-        problems = [*problems, f"others may get at it: its mode is {mode:04o}. A repair makes it 0600."]
+        problems = [*problems, f"Its mode is {mode:04o}, it should be for you alone. A repair makes it 0600."]
     return Diagnosis(problems=tuple(problems), content=examined.content(), damaged=damaged)
+
+
+class _Waiting(Record):
+    """A call that has no output yet: the tool, and the line of the call."""
+
+    tool: str
+    line: int
 
 
 class Examination:
@@ -121,28 +127,27 @@ class Examination:
         self._records: list[tuple[int, dict[str, Any]]] = []
         self._mended: list[dict[str, Any]] = []
         self._ids: dict[str, str] = {}
-        """The id that each one stands for from here on."""
-        self._open: dict[str, dict[str, str]] = {}
-        """Of each mended record by id: the calls, by id with their names, that have no output yet on the way to it."""
+        """By the id of a record in the file, the mended one that stands for it from here on."""
+        self._open: dict[str, dict[str, _Waiting]] = {}
+        """By the id of a mended record, the calls by id that have no output yet on the way to it."""
+        self._closed: dict[str, str] = {}
         self._read(data)
         self._header = self._find_header()
         if self._header is not None:
-            self._mend()
+            self._mend(self._header.id)
 
     def content(self) -> bytes | None:
         """The mended file; None where there is nothing to mend."""
         if self._header is None:
             return None
-        newest = list(self._headers.values())[-1:]
-        said = sum(record["type"] == "message" for record in self._mended)
         lines = [header_line(self._header), *map(record_line, self._mended)]
-        return b"".join([*lines, *(header_line(header, said) for header in newest if header != self._header)])
+        newest = self._headers[max(self._headers)] if self._headers else self._header
+        if newest != self._header:
+            lines.append(header_line(newest, sum(record["type"] == "message" for record in self._mended)))
+        return b"".join(lines)
 
     def _read(self, data: bytes) -> None:
         """Take the lines apart into headers and records."""
-        if not data.strip():
-            self.problems.append("it is empty. A repair moves it aside.")
-            return
         for number, line in enumerate(data.split(b"\n"), 1):
             if not line.strip():
                 continue
@@ -150,29 +155,28 @@ class Examination:
                 record = json.loads(line)
                 if record["type"] == "session":
                     self._headers[number] = header_of(record)
-                    continue
-                _check(record)
-                self._records.append((number, record))
-            except (ValueError, KeyError, TypeError, AttributeError, SessionError) as error:
-                self._tell(number, f"cannot be read: {str(error)[:_CUT]}.", "leaves it out")
+                else:
+                    _check(record)
+                    self._records.append((number, record))
+            except (ValueError, KeyError, TypeError, AttributeError, SessionError):
+                self._tell(number, "is torn or damaged.", "leaves it out")
 
     def _tell(self, number: int, what: str, remedy: str) -> None:
-        self.problems.append(f"line {number} {what} A repair {remedy}.")
+        self.problems.append(f"Line {number} {what} A repair {remedy}.")
 
     def _find_header(self) -> Header | None:
         """The header that the mended file begins with; one is made up where there is none."""
         if not self._headers and not self._records:
-            if self.problems[0].startswith("line"):
-                self.problems.append("nothing in it can be read. A repair moves it aside.")
+            what = "Nothing in it can be read." if self.problems else "It is empty."
+            self.problems.append(f"{what} A repair moves it aside.")
             return None
-        first = min(self._headers, default=0)
-        if first and (not self._records or first < self._records[0][0]):
-            return self._headers[first]
-        if first:
-            self.problems.append("it does not begin with its header. A repair puts the one from further down there.")
-            return self._headers[first]
-        self.problems.append("it has no header. A repair makes one from what was said.")
-        return self._made_up()
+        if not self._headers:
+            self.problems.append("It has no header. A repair makes one from what was said.")
+            return self._made_up()
+        first = min(self._headers)
+        if self._records and self._records[0][0] < first:
+            self.problems.append("It does not begin with its header. A repair begins it with the one further down.")
+        return self._headers[first]
 
     def _made_up(self) -> Header:
         said = [from_dict(record["message"]) for _, record in self._records if record["type"] == "message"]
@@ -180,33 +184,34 @@ class Examination:
         last = next((message for message in reversed(said) if message.model), None)
         return Header(
             id=self._name,
-            title=" ".join(title.split())[:_CUT],
+            title=" ".join(title.split())[:_TITLE],
             time=self._written,
             provider=last.provider if last else "",
             model=last.model if last else "",
             working_dir="",
         )
 
-    def _mend(self) -> None:
-        assert self._header is not None
-        self._ids[self._header.id] = self._header.id
-        self._open[self._header.id] = {}
+    def _mend(self, root: str) -> None:
+        self._ids[root] = root
+        self._open[root] = {}
         every = {record["id"] for _, record in self._records}
-        last = self._header.id
+        above = root
         for number, record in self._records:
-            parent = self._parent(number, record, last, every)
-            self._add(number, {**record, "id": self._identity(number, record), "parent": parent})
-            last = self._mended[-1]["id"] if self._mended else last
-        self._close_ends()
+            parent = self._parent(number, record, above, every)
+            self._add(number, {**record, "id": self._identity(number, record), "parent": parent}, record["id"])
+            above = self._ids[record["id"]]
+        followed = {record["parent"] for record in self._mended}
+        for end in [record["id"] for record in self._mended if record["id"] not in followed]:
+            self._close(end)
 
     def _parent(self, number: int, record: Mapping[str, Any], above: str, every: set[str]) -> str:
         """What the record follows, by its id in the mended file: always one above it."""
         parent = record.get("parent")
         if isinstance(parent, str) and parent in self._ids:
             return self._ids[parent]
-        lost = not isinstance(parent, str) or parent not in every
-        what = "follows a line that was lost." if lost else "follows one that stands below it, or itself."
-        self._tell(number, what, "has it follow the line above")
+        below = isinstance(parent, str) and parent in every
+        what = "follows one that stands below it, or itself." if below else "follows one that was lost."
+        self._tell(number, what, "has it follow the one above it")
         return above
 
     def _identity(self, number: int, record: Mapping[str, Any]) -> str:
@@ -216,20 +221,78 @@ class Examination:
             count += 1
             identity = f"{record['id']}~{count}"
         if count > 1:
-            self._tell(number, f"has the id of another one, {record['id']}.", "gives it one of its own")
+            self._tell(number, "has the id of another one.", "gives it one of its own")
         return identity
 
-    def _add(self, number: int, record: dict[str, Any]) -> None:
-        """Add a record to the mended ones, with outputs for the calls that have none."""
-        waiting = self._open[record["parent"]]
-        original = self._records_id(number)
-        if record["type"] == "state":
-            self._put(record, waiting)
-        elif record["type"] == "compaction":
-            messages = compacted = [from_dict(message) for message in record["messages"]]
-            compacted = self._answered(number, messages)
-            self._put({**record, "messages": list(map(to_dict, compacted))}, {})
-        elif record["type"] == "message":
-            message = from_dict(record["message"])
-            ...
+    def _add(self, number: int, record: dict[str, Any], original: str) -> None:
+        """Add a record to the mended ones; outputs that are missing before it are added, those too many left out."""
         self._ids[original] = record["id"]
+        if record["type"] == "compaction":
+            self._add_compaction(number, record)
+        elif record["type"] != "message":
+            self._put(record, self._open[record["parent"]])
+        elif record["message"]["role"] == "tool":
+            self._add_outputs(number, record, original)
+        else:
+            record["parent"] = self._close(record["parent"])
+            self._put(record, _calls(from_dict(record["message"]), number))
+
+    def _add_outputs(self, number: int, record: dict[str, Any], original: str) -> None:
+        message = from_dict(record["message"])
+        waiting = dict(self._open[record["parent"]])
+        answers = [output for output in message.outputs if waiting.pop(output.call_id, None)]
+        if len(answers) < len(message.content):
+            self._tell(number, "has an output for which there is no call.", "leaves that out")
+            record["message"] = to_dict(tool(answers))
+        if answers:
+            self._put(record, waiting)
+        else:
+            self._ids[original] = record["parent"]
+
+    def _add_compaction(self, number: int, record: dict[str, Any]) -> None:
+        messages = compaction_of(record)
+        # Outputs of its last calls may follow in the file.
+        last = messages[-1:] if messages and messages[-1].calls else ()
+        healed = (*heal(messages[: len(messages) - len(last)])[0], *last)
+        if healed != messages:
+            self._tell(number, "has calls without outputs, or outputs without calls.", "gives each call one output")
+            record["messages"] = [to_dict(message) for message in healed]
+        self._put(record, _calls(last[0], number) if last else {})
+
+    def _put(self, record: dict[str, Any], waiting: dict[str, _Waiting]) -> None:
+        self._mended.append(record)
+        self._open[record["id"]] = waiting
+
+    def _close(self, parent: str) -> str:
+        """Add outputs for the calls that have none up to a record; returns the record that is then to be followed."""
+        waiting = self._open[parent]
+        if not waiting:
+            return parent
+        if parent not in self._closed:
+            for call in waiting.values():
+                what = f"calls {call.tool}, which has no output: it was interrupted."
+                self._tell(call.line, what, "adds an output that says so")
+            outputs = tool([interrupted(identity, call.tool) for identity, call in waiting.items()])
+            identity = f"{parent}~outputs"
+            record = {"type": "message", "id": identity, "parent": parent, "message": to_dict(outputs)}
+            position = next(n for n, mended in enumerate(self._mended, 1) if mended["id"] == parent)
+            self._mended.insert(position, record)
+            self._open[identity] = {}
+            self._closed[parent] = identity
+        return self._closed[parent]
+
+
+def _calls(message: Message, line: int) -> dict[str, _Waiting]:
+    return {call.id: _Waiting(tool=call.name, line=line) for call in message.calls}
+
+
+def _check(record: Any) -> None:
+    """Raises ValueError, KeyError or TypeError where a record cannot be used."""
+    if not isinstance(record["id"], str):
+        raise ValueError("its id is no text")
+    if record["type"] == "message":
+        from_dict(record["message"])
+    elif record["type"] == "compaction":
+        compaction_of(record)
+    elif record["type"] == "state":
+        dict(record["state"])

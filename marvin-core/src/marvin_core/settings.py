@@ -16,8 +16,10 @@ _ENDPOINT = {
     "key": str,
     "models": list,
     "context_window": int,
+    "windows": {str: int},
     "max_tools": int,
     "headers": dict,
+    "auth_url": str,
 }
 _WAITS = {name: (list if isinstance(value, tuple) else float) for name, value in Waits().as_dict().items()}
 KEYS: Mapping[str, Any] = {
@@ -47,8 +49,10 @@ MEANINGS: Mapping[str, str] = {
     "providers.NAME.key": "The name of the variable with its key, never the key itself.",
     "providers.NAME.models": "What it serves, the default first.",
     "providers.NAME.context_window": "How many tokens its models take.",
+    "providers.NAME.windows.NAME": "How many tokens those take whose name begins so.",
     "providers.NAME.max_tools": "How many tools a request may carry.",
     "providers.NAME.headers": "Sent with every request.",
+    "providers.NAME.auth_url": "Where `marvin providers login` logs in.",
     "fallback": "The models that go on where the chosen one fails: `PROVIDER` or `PROVIDER/MODEL`.",
     "tools": "Tool sets, groups and names, as in --tools.",
     "ui": "The interface of the chat; packs bring others beside `plain`.",

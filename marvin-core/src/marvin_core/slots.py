@@ -21,14 +21,14 @@ Kind: TypeAlias = Literal[
 - path: what has a slash or an ending such as `.py`, what stands in quotes, and names such as Makefile
 - glob: what has a star, as `*.py`
 - url: what begins with http:// or https://
-- unit: up to three words without a digit, as `km/h` or `miles per hour`
+- unit: the name or sign of a common unit or currency, as `km/h`, `miles per hour`, `°F` or `EUR`
 - word: one word of any kind
 - name: up to four words, as of a place; words about time are none of them
 - text: up to twelve words
 - quoted: what stands in quotes
 """
 KINDS: tuple[str, ...] = get_args(Kind)
-TYPED: frozenset[str] = frozenset({"number", "integer", "duration", "time", "path", "glob", "url", "quoted"})
+TYPED = frozenset(KINDS) - {"word", "name", "text"}
 """The kinds that are known by how they are written, and not only by the words around them."""
 
 _LONGEST: Mapping[str, int] = {"duration": 8, "time": 2, "unit": 3, "name": 4, "text": 12}
@@ -55,6 +55,18 @@ _SECONDS: Mapping[str, int] = {
     **dict.fromkeys(("d", "day"), 86_400),
     **dict.fromkeys(("w", "week"), 604_800),
 }
+_UNITS = frozenset(
+    "m meter metre km kilometer kilometre cm centimeter centimetre mm millimeter millimetre mile mi yd yard ft foot"
+    " feet inch inche in light-year g gram kg kilogram kilo mg milligram t ton tonne lb lbs pound oz ounce stone l"
+    " liter litre ml milliliter millilitre cl dl gal gallon pint quart cup tbsp tablespoon tsp teaspoon c f k °c °f"
+    " celsius fahrenheit kelvin degree s sec second min minute h hr hour day week month year ms kmh mph kph knot"
+    " acre hectare ha bit byte kb mb gb tb kib mib gib tib j joule kj cal calorie kcal kwh wh w watt kw hp pa bar"
+    " psi atm n newton v volt hz khz mhz ghz deg rad radian percent"
+    " usd eur gbp chf jpy cny inr cad aud nzd sek nok dkk pln czk huf try brl mxn zar krw sgd hkd thb"
+    " dollar euro franc yen yuan rupee krona krone peso rand won".split()
+)
+"""Units and currencies by their normal form."""
+_BEFORE_UNITS = frozenset("degree square cubic us british american canadian australian swiss".split())
 _PLURALS_OF_SHORT_UNITS = {"secs": "sec", "mins": "min", "hrs": "hr"}
 
 _DIGITS = 300
@@ -252,8 +264,13 @@ def _name(said: Utterance, first: int, end: int) -> str | None:
 
 
 def _unit(said: Utterance, first: int, end: int) -> str | None:
-    text = _free(said, first, end)
-    return None if text is None or any(character.isdigit() for character in text) else text
+    parts = [part for token in said.tokens[first:end] for part in re.split("/", token.word)]
+    while len(parts) > 1 and parts[0] in _BEFORE_UNITS:
+        del parts[0]
+    if any(part not in _UNITS and part != "per" for part in parts) or "per" in (parts[0], parts[-1]):
+        return None
+    is_ratio = "per" in parts or "/" in said.part(first, end)
+    return said.part(first, end) if is_ratio or len(parts) == 1 else None
 
 
 _READERS: Mapping[str, Callable[[Utterance, int, int], Any]] = {

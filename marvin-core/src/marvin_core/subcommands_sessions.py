@@ -1,7 +1,8 @@
-"""The sub-command `marvin sessions`: list, show, search, export and rename what was talked about."""
+"""The sub-command `marvin sessions`: list, show, search, export, rename and mend what was talked about."""
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +11,11 @@ import typer
 
 from . import transcript
 from .archive import entries, local_time, one_line, search
-from .errors import SessionError, UsageError
+from .errors import MarvinError, SessionError, UsageError
 from .export import as_json, as_markdown, as_text
+from .export_html import as_html
+from .session_doctor import Diagnosis, diagnose, repair
+from .session_records import Whole, load_whole
 
 if TYPE_CHECKING:
     from .subcommands import Run
@@ -26,13 +30,19 @@ _Here = Annotated[bool, typer.Option("--here", help="Only sessions of this folde
 class Format(StrEnum):
     """What an export is written as."""
 
-    MARKDOWN = "markdown"
+    MARKDOWN = "md"
+    HTML = "html"
     JSON = "json"
+
+
+_WRITERS = {Format.MARKDOWN: as_markdown, Format.HTML: as_html, Format.JSON: as_json}
 
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    group = typer.Typer(invoke_without_command=True, help="What was talked about: list, search, show, export, rename.")
+    group = typer.Typer(
+        invoke_without_command=True, help="What was talked about: list, search, show, export, rename, mend."
+    )
     group.callback()(_default)
     for name, function in (
         ("list", list_sessions),
@@ -40,6 +50,7 @@ def extend(app: typer.Typer) -> None:
         ("search", search_sessions),
         ("export", export_session),
         ("rename", rename_session),
+        ("doctor", examine_sessions),
     ):
         group.command(name)(function)
     app.add_typer(group, name="sessions")
@@ -56,7 +67,7 @@ def _folder(run: Run) -> Path:
 
 
 def list_sessions(context: typer.Context, here: _Here = False) -> None:
-    """List the sessions, newest first: id, time, model, messages, folder, title."""
+    """List the sessions, the one written last first: id, title, when that was, model, messages, folder."""
     run: Run = context.obj
     working_dir = str(run.config.working_dir.resolve()) if here else ""
     damaged = []
@@ -68,7 +79,7 @@ def list_sessions(context: typer.Context, here: _Here = False) -> None:
             lines.append(_line(entry))
     run.streams.out("".join(lines) or "There are no sessions yet. `marvin` begins one.\n")
     for path in damaged:
-        run.streams.err(f"marvin: {path} is damaged: it has no header that can be read. Move it away, or mend it.")
+        run.streams.err(f"marvin: {path} is damaged: it has no header that can be read. See `marvin sessions doctor`.")
 
 
 def _line(entry: SessionEntry) -> str:
@@ -84,15 +95,14 @@ def _messages(count: int) -> str:
 def show_session(context: typer.Context, session_id: _Id) -> None:
     """Show what was said in a session."""
     run: Run = context.obj
-    loaded = _loaded(run, session_id)
-    run.streams.out(as_text(loaded.header, loaded.messages))
+    run.streams.out(as_text(_whole(run, session_id)))
 
 
-def _loaded(run: Run, session_id: str) -> transcript.Loaded:
-    loaded = transcript.load(transcript.find(_folder(run), session_id))
-    for problem in loaded.problems:
+def _whole(run: Run, session_id: str) -> Whole:
+    whole = load_whole(transcript.find(_folder(run), session_id))
+    for problem in whole.problems:
         run.streams.err(f"marvin: {problem}")
-    return loaded
+    return whole
 
 
 def search_sessions(
@@ -119,16 +129,15 @@ def search_sessions(
 def export_session(
     context: typer.Context,
     session_id: _Id,
-    kind: Annotated[Format, typer.Option("--format", help="Markdown to read, or JSON with everything.")] = (
+    kind: Annotated[Format, typer.Option("--format", help="Markdown or HTML to read, or JSON with everything.")] = (
         Format.MARKDOWN
     ),
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write here, not to stdout.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE where it exists.")] = False,
 ) -> None:
-    """Write a session as Markdown or JSON."""
+    """Write a session as Markdown, HTML or JSON."""
     run: Run = context.obj
-    loaded = _loaded(run, session_id)
-    text = (as_markdown if kind is Format.MARKDOWN else as_json)(loaded.header, loaded.messages)
+    text = _WRITERS[kind](_whole(run, session_id))
     if output is None:
         run.streams.out(text)
         return
@@ -153,9 +162,60 @@ def rename_session(
     if not new:
         raise UsageError("The title is empty. Give some words.")
     path = transcript.find(_folder(run), session_id)
+    written = path.stat()
     writer = transcript.Transcript.resumed(path, transcript.load(path), run.config.waits)
     try:
         writer.change_header(title=new)
+        # A title is no use of the session: it keeps its place in the lists.
+        os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
     finally:
         writer.close()
     run.streams.out(f"{path.stem}  {new}\n")
+
+
+def examine_sessions(
+    context: typer.Context,
+    session_id: Annotated[str, typer.Argument(metavar="[ID]", help="Look at this session only.")] = "",
+    mend: Annotated[bool, typer.Option("--repair", help="Mend what is wrong; the original is kept beside.")] = False,
+) -> None:
+    """Find what is wrong with session files, and mend it. Nothing is ever deleted.
+
+    Exits with 1 where something is wrong and was not mended.
+    """
+    run: Run = context.obj
+    folder = _folder(run)
+    paths = [transcript.find(folder, session_id)] if session_id else transcript.sessions(folder)
+    left = [path for path in paths if not _examine(run, path, mend=mend)]
+    if left:
+        hint = "" if mend else " `marvin sessions doctor --repair` mends them and keeps the originals."
+        run.streams.err(f"marvin: {len(left)} of {_files(len(paths))} have problems.{hint}")
+        raise typer.Exit(1)
+    run.streams.out(f"{_files(len(paths))} looked at, nothing is wrong {'any more' if mend else 'with them'}.\n")
+
+
+def _files(count: int) -> str:
+    return f"{count} session file{'' if count == 1 else 's'}"
+
+
+def _examine(run: Run, path: Path, *, mend: bool) -> bool:
+    """Tell what is wrong with a file; returns whether nothing is, or nothing is any more."""
+    kept: Path | None = None
+    try:
+        if mend:
+            found, kept = repair(path, run.config.waits)
+        else:
+            found = diagnose(path, run.config.waits)
+    except MarvinError as error:
+        run.streams.out(f"{path.name}\n    {error}\n")
+        return False
+    if found.problems:
+        run.streams.out(f"{path.name}\n" + "".join(f"    {problem}\n" for problem in found.problems))
+        if mend:
+            run.streams.out(f"    {_mended(found, kept)}\n")
+    return mend or not found.problems
+
+
+def _mended(found: Diagnosis, kept: Path | None) -> str:
+    if kept is None:
+        return "It was mended in place."
+    return f"It was {'moved aside' if found.content is None else 'mended; the original is kept'} as {kept.name}."

@@ -8,13 +8,24 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
 from .digests import as_text
-from .errors import BudgetExceeded
+from .errors import MarvinError
 from .events import Emit, UsageReport
 from .messages import Message, Usage, user
-from .providers.base import Delta, Provider, Request, Retrying, Switched, TextDelta, UsageDelta
+from .providers.base import (
+    Delta,
+    Provider,
+    Request,
+    Retrying,
+    Switched,
+    TextDelta,
+    ThinkingDelta,
+    UsageDelta,
+)
+from .records import Record
 
 if TYPE_CHECKING:
     from .agent import Meter
+    from .budget import Budget
 
 PROMPT = """\
 You write the summary that takes the place of older messages in a conversation between a user and an assistant \
@@ -31,73 +42,87 @@ _CHUNKS = 4
 """The most requests that one summary may take; longer texts are cut to that."""
 
 
-class _Spent:
-    """What one request used, and its text so far."""
+class Summariser(Record):
+    """The model that summarises. What it uses is counted by the meter, and under a price ceiling reserved before.
+
+    `limit` is the longest that a summary may take, in seconds.
+    """
+
+    provider: Provider
+    meter: Meter
+    emit: Emit
+    limit: float
+    budget: Budget | None = None
+
+    async def summary(self, messages: Sequence[Message], size: int) -> str:
+        """The summary of the messages.
+
+        Args:
+            size: how many characters one request may hold; more take several, each going on from the last.
+
+        Raises:
+            MarvinError: where the model fails, takes too long or says nothing.
+        """
+        text = as_text(messages, size * _CHUNKS)
+        summary = ""
+        try:
+            async with asyncio.timeout(self.limit):
+                for start in range(0, len(text), size):
+                    summary = await self._ask(_task(summary, text[start : start + size]))
+        except TimeoutError:
+            raise MarvinError(f"it took longer than {self.limit:g} s.") from None
+        return summary
+
+    async def _ask(self, task: str) -> str:
+        """One request. What it used is counted, however it ends."""
+        provider = self.provider
+        request = Request(system=PROMPT, messages=(user(task),), tool_choice="none")
+        hold = None
+        if self.budget is not None:
+            covered = await self.budget.reserve(provider.name, provider.model, request)
+            if covered is None:
+                raise MarvinError("what is left of the price ceiling does not cover one.")
+            request, hold = covered
+        came = _Came()
+        complete = False
+        try:
+            async with aclosing(cast("AsyncGenerator[Delta, None]", provider.stream(request))) as deltas:
+                async for delta in deltas:
+                    came.take(delta)
+            complete = True
+        finally:
+            if hold is not None and self.budget is not None:
+                self.budget.settle(hold, came.usage, came.size, complete=complete)
+            if not complete and came.size:
+                self.meter.add(provider.name, provider.model, came.usage or Usage())
+        usage = came.usage or Usage()
+        cost = await self.meter.count(provider.name, provider.model, usage)
+        self.emit(UsageReport(provider=provider.name, model=provider.model, usage=usage, cost=cost))
+        if not came.text.strip():
+            raise MarvinError("its answer was empty.")
+        return came.text.strip()
+
+
+class _Came:
+    """What came of an answer so far; `size` is in bytes, of what was started over, too."""
 
     def __init__(self) -> None:
+        self.text = ""
+        self.size = 0
         self.usage: Usage | None = None
-        self.texts: list[str] = []
 
-
-async def summarised(
-    provider: Provider, messages: Sequence[Message], size: int, meter: Meter, emit: Emit, limit: float
-) -> str | Exception:
-    """The model's summary of the messages, or why there is none.
-
-    Args:
-        size: how many characters one request may hold; longer ones take several, each going on from the last.
-        limit: the longest that all of it may take, in seconds.
-
-    Raises:
-        BudgetExceeded: where the price ceiling leaves nothing for it.
-    """
-    text = as_text(messages, size * _CHUNKS)
-    summary = ""
-    try:
-        async with asyncio.timeout(limit):
-            for start in range(0, len(text), size):
-                summary = await _asked(provider, _task(summary, text[start : start + size]), meter, emit)
-                if not summary:
-                    return ValueError("the answer was empty.")
-    except TimeoutError:
-        return TimeoutError(f"it took longer than {limit:g} s.")
-    except BudgetExceeded:
-        raise
-    except Exception as error:  # whatever it is, the conversation must go on
-        return error
-    return summary
+    def take(self, delta: Delta) -> None:
+        """Add a piece."""
+        if isinstance(delta, (TextDelta, ThinkingDelta)):
+            self.size += len(delta.text.encode("utf-8", "replace"))
+        if isinstance(delta, TextDelta):
+            self.text += delta.text
+        elif isinstance(delta, UsageDelta):
+            self.usage = delta.usage
+        elif isinstance(delta, (Retrying, Switched)):
+            self.text = ""
 
 
 def _task(earlier: str, text: str) -> str:
     before = f"The summary of what came before:\n{earlier}\n\nTake it into yours.\n\n" if earlier else ""
     return f"{before}The conversation:\n\n{text}\n\nThe end of the conversation. Now write its summary."
-
-
-async def _asked(provider: Provider, task: str, meter: Meter, emit: Emit) -> str:
-    """One request; what it used is counted, however it ends."""
-    request = Request(system=PROMPT, messages=(user(task),), tool_choice="none")
-    spent = _Spent()
-    begun = False
-    try:
-        stream = cast("AsyncGenerator[Delta, None]", provider.stream(request))
-        async with aclosing(stream) as deltas:
-            async for delta in deltas:
-                begun = True
-                _take(delta, spent)
-    except BaseException:
-        if begun:
-            meter.add(provider.name, provider.model, spent.usage or Usage())
-        raise
-    usage = spent.usage or Usage()
-    cost = await meter.count(provider.name, provider.model, usage)
-    emit(UsageReport(provider=provider.name, model=provider.model, usage=usage, cost=cost))
-    return "".join(spent.texts).strip()
-
-
-def _take(delta: Delta, spent: _Spent) -> None:
-    if isinstance(delta, TextDelta):
-        spent.texts.append(delta.text)
-    elif isinstance(delta, UsageDelta):
-        spent.usage = delta.usage
-    elif isinstance(delta, (Retrying, Switched)):
-        spent.texts.clear()

@@ -19,4 +19,4 @@ def marvin_register_tools() -> Iterable[ToolGroup]:
 
 
 def _group(name: str, module: str, *tools: str) -> ToolGroup:
-    return ToolGroup(name=name, module=f"{__package__}.{module}", tools=tools)
+    return ToolGroup(name=name, module=f"{__package__}.{module}", tools=tools, phrases="phrases.toml")

@@ -11,6 +11,8 @@ from ..tools import ToolSpec
 from ..waits import Waits
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import httpx
 
 ToolChoice: TypeAlias = Literal["auto", "none"]
@@ -140,7 +142,8 @@ class Secret:
 class Endpoint(Record):
     """Where and as whom to ask: what a provider's factory is given.
 
-    `context_window` and `max_output`, the longest answer, are in tokens; None where unknown.
+    `context_window` and `max_output`, the longest answer, are in tokens; None where unknown. `profile_folder` is
+    that of the active profile, where logins are kept.
     """
 
     provider: str
@@ -152,6 +155,7 @@ class Endpoint(Record):
     max_tools: int | None = None
     max_output: int | None = None
     headers: Mapping[str, str] | None = None
+    profile_folder: Path | None = None
     waits: Waits = Waits()
 
 

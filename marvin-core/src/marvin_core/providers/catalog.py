@@ -147,8 +147,13 @@ def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) 
         key_variables=(settings.key,) if settings.key else spec.key_variables,
         max_tools=settings.max_tools or spec.max_tools,
         url_variable="" if settings.base_url else spec.url_variable,
-        windows={"": settings.context_window} if settings.context_window else spec.windows,
+        windows=_windows(settings) or spec.windows,
     )
+
+
+def _windows(settings: EndpointSettings) -> Mapping[str, int]:
+    rest = {"": settings.context_window} if settings.context_window else {}
+    return {**rest, **(settings.windows or {})}
 
 
 def _sentence(spec: ProviderSpec) -> str:

@@ -19,8 +19,12 @@ class Named(Record):
 
 def find(catalog: Catalog, name: str, current: ProviderSpec | None) -> Named | None:
     """Who is known to serve this model: the current service, else the first that is set up; None for nobody."""
-    spec = prefixed(catalog, name, current)
-    if spec is not None:
+    if name in catalog.known:
+        spec = catalog.known[name]
+        return Named(spec=spec, model=catalog.default_model(spec))
+    asked = prefixed(catalog, name, current)
+    if asked is not None:
+        spec = asked
         rest = name.removeprefix(f"{spec.name}/")
         return Named(spec=spec, model=_spelled(spec, rest) or rest or catalog.default_model(spec))
     candidates = [spec for spec, _ in catalog.set_up() if current is None or spec.name != current.name]
@@ -28,23 +32,21 @@ def find(catalog: Catalog, name: str, current: ProviderSpec | None) -> Named | N
         model = _spelled(spec, name)
         if model:
             return Named(spec=spec, model=model)
-    if name in catalog.known:
-        spec = catalog.known[name]
-        return Named(spec=spec, model=catalog.default_model(spec))
     return None
 
 
 def prefixed(catalog: Catalog, name: str, current: ProviderSpec | None) -> ProviderSpec | None:
     """The service that a name such as `groq/llama` begins with, if it does.
 
-    Some services have names of others in those of their models (`anthropic/claude-opus-4.6`): such a name is
-    left to the current one, unless the other is set up.
+    Some services have names of others in those of their models (`openai/gpt-oss-120b`): such a name is left to
+    the current one, if that lists it, or the other is not set up.
     """
     prefix, slash, _ = name.partition("/")
     spec = catalog.known.get(prefix) if slash else None
-    if spec is None or (current is not None and not catalog.reason(spec) and _spelled(current, name)):
-        return None
-    return spec
+    if spec is None or current is None:
+        return spec
+    listed = name in (*current.models, catalog.default_model(current))
+    return None if listed or (not catalog.reason(spec) and _spelled(current, name)) else spec
 
 
 def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> Named:

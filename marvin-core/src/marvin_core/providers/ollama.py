@@ -95,7 +95,7 @@ class Ollama(HttpProvider):
         if b"does not support tools" in said:
             return BadRequest(
                 f"The model {model} cannot call tools. Choose one that can with --model, as {_CALLS_TOOLS} "
-                f"(`ollama pull {_CALLS_TOOLS}`), or go on without tools: --tools none.",
+                f"(`ollama pull {_CALLS_TOOLS}`), or go on without tools: --tools=-all.",
                 provider=name,
                 status=error.status,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..errors import NotActed
 from .base import SessionControl
 from .byhand import call_by_hand, help_text
 
@@ -17,11 +18,16 @@ RUN_COMMAND = "run_command"
 
 
 class Lines:
-    """Carries out lines, one at a time. `show` is given what there is to show beside the session's events."""
+    """Carries out lines, one at a time.
 
-    def __init__(self, session: SessionControl, show: Callable[[str], None]) -> None:
+    `show` is given what there is to show beside the session's events, `suggest` a line that does what was asked
+    for once the user sends it.
+    """
+
+    def __init__(self, session: SessionControl, show: Callable[[str], None], suggest: Callable[[str], None]) -> None:
         self._session = session
         self._show = show
+        self._suggest = suggest
         self._typed = False
         self.shell = False
         """Whether every line is a shell command."""
@@ -59,7 +65,11 @@ class Lines:
 
     async def _submit(self, line: str) -> None:
         result = await self._session.submit(line)
-        if result.error is not None:
+        if isinstance(result.error, NotActed):
+            self._show(str(result.error))
+            if result.error.line:
+                self._suggest(result.error.line)
+        elif result.error is not None:
             self._show(f"Error: {result.error}")
 
     async def _command(self, name: str, rest: str) -> None:

@@ -6,8 +6,13 @@ import gc
 import os
 from collections.abc import Awaitable, Callable, Sequence
 
+from ..providers.catalog import OFFLINE
 from .base import SessionControl
 
+NO_MODEL = (
+    "Marvin, without a model: none is configured. `marvin providers` says how to set one. Tools work: /name key=value\n"
+    "calls one, Tab completes, /help lists them; a plain request is answered with the tools that are nearest to it."
+)
 _DUMB = frozenset({"", "dumb", "unknown"})
 
 
@@ -47,9 +52,11 @@ def _collect_garbage_again() -> None:
 
 
 def _greeting(session: SessionControl) -> str:
-    if not session.configured:
-        return "Marvin. No model is configured, so only tools can be called: /name key=value. /help shows how."
     models = session.models
+    if not session.configured:
+        return "Marvin. The model cannot be used, so only tools can be called: /name key=value. /help shows how."
+    if models.provider_name == OFFLINE:
+        return NO_MODEL
     origin = f" ({models.reason})" if models.reason else ""
     return (
         f"Marvin, with {models.model or 'the default model'} of {models.provider_name}{origin}. /help shows what works."

@@ -27,6 +27,7 @@ from prompt_toolkit.utils import get_cwidth
 from ..records import Record
 from ..streams import Streams
 from .completing import Candidate
+from .folded_rows import FoldingRenderer
 from .line_history import LineHistory
 
 FOLD_LINES = 20
@@ -92,7 +93,9 @@ class _Completions(Completer):
 class LineEditor:
     """Reads lines until it is closed. `write` puts text above the line; `live` are the rows in between."""
 
-    def __init__(self, handlers: Handlers, history: Callable[[], Path], *, color: bool, redraw: float) -> None:
+    def __init__(
+        self, handlers: Handlers, history: Callable[[], Path], *, color: bool, folds: bool, redraw: float
+    ) -> None:
         self._handlers = handlers
         self._pastes: dict[str, str] = {}
         self._history = LineHistory(history, self._folded)
@@ -121,6 +124,9 @@ class LineEditor:
             enable_suspend=True,
             erase_when_done=True,
         )
+        if folds:
+            app = self._prompt.app
+            app.renderer = FoldingRenderer(app.renderer.style, self._output, lambda: app.layout.current_window)
         self._prompt.default_buffer.accept_handler = self._accept
         self._prompt.app.ttimeoutlen = redraw  # a lone Escape; terminals send their sequences in one piece
 

@@ -149,6 +149,18 @@ def _split(line: str, width: int, measure: Measure) -> tuple[str, str]:
     return line, ""
 
 
+def wrapped(text: str, width: int, measure: Measure) -> str:
+    """The text with its lines broken between words at the width, for what is to be read and not to be copied."""
+    rows: list[str] = []
+    for line in text.split("\n"):
+        rest = line
+        while measure(rest) > width:
+            row, rest = _split(rest, width, measure)
+            rows.append(row)
+        rows.append(rest)
+    return "\n".join(rows)
+
+
 def call_line(event: ToolExecutionStart) -> str:
     """A call that begins."""
     shown = ", ".join(f"{name}={value!r}"[:SHOWN] for name, value in event.arguments.items())

@@ -27,8 +27,9 @@ class SimpleChat:
 
     def __init__(self, session: SessionControl) -> None:
         self._session = session
-        self._lines = Lines(session, self._line)
+        self._lines = Lines(session, self._line, self._suggest)
         self._in_line = False
+        self._suggested = ""
         self._answering: asyncio.Task[None] | None = None
         self._paint = Paint(color=False)
         self._waiting = False
@@ -60,8 +61,9 @@ class SimpleChat:
         while self._session.farewell is None and (line := self._read()) is not None:
             if self._lines.leaves(line.strip()):
                 break
-            if line.strip():
-                self._turn(runner, line.strip())
+            line, self._suggested = line.strip() or self._suggested, ""
+            if line:
+                self._turn(runner, line)
 
     def _end(self, *_: object) -> None:
         """Leave from wherever it stands: nothing that was started may stay behind."""
@@ -95,6 +97,11 @@ class SimpleChat:
                 self._print("\n(Ctrl+D leaves)")
             except UnicodeError:
                 self._print("That line is not UTF-8, so it was not sent.")
+
+    def _suggest(self, line: str) -> None:
+        if sys.stdin.isatty():  # an empty line of a pipe is no answer
+            self._line(f"Enter alone sends: {line}")
+            self._suggested = line
 
     def _sign(self) -> str:
         return "$ " if self._lines.shell else PROMPT

@@ -23,10 +23,12 @@ from .base import SessionControl
 from .completing import Candidate, candidates
 from .lines import Lines
 from .reading_lines import Handlers, LineEditor
-from .rendering import SHOWN, Markdown, Paint, call_line, clean, diff_lines, outcome_line
+from .rendering import SHOWN, Markdown, Paint, call_line, clean, diff_lines, outcome_line, wrapped
 
 _ECHOED_LINES = 20
 _INTERRUPTED = 130
+_NEVER_FOLD = frozenset({"xterm", "linux"})
+"""Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
 
 
 class TerminalChat:
@@ -38,13 +40,14 @@ class TerminalChat:
     def __init__(self, session: SessionControl) -> None:
         settings = session.chat
         self._session = session
-        self._lines = Lines(session, self._say)
+        self._lines = Lines(session, self._say, self._suggest)
         self._paint = Paint(settings.color)
         handlers = Handlers(line=self._take, interrupt=self._interrupt, end=self._end_of_input, complete=self._complete)
         self._editor = LineEditor(
             handlers,
             lambda: session.chat.profile_folder / "history",
             color=settings.color,
+            folds=settings.terminal not in _NEVER_FOLD,
             redraw=settings.waits.redraw,
         )
         self._text = Markdown(self._paint, self._editor.measure)
@@ -70,7 +73,7 @@ class TerminalChat:
             else:
                 loop.add_signal_handler(number, self._end)
         self._session.subscribe(self._show)
-        self._editor.write(greeting)
+        self._editor.write(self._wrapped(greeting))
         self._editor.flush()
         if prompt:
             self._take(prompt, prompt)
@@ -184,7 +187,7 @@ class TerminalChat:
             return choices[-1]
         async with self._questions:
             self._finish_text()
-            self._editor.write(self._paint("notice", clean(question)))
+            self._editor.write(self._paint("notice", self._wrapped(clean(question))))
             self._answer = asyncio.get_running_loop().create_future()
             sign = f"[{'/'.join(choices)}] "
             self._editor.question(sign)
@@ -217,7 +220,8 @@ class TerminalChat:
             self._busy("waiting for an answer")
         elif isinstance(event, Notice):
             self._finish_text()
-            self._editor.write(self._paint("error" if event.level == "error" else "notice", f"({clean(event.text)})"))
+            text = self._wrapped(f"({clean(event.text)})")
+            self._editor.write(self._paint("error" if event.level == "error" else "notice", text))
         elif isinstance(event, ModelCycle):
             self._finish_text()
             self._editor.write(self._paint("notice", f"({clean(event.reason)})"))
@@ -235,10 +239,17 @@ class TerminalChat:
         for row in self._text.end():
             self._editor.write(row)
 
+    def _wrapped(self, text: str) -> str:
+        return wrapped(text, self._editor.width, self._editor.measure)
+
     def _say(self, text: str) -> None:
         self._finish_text()
         text = clean(text)
         self._editor.write(self._paint("error", text) if text.startswith("Error: ") else text)
+
+    def _suggest(self, line: str) -> None:
+        if not self._queue:
+            self._editor.refill(line)
 
     def _echo(self, shown: str) -> None:
         first, *more = clean(shown).split("\n")

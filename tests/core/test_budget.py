@@ -1,0 +1,349 @@
+"""The cost ceiling: what is reserved for a request, what it is settled with, and what happens when it is reached."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core import Request, ToolSpec, Usage
+from marvin_core.budget import Budget, Hold, open_budget
+from marvin_core.config import Price
+from marvin_core.errors import BudgetExceeded, ConfigError, UsageError
+from marvin_core.messages import Image, Message, Text, user
+from marvin_core.prices import Prices
+
+from .support_engine import run, settled, spec
+
+PRICES = {
+    "m": Price(input=1.0, output=10.0),
+    "dear-cache": Price(input=1.0, output=10.0, cache_write=2.0),
+    "free-output": Price(input=1.0, output=0.0),
+}
+ASKED = Request(system="", messages=(user("x" * 1_980),))
+"""A thousand tokens at two bytes each, the wire's own among them: a tenth of a cent."""
+
+
+class Desk:
+    """Budgets of agents below one home."""
+
+    def __init__(self, folder: Path, prices: Mapping[str, Price] = PRICES, longest: int | None = 50_000) -> None:
+        self._folder = folder
+        self._prices = prices
+        self._longest = longest
+        self.warnings: list[str] = []
+
+    def maybe(self, *argv: str, env: Mapping[str, str] | None = None, **waits: Any) -> Budget | None:
+        config, _ = settled(self._folder, *argv, env=env)
+        prices = Prices(self._prices, config.cache_folder / "prices.json", frozenset({"local"}))
+        config = config.replace(waits=config.waits.replace(ceiling_poll=0.005, **waits))
+        return open_budget(config, prices, lambda provider, model: self._longest, self.warnings.append)
+
+    def budget(self, ceiling: str, env: Mapping[str, str] | None = None, **waits: Any) -> Budget:
+        found = self.maybe("--max-cost", ceiling, env=env, **waits)
+        assert found is not None
+        return found
+
+    def child(self, parent: Budget, *argv: str, **waits: Any) -> Budget:
+        found = self.maybe(*argv, env=parent.child_environment(), **waits)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def reserve(budget: Budget, request: Request = ASKED, model: str = "m", provider: str = "p") -> tuple[Request, Hold]:
+    found = run(budget.reserve(provider, model, request))
+    assert found is not None
+    return found
+
+
+def left(budget: Budget) -> float:
+    return budget.left()[1]
+
+
+def test_without_a_ceiling_there_is_no_budget_and_no_ledger(desk: Desk, tmp_path: Path) -> None:
+    assert desk.maybe() is None
+    assert not list(tmp_path.rglob("ledgers"))
+
+
+@pytest.mark.parametrize("value", ["", "much", "-1", "nan", "inf", "1,5"])
+def test_a_ceiling_that_is_no_amount_is_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(UsageError, match=r"--max-cost is .* as in 2\.50"):
+        settled(tmp_path, f"--max-cost={value}")
+    if value:
+        with pytest.raises(ConfigError, match=r"MARVIN_MAX_COST is .* as in 2\.50"):
+            settled(tmp_path, env={"MARVIN_MAX_COST": value})
+
+
+def test_the_flag_goes_before_the_variable(tmp_path: Path) -> None:
+    def ceiling(*argv: str, variable: str) -> float | None:
+        return settled(tmp_path, *argv, env={"MARVIN_MAX_COST": variable})[0].max_cost
+
+    assert ceiling("--max-cost", "0.5", variable="2") == 0.5
+    assert ceiling(variable="2") == 2.0
+    assert ceiling(variable="") is None
+
+
+def test_a_request_is_given_an_output_limit_and_its_worst_case_is_reserved(desk: Desk) -> None:
+    """1,000 tokens in at 1 USD, the longest answer at 10 USD a million, and 5,000 in and 1,000 out held back."""
+    budget = desk.budget("10")
+    request, hold = reserve(budget)
+    assert request.max_output_tokens == 50_000
+    assert hold.input_tokens == 1_000
+    assert left(budget) == pytest.approx(10 - 0.001 - 0.5)  # what is held back for this agent is left to it
+    assert left(desk.child(budget)) == pytest.approx(10 - 0.001 - 0.5 - 0.015)
+
+
+def test_what_the_service_says_was_used_is_what_is_charged(desk: Desk) -> None:
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    budget.settle(hold, Usage(input_tokens=900, output_tokens=100), 5_000, complete=True)
+    assert left(budget) == pytest.approx(10 - 0.0009 - 0.001)
+    _, hold = reserve(budget)
+    budget.settle(hold, Usage(input_tokens=900, output_tokens=100, cost=0.25), 5_000, complete=True)
+    assert left(budget) == pytest.approx(10 - 0.0019 - 0.25)
+
+
+def test_a_service_that_does_not_say_what_was_used_is_charged_by_what_came(desk: Desk) -> None:
+    """1,000 tokens in as estimated, and 4,000 bytes out as 2,000 tokens."""
+    budget = desk.budget("10")
+    for usage in (None, Usage()):
+        before = left(budget)
+        _, hold = reserve(budget)
+        budget.settle(hold, usage, 4_000, complete=True)
+        assert before - left(budget) == pytest.approx(0.001 + 0.02)
+
+
+def test_an_answer_that_was_cut_off_is_charged_by_what_came_where_that_is_more(desk: Desk) -> None:
+    """A service tells the input when it begins, and the output when it ends."""
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    budget.settle(hold, Usage(input_tokens=900, output_tokens=1), 4_000, complete=False)
+    assert left(budget) == pytest.approx(10 - 0.0009 - 0.02)
+
+
+def test_a_request_that_the_service_refused_costs_nothing(desk: Desk) -> None:
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    budget.refused(hold)
+    assert left(budget) == pytest.approx(10)
+
+
+def test_the_dearest_case_counts_the_writing_of_a_cache(desk: Desk) -> None:
+    budget = desk.budget("10")
+    reserve(budget, model="dear-cache")
+    assert left(budget) == pytest.approx(10 - 0.002 - 0.5)
+
+
+@pytest.mark.parametrize(
+    ("longest", "asked", "limit"), [(None, None, 4_096), (2_000, None, 2_000), (None, 300, 300), (50_000, 1_500, 1_500)]
+)
+def test_the_limit_is_that_of_the_request_else_of_the_model_else_one_that_all_take(
+    tmp_path: Path, longest: int | None, asked: int | None, limit: int
+) -> None:
+    request, _ = reserve(Desk(tmp_path, longest=longest).budget("10"), ASKED.replace(max_output_tokens=asked))
+    assert request.max_output_tokens == limit
+
+
+def test_with_little_left_answers_get_shorter(desk: Desk) -> None:
+    """At 10 USD a million output tokens; an agent takes a quarter at most, but 8,192 tokens if they are there."""
+    assert reserve(desk.budget("1"))[0].max_output_tokens == 24_600
+    assert reserve(desk.budget("0.2"))[0].max_output_tokens == 8_192
+    assert reserve(desk.budget("0.056"))[0].max_output_tokens == 4_000
+
+
+def test_output_that_costs_nothing_is_not_limited_by_money(desk: Desk) -> None:
+    assert reserve(desk.budget("1"), model="free-output")[0].max_output_tokens == 50_000
+
+
+def test_near_the_end_only_a_last_answer_is_covered_and_then_nothing(desk: Desk) -> None:
+    """0.026 is less than a round of 1,024 tokens and what is held back; a last answer has 1,000 tokens at most."""
+    budget = desk.budget("0.026")
+    assert run(budget.reserve("p", "m", ASKED)) is None
+    request, hold = run(budget.reserve_last("p", "m", ASKED))
+    assert request.max_output_tokens == 1_000
+    budget.settle(hold, Usage(input_tokens=1_000, output_tokens=800), 0, complete=True)
+    with pytest.raises(BudgetExceeded, match=r"ceiling of 0.026 USD is reached: 0.0090 USD .* higher --max-cost"):
+        run(budget.reserve("p", "m", ASKED))
+    run(budget.reserve("local", "m2", ASKED))  # what costs nothing goes on
+
+
+def test_where_not_even_the_last_answer_is_covered_it_ends_at_once(desk: Desk) -> None:
+    budget = desk.budget("0.0035")  # 1,000 in and 250 out
+    assert run(budget.reserve("p", "m", ASKED)) is None
+    with pytest.raises(BudgetExceeded) as caught:
+        run(budget.reserve_last("p", "m", ASKED))
+    assert caught.value.exit_code == 3
+    assert run(Desk.budget(desk, "0.0036").reserve_last("p", "m", ASKED))[0].max_output_tokens == 260
+
+
+def test_an_agent_never_spends_more_than_the_ceiling(desk: Desk) -> None:
+    """Every answer as long as it may be, every request longer than the one before."""
+    budget = desk.budget("0.5")
+    spent, text = 0.0, "x"
+    last = False
+    while not last:
+        asked = Request(system="", messages=(user(text),))
+        found = run(budget.reserve("p", "m", asked))
+        last = found is None
+        request, hold = found or run(budget.reserve_last("p", "m", asked))
+        fed, out = len(text) // 2, request.max_output_tokens or 0
+        budget.settle(hold, Usage(input_tokens=fed, output_tokens=out), 2 * out, complete=True)
+        spent += (fed + 10 * out) / 1_000_000
+        assert budget.left()[1] == pytest.approx(0.5 - spent, abs=1e-5)
+        text += "y" * (2 * out + 500)
+    assert 0.4 < spent <= 0.5
+
+
+def test_a_model_without_a_price_is_refused_with_what_to_write_where(desk: Desk) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run(desk.budget("1").reserve("p", "new", ASKED))
+    assert 'prices:\n  "p/new":\n    input: 3.0' in str(caught.value)
+
+
+def test_what_the_error_says_to_write_works(desk: Desk, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run(desk.budget("1").reserve("p", "qwen/q:30b", ASKED))
+    _, mark, lines = str(caught.value).partition("prices:\n")
+    config, _ = settled(tmp_path, yaml=mark + lines)
+    assert config.prices == {"p/qwen/q:30b": Price(input=3.0, output=15.0)}
+
+
+def test_local_models_need_no_reservation(desk: Desk) -> None:
+    budget = desk.budget("0")
+    request, hold = reserve(budget, provider="local", model="any")
+    assert request is ASKED
+    budget.settle(hold, Usage(input_tokens=10**9), 0, complete=True)
+    budget.refused(hold)
+    assert budget.left() == (0.0, 0.0)
+
+
+def test_estimates_learn_from_what_the_service_counts(desk: Desk) -> None:
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    budget.settle(hold, Usage(input_tokens=500, output_tokens=1), 0, complete=True)
+    longer = Request(system="", messages=(*ASKED.messages, user("y" * 1_980)))
+    assert reserve(budget, longer)[1].input_tokens == 1_500  # what was counted, and the rest at two bytes each
+    assert reserve(budget, ASKED)[1].input_tokens == 500
+    assert reserve(budget, ASKED, model="dear-cache")[1].input_tokens == 1_000  # each model counts for itself
+
+
+def test_everything_that_is_sent_counts(desk: Desk) -> None:
+    def tokens(**changes: Any) -> int:
+        return reserve(desk.budget("10"), ASKED.replace(**changes))[1].input_tokens
+
+    tool: ToolSpec = spec("a_tool").replace(description="d" * 2_000)
+    picture = Message(role="user", content=(Text(text=""), Image(media_type="image/png", data="A" * 400_000)))
+    assert tokens(system="s" * 2_000) == 2_000
+    assert 2_000 < tokens(tools=(tool,)) < 2_100
+    assert tokens(messages=(picture,)) == 1_510
+    assert tokens(messages=(user("語" * 660),)) == 1_000
+
+
+def test_a_child_spends_out_of_the_same_ceiling(desk: Desk) -> None:
+    parent = desk.budget("1")
+    child = desk.child(parent)
+    _, hold = reserve(child)
+    child.settle(hold, Usage(cost=0.75, input_tokens=1), 0, complete=True)
+    assert left(desk.child(child)) == pytest.approx(1 - 0.75 - 0.015)  # what the child holds back is not left to others
+    child.close()
+    assert left(parent) == pytest.approx(0.25)
+    assert parent.left()[0] == 1.0
+
+
+def test_a_child_may_have_a_lower_ceiling_and_not_a_higher_one(desk: Desk) -> None:
+    parent = desk.budget("1")
+    lower = desk.child(parent, "--max-cost", "0.25")
+    assert lower.left() == (0.25, 0.25)
+    assert desk.child(parent, "--max-cost", "5").left() == (1.0, 1.0)
+    assert desk.child(lower, "--max-cost", "0.5").left() == (0.25, 0.25)
+    _, hold = reserve(parent)
+    parent.settle(hold, Usage(cost=0.9), 0, complete=True)
+    assert lower.left()[1] == pytest.approx(0.1 - 0.015)
+
+
+def test_the_ledger_goes_with_the_agent_that_began_it(desk: Desk, tmp_path: Path) -> None:
+    parent = desk.budget("1")
+    child = desk.child(parent)
+    (path,) = tmp_path.rglob("ledgers/*.jsonl")
+    child.close()
+    assert path.exists()
+    parent.close()
+    assert not path.exists()
+    parent.close()
+    with pytest.raises(ConfigError, match="MARVIN_LEDGER"):
+        desk.maybe(env={"MARVIN_LEDGER": str(path), "MARVIN_MAX_COST": "1"})
+    with pytest.raises(BudgetExceeded):
+        run(child.reserve("p", "m", ASKED))
+
+
+def test_an_agent_waits_for_what_requests_of_others_may_set_free(desk: Desk) -> None:
+    parent = desk.budget("0.1")
+    child = desk.child(parent)
+
+    async def go() -> tuple[Request, Hold] | None:
+        found = await parent.reserve("p", "m", ASKED)
+        assert found is not None
+        waiting = asyncio.ensure_future(child.reserve("p", "m", ASKED))
+        while not desk.warnings:  # noqa: ASYNC110  # it is told of by the other agent
+            await asyncio.sleep(0.001)
+        assert not waiting.done()
+        parent.settle(found[1], Usage(input_tokens=100, output_tokens=10), 0, complete=True)
+        return await waiting
+
+    assert run(go()) is not None
+    assert desk.warnings == ["The rest of the cost ceiling is reserved by other agents. Waiting for their answers."]
+
+
+def test_an_agent_does_not_wait_for_what_would_not_be_enough(desk: Desk) -> None:
+    parent = desk.budget("0.1")
+    reserve(parent)
+    assert run(desk.child(parent, "--max-cost", "0.02").reserve("p", "m", ASKED), limit=2.0) is None
+
+
+def test_an_agent_does_not_wait_for_others_without_end(desk: Desk) -> None:
+    parent = desk.budget("0.1")
+    child = desk.child(parent, ceiling=0.02)
+    reserve(parent)
+    assert run(child.reserve("p", "m", ASKED)) is None
+
+
+def test_what_an_agent_holds_back_is_its_own_whatever_others_spend(desk: Desk) -> None:
+    """So that each can sum up what it has done."""
+    parent = desk.budget("0.06")
+    _, hold = reserve(parent)
+    parent.settle(hold, Usage(input_tokens=1_000, output_tokens=100), 0, complete=True)
+    other = desk.child(parent, ceiling=0.02)
+    while (found := run(other.reserve("p", "m", ASKED))) is not None:
+        request, hold = found
+        used = Usage(input_tokens=1_000, output_tokens=request.max_output_tokens or 0)
+        other.settle(hold, used, 0, complete=True)
+    request, hold = run(other.reserve_last("p", "m", ASKED))
+    other.settle(hold, Usage(input_tokens=1_000, output_tokens=1_000), 0, complete=True)
+    assert run(parent.reserve("p", "m", ASKED)) is None
+    assert run(parent.reserve_last("p", "m", ASKED))[0].max_output_tokens == 1_000
+
+
+def test_a_cost_that_cannot_be_written_down_counts_with_its_worst_case(desk: Desk, tmp_path: Path) -> None:
+    budget = desk.budget("1")
+    _, hold = reserve(budget)
+    (path,) = tmp_path.rglob("ledgers/*.jsonl")
+    moved = path.rename(tmp_path / "moved")
+    budget.settle(hold, Usage(input_tokens=1), 0, complete=True)
+    assert "so its worst case counts" in desk.warnings[0]
+    moved.rename(path)
+    assert left(budget) < 0.8
+
+
+def test_a_ledger_that_cannot_be_begun_ends_the_run(desk: Desk, tmp_path: Path) -> None:
+    settled(tmp_path)
+    (tmp_path / "home" / "marvin" / "data").write_text("in the way")
+    with pytest.raises(ConfigError, match=r"--max-cost needs a ledger in .*/data/ledgers"):
+        desk.budget("1")

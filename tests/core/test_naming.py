@@ -1,0 +1,160 @@
+"""What the name of a model means, and which models go on where one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from marvin_core.app import App
+from marvin_core.builtin import marvin_register_providers
+from marvin_core.config import load
+from marvin_core.errors import ConfigError, UsageError
+from marvin_core.models import Models
+from marvin_core.providers.catalog import Catalog
+from marvin_core.providers.naming import find, named
+
+KEY = "sk-0123456789abcdef"
+ALL = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GROQ_API_KEY"), KEY)
+
+
+def catalog(home: Path, *argv: str, yaml: str = "", **env: str) -> Catalog:
+    (home / "marvin").mkdir(parents=True, exist_ok=True)
+    (home / "marvin/config.yaml").write_text(yaml)
+    config, secrets = load(argv, {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), **env}, cwd=home)
+    return Catalog(config, secrets, tuple(marvin_register_providers()))
+
+
+@pytest.mark.parametrize(
+    ("current", "name", "expected"),
+    [
+        ("groq", "openai/gpt-oss-120b", "groq/openai/gpt-oss-120b"),
+        ("groq", "anthropic/claude-opus-4-6", "anthropic/claude-opus-4-6"),
+        ("groq", "claude-opus-4.6", "anthropic/claude-opus-4-6"),
+        ("groq", "CLAUDE-HAIKU-4.5", "anthropic/claude-haiku-4-5"),
+        ("groq", "claude-next-9", "anthropic/claude-next-9"),
+        ("anthropic", "gpt-5.1", "openai/gpt-5.1"),
+        ("anthropic", "gemini", "gemini/gemini-3-pro-preview"),
+        ("anthropic", "gemini/", "gemini/gemini-3-pro-preview"),
+        ("gemini", "groq/anything-new", "groq/anything-new"),
+        ("llama-server", "whatever-it-serves", "llama-server/whatever-it-serves"),
+    ],
+)
+def test_a_name_finds_who_serves_it(tmp_path: Path, current: str, name: str, expected: str) -> None:
+    known = catalog(tmp_path, **ALL)
+    found = named(known, name, known.known[current])
+    assert f"{found.spec.name}/{found.model}" == expected
+
+
+def test_the_current_service_comes_first(tmp_path: Path) -> None:
+    """OpenRouter serves models of others under their names; so does Groq."""
+    known = catalog(tmp_path, OPENAI_COMPAT_API_KEY=KEY, GROQ_API_KEY=KEY)
+    compat = known.known["openai-compat"]
+    found = named(known, "anthropic/claude-opus-4.6", compat)
+    assert (found.spec.name, found.model) == ("openai-compat", "anthropic/claude-opus-4.6")
+    shared = find(known, "qwen/qwen3-32b", compat)
+    assert shared is not None
+    assert shared.spec.name == "openai-compat"
+    other = find(known, "qwen/qwen3-32b", None)
+    assert other is not None
+    assert other.spec.name == "groq"
+
+
+def test_a_name_that_nobody_serves_is_an_error_with_the_nearest(tmp_path: Path) -> None:
+    known = catalog(tmp_path, **ALL)
+    with pytest.raises(UsageError) as caught:
+        named(known, "opus-46", known.known["groq"])
+    assert "anthropic/claude-opus-4-6" in str(caught.value)
+    assert "PROVIDER/MODEL" in str(caught.value)
+
+
+# --- the models of a run --------------------------------------------------------------------------------------------
+
+
+def models(home: Path, *argv: str, yaml: str = "", **env: str) -> Models:
+    (home / "marvin").mkdir(parents=True, exist_ok=True)
+    (home / "marvin/config.yaml").write_text(yaml)
+    given = {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), "MARVIN_PACKS": "core", **env}
+    return App(*load(argv, given, cwd=home), warn=pytest.fail).models
+
+
+def fallbacks(of: Models) -> list[str]:
+    first = of.first()
+    assert first is not None
+    return [f"{provider.name}/{provider.model}" for provider in of._fallbacks(first.provider)]
+
+
+@pytest.mark.parametrize(
+    ("yaml", "env", "expected"),
+    [
+        ("", ALL, []),
+        ("fallback: [groq]\n", ALL, ["groq/llama-3.3-70b-versatile"]),
+        (
+            "fallback: [anthropic, gemini/gemini-2.5-flash, groq]\n",
+            ALL,
+            ["gemini/gemini-2.5-flash", "groq/llama-3.3-70b-versatile"],
+        ),
+        ("fallback: [groq, openai]\n", {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}, ["openai/gpt-5.1"]),
+        ("fallback: [nonsense]\n", ALL, []),
+    ],
+)
+def test_what_goes_on_is_what_the_configuration_names(
+    tmp_path: Path, yaml: str, env: Mapping[str, str], expected: list[str]
+) -> None:
+    """One that is not set up, and the failed one itself, are passed over."""
+    assert fallbacks(models(tmp_path, yaml=yaml, **env)) == expected
+
+
+def test_a_local_model_goes_to_a_paid_one_only_if_the_configuration_says_so(tmp_path: Path) -> None:
+    local = {"OPENAI_COMPAT_URL": "http://127.0.0.1:9/v1", "LLM_PROVIDER": "openai-compat", **ALL}
+    assert fallbacks(models(tmp_path, **local)) == []
+    assert fallbacks(models(tmp_path, yaml="fallback: [groq]\n", **local)) == ["groq/llama-3.3-70b-versatile"]
+
+
+def test_the_next_larger_model_of_the_same_service(tmp_path: Path) -> None:
+    yaml = """
+providers:
+  mine:
+    base_url: http://127.0.0.1:9/v1
+    models: [small, large, medium]
+    windows: {small: 8000, medium: 32000, large: 200000}
+"""
+    of = models(tmp_path, "--provider", "mine", yaml=yaml)
+    first = of.first()
+    assert first is not None
+    assert (first.provider.model, first.provider.context_window) == ("small", 8_000)
+    medium = of._larger(first.provider)
+    assert medium is not None
+    assert (medium.model, medium.context_window) == ("medium", 32_000)
+    large = of._larger(medium)
+    assert large is not None
+    assert of._larger(large) is None
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        (ALL, "anthropic/claude-opus-4-6"),
+        ({**ALL, "MARVIN_CODE_MODEL_HIGH": "gpt-5.2"}, "openai/gpt-5.2"),
+        ({"GROQ_API_KEY": KEY}, "groq/llama-3.3-70b-versatile"),
+    ],
+)
+def test_the_best_model(tmp_path: Path, env: Mapping[str, str], expected: str) -> None:
+    of = models(tmp_path, "--model", "groq/llama-3.3-70b-versatile", **env)
+    first = of.first()
+    assert first is not None
+    best = of.pro(first.provider).provider
+    assert f"{best.name}/{best.model}" == expected
+
+
+def test_the_best_of_no_models_is_told_how_to_set_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="To set a provider"):
+        models(tmp_path).pro(None)
+
+
+def test_services_that_are_set_up_are_listed_first(tmp_path: Path) -> None:
+    listed = models(tmp_path, GROQ_API_KEY=KEY).listed()
+    assert (listed[0].provider, listed[0].reason) == ("groq", "GROQ_API_KEY is set")
+    assert not any(entry.reason for entry in listed[1:])
+    assert "offline" not in [entry.provider for entry in listed]
