@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ from marvin_core.testing import (
     raw,
 )
 from marvin_core.tools import ToolSpec
+from tests.core import support_engine
 from tests.core.answers_anthropic import (
     SIGNATURE,
     called,
@@ -84,7 +86,6 @@ from tests.core.answers_anthropic import (
     text,
     thought,
 )
-from tests.core import support_engine
 from tests.core.chatting import KEY, WAITS, answer_of, calls_of, endpoint, merged, request, text_of
 
 READ_FILE = ToolSpec(
@@ -363,16 +364,15 @@ def test_marks_follow_a_growing_conversation() -> None:
     tools, system = (READ_FILE,), "Always the same. Today is Monday."
     fields: dict[str, Any] = {"tools": tools, "system": system, "stable": len("Always the same. ")}
     said: list[Message] = [user("first")]
-    found = []
+    bodies = []
     for number in range(3):
-        body = sent(*said, **fields)
-        found.append(marked([body["tools"], body["system"], body["messages"]]))
+        bodies.append(sent(*said, **fields))
         said += [answer(call(f"c{number}")), tool([output(f"c{number}")])]
-    assert body["system"] == [
+    assert bodies[-1]["system"] == [
         {"type": "text", "text": "Always the same. ", **MARK},
         {"type": "text", "text": "Today is Monday."},
     ]
-    assert found == [
+    assert [marked([body["tools"], body["system"], body["messages"]]) for body in bodies] == [
         ["read_file", "Always the same. ", "first"],
         ["read_file", "Always the same. ", "first", "c0"],
         ["read_file", "Always the same. ", "c0", "c1"],
@@ -970,14 +970,14 @@ def test_a_session_with_tools_and_thinking(tmp_path: Path, model: str) -> None:
         async def go() -> list[str]:
             provider: Any = claude(server.url, model=model)
             made = support_engine.make(tmp_path, provider=provider)
-            made.session.models.thinking = "high"
+            made.session.models.think("high")
             try:
                 return [(await made.session.submit(prompt)).text for prompt in ("go", "thanks")]
             finally:
                 await made.session.close()
                 await provider.aclose()
 
-        assert support_engine.run(go()) == ["Done.", "Bye."]
+        assert support_engine.run(go()) == ["Once more.\nDone.", "Bye."]
         bodies = [asked.body for asked in server.requests]
     assert all("thinking" in body for body in bodies)
     turns = bodies[-1]["messages"]
@@ -992,7 +992,7 @@ def test_a_session_with_tools_and_thinking(tmp_path: Path, model: str) -> None:
     ]
     assert [block.get("is_error", False) for block in turns[2]["content"]] == [False, True]
     assert turns[2]["content"][0]["content"] == "x done"
-    for earlier, later in zip(bodies, bodies[1:], strict=False):
+    for earlier, later in pairwise(bodies):
         kept = without_marks(earlier["messages"])
         assert without_marks(later["messages"])[: len(kept)] == kept, "what was sent stays as it was"
     assert marked(bodies[-1]["messages"])[-1] == "thanks"

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from marvin_core import Request, ToolSpec, Usage
-from marvin_core.budget import Budget, Hold, open_budget
+from marvin_core import CallDelta, Delta, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
+from marvin_core.budget import Budget, Hold, budget_of
 from marvin_core.config import Price
-from marvin_core.errors import BudgetExceeded, ConfigError, UsageError
+from marvin_core.errors import (
+    BudgetExceeded,
+    ConfigError,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    StreamBroken,
+    UsageError,
+)
 from marvin_core.messages import Image, Message, Text, user
 from marvin_core.prices import Prices
+from marvin_core.providers.bounded import Bounded
 
-from .support_engine import run, settled, spec
+from .support_engine import Hang, Script, run, settled, spec
 
 PRICES = {
     "m": Price(input=1.0, output=10.0),
@@ -40,7 +51,7 @@ class Desk:
         config, _ = settled(self._folder, *argv, env=env)
         prices = Prices(self._prices, config.cache_folder / "prices.json", frozenset({"local"}))
         config = config.replace(waits=config.waits.replace(ceiling_poll=0.005, **waits))
-        return open_budget(config, prices, lambda provider, model: self._longest, self.warnings.append)
+        return budget_of(config, prices, lambda provider, model: self._longest, self.warnings.append)
 
     def budget(self, ceiling: str, env: Mapping[str, str] | None = None, **waits: Any) -> Budget:
         found = self.maybe("--max-cost", ceiling, env=env, **waits)
@@ -59,9 +70,14 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def reserve(budget: Budget, request: Request = ASKED, model: str = "m", provider: str = "p") -> tuple[Request, Hold]:
-    found = run(budget.reserve(provider, model, request))
-    assert found is not None
-    return found
+    return run(budget.reserve(provider, model, request))
+
+
+def last(budget: Budget, request: Request = ASKED) -> tuple[Request, Hold]:
+    """What an agent does that is refused a request."""
+    with pytest.raises(BudgetExceeded, match="higher --max-cost"):
+        reserve(budget, request)
+    return reserve(budget, request.replace(tool_choice="none"))
 
 
 def left(budget: Budget) -> float:
@@ -70,6 +86,7 @@ def left(budget: Budget) -> float:
 
 def test_without_a_ceiling_there_is_no_budget_and_no_ledger(desk: Desk, tmp_path: Path) -> None:
     assert desk.maybe() is None
+    desk.budget("1").close()  # nothing was asked
     assert not list(tmp_path.rglob("ledgers"))
 
 
@@ -166,34 +183,43 @@ def test_output_that_costs_nothing_is_not_limited_by_money(desk: Desk) -> None:
 def test_near_the_end_only_a_last_answer_is_covered_and_then_nothing(desk: Desk) -> None:
     """0.026 is less than a round of 1,024 tokens and what is held back; a last answer has 1,000 tokens at most."""
     budget = desk.budget("0.026")
-    assert run(budget.reserve("p", "m", ASKED)) is None
-    request, hold = run(budget.reserve_last("p", "m", ASKED))
+    request, hold = last(budget)
     assert request.max_output_tokens == 1_000
     budget.settle(hold, Usage(input_tokens=1_000, output_tokens=800), 0, complete=True)
-    with pytest.raises(BudgetExceeded, match=r"ceiling of 0.026 USD is reached: 0.0090 USD .* higher --max-cost"):
-        run(budget.reserve("p", "m", ASKED))
+    for choice in ("auto", "none"):
+        with pytest.raises(BudgetExceeded, match=r"ceiling of 0.026 USD is reached: 0.0090 USD .* higher --max-cost"):
+            reserve(budget, ASKED.replace(tool_choice=choice))
     run(budget.reserve("local", "m2", ASKED))  # what costs nothing goes on
 
 
 def test_where_not_even_the_last_answer_is_covered_it_ends_at_once(desk: Desk) -> None:
     budget = desk.budget("0.0035")  # 1,000 in and 250 out
-    assert run(budget.reserve("p", "m", ASKED)) is None
     with pytest.raises(BudgetExceeded) as caught:
-        run(budget.reserve_last("p", "m", ASKED))
+        last(budget)
     assert caught.value.exit_code == 3
-    assert run(Desk.budget(desk, "0.0036").reserve_last("p", "m", ASKED))[0].max_output_tokens == 260
+    assert last(desk.budget("0.0036"))[0].max_output_tokens == 260
+
+
+def test_the_last_answer_after_too_many_rounds_is_a_request_like_others(desk: Desk) -> None:
+    budget = desk.budget("10")
+    request, hold = reserve(budget, ASKED.replace(tool_choice="none"))
+    assert request.max_output_tokens == 50_000
+    budget.settle(hold, Usage(input_tokens=1_000, output_tokens=10), 0, complete=True)
+    assert reserve(budget)[0].max_output_tokens == 50_000
 
 
 def test_an_agent_never_spends_more_than_the_ceiling(desk: Desk) -> None:
     """Every answer as long as it may be, every request longer than the one before."""
     budget = desk.budget("0.5")
     spent, text = 0.0, "x"
-    last = False
-    while not last:
+    ended = False
+    while not ended:
         asked = Request(system="", messages=(user(text),))
-        found = run(budget.reserve("p", "m", asked))
-        last = found is None
-        request, hold = found or run(budget.reserve_last("p", "m", asked))
+        try:
+            request, hold = reserve(budget, asked)
+        except BudgetExceeded:
+            request, hold = reserve(budget, asked.replace(tool_choice="none"))
+            ended = True
         fed, out = len(text) // 2, request.max_output_tokens or 0
         budget.settle(hold, Usage(input_tokens=fed, output_tokens=out), 2 * out, complete=True)
         spent += (fed + 10 * out) / 1_000_000
@@ -272,47 +298,50 @@ def test_a_child_may_have_a_lower_ceiling_and_not_a_higher_one(desk: Desk) -> No
 def test_the_ledger_goes_with_the_agent_that_began_it(desk: Desk, tmp_path: Path) -> None:
     parent = desk.budget("1")
     child = desk.child(parent)
+    reserve(parent)
     (path,) = tmp_path.rglob("ledgers/*.jsonl")
+    reserve(child)
     child.close()
     assert path.exists()
     parent.close()
     assert not path.exists()
     parent.close()
     with pytest.raises(ConfigError, match="MARVIN_LEDGER"):
-        desk.maybe(env={"MARVIN_LEDGER": str(path), "MARVIN_MAX_COST": "1"})
-    with pytest.raises(BudgetExceeded):
-        run(child.reserve("p", "m", ASKED))
+        reserve(desk.budget("1", env={"MARVIN_LEDGER": str(path)}))
+    with pytest.raises(BudgetExceeded, match="Nothing more is spent"):
+        reserve(child)
 
 
 def test_an_agent_waits_for_what_requests_of_others_may_set_free(desk: Desk) -> None:
     parent = desk.budget("0.1")
     child = desk.child(parent)
 
-    async def go() -> tuple[Request, Hold] | None:
-        found = await parent.reserve("p", "m", ASKED)
-        assert found is not None
+    async def go() -> tuple[Request, Hold]:
+        _, hold = await parent.reserve("p", "m", ASKED)
         waiting = asyncio.ensure_future(child.reserve("p", "m", ASKED))
         while not desk.warnings:  # noqa: ASYNC110  # it is told of by the other agent
             await asyncio.sleep(0.001)
         assert not waiting.done()
-        parent.settle(found[1], Usage(input_tokens=100, output_tokens=10), 0, complete=True)
+        parent.settle(hold, Usage(input_tokens=100, output_tokens=10), 0, complete=True)
         return await waiting
 
-    assert run(go()) is not None
+    assert run(go())[0].max_output_tokens
     assert desk.warnings == ["The rest of the cost ceiling is reserved by other agents. Waiting for their answers."]
 
 
 def test_an_agent_does_not_wait_for_what_would_not_be_enough(desk: Desk) -> None:
     parent = desk.budget("0.1")
     reserve(parent)
-    assert run(desk.child(parent, "--max-cost", "0.02").reserve("p", "m", ASKED), limit=2.0) is None
+    with pytest.raises(BudgetExceeded):
+        run(desk.child(parent, "--max-cost", "0.02").reserve("p", "m", ASKED), limit=2.0)
 
 
 def test_an_agent_does_not_wait_for_others_without_end(desk: Desk) -> None:
     parent = desk.budget("0.1")
     child = desk.child(parent, ceiling=0.02)
     reserve(parent)
-    assert run(child.reserve("p", "m", ASKED)) is None
+    with pytest.raises(BudgetExceeded):
+        reserve(child)
 
 
 def test_what_an_agent_holds_back_is_its_own_whatever_others_spend(desk: Desk) -> None:
@@ -321,14 +350,16 @@ def test_what_an_agent_holds_back_is_its_own_whatever_others_spend(desk: Desk) -
     _, hold = reserve(parent)
     parent.settle(hold, Usage(input_tokens=1_000, output_tokens=100), 0, complete=True)
     other = desk.child(parent, ceiling=0.02)
-    while (found := run(other.reserve("p", "m", ASKED))) is not None:
-        request, hold = found
+    for _ in range(9):
+        try:
+            request, hold = reserve(other)
+        except BudgetExceeded:
+            break
         used = Usage(input_tokens=1_000, output_tokens=request.max_output_tokens or 0)
         other.settle(hold, used, 0, complete=True)
-    request, hold = run(other.reserve_last("p", "m", ASKED))
+    _, hold = last(other)
     other.settle(hold, Usage(input_tokens=1_000, output_tokens=1_000), 0, complete=True)
-    assert run(parent.reserve("p", "m", ASKED)) is None
-    assert run(parent.reserve_last("p", "m", ASKED))[0].max_output_tokens == 1_000
+    assert last(parent)[0].max_output_tokens == 1_000
 
 
 def test_a_cost_that_cannot_be_written_down_counts_with_its_worst_case(desk: Desk, tmp_path: Path) -> None:
@@ -342,8 +373,72 @@ def test_a_cost_that_cannot_be_written_down_counts_with_its_worst_case(desk: Des
     assert left(budget) < 0.8
 
 
+def bounded(budget: Budget, *script: Delta | BaseException) -> Bounded:
+    return Bounded(Script(script, name="p", model="m"), budget)
+
+
+async def read(provider: Bounded, until: int = 99) -> None:
+    """Take so many pieces of an answer, and leave."""
+    async with aclosing(provider.stream(ASKED)) as deltas:  # type: ignore[type-var]
+        taken = 0
+        async for _ in deltas:
+            taken += 1
+            if taken == until:
+                return
+
+
+SAID = TextDelta(text="x" * 4_000)
+SPENT = [
+    ([SAID, UsageDelta(usage=Usage(input_tokens=900, output_tokens=500)), Stop(reason="stop")], 0.0009 + 0.005),
+    ([SAID, Stop(reason="stop")], 0.001 + 0.02),
+    ([RateLimited("wait"), SAID], 0.0),
+    ([UsageDelta(usage=Usage(input_tokens=900)), SAID, Overloaded("gone")], 0.0009 + 0.02),
+    ([SAID, StreamBroken("gone")], 0.001 + 0.02),
+    ([StreamBroken("nothing of it can be read")], 0.001),
+    ([CallDelta(key=0, name="tool", arguments="y" * 3_996), StreamBroken("gone")], 0.001 + 0.02),
+]
+
+
+@pytest.mark.parametrize(("script", "cost"), SPENT)
+def test_each_answer_is_settled_however_it_ends(desk: Desk, script: list[Any], cost: float) -> None:
+    """I11: nothing stays reserved, and what the service may have billed is counted."""
+    budget = desk.budget("10")
+    with contextlib.suppress(ProviderError):
+        run(read(bounded(budget, *script)))
+    assert left(budget) == pytest.approx(10 - cost)
+
+
+def test_an_answer_that_is_left_in_the_middle_is_settled_with_what_came(desk: Desk) -> None:
+    budget = desk.budget("10")
+    run(read(bounded(budget, SAID, SAID, SAID, Stop(reason="stop")), until=2))
+    assert left(budget) == pytest.approx(10 - 0.001 - 0.04)
+
+
+def test_a_cancelled_answer_is_settled_with_what_came(desk: Desk) -> None:
+    budget = desk.budget("10")
+
+    async def go() -> None:
+        reading = asyncio.ensure_future(read(bounded(budget, SAID, Hang())))
+        await asyncio.sleep(0.05)
+        reading.cancel()
+        await asyncio.wait([reading])
+
+    run(go())
+    assert left(budget) == pytest.approx(10 - 0.001 - 0.02)
+
+
+def test_the_service_is_asked_for_no_more_than_what_is_reserved(desk: Desk) -> None:
+    provider = Script([SAID, Stop(reason="stop")], name="p", model="m", context_window=5, max_tools=6)
+    wrapped = Bounded(provider, desk.budget("0.2"))
+    assert (wrapped.name, wrapped.model, wrapped.context_window, wrapped.max_tools) == ("p", "m", 5, 6)
+    run(read(wrapped))
+    assert provider.requests[0].max_output_tokens == 8_192
+    run(wrapped.aclose())
+    assert provider.closed
+
+
 def test_a_ledger_that_cannot_be_begun_ends_the_run(desk: Desk, tmp_path: Path) -> None:
     settled(tmp_path)
     (tmp_path / "home" / "marvin" / "data").write_text("in the way")
     with pytest.raises(ConfigError, match=r"--max-cost needs a ledger in .*/data/ledgers"):
-        desk.budget("1")
+        reserve(desk.budget("1"))

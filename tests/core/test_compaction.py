@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_core import Delta, Record, Request, ToolSpec
-from marvin_core.backups import Backups
 from marvin_core.compacting import KEPT, composed, is_summary, plan, plan_turns
 from marvin_core.compaction import Around, Compactor
 from marvin_core.config import load
@@ -85,13 +84,13 @@ def ground(
         conversation.append(message)
     meter = UsageMeter(lambda provider, model, usage: 0.5, lambda provider, model: True)
     window = Window(size)
-    backups = Backups(Workspace(config, lambda: True), config.data_folder, waits)
     around = Around(
         provider=lambda: provider,
         window=lambda: window,
         conversation=conversation,
         recorder=recorder,
-        backups=lambda: backups,
+        workspace=Workspace(config, lambda: True),
+        data_folder=config.data_folder,
         meter=meter,
         emit=events.append,
         clock=SystemClock(),

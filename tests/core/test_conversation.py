@@ -51,3 +51,14 @@ def test_the_messages_handed_out_do_not_change_afterwards() -> None:
     before = conversation.messages
     conversation.append(user("two"))
     assert len(before) == 1
+
+
+def test_answers_that_are_taken_out_to_make_room_are_still_known() -> None:
+    conversation = Conversation(lambda message: None)
+    conversation.append(Message(role="assistant", content=(Text(text="before"),)))
+    answers = conversation.begin_answers()
+    conversation.append(Message(role="assistant", content=(Text(text="one"),)))
+    conversation.append(user("go on"))
+    conversation.load(())
+    conversation.append(Message(role="assistant", content=(Text(text="two"),)))
+    assert list(answers) == ["one", "two"]

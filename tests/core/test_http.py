@@ -414,6 +414,7 @@ def test_https_asks_the_proxy_for_a_tunnel() -> None:
         ("acme.example, 127.0.0.1", "127.0.0.1"),
         ("localhost", "localhost"),
         ("[::1],127.0.0.1", "127.0.0.1"),
+        ("10.0.0.0/8,::1/128,fd00::/8,a b", "127.0.0.1"),
     ],
 )
 def test_hosts_that_are_reached_without_the_proxy(no_proxy: str, host: str) -> None:

@@ -142,7 +142,7 @@ def test_a_second_round_of_tools_with_thinking() -> None:
             Thinking(text="I need both."),
             Text(text="Looking."),
             ToolCall(id="c1", name="read_file", arguments='{"path": "a"}'),
-            ToolCall(id="c2", name="read_file", arguments="{path: 'b'}"),
+            ToolCall(id="c2", name="read_file", arguments='{"path": "b",}'),
         ),
     )
     outputs = tool(
@@ -316,7 +316,7 @@ def test_reasons_to_stop(finish: str, reason: StopReason) -> None:
 def test_reasoning_in_tags_at_the_beginning_is_no_text() -> None:
     """So do models that Ollama does not know as thinking ones."""
     answer = ollama.text("", chunks=["<thi", "nk>\nhm", "</thi", "nk>\n\nYes, <think> is a tag"])
-    assert merged(ask(answer)[0])[:2] == [ThinkingDelta(text="hm"), TextDelta(text="Yes, <think> is a tag")]
+    assert merged(ask(answer)[0])[:2] == [ThinkingDelta(text="\nhm"), TextDelta(text="Yes, <think> is a tag")]
 
 
 SAMPLE = b"".join(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -30,9 +31,11 @@ def store(marvin: Marvin, title: str, messages: Sequence[Message], number: int =
     moment = 1_700_000_000.0 + number
     identity = new_session_id(moment, title)
     header = Header(id=identity, title=title, time=moment, provider="p", model="m", working_dir=where)
-    transcript = Transcript(folder_of(marvin) / f"{identity}.jsonl", header, Waits())
+    path = folder_of(marvin) / f"{identity}.jsonl"
+    transcript = Transcript(path, header, Waits())
     transcript.append(*messages)
     transcript.close()
+    os.utime(path, (moment, moment))
     return identity
 
 

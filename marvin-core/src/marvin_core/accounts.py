@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .events import Event, ToolExecutionEnd
 from .tools import UsageSummary
 from .usage import UsageMeter
 
+if TYPE_CHECKING:
+    from .budget import Budget
+
 
 class Accounts:
     """Counts the tool calls that the bus tells of, and sums up what the meter counted."""
 
-    def __init__(self, meter: UsageMeter, totals: Path) -> None:
+    def __init__(self, meter: UsageMeter, totals: Path, budget: Budget | None = None) -> None:
         self._meter = meter
         self._totals = totals
+        self._budget = budget
         self._calls: dict[str, int] = {}
 
     def listen(self, event: Event) -> None:
@@ -29,7 +33,9 @@ class Accounts:
 
         Raises:
             OSError, ConfigError: where usage.json cannot be read or is damaged.
+            BudgetExceeded: where the ledger of the cost ceiling cannot be read.
         """
+        ceiling, left = self._budget.left() if self._budget is not None else (None, None)
         summary = self._meter.summary()
         totals = self._meter.lifetime(self._totals) if lifetime else None
         return UsageSummary(
@@ -38,6 +44,8 @@ class Accounts:
             models=_models(summary["model_turns"], summary["model_cost"]),
             tool_calls=dict(sorted(self._calls.items(), key=lambda item: (-item[1], item[0]))),
             lifetime=None if totals is None else _models(totals["turns"], totals["cost"]),
+            ceiling=ceiling,
+            left=left,
         )
 
 

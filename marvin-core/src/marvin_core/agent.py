@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 from .assembly import Assembly
 from .conversation import Conversation
 from .dispatch import Dispatcher
-from .errors import OutputLimit, ProviderError, Refused, StreamBroken
+from .errors import ContextOverflow, OutputLimit, ProviderError, Refused, StreamBroken
 from .events import Emit, MessageEnd, MessageStart, MessageUpdate, ModelCycle, Notice, TurnEnd, TurnStart, UsageReport
 from .messages import Message, Text, ToolCall, ToolOutput, Usage, tool
 from .providers.base import (
@@ -56,13 +56,16 @@ class Tools(Protocol):
 class Surroundings(Record):
     """What the loop needs besides the model: it knows nothing of sessions, files and interfaces.
 
-    `system_prompt` (with how many of its first characters stay the same) and `before_request` are awaited
-    before each request; `queued` gives the messages
-    that came in since, to be delivered with the next one. `rounds` is how many requests may call tools,
-    `thinking` how hard the model thinks.
+    `system_prompt` (with how many of its first characters stay the same), `prepare` and `before_request` are
+    awaited before each request. `prepare` may make room in the conversation, and tells the characters that go along
+    with it; `make_room` does so after a request did not fit for the given number of times, and says whether to ask
+    again. `queued` gives the messages that came in since, to be delivered with the next one. `rounds` is how many
+    requests may call tools, `thinking` how hard the model thinks.
     """
 
     system_prompt: Callable[[], Awaitable[tuple[str, int]]]
+    prepare: Callable[[str, Sequence[ToolSpec]], Awaitable[int]]
+    make_room: Callable[[int], Awaitable[bool]]
     before_request: Callable[[Sequence[Message]], Awaitable[None]]
     queued: Callable[[], Sequence[Message]]
     rounds: int
@@ -103,7 +106,7 @@ class Agent:
             self._emit(TurnStart(round=number))
             for message in self._surroundings.queued():
                 self._conversation.append(message)
-            answer = await self._ask("none" if last else "auto")
+            answer = await self._ask_until_it_fits("none" if last else "auto")
             if answer.calls and last:
                 self._conversation.append(tool([_not_run(call) for call in answer.calls]))
             elif answer.calls:
@@ -122,10 +125,18 @@ class Agent:
         finally:
             self._conversation.append(tool(outputs))
 
+    async def _ask_until_it_fits(self, tool_choice: ToolChoice) -> Message:
+        for overflows in count(1):
+            try:
+                return await self._ask(tool_choice)
+            except ContextOverflow:
+                if not await self._surroundings.make_room(overflows):
+                    raise
+        raise AssertionError("count() ends only by returning")
+
     async def _ask(self, tool_choice: ToolChoice) -> Message:
         """One request. Whatever came of the answer is kept, however it ends."""
-        request = await self._request(tool_choice)
-        sent = self._conversation.characters + len(request.system)
+        request, sent = await self._request(tool_choice)
         assembly = Assembly(self._provider.name, self._provider.model)
         ended: Literal["cancelled", "broken"] | None = "cancelled"
         try:
@@ -149,16 +160,19 @@ class Agent:
             raise self._empty(assembly)
         return answer
 
-    async def _request(self, tool_choice: ToolChoice) -> Request:
+    async def _request(self, tool_choice: ToolChoice) -> tuple[Request, int]:
+        """The next request, and the characters in it."""
         system, stable = await self._surroundings.system_prompt()
-        messages = self._conversation.messages
-        await self._surroundings.before_request(messages)
         offered = self._toolbox.offered
         if self._provider.max_tools is not None:
             offered = offered[: self._provider.max_tools]
         if tool_choice == "none":
             system = f"{system}\n\n{OUT_OF_ROUNDS}"
-        return Request(
+        along = await self._surroundings.prepare(system, offered)
+        messages = self._conversation.messages
+        sent = self._conversation.characters + along
+        await self._surroundings.before_request(messages)
+        request = Request(
             system=system,
             messages=messages,
             tools=offered,
@@ -166,6 +180,7 @@ class Agent:
             thinking=self._surroundings.thinking,
             stable=stable,
         )
+        return request, sent
 
     def _take(self, delta: Delta, assembly: Assembly) -> Assembly:
         if isinstance(delta, Retrying):

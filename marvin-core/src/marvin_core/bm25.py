@@ -17,7 +17,7 @@ B = 0.75
 """How much the length of a document counts."""
 
 POLITE_WORDS = frozenset(
-    "a am an any are be can could give hello hey hi i is it its just kindly let me my of our please see show some"
+    "a am an any are be can could give hello hey hi i is it its just kindly let me my of our please see show so some"
     " tell thank that the their them there these they this those us view want was we were what which will would"
     " you your".split()
 )

@@ -60,57 +60,49 @@ class Rate(Record):
 class Budget:
     """What may still be spent.
 
-    `longest` tells the output limit of a provider's model, in tokens, None where it is not known. `warn` is told
-    in one line of what keeps the agent waiting.
+    The ledger is opened with the first request, or the first child. `longest` tells the output limit of a
+    provider's model, in tokens, None where it is not known. `warn` is told in one line of what keeps the agent waiting.
     """
 
     def __init__(
         self,
-        ledger: Ledger,
+        open_ledger: Callable[[], Ledger],
         prices: Prices,
         longest: Callable[[str, str], int | None],
         waits: Waits,
         warn: Callable[[str], None],
-        *,
-        owned: bool,
     ) -> None:
-        self._ledger = ledger
+        self._open_ledger = open_ledger
+        self._opened: Ledger | None = None
         self._prices = prices
         self._longest = longest
         self._waits = waits
-        self._warn = warn
-        self._owned = owned
+        self.warn = warn
         self._kept = ""
-        self._exhausted = False
+        self._closing = self._closed = False
         self._counted: tuple[str, str, int, int] | None = None
         self._tools: tuple[ToolSpec, ...] = ()
         self._tools_size = 0
 
-    async def reserve(self, provider: str, model: str, request: Request) -> tuple[Request, Hold] | None:
-        """Reserve what a request may cost, and hold back what one last answer would.
+    @property
+    def _ledger(self) -> Ledger:
+        if self._opened is None:
+            self._opened = self._open_ledger()
+        return self._opened
+
+    async def reserve(self, provider: str, model: str, request: Request) -> tuple[Request, Hold]:
+        """Reserve what a request may cost, and hold back what a last answer would.
+
+        Once that fails, the next request without a tool call (`tool_choice` is `none`) is the last one, and may use
+        what was held back.
 
         Returns:
-            The request with an output limit that the money covers; None where only the last answer is covered.
+            The request with an output limit that the money covers, and what `settle` is to be given.
 
         Raises:
-            ConfigError: where the price of the model is not known.
-            BudgetExceeded: where the ceiling was reached before.
+            ConfigError: where the price of the model is not known, or the inherited ledger is none.
+            BudgetExceeded: where the request is not covered.
         """
-        return await self._reserve(provider, model, request, last=False)
-
-    async def reserve_last(self, provider: str, model: str, request: Request) -> tuple[Request, Hold]:
-        """Reserve the last request, out of what was held back; from now on there is no other.
-
-        Raises:
-            BudgetExceeded: where not even that is covered.
-        """
-        covered = await self._reserve(provider, model, request, last=True)
-        self._exhausted = True
-        if covered is None:
-            raise BudgetExceeded(self.told())
-        return covered
-
-    async def _reserve(self, provider: str, model: str, request: Request, *, last: bool) -> tuple[Request, Hold] | None:
         size = self._size(request)
         tokens = self._tokens(provider, model, size)
         rate, later = await in_thread(
@@ -119,17 +111,18 @@ class Budget:
         hold = Hold(provider=provider, model=model, size=size, input_tokens=tokens)
         if rate.input == 0 and rate.output == 0:
             return request, hold
-        if self._exhausted:
-            raise BudgetExceeded(self.told())
         limit = request.max_output_tokens or self._longest(provider, model) or _UNKNOWN_LIMIT
-        if last:
-            least, most, keep = _LEAST_LAST_OUTPUT, min(limit, _LAST_OUTPUT), 0
-        else:
-            least, most = _LEAST_OUTPUT, limit
-            keep = later.input + math.ceil(min(limit, _LAST_OUTPUT) * later.output)
-        taken = await self._take(rate, min(least, limit), most, keep)
+        usual = min(limit, _LAST_OUTPUT)
+        taken = None
+        if not self._closing:
+            keep = later.input + math.ceil(usual * later.output)
+            taken = await self._take(rate, min(limit, _LEAST_OUTPUT), limit, keep)
+        if taken is None and request.tool_choice == "none" and not self._closed:
+            self._closing = self._closed = True
+            taken = await self._take(rate, min(limit, _LEAST_LAST_OUTPUT), usual, 0)
         if taken is None:
-            return None
+            self._closing = True
+            raise BudgetExceeded(self.told())
         output, key = taken
         return request.replace(max_output_tokens=output), hold.replace(key=key)
 
@@ -153,7 +146,7 @@ class Budget:
             if waited >= self._waits.ceiling or balance.possible < rate.input + keep + least * rate.output:
                 return None
             if not waited:
-                self._warn("The rest of the cost ceiling is reserved by other agents. Waiting for their answers.")
+                self.warn("The rest of the cost ceiling is reserved by other agents. Waiting for their answers.")
             await asyncio.sleep(self._waits.ceiling_poll)
             waited += self._waits.ceiling_poll
 
@@ -173,7 +166,7 @@ class Budget:
         try:
             self._ledger.settle(hold.key, math.ceil(self._cost(hold, usage, came, complete) * _MICRO))
         except BudgetExceeded as error:
-            self._warn(f"What a request cost could not be written down, so its worst case counts. {error}")
+            self.warn(f"What a request cost could not be written down, so its worst case counts. {error}")
 
     def refused(self, hold: Hold) -> None:
         """The service answered a request with an error, for which nobody pays."""
@@ -235,36 +228,37 @@ class Budget:
         return {"MARVIN_LEDGER": self._ledger.address, "MARVIN_MAX_COST": f"{ceiling:.6f}"}
 
     def close(self) -> None:
-        """Give back what was held back; the agent that began the ledger removes it."""
-        if self._owned:
-            self._ledger.remove()
-        elif self._kept:
-            self._ledger.settle(self._kept, 0)
+        """Give back what was held back; the agent that began the ledger removes it.
+
+        Raises:
+            BudgetExceeded: where the ledger cannot be written.
+        """
+        if self._opened is not None and self._opened.owned:
+            self._opened.remove()
+        elif self._opened is not None and self._kept:
+            self._opened.settle(self._kept, 0)
         self._kept = ""
 
 
-def open_budget(
+def budget_of(
     config: Config, prices: Prices, longest: Callable[[str, str], int | None], warn: Callable[[str], None]
 ) -> Budget | None:
-    """The budget that --max-cost, MARVIN_MAX_COST and MARVIN_LEDGER ask for; None where nothing does.
-
-    Raises:
-        ConfigError: where the ledger that was inherited is none, or a new one cannot be written.
-    """
+    """The budget that --max-cost, MARVIN_MAX_COST and MARVIN_LEDGER ask for; None where nothing does."""
     if config.max_cost is None and not config.ledger:
         return None
+    return Budget(lambda: _open(config), prices, longest, config.waits, warn)
+
+
+def _open(config: Config) -> Ledger:
     ceiling = None if config.max_cost is None else round(config.max_cost * _MICRO)
     if config.ledger:
         ledger = Ledger.inherit(config.ledger, config.waits)
-        if ceiling is not None and ceiling < ledger.ceiling():
-            ledger = ledger.bounded(ceiling)
-        return Budget(ledger, prices, longest, config.waits, warn, owned=False)
+        return ledger if ceiling is None or ceiling >= ledger.ceiling() else ledger.bounded(ceiling)
+    folder = config.data_folder / "ledgers"
     try:
-        ledger = Ledger.create(config.data_folder / "ledgers", ceiling or 0, config.waits)
+        return Ledger.create(folder, ceiling or 0, config.waits)
     except (OSError, BudgetExceeded) as error:
-        folder = config.data_folder / "ledgers"
         raise ConfigError(f"--max-cost needs a ledger in {folder}, which cannot be written: {error}") from error
-    return Budget(ledger, prices, longest, config.waits, warn, owned=True)
 
 
 def _unpriced(provider: str, model: str) -> str:

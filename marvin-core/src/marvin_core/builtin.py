@@ -38,7 +38,7 @@ def _provider(name: str, factory: str, entry: dict[str, Any]) -> ProviderSpec:
 @hookimpl
 def marvin_register_tools() -> Iterable[ToolGroup]:
     """The tools that belong to no pack."""
-    tools = ("get_usage", "exit_app")
+    tools = ("get_usage", "compact_history", "search_history_backups", "exit_app")
     return [ToolGroup(name="session", module="marvin_core.session_tools", tools=tools, phrases="phrases.toml")]
 
 
@@ -59,7 +59,9 @@ def marvin_register_uis() -> Iterable[UISpec]:
 @hookimpl
 def marvin_extend_cli(app: typer.Typer) -> None:
     """The sub-commands of the core."""
-    from . import subcommands, subcommands_config, subcommands_doctor, subcommands_profiles, subcommands_sessions
+    from . import subcommands, subcommands_config, subcommands_doctor, subcommands_profiles
+    from . import subcommands_providers, subcommands_sessions
 
-    for module in (subcommands, subcommands_sessions, subcommands_profiles, subcommands_config, subcommands_doctor):
+    modules = (subcommands, subcommands_sessions, subcommands_profiles, subcommands_providers)
+    for module in (*modules, subcommands_config, subcommands_doctor):
         module.extend(app)

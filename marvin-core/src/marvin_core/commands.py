@@ -31,6 +31,8 @@ def core_commands() -> list[Command]:
         _command("sessions", "the newest sessions of this folder", _sessions),
         _command("resume", "ID: go on with an earlier session", _resume),
         _command("clear", "begin an empty conversation; the old one stays on disk", _clear),
+        _command("compact", "TOKENS: have a summary take the place of older messages", settings.compact),
+        _command("summarize", "the same as compact", settings.compact),
         _command("fork", "go on in a copy of this session", _fork),
         _command("tree", "the branches of this session; with a number, go on from that one", _tree),
         _command("retry", "ask the model for its last answer again", _retry),

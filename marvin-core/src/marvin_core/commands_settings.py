@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _LISTED_TOOLS = 8
+_TARGET = 50_000
+_TARGETS = range(1_000, 1_000_001)
+"""How many tokens a conversation may be compacted to."""
 
 
 async def model(session: SessionControl, words: str) -> str:
@@ -49,6 +52,14 @@ async def thinking(session: SessionControl, words: str) -> str:
         return f"Thinking: {session.models.thinking}. /thinking off, low, medium or high changes it."
     session.models.think(words)
     return f"Thinking: {words}, from the next prompt on, where the model can."
+
+
+async def compact(session: SessionControl, words: str) -> str:
+    """Make room in the conversation."""
+    number = words.replace(",", "").replace("_", "")
+    if words and not (number.isascii() and number.isdecimal() and _TARGETS[0] <= int(number) <= _TARGETS[-1]):
+        return f"Error: use /compact, or /compact TOKENS with {_TARGETS[0]:,} to {_TARGETS[-1]:,} of them."
+    return await session.compact(int(number) if number else _TARGET)
 
 
 async def pro(session: SessionControl, words: str) -> str | None:

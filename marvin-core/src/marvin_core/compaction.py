@@ -12,6 +12,8 @@ from .threads import in_thread
 from .waits import Waits
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .agent import Meter
     from .backups import Backup, Backups
     from .budget import Budget
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from .recorder import Recorder
     from .tools import Clock, Mode, ToolSpec
     from .window import Window
+    from .workspace import Workspace
 
 CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
 """How many messages a conversation may have when a prompt begins."""
@@ -35,15 +38,15 @@ _LEAST_TOKENS = 500
 class Around(Record):
     """What compaction works with.
 
-    `provider` gives the model that summarises, None where there is none, and `window` that of the model in use;
-    `backups` is asked for when it is first needed.
+    `provider` gives the model that summarises, None where there is none, and `window` that of the model in use.
     """
 
     provider: Callable[[], Provider | None]
     window: Callable[[], Window]
     conversation: Conversation
     recorder: Recorder
-    backups: Callable[[], Backups]
+    workspace: Workspace
+    data_folder: Path
     meter: Meter
     emit: Emit
     clock: Clock
@@ -59,6 +62,7 @@ class Compactor:
 
     def __init__(self, around: Around) -> None:
         self._around = around
+        self._kept: Backups | None = None
         self._asked: int | None = None
         self._near = False
         self._refused = False
@@ -124,6 +128,17 @@ class Compactor:
             f"takes {target_tokens:,} tokens at most. The newest stay word for word; search_history_backups finds "
             "the others."
         )
+
+    def search(self, query: str, most: int) -> str:
+        """Search what was taken out of conversations of this folder; see `Backups.search`. Blocks."""
+        return self._backups().search(query, most)
+
+    def _backups(self) -> Backups:
+        from .backups import Backups
+
+        if self._kept is None:
+            self._kept = Backups(self._around.workspace, self._around.data_folder, self._around.waits)
+        return self._kept
 
     async def cap(self, most: int) -> None:
         """Take out the oldest turns of a conversation of more than `most` messages, before a prompt is added."""
@@ -199,7 +214,7 @@ class Compactor:
         """Back messages up; None, and a warning once, where that is not possible."""
         around = self._around
         try:
-            backup = await in_thread(lambda: around.backups().write(messages, around.clock.now()))
+            backup = await in_thread(lambda: self._backups().write(messages, around.clock.now()))
         except OSError as error:
             if not self._refused:
                 self._notice(
@@ -224,9 +239,9 @@ class Compactor:
     async def _index(self, backup: Backup, messages: Sequence[Message]) -> None:
         from .errors import MarvinError
 
-        around = self._around
+        now = self._around.clock.now()
         try:
-            await in_thread(lambda: around.backups().add_to_index(backup, messages, around.clock.now()))
+            await in_thread(lambda: self._backups().add_to_index(backup, messages, now))
         except (OSError, MarvinError) as error:
             self._notice("warning", f"The index of backups was not written: {error}")
 

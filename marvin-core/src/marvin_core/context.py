@@ -12,10 +12,12 @@ from .config import Config, Secrets
 from .errors import ToolError
 from .records import Record
 from .resources import Resources
-from .tools import Clock, Mode, Paths, Processes, SessionView, ToolSpec
+from .tools import Clock, Mode, Paths, Processes, ToolSpec
 
 if TYPE_CHECKING:
     import httpx
+
+    from .session_view import SessionView
 
 T = TypeVar("T")
 

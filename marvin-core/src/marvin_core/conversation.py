@@ -9,7 +9,7 @@ from .window import characters
 
 
 class Conversation:
-    """An append-only list of messages.
+    """A list of messages that grows, until others take the place of the oldest.
 
     `save` is told of each message as it is added, so that nothing is lost when the process dies.
     """
@@ -18,6 +18,7 @@ class Conversation:
         self._messages: list[Message] = []
         self._save = save
         self._characters = 0
+        self._answers: list[str] = []
 
     def load(self, messages: Sequence[Message]) -> None:
         """Start from messages that are saved already."""
@@ -38,7 +39,14 @@ class Conversation:
         """Add a message and save it."""
         self._messages.append(message)
         self._characters += characters([message])
+        if message.role == "assistant":
+            self._answers.append(message.text)
         self._save(message)
+
+    def begin_answers(self) -> Sequence[str]:
+        """The texts of all answers from now on; those stay in it that are taken out to make room."""
+        self._answers = []
+        return self._answers
 
     def output_characters(self, tool_name: str) -> int:
         """The characters of this tool's outputs among the messages."""

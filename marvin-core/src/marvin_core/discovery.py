@@ -94,7 +94,7 @@ class _Discovery:
         self.manager.register(plugin, name=pack.key)
         hooks = self._hooks(plugin)
         tools, problems = self._tools(plugin, pack)
-        brought = [("tool", _sound(spec)) for spec in tools]
+        brought: list[_Brought] = [("tool", _sound(spec)) for spec in tools]
         brought += [(kind, _sound(spec)) for kind, spec in self._brought(plugin)]
         cli = self._cli(plugin)
         self._helpers(plugin)

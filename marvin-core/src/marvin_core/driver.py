@@ -25,12 +25,14 @@ class Driver:
         conversation: Conversation,
         hooks: HookRunner,
         emit: Emit,
+        before_prompt: Callable[[], Awaitable[None]],
         after_turn: Callable[[], Awaitable[None]],
     ) -> None:
         self._make_agent = make_agent
         self._conversation = conversation
         self._hooks = hooks
         self._emit = emit
+        self._before_prompt = before_prompt
         self._after_turn = after_turn
         self._queue: list[str] = []
         self.busy = False
@@ -65,7 +67,7 @@ class Driver:
     async def _run(self, text: str | None) -> TurnResult:
         self.check_free()
         self.busy = True
-        start = len(self._conversation.messages)
+        answers = self._conversation.begin_answers()
         reason: Reason = "cancelled"
         error: Exception | None = None
         try:
@@ -75,6 +77,7 @@ class Driver:
             else:
                 text = await self._hooks.on_prompt(text)
                 self._emit(AgentStart(prompt=text))
+                await self._before_prompt()
                 self._conversation.append(user(text))
             reason = await self._make_agent().run()
         except Exception as raised:  # told to whoever submitted; a chat must outlive any failure
@@ -82,7 +85,7 @@ class Driver:
             reason = "budget" if isinstance(raised, BudgetExceeded) else "error"
         finally:
             self.busy = False
-            answer = _joined([m.text for m in self._conversation.messages[start:] if m.role == "assistant"])
+            answer = _joined(answers)
             self._emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
             await self._after_turn()
         return TurnResult(text=answer, error=error)

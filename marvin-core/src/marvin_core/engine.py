@@ -10,6 +10,7 @@ from .accounts import Accounts
 from .active import ActiveModel
 from .agent import Agent, Surroundings
 from .bus import Bus
+from .compaction import CAPS, Around, Compactor
 from .config import Config, Secrets
 from .context import Asker, Services, SystemClock
 from .conversation import Conversation
@@ -72,6 +73,7 @@ class Engine:
         self.bus.subscribe(self.accounts.listen)
         self.farewell: str | None = None
         self.model = ActiveModel(given.models, self._model_changed, self.tell, self.warn)
+        self.compactor = self._make_compactor()
         self.resources = Resources()
         self.state: dict[str, dict[str, Any]] = {}
         self.processes = self._make_processes()
@@ -88,7 +90,9 @@ class Engine:
             self.toolbox, self._make_services(), Policy(config), self.hooks, self.bus.emit, self._fit
         )
         self._prompt = SystemPrompt(self.workspace, config, lambda: self.mode, self.profile, self.hooks)
-        self.driver = Driver(self._make_agent, self.conversation, self.hooks, self.bus.emit, self._after_turn)
+        self.driver = Driver(
+            self._make_agent, self.conversation, self.hooks, self.bus.emit, self._before_prompt, self._after_turn
+        )
         self.lifecycle = self._make_lifecycle()
 
     def _make_lifecycle(self) -> Lifecycle:
@@ -103,6 +107,23 @@ class Engine:
             self.warn,
             self.driver.check_free,
             fixed="--" in (self.given.config.provider_origin + self.given.config.model_origin),
+        )
+
+    def _make_compactor(self) -> Compactor:
+        config = self.given.config
+        return Compactor(
+            Around(
+                provider=lambda: self.model.for_prompt(restarts=True) if self.model.configured else None,
+                window=lambda: self.model.window,
+                conversation=self.conversation,
+                recorder=self.recorder,
+                workspace=self.workspace,
+                data_folder=config.data_folder,
+                meter=self.given.meter,
+                emit=self.bus.emit,
+                clock=self.clock,
+                waits=config.waits,
+            )
         )
 
     def _make_processes(self) -> ProcessRunner:
@@ -131,6 +152,7 @@ class Engine:
                 self.recorder,
                 self.accounts,
                 self.profile,
+                self.compactor,
                 self._leave,
                 asks,
             ),
@@ -143,6 +165,8 @@ class Engine:
     def _make_agent(self) -> Agent:
         surroundings = Surroundings(
             system_prompt=self._system_prompt,
+            prepare=self.compactor.prepare,
+            make_room=self.compactor.make_room,
             before_request=self.hooks.before_request,
             queued=self.driver.queued,
             rounds=ROUNDS[self.mode],
@@ -192,7 +216,8 @@ class Engine:
 
     def _fit(self, text: str, added: int) -> str:
         window = self.model.window
-        return window.fit(text, window.tokens(self.conversation.characters + added))
+        used = self.conversation.characters + self.compactor.overhead
+        return window.fit(text, window.tokens(used + added))
 
     def _model_changed(self) -> None:
         model = self.model
@@ -220,6 +245,14 @@ class Engine:
             for failure in failures:
                 self.warn(f"While closing: {type(failure).__name__}: {failure}")
         self.recorder.close()
+
+    async def compact(self, target_tokens: int) -> str:
+        """Make room in the conversation now; returns what to tell. Raises `MarvinError` while an answer runs."""
+        self.driver.check_free()
+        return await self.compactor.compact(target_tokens)
+
+    async def _before_prompt(self) -> None:
+        await self.compactor.cap(CAPS[self.mode])
 
     async def _after_turn(self) -> None:
         await self.recorder.flush(self.state)

@@ -15,7 +15,8 @@ from .transcript import heal
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SHOWN = 100
-COMPACTED = "The conversation was compacted here"
+_COMPACTED = "The conversation was compacted here"
+_SEEDED = "What was said in earlier chats"
 
 
 class Said(Record):
@@ -26,8 +27,9 @@ class Said(Record):
 
 
 class Compacted(Record):
-    """A place where the conversation was compacted: the texts that took the place of what was said before."""
+    """A place where other messages took the place of what was said before; at the beginning, those of earlier chats."""
 
+    title: str
     texts: tuple[str, ...]
 
 
@@ -61,7 +63,7 @@ def _said(said: Said) -> list[str]:
 
 def _summary(compacted: Compacted) -> str:
     texts = [_fenced(text, "text") for text in compacted.texts]
-    return "\n\n".join([f"<details><summary>{COMPACTED}</summary>", *texts, "</details>"])
+    return "\n\n".join([f"<details><summary>{compacted.title}</summary>", *texts, "</details>"])
 
 
 def speaker(said: Said) -> str:
@@ -105,7 +107,7 @@ def _others(messages: Sequence[Message]) -> int:
 def _compacted(compaction: Compaction, whole: Whole) -> Compacted:
     earlier = whole.messages[: compaction.before]
     new = (message.text.strip() for message in compaction.messages if message not in earlier)
-    return Compacted(texts=tuple(filter(None, new)))
+    return Compacted(title=_COMPACTED if compaction.before else _SEEDED, texts=tuple(filter(None, new)))
 
 
 def _folded(call: ToolCall, output: ToolOutput | None) -> str:
@@ -164,7 +166,7 @@ def as_text(whole: Whole) -> str:
     parts = ["\n".join([one_line(whole.header.title), *facts(whole.header)])]
     for item in story(whole):
         if isinstance(item, Compacted):
-            parts.append(f"({COMPACTED.lower()})")
+            parts.append(f"({item.title})")
             continue
         if item.message.text.strip():
             parts.append(f"{speaker(item)}: {_printable(item.message.text.strip())}")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from .archive import one_line
-from .export import COMPACTED, Compacted, Said, arguments, facts, speaker, story, title_of
+from .export import Compacted, Said, arguments, facts, speaker, story, title_of
 from .messages import Image, Text, ToolCall, ToolOutput
 from .session_records import Whole
 
@@ -71,7 +71,7 @@ def _folded(call: ToolCall, output: ToolOutput | None) -> Iterator[str]:
 
 
 def _summary(compacted: Compacted) -> Iterator[str]:
-    yield f"<details><summary>{COMPACTED}</summary>\n"
+    yield f"<details><summary>{compacted.title}</summary>\n"
     for text in compacted.texts:
         yield f"<pre>{_escaped(text)}</pre>\n"
     yield "</details>\n"

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 TlsSource: TypeAlias = "Callable[[], ssl.SSLContext]"
 _Mounts: TypeAlias = "dict[str, httpx.AsyncBaseTransport | None]"
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+"""Never reached through a proxy: to the proxy, they would be itself."""
 
 
 class HttpSettings(Record):
@@ -157,7 +159,8 @@ def _proxy_mounts(settings: HttpSettings, tls: TlsSource | None) -> _Mounts:
     if settings.https_proxy and tls is not None:
         mounts["https://"] = _through(settings.https_proxy, "https_proxy", tls)
     if mounts:
-        mounts.update((_pattern(host), None) for host in skipped)
+        patterns = map(_pattern, (*_THIS_MACHINE, *skipped))
+        mounts.update((pattern, None) for pattern in patterns if _is_usable(pattern))
     return mounts
 
 
@@ -175,6 +178,16 @@ def _through(url: str, setting: str, tls: TlsSource | None) -> httpx.AsyncBaseTr
             f"The setting {setting} is not a usable proxy ({type(error).__name__}). "
             "Give it as http://HOST:PORT, or unset it."
         ) from None
+
+
+def _is_usable(pattern: str) -> bool:
+    """Whether httpx understands it. Networks as in `::1/128`, which other programs know, are left out."""
+    import httpx
+
+    try:
+        return bool(httpx.URL(pattern))
+    except httpx.InvalidURL:
+        return False
 
 
 def _pattern(host: str) -> str:

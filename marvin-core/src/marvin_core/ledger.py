@@ -140,12 +140,13 @@ def _is_amount(value: Any) -> TypeGuard[int]:
 
 
 class Ledger:
-    """The file, as one agent sees it. `address` is what a child of it is given: `PATH`, or `PATH#SCOPE`.
+    """The file, as one agent sees it. `owned` says whether this one began it.
 
     Its methods raise `BudgetExceeded` where the file is gone or cannot be written: without it nothing may be spent.
     """
 
-    def __init__(self, path: Path, scope: str, waits: Waits) -> None:
+    def __init__(self, path: Path, scope: str, waits: Waits, *, owned: bool = False) -> None:
+        self.owned = owned
         self._path = path
         self._scope = scope
         self._waits = waits
@@ -162,7 +163,7 @@ class Ledger:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = folder / f"{os.urandom(8).hex()}.jsonl"
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        ledger = cls(path, "", waits)
+        ledger = cls(path, "", waits, owned=True)
         with ledger._locked() as descriptor:
             ledger._write(descriptor, {"type": "ceiling", "scope": "", "amount": ceiling})
         return ledger

@@ -9,7 +9,7 @@ from .clients import Clients
 from .config import Config
 from .errors import ConfigError, MarvinError
 from .loading import imported
-from .providers.base import Endpoint, ModelEntry, Provider, ProviderFactory, Serving
+from .providers.base import Endpoint, Lists, ModelEntry, Provider, ProviderFactory, Serving
 from .providers.catalog import OFFLINE, Catalog
 from .providers.choose import Choice
 from .providers.naming import Named, default_of, named
@@ -141,6 +141,17 @@ class Models:
             if spec.name != OFFLINE
         ]
         return sorted(entries, key=lambda entry: not entry.reason)
+
+    async def served(self, name: str) -> list[str]:
+        """The models that a service lists; empty where it lists none.
+
+        Raises:
+            ConfigError: where the service is not set up.
+            ProviderError: where it cannot be reached, refuses the key, or fails.
+        """
+        spec = self._catalog.spec(name, "marvin providers")
+        provider = self._serving(Named(spec=spec, model=self._catalog.default_model(spec)), "").provider
+        return await provider.served() if isinstance(provider, Lists) else []
 
     def patient(self, coding: bool) -> None:
         """Wait for silent services as long as coding mode takes, or as a chat does."""

@@ -12,6 +12,7 @@ from .config import Config
 from .conversation import Conversation
 from .errors import MarvinError
 from .events import AgentEnd, AgentStart, Event, Notice, SessionClear
+from .messages import Message
 from .profiles import Profiles
 from .prompt import Personal
 from .threads import in_thread
@@ -103,15 +104,19 @@ class SessionProfile:
             self._chronicle.report(f"A file of the profile {self.name} could not be read: {error}")
             return otherwise
 
-    async def seed(self, conversation: Conversation) -> None:
-        """Begin a new chat with the newest of what was said before; once, and not where there are messages."""
+    async def seed(self, conversation: Conversation, save: Callable[[Sequence[Message]], None]) -> None:
+        """Begin a new chat with the newest of what was said before; once, and not where there are messages.
+
+        `save` is told of it, so that the chat can be gone on with as it was.
+        """
         if self._begun:
             return
         self._begun = True
         if self._chat and self._personal and not conversation.messages:
             earlier = seed(await in_thread(lambda: self._read(self._newest, [])))
-            if not conversation.messages:  # what was said meanwhile is not to be lost
+            if earlier and not conversation.messages:  # what was said meanwhile is not to be lost
                 conversation.load(earlier)
+                save(earlier)
 
     async def flush(self) -> None:
         """Have everything that was said on disk, and tell what went wrong with that."""

@@ -71,17 +71,39 @@ class Sources(Record):
     read: Callable[[str], str | None]
     extra: str = ""
     personal: Personal = Personal()
+    bounds: Sequence[str] = ()
+    """What the agent may not do, and what it is to work on; one sentence each."""
 
 
 def stable_parts(sources: Sources) -> list[Part]:
     """The parts that stay the same while nobody changes what they are made from; documents come last."""
     parts = [Part(origin="built in", text=PERSONALITY)]
+    if sources.bounds:
+        lines = "\n".join(f"- {bound}" for bound in sources.bounds)
+        parts.append(Part(origin="built in", text=f"# What binds you\n{lines}"))
     if sources.extra:
         parts.append(Part(origin="config.yaml", text=sources.extra))
     parts += _personal_parts(sources.personal)
     if sources.mode == "coding":
         parts.append(Part(origin="built in", text=f"{CODING}\nThe working directory is {sources.root}."))
     return [*parts, *_project_parts(sources)]
+
+
+def bounds_of(config: Config) -> list[str]:
+    """What binds an agent whatever it is told later; tools that it rules out are not offered, or refuse."""
+    found = []
+    if config.read_only:
+        found.append("You may only read: nothing can be written or run here. Tell what you would change instead.")
+    elif config.writable_files is not None:
+        names = ", ".join(config.writable_files) or "none"
+        found.append(f"Of all files you may write only these: {names}. No program can be run.")
+    if config.ticket:
+        found.append(f"You work on the ticket {config.ticket}, and on nothing else.")
+    if config.max_cost is not None:
+        found.append(f"All requests to models together may cost {config.max_cost:g} USD; then the work ends.")
+    if config.depth:
+        found.append("You were started by another agent, which reads your last answer. Nobody answers questions.")
+    return found
 
 
 def _personal_parts(personal: Personal) -> Iterator[Part]:
@@ -195,6 +217,7 @@ class SystemPrompt:
             read=self._workspace.read,
             extra=self._config.instructions,
             personal=self._profile.personal(),
+            bounds=bounds_of(self._config),
         )
 
     async def _added(self) -> list[Part]:

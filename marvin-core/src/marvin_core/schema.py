@@ -114,9 +114,10 @@ class Validator:
             if not info.is_required() and not _accepts_none(info.annotation):
                 self._null_is_absent.update(names)
 
-    def __call__(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def __call__(self, values: Mapping[str, Any], spec: ToolSpec | None = None) -> dict[str, Any]:
         """The keyword arguments for the function, defaults included, the context left out.
 
+        `spec` is what is known of the tool; with its phrases, the correct call that errors show is a better one.
         Null for a parameter that has a default and does not take null means that it was not given.
 
         Raises:
@@ -127,9 +128,9 @@ class Validator:
         try:
             checked = self.model.model_validate(given)
         except ValidationError as error:
-            raise self._refusal(problems, error.errors(include_url=False)) from None
+            raise self._refusal(problems, error.errors(include_url=False), spec) from None
         if problems:
-            raise self._refusal(problems, [])
+            raise self._refusal(problems, [], spec)
         if self._whole:
             return {self._whole: checked}
         return {self._parameter_of[field]: value for field, value in checked}
@@ -149,8 +150,8 @@ class Validator:
                 seen[target] = name
         return problems
 
-    def _refusal(self, problems: list[str], errors: list[ErrorDetails]) -> ToolError:
-        spec = describe(self._tool)
+    def _refusal(self, problems: list[str], errors: list[ErrorDetails], spec: ToolSpec | None) -> ToolError:
+        spec = spec or describe(self._tool)
         blamed: list[str] = []
         for error in errors[:_PROBLEMS_SHOWN]:
             location = error["loc"]

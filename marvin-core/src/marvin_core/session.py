@@ -27,6 +27,7 @@ class Session:
         self._given = given
         self._engine = Engine(given)
         self._early: list[Event] = []
+        self.compact = self._engine.compact
         self.commands: Mapping[str, Command] = {command.name: command for command in given.commands}
 
     @property
@@ -124,7 +125,7 @@ class Session:
         if not self.configured:
             return TurnResult(text="", error=ConfigError(self._given.models.how_to))
         self._engine.lifecycle.begin(text)
-        await self._engine.profile.seed(self._engine.conversation)
+        await self._engine.profile.seed(self._engine.conversation, self._engine.recorder.compacted)
         return await self._engine.driver.submit(text)
 
     async def retry(self) -> TurnResult:

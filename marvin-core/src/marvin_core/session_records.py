@@ -70,15 +70,18 @@ def record_line(record: Mapping[str, Any]) -> bytes:
         return (json.dumps(record, separators=(",", ":")) + "\n").encode()
 
 
-def lines_backwards(descriptor: int, end: int) -> Iterator[tuple[int, bytes]]:
+def lines_backwards(descriptor: int, end: int, block: int = _BLOCK) -> Iterator[tuple[int, bytes]]:
     """The lines of a file before the offset `end`, the last one first, each with its own offset.
 
     Split at newline bytes only, as other line ends may stand inside JSON. The newline is left out.
+
+    Args:
+        block: how many bytes are read at a time.
     """
     tail: list[bytes] = []  # of a line whose beginning is not read yet, its last part first
     position = end
     while position:
-        size = min(_BLOCK, position)
+        size = min(block, position)
         position -= size
         first, *rest = os.pread(descriptor, size, position).split(b"\n")
         while rest:
@@ -113,7 +116,7 @@ class BackwardReader:
         self._header: Header | None = None
         self._passed = 0
         self._messages: int | None = None
-        self._bad: list[tuple[int, str]] = []
+        self._bad: dict[int, str] = {}
         self._first = self._first_header()
 
     def __enter__(self) -> Self:
@@ -125,9 +128,12 @@ class BackwardReader:
     def _first_header(self) -> Header | None:
         try:
             line, _, _ = os.pread(self._descriptor, _BLOCK, 0).partition(b"\n")
-            return header_of(json.loads(line))
-        except (OSError, ValueError, SessionError):
-            return None
+            return header_of(json.loads(line)) if line.strip() else None
+        except ValueError as error:
+            self._bad[0] = str(error)
+        except (OSError, SessionError):
+            pass
+        return None
 
     @property
     def root(self) -> str | None:
@@ -162,7 +168,7 @@ class BackwardReader:
                 self._take_header(record)
             except (ValueError, KeyError, TypeError, SessionError) as error:
                 self._passed += kind_of(line) == b"message"
-                self._bad.append((offset, str(error)))
+                self._bad[offset] = str(error)
         return None
 
     def read_all(self) -> None:
@@ -206,7 +212,7 @@ class BackwardReader:
                 try:
                     self._take_header(json.loads(line))
                 except (ValueError, SessionError) as error:
-                    self._bad.append((offset, str(error)))
+                    self._bad[offset] = str(error)
                 if found():
                     return
 
@@ -221,11 +227,11 @@ class BackwardReader:
         """Each line that was skipped, by its number, the first in the file first."""
         told = []
         number, position = 1, 0
-        for offset, error in sorted(self._bad):
+        for offset, error in sorted(self._bad.items()):
             while position < offset:
-                block = os.pread(self._descriptor, min(_BLOCK, offset - position), position)
-                number += block.count(b"\n")
-                position += len(block) or offset - position
+                data = os.pread(self._descriptor, min(_BLOCK, offset - position), position)
+                number += data.count(b"\n")
+                position += len(data) or offset - position
             told.append(f"line {number} of {self._name} was skipped: {error}")
         return told
 

@@ -1,9 +1,11 @@
-"""The tools of the core: what the session used, and leaving."""
+"""The tools of the core: what the session used, making room in it, and leaving."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated
+
+from pydantic import Field
 
 from .errors import ConfigError, ToolError
 from .threads import in_thread
@@ -15,15 +17,40 @@ async def get_usage(
     context: ToolContext,
     include_lifetime: Annotated[bool, "Also the totals of all sessions"] = False,
 ) -> str:
-    """Tell the tokens, the cost and the tool calls of this session, by model.
+    """Tell the tokens, the cost and the tool calls since Marvin was started, by model.
 
-    A cost is unknown where the price of the model is.
+    A cost is unknown where the price of the model is. Under a cost ceiling it also tells what is left of it.
     """
     try:
         summary = await in_thread(lambda: context.session.usage(lifetime=include_lifetime))
     except (OSError, ConfigError) as error:
         raise ToolError(f"The lifetime totals cannot be read: {error} Ask again without include_lifetime.") from error
     return usage_text(summary)
+
+
+@tool(access=["state"])
+async def compact_history(
+    context: ToolContext,
+    target_tokens: Annotated[int, Field(ge=1_000, le=1_000_000), "About how much the conversation may take"] = 50_000,
+) -> str:
+    """Make room in the conversation: older messages are backed up and become a summary, the newest stay as they are.
+
+    That happens by itself, too, when the conversation becomes too long.
+    """
+    return context.session.compact(target_tokens)
+
+
+@tool(access=["read"])
+async def search_history_backups(
+    context: ToolContext,
+    query: Annotated[str, "Words that all stand in one message; upper and lower case are the same"],
+    max_results: Annotated[int, Field(ge=1, le=200)] = 20,
+) -> str:
+    """Search everything that was taken out of conversations of this folder to make room, newest first."""
+    found = await in_thread(lambda: context.session.search_backups(query, max_results))
+    if found.startswith("Error: "):
+        raise ToolError(found.removeprefix("Error: "))
+    return found
 
 
 @tool(access=["state"])
@@ -41,7 +68,8 @@ def usage_text(summary: UsageSummary) -> str:
     requests = sum(count for count, _ in summary.models.values())
     cached = f"{tokens['cache_read_tokens']:,} read from a cache, {tokens['cache_write_tokens']:,} written to one"
     lines = [
-        f"This session: {_counted(requests, 'model request')}, cost {_cost(summary.cost)}.",
+        f"Since Marvin was started: {_counted(requests, 'model request')}, cost {_cost(summary.cost)}.",
+        *_ceiling(summary),
         f"Input tokens: {tokens['input_tokens']:,} ({cached})",
         f"Output tokens: {tokens['output_tokens']:,} ({tokens['reasoning_tokens']:,} of them reasoning)",
         *_models(summary.models),
@@ -59,6 +87,12 @@ def usage_text(summary: UsageSummary) -> str:
             *_models(summary.lifetime),
         ]
     return "\n".join(lines)
+
+
+def _ceiling(summary: UsageSummary) -> list[str]:
+    if summary.ceiling is None:
+        return []
+    return [f"Cost ceiling: {_cost(summary.ceiling)} for all agents together, {_cost(summary.left)} left"]
 
 
 def _models(models: Mapping[str, tuple[int, float | None]]) -> list[str]:

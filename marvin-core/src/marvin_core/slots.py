@@ -23,7 +23,7 @@ Kind: TypeAlias = Literal[
 - url: what begins with http:// or https://
 - unit: the name or sign of a common unit or currency, as `km/h`, `miles per hour`, `°F` or `EUR`
 - word: one word of any kind
-- name: up to four words, as of a place; words about time are none of them
+- name: up to four words, as of a place; they begin with no article, and words about time are none of them
 - text: up to twelve words
 - quoted: what stands in quotes
 """
@@ -43,6 +43,7 @@ _ABOUT_TIME = frozenset(
     "today tomorrow yesterday tonight now later soon next last ago until since during week weekend month year"
     " monday tuesday wednesday thursday friday saturday sunday morning afternoon evening noon midnight".split()
 )
+_ARTICLES = frozenset({"a", "an", "the", "my", "our"})
 _FILES_WITHOUT_ENDING = frozenset("makefile dockerfile readme license licence changelog jenkinsfile gemfile".split())
 _NUMBER_WORDS = {
     word: number
@@ -259,6 +260,8 @@ def _name(said: Utterance, first: int, end: int) -> str | None:
     if any(token.kind != "quoted" and token.word in _ABOUT_TIME for token in tokens):
         return None
     if any(token.kind not in ("word", "quoted", "number") for token in tokens):
+        return None
+    if tokens[0].kind == "word" and tokens[0].word in _ARTICLES:
         return None
     return _free(said, first, end)
 

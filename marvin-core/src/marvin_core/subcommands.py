@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .arguments import example_call, parse_key_values, type_text
+from .arguments import parse_key_values
 from .config import Config, Secrets
 from .errors import UsageError
 from .messages import ToolOutput
 from .streams import Streams
+from .toolhelp import IN_SHELL, tool_help
 from .tools import ToolSpec
 
 if TYPE_CHECKING:
@@ -122,12 +123,7 @@ def show_tool(context: typer.Context, name: Annotated[str, typer.Argument(help="
     app = run.app()
     session = app.session(asker=None, interactive=False)
     spec = next((spec for spec in app.plugins.tools if spec.name == name), None) or session.toolbox.spec(name)
-    lines = [f"{spec.name} ({spec.source}, group {spec.group})", "", spec.description, ""]
-    required = spec.parameters.get("required", ())
-    for parameter, schema in spec.parameters.get("properties", {}).items():
-        need = "required" if parameter in required else f"default {json.dumps(schema.get('default'))}"
-        lines.append(f"  {parameter}  {type_text(schema)}, {need}: {schema.get('description', '')}".rstrip(": "))
-    lines += ["", f"Access: {', '.join(sorted(spec.access))}", f"Example: {example_call(spec)}"]
+    lines = [tool_help(spec, IN_SHELL)]
     if spec.name in session.toolbox.missing:
         lines.append(f"Not offered here: {session.toolbox.missing[spec.name]}")
     run.streams.out("\n".join(lines) + "\n")

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
 from .digests import as_text
-from .errors import MarvinError
+from .errors import MarvinError, ProviderError
 from .events import Emit, UsageReport
 from .messages import Message, Usage, user
 from .providers.base import (
@@ -84,14 +84,19 @@ class Summariser(Record):
                 raise MarvinError("what is left of the price ceiling does not cover one.")
             request, hold = covered
         came = _Came()
-        complete = False
+        complete = refused = False
         try:
             async with aclosing(cast("AsyncGenerator[Delta, None]", provider.stream(request))) as deltas:
                 async for delta in deltas:
                     came.take(delta)
             complete = True
+        except ProviderError:
+            refused = not came.size
+            raise
         finally:
-            if hold is not None and self.budget is not None:
+            if hold is not None and self.budget is not None and refused:
+                self.budget.refused(hold)
+            elif hold is not None and self.budget is not None:
                 self.budget.settle(hold, came.usage, came.size, complete=complete)
             if not complete and came.size:
                 self.meter.add(provider.name, provider.model, came.usage or Usage())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from .config import Config
@@ -192,7 +193,9 @@ def _checked(spec: ToolSpec, tool: Tool) -> LoadedTool:
     from .schema import validator
 
     check = validator(tool)
-    return LoadedTool(spec=spec, tool=tool, validate=check, context_parameter=check.context_parameter)
+    return LoadedTool(
+        spec=spec, tool=tool, validate=partial(check, spec=spec), context_parameter=check.context_parameter
+    )
 
 
 def find_tool(spec: ToolSpec) -> Tool:

@@ -14,8 +14,12 @@ _SAID = 5
 """How many phrases are shown."""
 
 
-def tool_help(spec: ToolSpec) -> str:
-    """What a tool does, what it takes and may touch, and a line that calls it."""
+IN_CHAT, IN_SHELL = "/", "marvin tools call "
+"""How a call by hand begins."""
+
+
+def tool_help(spec: ToolSpec, where: str = IN_CHAT) -> str:
+    """What a tool does, what it takes and may touch, and a line that calls it in a chat or a shell."""
     lines = [f"{spec.name} ({spec.source}, group {spec.group})" if spec.group else f"{spec.name} ({spec.source})"]
     lines += ["", spec.description, ""]
     required = spec.parameters.get("required", ())
@@ -26,15 +30,15 @@ def tool_help(spec: ToolSpec) -> str:
     if not spec.parameters.get("properties"):
         lines.append("  It takes no parameters.")
     lines += ["", f"Access: {', '.join(sorted(spec.access))}"]
-    lines += [f"Example: {typed_call(spec.name, example_arguments(spec))}"]
+    lines += [f"Example: {typed_call(spec.name, example_arguments(spec), where)}"]
     if spec.phrases:
         lines.append("Without a model: " + "; ".join(phrase["say"] for phrase in spec.phrases[:_SAID]))
     return "\n".join(lines)
 
 
-def typed_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """The line that makes this call when it is typed into a chat: `/name key=value ...`."""
-    return f"/{name} {key_value_words(arguments)}".rstrip(" ")
+def typed_call(name: str, arguments: Mapping[str, Any], where: str = IN_CHAT) -> str:
+    """The line that makes this call when somebody types it: `/name key=value ...` in a chat."""
+    return f"{where}{name} {key_value_words(arguments)}".rstrip(" ")
 
 
 def summary(spec: ToolSpec) -> str:

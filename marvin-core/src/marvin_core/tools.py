@@ -14,6 +14,8 @@ from .records import Record
 if TYPE_CHECKING:
     import httpx
 
+    from .session_view import SessionView
+
 Access: TypeAlias = Literal["read", "net", "write", "exec", "state"]
 Mode: TypeAlias = Literal["chat", "coding"]
 
@@ -293,6 +295,7 @@ class UsageSummary(Record):
     """What was used. `cost` is in USD and None where unknown; `models` has requests and cost of each model.
 
     `tokens` are by the names of `Usage`'s fields; `lifetime` are the models of all sessions, where asked for.
+    `ceiling` is the cost ceiling in USD and None without one, `left` what other agents have not used of it either.
     """
 
     tokens: Mapping[str, int]
@@ -300,50 +303,8 @@ class UsageSummary(Record):
     models: Mapping[str, tuple[int, float | None]]
     tool_calls: Mapping[str, int]
     lifetime: Mapping[str, tuple[int, float | None]] | None = None
-
-
-class SessionView(Protocol):
-    """What a tool may know of, and ask of, the session it runs in."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def interactive(self) -> bool: ...
-    @property
-    def ticket(self) -> str: ...
-    @property
-    def depth(self) -> int: ...
-    @property
-    def memory_folder(self) -> Path:
-        """Where dumps of what did not fit go."""
-        ...
-
-    def output_characters(self, tool_name: str) -> int:
-        """How many characters of this tool's outputs are in the live context."""
-        ...
-
-    def set_working_dir(self, path: Path) -> None:
-        """Move the sandbox root; takes effect with the next call."""
-        ...
-
-    def switch_profile(self, name: str) -> Path:
-        """Go on with another profile, made where there is none; returns its folder. Blocks: call it in a thread."""
-        ...
-
-    def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
-        """Set a preference of the profile to what `change` makes of its value; None stands for one that is not set.
-
-        Blocks while another Marvin writes the file: call it in a thread.
-        """
-        ...
-
-    def usage(self, *, lifetime: bool = False) -> UsageSummary:
-        """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
-        ...
-
-    def leave(self, farewell: str) -> None:
-        """Have the interface say this and end, once the turn is over."""
-        ...
+    ceiling: float | None = None
+    left: float | None = None
 
 
 class ToolContext(Protocol):

@@ -162,7 +162,8 @@ class Transcript:
                 if header_fields is not None:
                     self._catch_up(descriptor, end)
                     self.header = self.header.replace(**header_fields)
-                    lines.append(header_line(self.header, self._count + said))
+                    if end:  # else it is written anyway, as the first line
+                        lines.append(header_line(self.header, self._count + said))
                 self._write(descriptor, end, lines, said)
         except OSError as error:
             raise SessionError(
@@ -208,8 +209,9 @@ class Transcript:
 
     def _catch_up(self, descriptor: int, end: int) -> None:
         """Take over the header that another process wrote meanwhile, and count its messages."""
-        data = os.pread(descriptor, max(0, end - self._known), self._known)
-        for line in data.split(b"\n"):
+        begin = max(0, self._known - 1)
+        lines = os.pread(descriptor, max(0, end - begin), begin).split(b"\n")
+        for line in lines[1:] if self._known else lines:  # the first one is the rest of one that was counted
             kind = kind_of(line)
             if kind == b"message":
                 self._count += 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .accounts import Accounts
+from .compaction import Compactor
 from .config import Config
 from .conversation import Conversation
 from .profile import SessionProfile
@@ -25,6 +26,7 @@ class ToolView:
         recorder: Recorder,
         accounts: Accounts,
         profile: SessionProfile,
+        compactor: Compactor,
         leave: Callable[[str], None],
         asks: bool,
     ) -> None:
@@ -34,6 +36,8 @@ class ToolView:
         self._recorder = recorder
         self._accounts = accounts
         self._leave = leave
+        self.compact = compactor.compact_later
+        self.search_backups = compactor.search
         self.switch_profile = profile.switch
         self.change_preference = profile.change_preference
         self.interactive = asks

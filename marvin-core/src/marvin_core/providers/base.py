@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from ..messages import Message, ProviderData, StopReason, Usage
 from ..records import Record
@@ -117,6 +117,19 @@ class Provider(Protocol):
 
     async def aclose(self) -> None:
         """Close its connections."""
+        ...
+
+
+@runtime_checkable
+class Lists(Protocol):
+    """A provider that can say which models its service serves."""
+
+    async def served(self) -> list[str]:
+        """The names of the models; empty where the service lists none.
+
+        Raises:
+            ProviderError: where it cannot be reached, refuses the key, or fails.
+        """
         ...
 
 

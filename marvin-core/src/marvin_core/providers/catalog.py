@@ -19,6 +19,7 @@ WIRES = {
     "chat-completions": "marvin_core.providers.chat_completions:create",
     "messages": "marvin_core.providers.anthropic:create",
     "responses": "marvin_core.providers.responses:create",
+    "codex": "marvin_core.providers.codex:create",
     "ollama": "marvin_core.providers.ollama:create",
 }
 """The wire formats that `providers:` in config.yaml may name, with the factory of each."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from .answer_stream import AnswerStream
 
+_NOT_ALLOWED = (401, 403)
 _ERROR_BODY = 64 * 1024
 _MODEL_LIST = 4 * 1024 * 1024
 
@@ -180,13 +181,37 @@ class HttpProvider(ABC):
                 return failures.not_served(self._endpoint, error, served)
         return error
 
-    async def _served(self) -> list[str]:
-        """The models that the service lists; empty where it does not say."""
+    async def served(self) -> list[str]:
+        """The models that the service lists; see `Lists`."""
+        import asyncio
+
+        import httpx
+
+        from .failures import from_status, from_transport
+
+        headers, waits, url = await self._sendable_headers(), self._waits, self._models_url
         try:
-            entries = (await self._fetched("GET", self._models_url))["data"]
-            return [entry["id"] for entry in entries if isinstance(entry["id"], str)]
-        except (KeyError, TypeError):
+            async with asyncio.timeout(waits.model_list):
+                response = await self._connected().get(url, headers=headers)
+        except TimeoutError:
+            late = httpx.ReadTimeout("")
+            raise from_transport(self._endpoint, url, late, begun=False, silence=waits.model_list) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._failed(error, begun=False) from None
+        if response.status_code in _NOT_ALLOWED or response.is_server_error:
+            raise from_status(self._endpoint, url, response.status_code, response.headers, response.content)
+        try:
+            return self._listed(response.json())
+        except ValueError:
             return []
+
+    async def _served(self) -> list[str]:
+        """As `served`; empty where that fails, too."""
+        return self._listed(await self._fetched("GET", self._models_url))
+
+    def _listed(self, document: Any) -> list[str]:
+        """The models of an answer of the list's URL."""
+        return names_in(document, "data", "id")
 
     async def _fetched(self, method: str, url: str, content: bytes | None = None) -> Any:
         """The JSON that the service answers a small question with; None where it gives none."""
@@ -210,6 +235,14 @@ class HttpProvider(ABC):
 
         silence = self._connected().timeout.read
         return from_transport(self._endpoint, self._url, error, begun=begun, silence=silence)
+
+
+def names_in(document: Any, field: str, name: str) -> list[str]:
+    """The names of the entries of a list of models, in whichever fields they are; empty where it is none."""
+    try:
+        return [entry[name] for entry in document[field] if isinstance(entry[name], str)]
+    except (KeyError, TypeError):
+        return []
 
 
 def call_ids(request: Request) -> set[str]:

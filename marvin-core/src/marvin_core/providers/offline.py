@@ -6,11 +6,11 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from ..arguments import example_arguments, key_value_words
+from ..arguments import example_arguments, type_text
 from ..errors import NotActed
 from ..messages import Message, Usage
 from ..routing import Proposal, Route, Router
-from ..toolhelp import summary, typed_call
+from ..toolhelp import IN_SHELL, summary, typed_call
 from ..tools import ToolSpec
 from .base import CallDelta, ClientFactory, Delta, Endpoint, Request, Stop, TextDelta, UsageDelta
 
@@ -18,13 +18,13 @@ NAME = "offline"
 
 NO_MODEL = (
     "No model is configured, so only requests that clearly mean one tool are carried out. "
-    "`marvin doctor` says how to set a model; so does the page \"Set a provider\" of the documentation."
+    '`marvin doctor` says how to set a model; so does the page "Set a provider" of the documentation.'
 )
 CHANGES = "{name} changes or runs something, so it was not called yet. This is the call:"
 INCOMPLETE = "{name} can do this. Still to say:"
 UNCLEAR = "No tool fits this for certain. The nearest, each with a line that calls it:"
 NOTHING_NEAR = "No tool here is near to this. /help lists the tools of a chat, `marvin tools list` all of them."
-HOW_TO_CALL = "In a chat, Enter sends such a line; in a shell it is: marvin tools call {words}"
+HOW_TO_CALL = "In a chat, Enter sends such a line; in a shell it is: {line}"
 NO_OUTPUT = "The tool gave no text."
 """Every sentence that is said here but for the tools' own."""
 
@@ -101,8 +101,6 @@ def _offer(offer: Proposal) -> list[str]:
 
 
 def _needed(name: str, spec: ToolSpec) -> str:
-    from ..arguments import type_text
-
     schema = spec.parameters.get("properties", {}).get(name, {})
     meaning = schema.get("description", "")
     return f"  {name}: {meaning} ({type_text(schema)})" if meaning else f"  {name}: {type_text(schema)}"
@@ -111,13 +109,11 @@ def _needed(name: str, spec: ToolSpec) -> str:
 def _example(proposal: Proposal) -> dict[str, Any]:
     """The arguments that are known, and examples of the required ones that are not."""
     known = proposal.arguments
-    if not proposal.missing and known:
-        return dict(known)
-    return {**example_arguments(proposal.spec, known), **known}
+    return {**example_arguments(proposal.spec, known), **known} if proposal.missing else dict(known)
 
 
 def _shell(name: str, arguments: Mapping[str, Any]) -> str:
-    return HOW_TO_CALL.format(words=f"{name} {key_value_words(arguments)}".rstrip(" "))
+    return HOW_TO_CALL.format(line=typed_call(name, arguments, IN_SHELL))
 
 
 def _output(message: Message) -> str:

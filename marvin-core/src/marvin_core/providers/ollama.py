@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from ..errors import BadRequest, ModelNotFound, ProviderError, Unreachable
 from .base import ClientFactory, Endpoint, Provider, Request
 from .encoding import dump
-from .http_provider import HttpProvider, call_ids
+from .http_provider import HttpProvider, call_ids, names_in
 from .ollama_stream import OllamaStream
 from .ollama_window import PromptWatch
 from .ollama_wire import OllamaWire
@@ -42,6 +42,7 @@ class Ollama(HttpProvider):
         self._watch = PromptWatch()
         self._with_think = True
         self._window = endpoint.context_window or _WINDOW
+        self._models_url = self._sibling("/api/tags")
 
     @property
     def context_window(self) -> int | None:
@@ -101,12 +102,8 @@ class Ollama(HttpProvider):
             )
         return error
 
-    async def _served(self) -> list[str]:
-        said = await self._fetched("GET", self._sibling("/api/tags"))
-        try:
-            return [entry["name"] for entry in said["models"] if isinstance(entry["name"], str)]
-        except (KeyError, TypeError):
-            return []
+    def _listed(self, document: Any) -> list[str]:
+        return names_in(document, "models", "name")
 
     def _failed(self, error: Exception, *, begun: bool) -> ProviderError:
         import httpx
@@ -118,7 +115,7 @@ class Ollama(HttpProvider):
 
         return Unreachable(
             f"{self.name} cannot be reached at {shown_url(self._sibling(''))}. Is Ollama running? "
-            "Start it with `ollama serve`, or set OLLAMA_URL to where it runs.",
+            "Start it with `ollama serve`, or check OLLAMA_URL, the network and the proxy.",
             provider=self.name,
         )
 

@@ -51,15 +51,17 @@ def probe(catalog: Catalog, waits: Waits) -> Sequence[Found]:
 
 
 def _ask(spec: ProviderSpec, base_url: str, waits: Waits, answers: dict[str, Found]) -> None:
+    from contextlib import closing
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
 
     try:
         parts = urlsplit(base_url)
         connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=waits.probe)
-        connection.request("GET", parts.path.rstrip("/") + _PATHS[spec.name])
-        models = list(_names(spec.name, json.loads(connection.getresponse().read(_LARGEST))))
-        connection.close()
+        with closing(connection):
+            connection.request("GET", parts.path.rstrip("/") + _PATHS[spec.name])
+            with connection.getresponse() as response:
+                models = list(_names(spec.name, json.loads(response.read(_LARGEST))))
     except (OSError, HTTPException, ValueError):  # nobody is there, or it is something else
         return
     if models:

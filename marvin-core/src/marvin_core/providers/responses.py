@@ -9,7 +9,11 @@ from .responses_wire import ResponsesWire
 
 # What a refusal names, and what is left out from then on: summaries are for verified organisations only, models
 # differ in the efforts that they take, and those that do not reason have nothing to encrypt.
-_REFUSED = ((b"reasoning.summary", "summary"), (b"reasoning.effort", "effort"), (b"not supported", "encrypted"))
+_REFUSED = (
+    (b"reasoning.summary", "summary"),
+    (b"reasoning.effort", "effort"),
+    (b"encrypted content is not supported", "encrypted"),
+)
 
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
@@ -38,9 +42,8 @@ class Responses(HttpProvider):
         if status != 400:
             return False
         lower = said.lower()
-        if b"encrypted" in lower and b"not supported" not in lower:
-            # Made for another account, or too old: the conversation goes on without it.
-            return self._wire.forget_reasoning(request.messages)
-        if b"reasoning" not in lower and b"encrypted" not in lower:
-            return False
-        return any(self._wire.leave_out(what) for words, what in _REFUSED if words in lower)
+        for words, what in _REFUSED:
+            if words in lower:
+                return self._wire.leave_out(what)
+        # Reasoning of another account, or too old to be read: the conversation goes on without it.
+        return b"encrypted" in lower and self._wire.forget_reasoning(request.messages)

@@ -46,7 +46,7 @@ class ThinkingTags:
         begun = self._held.lstrip()
         for tag, closing in _CLOSING.items():
             if begun.startswith(tag):
-                self._held = begun.removeprefix(tag).lstrip("\n")
+                self._held = begun.removeprefix(tag)
                 self._closing = closing
                 self._state = "thinking"
                 return

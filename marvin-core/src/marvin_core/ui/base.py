@@ -257,6 +257,14 @@ class SessionControl(Protocol):
         """
         ...
 
+    async def compact(self, target_tokens: int) -> str:
+        """Have a summary take the place of older messages; returns what to tell about it.
+
+        Raises:
+            MarvinError: while an answer runs.
+        """
+        ...
+
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
         """Run one call by hand, through the same dispatch as a model's."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from ..arguments import parse_key_values
+from ..arguments import parse_key_values, unknown_name
 from ..errors import ToolError
 from ..messages import Text, ToolOutput
 from .base import SessionControl
@@ -32,6 +32,22 @@ def refused(name: str, text: str) -> ToolOutput:
     return ToolOutput(call_id=BY_HAND, name=name, content=(Text(text=f"Error: {text}"),), is_error=True)
 
 
+def help_about(session: SessionControl, name: str) -> str:
+    """Help for one tool or command; without a name, what can be typed."""
+    from ..toolhelp import tool_help
+
+    name = name.strip().removeprefix("/")
+    if not name:
+        return help_text(session)
+    spec = next((spec for spec in session.tools if spec.name == name), None)
+    if spec is not None:
+        return tool_help(spec)
+    if name in session.commands:
+        return f"/{name}  {session.commands[name].help}"
+    known = [*(spec.name for spec in session.tools), *session.commands]
+    return f"{unknown_name('tool or command', name, known)} /help lists them all."
+
+
 def help_text(session: SessionControl) -> str:
     """What can be typed."""
     tools = ", ".join(spec.name for spec in session.tools)
@@ -40,7 +56,7 @@ def help_text(session: SessionControl) -> str:
         "Type a request, or:\n"
         "  /name key=value ...  call a tool yourself\n"
         "  !COMMAND             run a shell command; !shell (!sh): every line is one, until !shell\n"
-        "  /help                this text\n"
+        "  /help                this text; /help NAME: what a tool or command does and takes\n"
         "  /exit                leave (exit, quit and Ctrl+D too)"
         f"{commands}\n"
         "Keys: Enter sends; Alt+Enter, or \\ at the end, begins a new line; Tab completes commands, tools,\n"

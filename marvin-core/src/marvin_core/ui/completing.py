@@ -34,6 +34,8 @@ def candidates(line: str, session: SessionControl) -> Iterator[Candidate]:
         yield from _names(word, "/", _slash_names(session))
     elif not space and line.startswith("!"):
         yield from _names(word, "!", SHELL_WORDS)
+    elif head == "/help":
+        yield from _names(word, "", _slash_names(session))
     elif line.startswith("/"):
         yield from _parameters(line, head[1:], word, session)
     elif line.startswith("!"):
@@ -49,7 +51,7 @@ def _slash_names(session: SessionControl) -> Mapping[str, str]:
 
 def _names(word: str, sign: str, names: Mapping[str, str]) -> Iterator[Candidate]:
     for name in sorted(names):
-        if name.startswith(word[1:]):
+        if name.startswith(word.removeprefix(sign)):
             yield Candidate(text=f"{sign}{name} ", replaces=len(word), help=names[name])
 
 

@@ -26,8 +26,8 @@ from prompt_toolkit.utils import get_cwidth
 
 from ..records import Record
 from ..streams import Streams
+from .agreeing import FoldingRenderer, SteadyInput, steady
 from .completing import Candidate
-from .folded_rows import FoldingRenderer
 from .line_history import LineHistory
 
 FOLD_LINES = 20
@@ -121,6 +121,7 @@ class LineEditor:
             color_depth=None if color else ColorDepth.DEPTH_1_BIT,
             input=create_input(),
             output=self._output,
+            input_processors=[SteadyInput()],
             enable_suspend=True,
             erase_when_done=True,
         )
@@ -209,7 +210,7 @@ class LineEditor:
     def _message(self) -> ANSI:
         rows = [row for row in self.live if row]
         room = max(1, self._output.get_size().rows // 2)
-        return ANSI("\n".join([*rows[-room:], self.sign]))
+        return ANSI(steady("\n".join([*rows[-room:], self.sign])))
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()

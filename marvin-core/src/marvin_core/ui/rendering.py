@@ -33,6 +33,7 @@ DIFF_LINES = 40
 # What could move the cursor, recolour the terminal, reorder or hide text: C0 but newline and tab, DEL, C1, bidi marks.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _ESCAPE = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_]?)")
+_JOINER = "\u200d"
 _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"#{1,6} ")
 _INLINE = re.compile(r"(?P<code>`[^`\n]+`)|(?P<bold>\*\*[^*\n]+\*\*)")
@@ -141,12 +142,20 @@ def _split(line: str, width: int, measure: Measure) -> tuple[str, str]:
     for index, character in enumerate(line):
         columns = measure(character)
         if used + columns > width:
-            place = index if columns > 1 or character == " " else space or index
+            place = _before_joined(line, index if columns > 1 or character == " " else space or index, measure)
             return line[:place].rstrip(), line[place:].lstrip()
         used += columns
         if (character == " " and line[:index].strip()) or columns > 1:
             space = index + 1
     return line, ""
+
+
+def _before_joined(line: str, place: int, measure: Measure) -> int:
+    """The place, or the one before the characters that are drawn as one there, as accents and families are."""
+    begin = place
+    while begin and (line[begin - 1] == _JOINER or measure(line[begin]) == 0):
+        begin -= 1
+    return begin or place
 
 
 def wrapped(text: str, width: int, measure: Measure) -> str:

@@ -12,7 +12,7 @@ from ..events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, ToolE
 from ..signals import ending
 from .base import SessionControl
 from .lines import Lines
-from .rendering import Paint, call_line, diff_lines, outcome_line
+from .rendering import Paint, call_line, diff_lines, disarm, outcome_line
 
 PROMPT = "> "
 INTERRUPTED = 130
@@ -155,6 +155,7 @@ class SimpleChat:
             self._line(f"({event.reason})")
 
     def _write(self, text: str) -> None:
+        text = disarm(text)
         sys.stdout.write(text)
         sys.stdout.flush()
         if text:
@@ -162,7 +163,7 @@ class SimpleChat:
 
     def _line(self, text: str) -> None:
         self._finish_line()
-        self._print(text)
+        self._print(disarm(text))
 
     def _finish_line(self) -> None:
         if self._in_line:

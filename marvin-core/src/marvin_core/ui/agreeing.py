@@ -1,14 +1,37 @@
-"""Erasing what was drawn after the terminal has folded it, since its window got narrower."""
+"""Where the library and a terminal may not agree about rows and columns: folded rows, joined characters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 from prompt_toolkit.layout import Window
+from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.output import Output
 from prompt_toolkit.renderer import Renderer
 from prompt_toolkit.styles import BaseStyle
+
+_NON_JOINER = 0x200C
+_STEADY = {0x200D: _NON_JOINER, 0xFE0F: _NON_JOINER}
+_STEADY |= {0x1F1E6 + number: 0xFF21 + number for number in range(26)}  # two of these letters make a flag
+_STEADY |= dict.fromkeys(range(0x1F3FB, 0x1F400), 0x3000)  # the colour of the skin
+
+
+def steady(text: str) -> str:
+    """The text in characters that take as many columns in every terminal, for rows that are drawn again and again.
+
+    Some terminals draw several characters as one where others do not, and the library adds their columns up, so
+    that it would look for what it drew in the wrong place. The length stays.
+    """
+    return text.translate(_STEADY)
+
+
+class SteadyInput(Processor):
+    """Shows what is typed as `steady` has it."""
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """One line of it."""
+        return Transformation([(style, steady(text)) for style, text, *_ in transformation_input.fragments])
 
 
 class FoldingRenderer(Renderer):

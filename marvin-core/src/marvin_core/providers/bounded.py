@@ -1,0 +1,83 @@
+"""A provider whose requests are paid out of a budget."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, cast
+
+from ..errors import ProviderError, StreamBroken
+from ..messages import Usage
+from .base import CallDelta, Delta, Provider, Request, Stop, TextDelta, ThinkingDelta, UsageDelta
+
+if TYPE_CHECKING:
+    from ..budget import Budget
+
+
+class Bounded:
+    """Wraps a provider and is one.
+
+    It stands below everything that tries again or goes on with another model, so that each request that is sent
+    is reserved before and settled after, with the price of the model that it goes to.
+    """
+
+    def __init__(self, provider: Provider, budget: Budget) -> None:
+        self._provider = provider
+        self._budget = budget
+
+    @property
+    def name(self) -> str:
+        return self._provider.name
+
+    @property
+    def model(self) -> str:
+        return self._provider.model
+
+    @property
+    def context_window(self) -> int | None:
+        return self._provider.context_window
+
+    @property
+    def max_tools(self) -> int | None:
+        return self._provider.max_tools
+
+    async def aclose(self) -> None:
+        """Close the wrapped provider."""
+        await self._provider.aclose()
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """The answer; see `Provider.stream`.
+
+        Raises:
+            ConfigError: where the price of the model is not known.
+            BudgetExceeded: where the request is not covered.
+        """
+        request, hold = await self._budget.reserve(self.name, self.model, request)
+        usage: Usage | None = None
+        came = 0
+        complete = refused = False
+        deltas = cast("AsyncGenerator[Delta, None]", self._provider.stream(request))
+        try:
+            async with aclosing(deltas):
+                async for delta in deltas:
+                    usage = delta.usage if isinstance(delta, UsageDelta) else usage
+                    came += _bytes(delta)
+                    complete = isinstance(delta, Stop)
+                    yield delta
+        except ProviderError as error:
+            # An answer that is broken from its first byte on may have been made all the same.
+            refused = not came and usage is None and not isinstance(error, StreamBroken)
+            raise
+        finally:
+            if refused:
+                self._budget.refused(hold)
+            else:
+                self._budget.settle(hold, usage, came, complete=complete)
+
+
+def _bytes(delta: Delta) -> int:
+    if isinstance(delta, (TextDelta, ThinkingDelta)):
+        return len(delta.text.encode("utf-8", "replace"))
+    if isinstance(delta, CallDelta):
+        return len(f"{delta.name}{delta.arguments}".encode("utf-8", "replace"))
+    return 0

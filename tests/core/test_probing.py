@@ -1,0 +1,107 @@
+"""Looking for local servers before a chat that has no model: who is found, who is not, and how long it takes."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from marvin_core.builtin import marvin_register_providers
+from marvin_core.config import load
+from marvin_core.providers.catalog import Catalog
+from marvin_core.providers.choose import choose
+from marvin_core.providers.probing import Found, probe
+from marvin_core.testing import Answer, document, error, hang, html, raw
+from marvin_core.testing.model_server import LoopbackServer, RecordedRequest
+from marvin_core.waits import Waits
+
+
+class Fixed(LoopbackServer):
+    """Answers every request in one way."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._fixed = answer
+        super().__init__()
+
+    def answer_to(self, request: RecordedRequest) -> Answer:
+        return self._fixed
+
+
+def catalog(home: Path, *, ollama: int, llama: int) -> Catalog:
+    """The built-in services, with Ollama and llama-server at these ports."""
+    bases = {"ollama": f"http://127.0.0.1:{ollama}", "llama-server": f"http://127.0.0.1:{llama}/v1"}
+    specs = [spec.replace(base_url=bases.get(spec.name, spec.base_url)) for spec in marvin_register_providers()]
+    return Catalog(*load((), {"HOME": str(home)}, cwd=home), specs)
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def found(home: Path, *, ollama: int, llama: int) -> Sequence[Found]:
+    return probe(catalog(home, ollama=ollama, llama=llama), Waits(probe=2.0))
+
+
+TAGS = document({"models": [{"name": "llama3:8b"}, {"name": "qwen3-coder:30b"}]})
+MODELS = document({"object": "list", "data": [{"id": "smollm2"}]})
+
+
+def test_servers_are_found_in_the_order_of_preference(tmp_path: Path) -> None:
+    with Fixed(TAGS) as ollama, Fixed(MODELS) as llama:
+        seen = found(tmp_path, ollama=ollama.port, llama=llama.port)
+        assert [(one.provider, one.model) for one in seen] == [
+            ("ollama", "qwen3-coder:30b"),
+            ("llama-server", "smollm2"),
+        ]
+        assert seen[0].reason == f"it answers at http://127.0.0.1:{ollama.port}"
+        asked = [request.method + request.path for request in (*ollama.requests, *llama.requests)]
+        assert asked == ["GET/api/tags", "GET/v1/models"], "only lists are asked for, no prompt is sent"
+
+
+def test_without_the_default_model_the_first_that_is_there_is_taken(tmp_path: Path, closed_port: int) -> None:
+    with Fixed(document({"models": [{"name": "tiny"}]})) as ollama:
+        assert [one.model for one in found(tmp_path, ollama=ollama.port, llama=closed_port)] == ["tiny"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [html(), error(404), error(500), raw(b"not HTTP at all"), document({"models": []}), document([1]), document({})],
+    ids=["page", "404", "500", "text", "no models", "a list", "nothing"],
+)
+def test_a_port_that_belongs_to_something_else_is_nothing(tmp_path: Path, closed_port: int, answer: Answer) -> None:
+    with Fixed(answer) as other:
+        assert found(tmp_path, ollama=other.port, llama=closed_port) == []
+        assert found(tmp_path, ollama=closed_port, llama=other.port) == []
+
+
+def test_nobody_there(tmp_path: Path, closed_port: int) -> None:
+    assert found(tmp_path, ollama=closed_port, llama=closed_port) == []
+
+
+def test_a_silent_server_holds_up_nothing(tmp_path: Path) -> None:
+    """All probes together take the time of one."""
+    with Fixed(hang()) as silent:
+        here = catalog(tmp_path, ollama=silent.port, llama=silent.port)
+        begun = time.monotonic()
+        assert probe(here, Waits(probe=0.15)) == []
+        assert time.monotonic() - begun < 1.0
+
+
+def test_a_chat_takes_what_is_found_and_a_run_without_a_chat_does_not_look(tmp_path: Path, closed_port: int) -> None:
+    config, _ = load((), {"HOME": str(tmp_path)}, cwd=tmp_path)
+    with Fixed(MODELS) as llama:
+        here = catalog(tmp_path, ollama=closed_port, llama=llama.port)
+        chosen = choose(config, here, lambda: probe(here, Waits(probe=2.0)))
+        assert chosen.endpoint is not None
+        assert (chosen.endpoint.provider, chosen.endpoint.model, chosen.local) == ("llama-server", "smollm2", True)
+        asked = len(llama.requests)
+        assert choose(config, here).endpoint is None
+        assert len(llama.requests) == asked
+    offline = choose(config, here, lambda: probe(here, Waits(probe=2.0)))
+    assert offline.endpoint is not None
+    assert (offline.endpoint.provider, offline.reason, offline.local) == ("offline", "no model is configured", True)

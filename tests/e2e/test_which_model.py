@@ -1,0 +1,199 @@
+"""Which model answers, in the real program: another one by name, one that goes on, none at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from marvin_core.testing import ModelServer, calls, cut_after, error, text
+from tests.e2e.support_e2e import Marvin, conversation, posts
+
+KEY = "sk-0123456789abcdef"
+
+
+def spare(server: ModelServer, *, fallback: bool = True) -> str:
+    """A config.yaml with a second service, which goes on where the first fails."""
+    chain = "fallback: [spare/s1]\n" if fallback else ""
+    services = f"providers: {{spare: {{base_url: '{server.url}', models: [s1, s2]}}}}\n"
+    return f"{chain}{services}waits: {{retry_backoff: [0.01]}}\n"
+
+
+@pytest.fixture
+def second() -> ModelServer:
+    return ModelServer(text("From the spare."), text("Again."))
+
+
+def models_of(server: ModelServer) -> list[str]:
+    return [request.body["model"] for request in server.requests if request.method == "POST"]
+
+
+# --- another one goes on --------------------------------------------------------------------------------------------
+
+
+def test_another_model_goes_on_where_the_first_fails(
+    marvin: Marvin, marvin_model_server: ModelServer, second: ModelServer
+) -> None:
+    """I15: no call that was executed runs again, and the answer is whole."""
+    marvin_model_server.script(calls(("create_file", {"path": "a.txt", "content": "x"})), error(401, "bad key"))
+    with second:
+        marvin.config(spare(second))
+        result = marvin.ask()
+        assert (result.code, result.text) == (0, "  🔧 create_file\nFrom the spare.\n")
+        assert "failed: " in result.said
+        assert "spare/s1 goes on" in result.said
+        assert set(result.cost()["model_turns"]) == {"qwen/qwen3-32b", "s1"}
+        handed_over = conversation(second)
+    assert [message["role"] for message in handed_over] == ["user", "assistant", "tool"]
+    assert posts(marvin_model_server) == 2
+
+
+def test_after_visible_text_a_run_ends_with_an_error(
+    marvin: Marvin, marvin_model_server: ModelServer, second: ModelServer
+) -> None:
+    answer = text("Half an answer")
+    marvin_model_server.script(cut_after(answer.body.index(b'finish_reason": "stop'), answer))
+    with second:
+        marvin.config(spare(second))
+        result = marvin.ask()
+        assert (result.code, result.text) == (1, "Half an answer\n")
+        assert posts(second) == 0
+
+
+def test_after_visible_text_a_chat_goes_on_in_a_new_line(
+    marvin: Marvin, marvin_model_server: ModelServer, second: ModelServer
+) -> None:
+    answer = text("Half an answer")
+    marvin_model_server.script(cut_after(answer.body.index(b'finish_reason": "stop'), answer))
+    with second:
+        marvin.config(spare(second))
+        shown = marvin.run("--plain", stdin=b"Do it.\nMore.\n").text
+        assert shown.index("Half an answer\n(") < shown.index("spare/s1 goes on)\nFrom the spare.\n")
+        assert [m["content"] for m in conversation(second, 0)] == ["Do it."], "the broken half does not count"
+    second_prompt = conversation(marvin_model_server, 1)
+    assert [m["content"] for m in second_prompt] == ["Do it.", "From the spare.", "More."], "the first is asked again"
+
+
+def test_without_a_word_in_the_configuration_nothing_else_is_asked(
+    marvin: Marvin, marvin_model_server: ModelServer, second: ModelServer
+) -> None:
+    marvin_model_server.script(error(401, "bad key"))
+    with second:
+        marvin.config(spare(second, fallback=False))
+        assert marvin.ask().code == 1
+        assert second.requests == []
+
+
+def test_a_conversation_that_does_not_fit_goes_to_the_larger_model(tmp_path: Path, warm_cache: Path) -> None:
+    overflow = error(400, {"error": {"message": "too long", "code": "context_length_exceeded"}})
+    with ModelServer(overflow, text("It fits."), text("Still.")) as server:
+        marvin = Marvin(tmp_path, None, warm_cache)
+        marvin.config(
+            f"provider: mine\nproviders: {{mine: {{base_url: '{server.url}', models: [small, large], "
+            "windows: {small: 8000, large: 200000}}}\n"
+        )
+        result = marvin.ask("--output-format", "stream-json")
+        assert result.code == 0
+        cycle = next(event for event in result.events() if event["type"] == "model_cycle")
+        assert (cycle["previous"], cycle["model"]) == ("mine/small", "mine/large")
+        assert marvin.ask("--continue").text == "Still.\n"
+        assert models_of(server) == ["small", "large", "large"], "and stays there"
+
+
+# --- by name --------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_of_another_service_by_name(
+    marvin: Marvin, marvin_model_server: ModelServer, second: ModelServer
+) -> None:
+    with second:
+        marvin.config(spare(second))
+        assert marvin.ask("--model", "spare/s2").text == "From the spare.\n"
+        assert marvin.ask("--model", "s2").text == "Again.\n", "and where its name says enough"
+        assert models_of(second) == ["s2", "s2"]
+    assert posts(marvin_model_server) == 0
+
+
+def test_switching_in_the_middle_of_a_chat(
+    marvin: Marvin, marvin_model_server: ModelServer, second: ModelServer
+) -> None:
+    marvin_model_server.script(text("From the first."))
+    with second:
+        marvin.config(spare(second))
+        lines = ["Begin.", "!model spare/s2", "Go on.", "/model", "!pro Think.", "!model nonsense"]
+        shown = marvin.run("--plain", stdin="\n".join(lines).encode()).text
+        assert "s2 of spare answers from here on." in shown
+        assert "* spare/s2" in shown
+        assert "Error: " in shown
+        assert [m["content"] for m in conversation(second, 0)] == ["Begin.", "From the first.", "Go on."]
+        assert posts(second) == 2
+
+
+# --- none -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_chat_without_a_model(unconfigured: Marvin) -> None:
+    lines = [
+        "convert 5 miles to km",
+        "create the file a.txt",
+        "what is love",
+        "/read_file path=a.txt",
+        "usage",
+        "/model",
+    ]
+    result = unconfigured.run("--plain", stdin="\n".join(lines).encode())
+    assert result.code == 0
+    shown = result.text
+    assert shown.startswith("Marvin, without a model: none is configured. `marvin providers` says how to set one.")
+    assert "5 mile = 8.0467 kilometer" in shown
+    assert "/create_file path=a.txt" in shown
+    assert not (unconfigured.project / "a.txt").exists(), "what changes something waits for the user"
+    assert "No model is configured" in shown
+    assert "Not set up: " in shown
+
+
+def test_a_run_without_a_model_is_never_offline_by_itself(unconfigured: Marvin) -> None:
+    result = unconfigured.ask(prompt="convert 5 miles to km")
+    assert (result.code, result.text) == (1, "")
+    assert "No model is configured. To set a provider, do one of these" in result.said
+
+
+def test_offline_by_name(unconfigured: Marvin) -> None:
+    done = unconfigured.ask("--provider", "offline", prompt="convert 5 miles to km")
+    assert (done.code, done.text) == (0, "  🔧 convert_units\n5 mile = 8.0467 kilometer\n")
+    assert done.cost()["session_cost"] == 0.0
+    (unconfigured.project / "a.txt").write_text("x")
+    waits = unconfigured.ask("--provider", "offline", prompt="delete the file a.txt")
+    assert (waits.code, waits.text) == (1, "")
+    assert "a.txt" in waits.said
+    assert (unconfigured.project / "a.txt").exists()
+
+
+# --- marvin providers -----------------------------------------------------------------------------------------------
+
+
+def test_the_list_of_services(marvin: Marvin, marvin_model_server: ModelServer, second: ModelServer) -> None:
+    with second:
+        marvin.config(spare(second))
+        shown = marvin.run("providers", env={"GROQ_BASE_URL": "http://127.0.0.1:1/v1", "GROQ_API_KEY": KEY}).text
+    lines = shown.splitlines()
+    assert any(line.startswith("* groq") and line.endswith("GROQ_API_KEY is set") for line in lines)
+    assert "does not work: groq cannot be reached" in shown
+    assert "    answers, 1 models" in shown
+    assert "Anthropic: set ANTHROPIC_API_KEY" in shown
+    assert lines[-1] == "groq with llama-3.3-70b-versatile is used, because GROQ_API_KEY is set."
+    assert KEY not in shown
+
+
+def test_the_models_of_a_service(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    marvin_model_server.models[:] = ["a", "b"]
+    assert marvin.run("providers", "models", "openai-compat").text == "a\nb\n"
+    missing = marvin.run("providers", "models", "grok")
+    assert missing.code != 0
+    assert "Did you mean groq?" in missing.said
+
+
+def test_no_services_at_all(unconfigured: Marvin) -> None:
+    result = unconfigured.run("providers", "list", "--no-check")
+    assert result.code == 0
+    assert result.text.splitlines()[-1].startswith("No model is configured. ")
