@@ -73,11 +73,15 @@ def reserve(budget: Budget, request: Request = ASKED, model: str = "m", provider
     return run(budget.reserve(provider, model, request))
 
 
-def last(budget: Budget, request: Request = ASKED) -> tuple[Request, Hold]:
+def last(budget: Budget) -> tuple[Request, Hold]:
     """What an agent does that is refused a request."""
     with pytest.raises(BudgetExceeded, match="higher --max-cost"):
-        reserve(budget, request)
-    return reserve(budget, request.replace(tool_choice="none"))
+        reserve(budget)
+    budget.begin_last()
+    try:
+        return reserve(budget)
+    finally:
+        budget.end_last()
 
 
 def left(budget: Budget) -> float:
@@ -186,9 +190,9 @@ def test_near_the_end_only_a_last_answer_is_covered_and_then_nothing(desk: Desk)
     request, hold = last(budget)
     assert request.max_output_tokens == 1_000
     budget.settle(hold, Usage(input_tokens=1_000, output_tokens=800), 0, complete=True)
-    for choice in ("auto", "none"):
+    for again in (lambda: reserve(budget), budget.begin_last):
         with pytest.raises(BudgetExceeded, match=r"ceiling of 0.026 USD is reached: 0.0090 USD .* higher --max-cost"):
-            reserve(budget, ASKED.replace(tool_choice=choice))
+            again()
     run(budget.reserve("local", "m2", ASKED))  # what costs nothing goes on
 
 
@@ -200,12 +204,13 @@ def test_where_not_even_the_last_answer_is_covered_it_ends_at_once(desk: Desk) -
     assert last(desk.budget("0.0036"))[0].max_output_tokens == 260
 
 
-def test_the_last_answer_after_too_many_rounds_is_a_request_like_others(desk: Desk) -> None:
-    budget = desk.budget("10")
-    request, hold = reserve(budget, ASKED.replace(tool_choice="none"))
-    assert request.max_output_tokens == 50_000
-    budget.settle(hold, Usage(input_tokens=1_000, output_tokens=10), 0, complete=True)
-    assert reserve(budget)[0].max_output_tokens == 50_000
+def test_the_last_request_may_be_sent_again_where_the_service_refuses_it(desk: Desk) -> None:
+    budget = desk.budget("0.026")
+    budget.begin_last()
+    for _ in range(3):
+        request, hold = reserve(budget)
+        assert request.max_output_tokens == 1_000
+        budget.refused(hold)
 
 
 def test_an_agent_never_spends_more_than_the_ceiling(desk: Desk) -> None:
@@ -218,7 +223,8 @@ def test_an_agent_never_spends_more_than_the_ceiling(desk: Desk) -> None:
         try:
             request, hold = reserve(budget, asked)
         except BudgetExceeded:
-            request, hold = reserve(budget, asked.replace(tool_choice="none"))
+            budget.begin_last()
+            request, hold = reserve(budget, asked)
             ended = True
         fed, out = len(text) // 2, request.max_output_tokens or 0
         budget.settle(hold, Usage(input_tokens=fed, output_tokens=out), 2 * out, complete=True)

@@ -25,7 +25,8 @@ class Screen:
 
     def __enter__(self) -> Self:
         tmux = ("new-session", "-d", *self._size, "-c", self._folder, self._command)
-        self._tmux("set-option", "-g", "history-limit", "20000", ";", "set-option", "-sg", "escape-time", "0", ";", *tmux)
+        options = ("history-limit 20000", "remain-on-exit on", "remain-on-exit-format ''", "escape-time 0")
+        self._tmux(*(word for option in options for word in ("set-option", "-g", *shlex.split(option), ";")), *tmux)
         self.until("what works.")
         wait_until(lambda: self.rows() and self.rows()[-1].startswith(">"), "the prompt", LIMIT)
         return self
@@ -59,6 +60,21 @@ class Screen:
         """Change the size of the window."""
         self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
 
+    @property
+    def pid(self) -> int:
+        """The chat's own process."""
+        return int(self._tmux("display-message", "-p", "#{pane_pid}"))
+
+    def close(self) -> None:
+        """Close the window, as with a mouse; the chat is told by the kernel."""
+        self._tmux("kill-session")
+
+    def ended(self) -> None:
+        """Wait until the chat has left, in peace."""
+        wait_until(lambda: self._tmux("display-message", "-p", "#{pane_dead}").strip() == "1", "the end", LIMIT)
+        how = self._tmux("display-message", "-p", "status #{pane_dead_status} signal #{pane_dead_signal}").split()
+        assert how == ["status", "0", "signal"], f"{how}\n" + "\n".join(self.rows())
+
     def rows(self) -> list[str]:
         """The rows that are seen, without those that are empty at the bottom."""
         return self._tmux("capture-pane", "-p").rstrip("\n").split("\n")
@@ -81,6 +97,19 @@ class Screen:
         except AssertionError as error:
             raise AssertionError(f"{error}\n" + "\n".join(rows)) from None
         return list(rows)
+
+    def until_seen(self, expected: str) -> None:
+        """The same, wherever the terminal or the chat broke the text into rows, and with a prompt at the end."""
+        wanted = "".join(expected.split())
+
+        def seen() -> bool:
+            rows = self.rows()
+            return wanted in "".join("".join(rows[1:]).split()) and rows[-1].rstrip() in (">", "$")
+
+        try:
+            wait_until(seen, f"{expected!r} on the screen", LIMIT)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n" + "\n".join(self.rows())) from None
 
     def at_prompt(self, line: str) -> list[str]:
         """Wait until the last row is the prompt with this line; returns the rows."""

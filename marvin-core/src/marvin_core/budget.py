@@ -79,7 +79,7 @@ class Budget:
         self._waits = waits
         self.warn = warn
         self._kept = ""
-        self._closing = self._closed = False
+        self._last = self._closed = False
         self._counted: tuple[str, str, int, int] | None = None
         self._tools: tuple[ToolSpec, ...] = ()
         self._tools_size = 0
@@ -93,8 +93,7 @@ class Budget:
     async def reserve(self, provider: str, model: str, request: Request) -> tuple[Request, Hold]:
         """Reserve what a request may cost, and hold back what a last answer would.
 
-        Once that fails, the next request without a tool call (`tool_choice` is `none`) is the last one, and may use
-        what was held back.
+        Between `begin_last` and `end_last` a request may use what was held back instead.
 
         Returns:
             The request with an output limit that the money covers, and what `settle` is to be given.
@@ -114,14 +113,12 @@ class Budget:
         limit = request.max_output_tokens or self._longest(provider, model) or _UNKNOWN_LIMIT
         usual = min(limit, _LAST_OUTPUT)
         taken = None
-        if not self._closing:
+        if self._last:
+            taken = await self._take(rate, min(limit, _LEAST_LAST_OUTPUT), usual, 0)
+        elif not self._closed:
             keep = later.input + math.ceil(usual * later.output)
             taken = await self._take(rate, min(limit, _LEAST_OUTPUT), limit, keep)
-        if taken is None and request.tool_choice == "none" and not self._closed:
-            self._closing = self._closed = True
-            taken = await self._take(rate, min(limit, _LEAST_LAST_OUTPUT), usual, 0)
         if taken is None:
-            self._closing = True
             raise BudgetExceeded(self.told())
         output, key = taken
         return request.replace(max_output_tokens=output), hold.replace(key=key)
@@ -207,6 +204,21 @@ class Budget:
             described = [(tool.name, tool.description, tool.parameters) for tool in request.tools]
             self._tools_size = len(json.dumps(described, default=str))
         return self._tools_size + _bytes(request.system) + sum(map(_message_bytes, request.messages))
+
+    def begin_last(self) -> None:
+        """From here on a request is the last one: it may use what was held back for it.
+
+        Raises:
+            BudgetExceeded: where the last one was sent already.
+        """
+        if self._closed:
+            raise BudgetExceeded(self.told())
+        self._last = True
+
+    def end_last(self) -> None:
+        """The last request was sent: from here on there is none but those that cost nothing."""
+        self._last = False
+        self._closed = True
 
     def told(self) -> str:
         """How it stands, and how to go on: for people, once the ceiling is reached."""

@@ -16,8 +16,7 @@ from .settings import read_settings
 
 if TYPE_CHECKING:
     from .app import App
-    from .clients import Clients
-    from .providers.base import Endpoint, ProviderSpec
+    from .providers.base import ProviderSpec
     from .subcommands import Run
 
 
@@ -120,28 +119,17 @@ class Report:
         endpoint = app.choice.endpoint
         if endpoint is None:
             return
-        from .clients import Clients
-
-        clients = Clients(app.config)
         try:
-            async with asyncio.timeout(app.config.waits.doctor):
-                status = await _status(clients, endpoint)
-        except Exception as error:  # whatever it is, it is why the service cannot be used
-            reason = f"no answer in {app.config.waits.doctor:g} s" if isinstance(error, TimeoutError) else str(error)
-            advice = "Start the server." if app.choice.local else "Check the network, the address and HTTPS_PROXY."
-            self.broken(f"{endpoint.base_url} cannot be reached: {reason or type(error).__name__}", advice)
-        else:
-            self._answered(endpoint, status)
-        finally:
-            await clients.close()
-
-    def _answered(self, endpoint: Endpoint, status: int) -> None:
-        if status in (401, 403):
-            self.broken(f"{endpoint.base_url} refuses the key (HTTP {status}).", f"Check {endpoint.key_hint or 'it'}.")
-        elif status >= 500:
-            self.broken(f"{endpoint.base_url} fails (HTTP {status}).", "Try again later, or use another provider.")
+            await app.models.served(endpoint.provider)
+        except MarvinError as error:
+            advice = (
+                "Start the server." if app.choice.local else "Check the network, the address, the key and HTTPS_PROXY."
+            )
+            self.broken(str(error), advice)
         else:
             self._line("ok", f"{endpoint.base_url} answers")
+        finally:
+            await app.models.aclose()
 
     def tools(self, app: App) -> None:
         """The tools that are not offered, by what they lack."""
@@ -152,13 +140,3 @@ class Report:
             by_reason.setdefault(reason, []).append(name)
         for reason, names in by_reason.items():
             self._line("none", f"{', '.join(names)}: {reason}")
-
-
-async def _status(clients: Clients, endpoint: Endpoint) -> int:
-    """The HTTP status of the service's list of models, which costs nothing to ask for."""
-    base = endpoint.base_url.rstrip("/").removesuffix("/chat/completions")
-    headers = dict(endpoint.headers or {})
-    if endpoint.key:
-        headers["authorization"] = f"Bearer {endpoint.key.reveal()}"
-    answer = await clients.for_model(base).get(f"{base}/models", headers=headers)
-    return answer.status_code

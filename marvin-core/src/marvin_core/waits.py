@@ -62,8 +62,6 @@ class Waits(Record):
     """Between two updates of the seconds that a chat shows while it waits."""
     login: float = 300.0
     """For the user to log in to a model service in the browser."""
-    doctor: float = 5.0
-    """For the model service to answer when `marvin doctor` asks whether it can be reached."""
     stdin_idle: float = 60.0
     """Silence of standard input while the prompt is read from it."""
     close: float = 5.0

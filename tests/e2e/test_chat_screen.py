@@ -1,0 +1,363 @@
+"""The chat as it is seen, in a terminal emulator: every key, every command, wide characters, windows that change."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pytest
+
+from marvin_core.commands import core_commands
+from marvin_core.testing import ModelServer, calls, hang_after, paced, text
+from tests.e2e.support_e2e import Marvin, alive, conversation, wait_until
+from tests.e2e.support_screen import Screen
+
+pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
+BOTH_WIDTHS = pytest.mark.parametrize("columns", [40, 120])
+FAMILY, ACCENTS, HEBREW, FLAG = "👨‍👩‍👧", "e\u0301a\u0308", "שלום עולם", "🇫🇷"
+
+
+def said(server: ModelServer) -> list[str]:
+    """What the user said, as the last request has it."""
+    return [message["content"] for message in conversation(server) if message["role"] == "user"]
+
+
+# --- keys ----------------------------------------------------------------------------------------------
+
+
+@BOTH_WIDTHS
+def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: int) -> None:
+    """One chat: the keys that edit, complete, find, send, interrupt, clear and leave."""
+    (marvin.project / "notes.txt").write_text("inside\n")
+    marvin_model_server.script(*(text(f"Answer {number}.") for number in range(1, 8)))
+    with Screen(marvin, columns=columns) as screen:
+        screen.type("world")
+        screen.press("C-a")
+        screen.type("hello ")
+        screen.press("C-e")
+        screen.type("!")
+        screen.at_prompt("hello world!")
+        screen.press("C-w", "Enter")
+        screen.until("Answer 1.")
+
+        screen.type("one two")
+        screen.press("C-a", "C-f", "C-f", "C-f", "C-k")
+        screen.at_prompt("one")
+        screen.type(" gone")
+        screen.press("C-u")
+        screen.at_prompt("")
+        screen.press("C-y")
+        screen.at_prompt("one gone")
+        screen.press("BSpace", "BSpace", "BSpace", "BSpace", "BSpace", "M-Enter")
+        screen.type("two\\")
+        screen.press("Enter")
+        screen.type("three")
+        assert screen.until("three")[-3:] == ["> one", "  two", "  three"]
+        screen.press("Enter")
+        screen.until("Answer 2.")
+
+        screen.press("Up")
+        assert screen.until("Answer 2.\n> one\n  two\n  three")
+        screen.press("Up", "Up", "Up")  # through its lines, and beyond
+        screen.at_prompt("hello")
+        screen.press("Down")
+        screen.until("Answer 2.\n> one\n  two\n  three")
+        screen.press("C-c")
+        screen.at_prompt("")
+
+        screen.press("C-r")
+        screen.type("hel")
+        screen.until("backward: hel")
+        screen.press("Enter")
+        screen.at_prompt("hello")
+        screen.type(" again")
+        screen.press("C-o")  # the library's other key that sends a line
+        screen.until("Answer 3.")
+        screen.press("C-r")
+        screen.type("tw")
+        screen.until("backward: tw")
+        screen.press("C-c")
+        screen.at_prompt("")
+
+        screen.type("/read_fi")
+        screen.press("Tab")
+        screen.at_prompt("/read_file")
+        screen.type("pa")
+        screen.press("Tab")
+        screen.type("no")
+        screen.press("Tab")
+        screen.at_prompt("/read_file path=notes.txt")
+        screen.press("Enter")
+        screen.until("inside")
+
+        screen.paste("a\nb")
+        assert screen.until("  b")[-2:] == ["> a", "  b"]
+        screen.press("Enter")
+        screen.until("Answer 4.")
+
+        screen.press("C-c")
+        screen.until("(Ctrl+D leaves)")
+        screen.type("ab")
+        screen.press("C-a", "C-d")
+        screen.at_prompt("b")
+        screen.press("C-l")
+        wait_until(lambda: screen.rows() == ["> b"], "an empty screen but for the line")
+        screen.press("C-c", "C-d")
+        screen.ended()
+    assert said(marvin_model_server) == ["hello", "one\ntwo\nthree", "hello again", "a\nb"]
+
+
+@BOTH_WIDTHS
+def test_ctrl_c_and_ctrl_d_while_an_answer_comes_in(
+    marvin: Marvin, marvin_model_server: ModelServer, columns: int
+) -> None:
+    """Ctrl+C ends the answer and gives back what waited, folded as it was; Ctrl+D leaves, and both keep what came."""
+    answer = text("Half of it,", chunks=1)
+    cut = hang_after(answer.body.index(b'finish_reason": "stop'), answer)
+    marvin_model_server.script(cut, cut)
+    with Screen(marvin, columns=columns) as screen:
+        screen.type("tell me")
+        screen.press("Enter")
+        screen.until("Half of it,")
+        screen.paste("\n".join(f"line {number}" for number in range(30)))
+        screen.press("Enter")
+        screen.until("(queued) [pasted 30 lines]")
+        screen.press("C-c")
+        screen.at_prompt("[pasted 30 lines]")
+        assert screen.rows()[-3:-1] == ["Half of it,", "[Cancelled]"]
+        screen.press("C-c")
+        screen.type("again")
+        screen.press("Enter")
+        screen.until("> again\nHalf of it,")
+        screen.press("C-d")
+        screen.ended()
+    assert [block["text"] for message in marvin.messages() for block in message["content"]].count("Half of it,") == 2
+
+
+def test_a_long_paste_is_seen_folded_and_found_again(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """It is one row on the screen, whole in the message, and behind Up in this chat and in the next."""
+    pasted = "\n".join(f"line {number} 漢字" for number in range(10_000))
+    marvin_model_server.script(text("Read."), text("Again."), text("Once more."))
+    with Screen(marvin) as screen:
+        screen.type("look: ")
+        screen.paste(pasted)
+        screen.at_prompt("look: [pasted 10,000 lines]")
+        screen.press("Enter")
+        screen.until("Read.")
+        screen.press("Up")
+        screen.at_prompt("look: [pasted 10,000 lines]")
+        screen.press("Enter")
+        screen.until("Again.")
+        everything = screen.everything()
+        assert [row for row in everything if "pasted" in row] == ["> look: [pasted 10,000 lines]"] * 2
+        assert not any("line 5000" in row for row in everything)
+    assert said(marvin_model_server) == [f"look: {pasted}"] * 2
+    with Screen(marvin) as screen:
+        screen.press("Up")
+        screen.at_prompt("[look: line 0 漢字 line 1 漢字 line … 10,000 lines]")
+        screen.press("Enter")
+        screen.until("Once more.")
+    assert said(marvin_model_server)[-1] == f"look: {pasted}"
+
+
+# --- characters ----------------------------------------------------------------------------------------
+
+
+@BOTH_WIDTHS
+def test_characters_of_every_width_stay_in_their_place(
+    marvin: Marvin, marvin_model_server: ModelServer, columns: int
+) -> None:
+    """Typing, moving and erasing among them leaves the row as it should be; an answer shows them as they are."""
+    mixed = f"漢字 {FAMILY} {ACCENTS} {HEBREW} {FLAG} 👍🏽 ❤️"
+    answer = f"Seen: {mixed}\n" + "a" + "漢字" * columns + "\n" + f"{FAMILY} " * columns + "\nEnd."
+    marvin_model_server.script(text(answer, chunks=len(answer) // 3))
+    with Screen(marvin, columns=columns, rows=50) as screen:
+        for typed, seen in (
+            ("漢字b", "漢X字b"),
+            (f"{FAMILY}b", "👨\u200c👩\u200cX👧b"),
+            (f"{HEBREW}b", "שלום עולXםb"),
+            (f"{FLAG}b", "ＦXＲb"),
+            ("👍🏽b", "👍X\u3000b"),
+        ):
+            screen.type(typed)
+            screen.press("Left", "Left")
+            screen.type("X")
+            screen.at_prompt(seen)
+            screen.press("C-e", "C-u")
+            screen.at_prompt("")
+        screen.type("字" * columns)
+        wait_until(lambda: "".join(screen.rows()).count("字") == columns, "the whole line, over several rows")
+        screen.press("C-u")
+        screen.at_prompt("")
+        screen.type(mixed)
+        screen.press("Enter")
+        screen.until("End.")
+        screen.at_prompt("")
+        rows = screen.rows()
+    assert said(marvin_model_server) == [mixed]
+    shown = "".join(rows)
+    assert shown.count("漢字") + shown.count("字漢") >= columns
+    assert sum("Seen: 漢字" in row for row in rows) == 1
+    assert shown.count("👧") == columns + 2, "no family is torn or drawn twice"
+    assert not any(row.startswith(("\u200d", "👩", "👧")) for row in rows)
+
+
+# --- windows that change -------------------------------------------------------------------------------
+
+
+def test_no_word_is_lost_or_doubled_when_the_window_changes(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """Narrower and wider, again and again, while text streams in and a line is being typed."""
+    words = [[f"r{row}w{number}" for number in range(15)] for row in range(30)]
+    answer = "\n".join(" ".join(row) for row in words) + "\nEnd."
+    marvin_model_server.script(paced(0.004, text(answer, chunks=450)))
+    with Screen(marvin, columns=100) as screen:
+        screen.type("go")
+        screen.press("Enter")
+        for number, columns in enumerate((50, 120, 40, 90, 61, 100, 45)):
+            screen.until(f"r{number * 4}w7")
+            screen.resize(columns)
+            screen.type(f"{number}")
+        screen.until("End.")
+        screen.at_prompt("0123456")
+        everything = " ".join(screen.everything())
+    seen = re.findall(r"\br\d+w\d+\b", everything)
+    assert seen == [word for row in words for word in row], Counter(seen).most_common(3)
+
+
+def test_a_long_line_that_is_typed_survives_a_narrower_window(marvin: Marvin) -> None:
+    line = " ".join(f"word{number}" for number in range(14))
+    with Screen(marvin, columns=120) as screen:
+        screen.type(line)
+        screen.at_prompt(line)
+        screen.resize(40)
+        wait_until(lambda: len(screen.rows()) >= 6, "the line on three rows")
+        screen.resize(120)
+        screen.at_prompt(line)
+        assert sum(row.startswith(">") for row in screen.everything()) == 1
+
+
+# --- profiles ------------------------------------------------------------------------------------------
+
+
+def test_the_history_follows_the_profile(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """Lines that are typed after a switch belong to the new profile, whose lines are then behind Up."""
+    work = marvin.config_folder / "profiles" / "work"
+    work.mkdir(parents=True)
+    (work / "history").write_text("\n# 2026-01-01 10:00:00\n+said at work\n")
+    marvin_model_server.script(calls(("switch_profile", {"profile_name": "work"})), text("Switched."), text("Fine."))
+    with Screen(marvin) as screen:
+        screen.type("use my work profile")
+        screen.press("Enter")
+        screen.until("Switched.")
+        screen.at_prompt("")
+        screen.press("Up")
+        screen.at_prompt("said at work")
+        screen.type("!")
+        screen.press("Enter")
+        screen.until("Fine.")
+    assert "+use my work profile" in (marvin.config_folder / "profiles" / "main" / "history").read_text()
+    kept = (work / "history").read_text()
+    assert "+said at work!" in kept
+    assert "+use my work profile" not in kept
+
+
+# --- commands ------------------------------------------------------------------------------------------
+
+
+class Typed(NamedTuple):
+    """A line, and what must then be seen; `{…}` are not filled in, all of it is literal."""
+
+    line: str
+    shown: str
+
+
+COMMANDS: dict[str, Sequence[Typed]] = {
+    "model": [Typed("/model", "* openai-compat/"), Typed("!model nothing/x", "Error: ")],
+    "thinking": [Typed("/thinking high", "Thinking: high"), Typed("/thinking", "Thinking: high")],
+    "pro": [Typed("!pro", "Write the prompt behind it"), Typed("!pro the hard one", "Answer of the model.")],
+    "code": [Typed("!code", "Coding mode is on"), Typed("!code", "Coding mode is off.")],
+    "mode": [Typed("!mode readonly", "Tools: readonly"), Typed("/mode all", "Tools: all")],
+    "sessions": [Typed("/sessions", "first question (")],
+    "resume": [Typed("/resume", "Which one?"), Typed("/resume 1999", "Error: ")],
+    "clear": [Typed("/clear", "The conversation is empty.")],
+    "compact": [Typed("/compact", "There is nothing to compact yet"), Typed("/compact x", "Error: ")],
+    "summarize": [Typed(":summarize", "There is nothing to compact yet")],
+    "fork": [Typed("/fork", "Going on in the copy")],
+    "tree": [Typed("/tree", "* 1  ")],
+    "retry": [Typed("/retry", "Answer of the model.")],
+    "jobs": [Typed("/jobs", "Nothing runs in the background."), Typed("/jobs stop", "Error: ")],
+    "preferences": [Typed("preferences", "No preferences are set."), Typed("/preferences", "No preferences are set.")],
+    "profiles": [Typed("profiles", "* main"), Typed("/profiles guest", "Made the profile guest")],
+    "saved": [Typed("saved", "No places are saved in this profile.")],
+    "usage": [Typed("usage", "This session: "), Typed("/usage", "All sessions: ")],
+}
+WORDS: dict[str, Sequence[Typed]] = {
+    "help": [Typed("/help", "Keys: Enter sends"), Typed("help", "Keys: Enter sends")],
+    "COMMAND": [Typed("!echo one$((1+1))", "one2")],
+    "shell": [Typed("!shell", "Shell mode is on"), Typed("echo t$((1+1))", "t2"), Typed("exit", "Shell mode is off")],
+    "sh": [Typed("!sh", "Shell mode is on"), Typed("!sh", "Shell mode is off")],
+    "name": [Typed("/convert_units", "Error: "), Typed("/no_such_tool", "no_such_tool")],
+}
+ROWS = [*COMMANDS.items(), *WORDS.items()]
+
+
+def test_every_command_has_a_row() -> None:
+    assert set(COMMANDS) == {command.name for command in core_commands()}
+
+
+@BOTH_WIDTHS
+def test_every_command(marvin: Marvin, marvin_model_server: ModelServer, columns: int) -> None:
+    """One chat with each of them: it shows what it should, and the chat goes on."""
+    marvin_model_server.script(*[text("Answer of the model.")] * 5)
+    with Screen(marvin, columns=columns, rows=60) as screen:
+        screen.type("first question")
+        screen.press("Enter")
+        screen.until("Answer of the model.")
+        for _, typed in sorted(ROWS, key=lambda row: row[0] in ("clear", "profiles")):  # these two take things away
+            for line, shown in typed:
+                screen.press("C-l")
+                wait_until(lambda: len(screen.rows()) == 1, "an empty screen")
+                screen.type(line)
+                screen.press("Enter")
+                screen.until_seen(shown)
+        screen.type("quit")
+        screen.press("Enter")
+        screen.ended()
+
+
+# --- the end of the terminal ---------------------------------------------------------------------------
+
+
+def test_nothing_is_lost_when_the_terminal_is_closed_in_the_middle_of_an_answer(
+    marvin: Marvin, marvin_model_server: ModelServer
+) -> None:
+    """I15: the session goes on with what came, and the chat log has the question and what came of the answer."""
+    answer = text("Half of it,", chunks=1)
+    marvin_model_server.script(hang_after(answer.body.index(b'finish_reason": "stop'), answer), text("Welcome back."))
+    with Screen(marvin) as screen:
+        screen.type("tell me 漢字")
+        screen.press("Enter")
+        screen.until("Half of it,")
+        screen.type("half a li")
+        pid = screen.pid
+        screen.close()
+        wait_until(lambda: not alive(pid), "the end of the chat")
+    log = json.loads((marvin.config_folder / "profiles" / "main" / "chat_log.json").read_text())
+    assert [(entry["role"], entry["text"]) for entry in log] == [
+        ("you", "tell me 漢字"),
+        ("assistant", "Half of it,"),
+        ("system", "[Cancelled]"),
+    ]
+    with Screen(marvin, "--continue") as screen:
+        screen.type("go on")
+        screen.press("Enter")
+        screen.until("Welcome back.")
+    assert [message["content"].split("\n")[0] for message in conversation(marvin_model_server)] == [
+        "tell me 漢字",
+        "Half of it,",
+        "go on",
+    ]
