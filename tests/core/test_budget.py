@@ -90,7 +90,7 @@ def left(budget: Budget) -> float:
 
 def test_without_a_ceiling_there_is_no_budget_and_no_ledger(desk: Desk, tmp_path: Path) -> None:
     assert desk.maybe() is None
-    desk.budget("1").close()  # nothing was asked
+    run(desk.budget("1").aclose())  # nothing was asked
     assert not list(tmp_path.rglob("ledgers"))
 
 
@@ -285,7 +285,7 @@ def test_a_child_spends_out_of_the_same_ceiling(desk: Desk) -> None:
     _, hold = reserve(child)
     child.settle(hold, Usage(cost=0.75, input_tokens=1), 0, complete=True)
     assert left(desk.child(child)) == pytest.approx(1 - 0.75 - 0.015)  # what the child holds back is not left to others
-    child.close()
+    run(child.aclose())
     assert left(parent) == pytest.approx(0.25)
     assert parent.left()[0] == 1.0
 
@@ -307,11 +307,11 @@ def test_the_ledger_goes_with_the_agent_that_began_it(desk: Desk, tmp_path: Path
     reserve(parent)
     (path,) = tmp_path.rglob("ledgers/*.jsonl")
     reserve(child)
-    child.close()
+    run(child.aclose())
     assert path.exists()
-    parent.close()
+    run(parent.aclose())
     assert not path.exists()
-    parent.close()
+    run(parent.aclose())
     with pytest.raises(ConfigError, match="MARVIN_LEDGER"):
         reserve(desk.budget("1", env={"MARVIN_LEDGER": str(path)}))
     with pytest.raises(BudgetExceeded, match="Nothing more is spent"):

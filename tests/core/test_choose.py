@@ -134,6 +134,7 @@ def test_an_endpoint_of_config_yaml(desk: Desk) -> None:
         "context_window": 50000,
         "max_tools": 12,
         "max_output": None,
+        "profile_folder": None,
         "headers": {"X-Team": "blue"},
     }
     assert desk.endpoint(yaml=MINE, MINE_KEY=KEY).provider == "mine", "its key is set"

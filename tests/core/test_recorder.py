@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 import textwrap
@@ -11,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from marvin_core.archive import branches
 from marvin_core.errors import SessionError
 from marvin_core.messages import user
 from marvin_core.recorder import Recorder
+from marvin_core.session_doctor import diagnose
+from marvin_core.session_records import BackwardReader, branch_backwards, load_whole
 from marvin_core.transcript import load
 from marvin_core.waits import Waits
 
@@ -183,3 +187,135 @@ def test_a_disk_that_fills_up_is_told_once_and_leaves_a_file_that_can_be_resumed
     told, kept, files = done.stdout.splitlines()
     assert "the disk is full" in told
     assert (kept, files) == ("['one']", "-1")
+
+
+# --- compaction, and a header that changes -------------------------------------------------------------------------
+
+
+def test_a_compaction_keeps_the_state_and_the_live_context_goes_on_from_it(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    recorder.compacted([user("summary")])
+    recorder.save(user("two"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    path = tmp_path / f"{recorder.id}.jsonl"
+    loaded = load(path)
+    assert ([m.text for m in loaded.messages], loaded.state) == (["summary", "two"], {"pack": {"n": 1}})
+    again = Recorder(tmp_path, Waits(), lambda text: None)
+    again.resume(path, loaded)
+    again.fork(86_400.0, loaded.messages)
+    forked = load(tmp_path / f"{again.id}.jsonl")
+    assert ([m.text for m in forked.messages], forked.state) == (["summary", "two"], {"pack": {"n": 1}})
+
+
+def test_what_changes_in_the_header_is_in_the_file(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.changed(model="early")
+    recorder.save(user("one"))
+    recorder.changed(provider="q", model="late", thinking="high")
+    header = load(tmp_path / f"{recorder.id}.jsonl").header
+    assert (header.provider, header.model, header.thinking, header.title) == ("q", "late", "high", "A chat")
+    unbegun = Recorder(tmp_path, Waits(), lambda text: None)
+    unbegun.changed(model="x")
+    unbegun.compacted([user("x")])
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+# --- real processes ------------------------------------------------------------------------------------------------
+
+PROCESS = """
+    import sys
+    from pathlib import Path
+    from marvin_core.messages import user
+    from marvin_core.recorder import Recorder
+    from marvin_core.transcript import load
+    from marvin_core.waits import Waits
+
+    path, name, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    recorder = Recorder(path.parent, Waits(), sys.exit)
+    loaded = load(path)
+    recorder.resume(path, loaded)
+    newest = loaded.messages[-1].text.split(":")
+    first = int(newest[1]) + 1 if newest[0] == name else 0
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(first, first + limit):
+        recorder.save(user(f"{name}:{number}:" + "x" * (number * 97 % 9_000)))
+        print(number, flush=True)
+        if number % 20 == 19:
+            recorder.compacted([user(f"summary by {name}"), user(f"{name}:{number}:")])
+            recorder.changed(**({"model": f"{name}:{number}"} if name == "left" else {"thinking": f"{name}:{number}"}))
+"""
+
+
+def start(path: Path, name: str, limit: int) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PROCESS), str(path), name, str(limit)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def numbers(path: Path, name: str, leaf: str = "") -> list[int]:
+    """The numbers of what this process said, on the branch that ends in its newest message."""
+    with BackwardReader(path) as reader:
+        reader.read_all()
+        mine = [key for key, record in reader.records.items() if f'"text": "{name}:' in json.dumps(record)]
+        branch = [json.dumps(record) for record in branch_backwards(reader, mine[0], [])]
+    return [int(text.split(f'"text": "{name}:')[1].split(":")[0]) for text in branch[::-1] if '"message"' in text[:30]]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("base:0"))
+    recorder.close()
+    return tmp_path / f"{recorder.id}.jsonl"
+
+
+def test_a_session_that_is_killed_again_and_again_loses_at_most_the_line_being_written(session: Path) -> None:
+    chance = random.Random(7)
+    printed = -1
+    for _ in range(6):
+        with start(session, "one", 1_000_000) as process:
+            assert process.stdout is not None
+            go(process)
+            for _ in range(chance.randrange(1, 90)):
+                printed = int(process.stdout.readline())
+            process.kill()
+            rest = process.stdout.read().rpartition("\n")[0].split()
+            printed = int(rest[-1]) if rest else printed
+        texts = [message.text for message in load_whole(session).messages[1:]]
+        said = [int(text.split(":")[1]) for text in texts]
+        assert said == list(range(len(said)))
+        assert printed <= said[-1] <= printed + 1
+        assert all(len(text.split(":")[2]) == int(text.split(":")[1]) * 97 % 9_000 for text in texts)
+        assert len(load(session).messages) <= 42
+        printed = said[-1]
+
+
+def test_two_processes_on_one_session_make_two_branches_and_lose_nothing(session: Path) -> None:
+    with start(session, "left", 150) as left, start(session, "right", 150) as right:
+        go(left)
+        go(right)
+        for process in (left, right):
+            process.communicate(timeout=30)
+            assert process.returncode == 0
+    assert diagnose(session, Waits()).problems == ()
+    assert [branch.messages for branch in branches(session, "")] == [151, 151]
+    for name in ("left", "right"):
+        assert numbers(session, name) == list(range(150))
+    loaded = load(session)
+    assert (loaded.header.model, loaded.header.thinking) == ("left:139", "right:139")
+    assert loaded.count == 301

@@ -117,6 +117,11 @@ RUN = {
     "tutorial/first-run.md": {"sh": 4},
     "tutorial/your-first-pack.md": {"sh": 4, "python": 2, "toml": 1},  # tests/packs/test_tutorial.py
     "how-to/set-a-provider.md": {"sh": 1, "yaml": 1},
+    "how-to/provider-gemini.md": {"sh": 1},  # tests/e2e/test_provider_docs.py, as the four below
+    "how-to/provider-groq.md": {"sh": 1},
+    "how-to/provider-llama-server.md": {"sh": 1},
+    "how-to/provider-ollama.md": {"sh": 1, "yaml": 1},
+    "how-to/provider-openai-compat.md": {"sh": 1},
     "how-to/limit-cost.md": {"sh": 1, "yaml": 1},  # tests/e2e/test_max_cost.py
     "how-to/profiles.md": {"sh": 2},
     "how-to/sessions.md": {"sh": 3},

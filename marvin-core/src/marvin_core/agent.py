@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from itertools import count
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NoReturn, Protocol, TypeAlias
 
 from .assembly import Assembly
 from .conversation import Conversation
 from .dispatch import Dispatcher
-from .errors import ContextOverflow, OutputLimit, ProviderError, Refused, StreamBroken
+from .errors import BudgetExceeded, ContextOverflow, OutputLimit, ProviderError, Refused, StreamBroken
 from .events import Emit, MessageEnd, MessageStart, MessageUpdate, ModelCycle, Notice, TurnEnd, TurnStart, UsageReport
 from .messages import Message, Text, ToolCall, ToolOutput, Usage, tool
 from .providers.base import (
@@ -23,7 +23,6 @@ from .providers.base import (
     TextDelta,
     ThinkingDelta,
     ThinkingLevel,
-    ToolChoice,
 )
 from .records import Record
 from .tools import ToolSpec
@@ -36,6 +35,10 @@ OUT_OF_ROUNDS = (
     "This was the last round of tool calls. Answer now with what you know: what is done, what is not, "
     "and what the next step would be."
 )
+OUT_OF_MONEY = (
+    "The cost ceiling of this run covers one more answer and no further call of a tool. Sum up in a few sentences: "
+    "what is done, what is not, and what the next step would be."
+)
 
 
 class Meter(Protocol):
@@ -43,6 +46,14 @@ class Meter(Protocol):
 
     def add(self, provider: str, model: str, usage: Usage) -> None: ...
     async def count(self, provider: str, model: str, usage: Usage) -> float | None: ...
+
+
+class Purse(Protocol):
+    """The cost ceiling, out of which the provider pays each request. `Budget` says what these do."""
+
+    def begin_last(self) -> None: ...
+    def end_last(self) -> None: ...
+    def told(self) -> str: ...
 
 
 class Tools(Protocol):
@@ -60,7 +71,7 @@ class Surroundings(Record):
     awaited before each request. `prepare` may make room in the conversation, and tells the characters that go along
     with it; `make_room` does so after a request did not fit for the given number of times, and says whether to ask
     again. `queued` gives the messages that came in since, to be delivered with the next one. `rounds` is how many
-    requests may call tools, `thinking` how hard the model thinks.
+    requests may call tools, `thinking` how hard the model thinks, `purse` the cost ceiling, if there is one.
     """
 
     system_prompt: Callable[[], Awaitable[tuple[str, int]]]
@@ -70,6 +81,7 @@ class Surroundings(Record):
     queued: Callable[[], Sequence[Message]]
     rounds: int
     thinking: ThinkingLevel = "off"
+    purse: Purse | None = None
 
 
 class Agent:
@@ -100,15 +112,19 @@ class Agent:
 
         Raises:
             ProviderError: where the model service failed; what came before it stays in the conversation.
+            BudgetExceeded: where the cost ceiling covers no further round; a last answer says how far it came.
         """
         for number in count(1):
             last = number > self._surroundings.rounds
             self._emit(TurnStart(round=number))
             for message in self._surroundings.queued():
                 self._conversation.append(message)
-            answer = await self._ask_until_it_fits("none" if last else "auto")
+            try:
+                answer = await self._ask_until_it_fits(OUT_OF_ROUNDS if last else "")
+            except BudgetExceeded:
+                await self._sum_up(number)
             if answer.calls and last:
-                self._conversation.append(tool([_not_run(call) for call in answer.calls]))
+                self._leave_out(answer, "the rounds of tool calls were used up")
             elif answer.calls:
                 await self._run_calls(answer)
             self._emit(TurnEnd(round=number))
@@ -118,6 +134,23 @@ class Agent:
                 return "done"
         raise AssertionError("count() ends only by returning")
 
+    async def _sum_up(self, number: int) -> NoReturn:
+        """End with a last answer, out of what was held back for it. Raises `BudgetExceeded` in any case."""
+        purse = self._surroundings.purse
+        if purse is None:
+            raise AssertionError("only a purse is ever empty")
+        try:
+            answer = await self._ask_until_it_fits(OUT_OF_MONEY)
+        finally:
+            purse.end_last()
+        self._leave_out(answer, "the cost ceiling was reached")
+        self._emit(TurnEnd(round=number))
+        raise BudgetExceeded(purse.told())
+
+    def _leave_out(self, answer: Message, why: str) -> None:
+        if answer.calls:
+            self._conversation.append(tool([_not_run(call, why) for call in answer.calls]))
+
     async def _run_calls(self, answer: Message) -> None:
         outputs: list[ToolOutput] = []
         try:
@@ -125,18 +158,21 @@ class Agent:
         finally:
             self._conversation.append(tool(outputs))
 
-    async def _ask_until_it_fits(self, tool_choice: ToolChoice) -> Message:
+    async def _ask_until_it_fits(self, ending: str) -> Message:
         for overflows in count(1):
             try:
-                return await self._ask(tool_choice)
+                return await self._ask(ending)
             except ContextOverflow:
                 if not await self._surroundings.make_room(overflows):
                     raise
         raise AssertionError("count() ends only by returning")
 
-    async def _ask(self, tool_choice: ToolChoice) -> Message:
-        """One request. Whatever came of the answer is kept, however it ends."""
-        request, sent = await self._request(tool_choice)
+    async def _ask(self, ending: str) -> Message:
+        """One request; `ending` is why it is the last one. Whatever came of the answer is kept, however it ends."""
+        request, sent = await self._request(ending)
+        if ending == OUT_OF_MONEY and self._surroundings.purse is not None:
+            self._surroundings.purse.begin_last()
+            request = request.replace(thinking="off")
         assembly = Assembly(self._provider.name, self._provider.model)
         ended: Literal["cancelled", "broken"] | None = "cancelled"
         try:
@@ -160,14 +196,14 @@ class Agent:
             raise self._empty(assembly)
         return answer
 
-    async def _request(self, tool_choice: ToolChoice) -> tuple[Request, int]:
+    async def _request(self, ending: str) -> tuple[Request, int]:
         """The next request, and the characters in it."""
         system, stable = await self._surroundings.system_prompt()
         offered = self._toolbox.offered
         if self._provider.max_tools is not None:
             offered = offered[: self._provider.max_tools]
-        if tool_choice == "none":
-            system = f"{system}\n\n{OUT_OF_ROUNDS}"
+        if ending:
+            system = f"{system}\n\n{ending}"
         along = await self._surroundings.prepare(system, offered)
         messages = self._conversation.messages
         sent = self._conversation.characters + along
@@ -176,7 +212,7 @@ class Agent:
             system=system,
             messages=messages,
             tools=offered,
-            tool_choice=tool_choice,
+            tool_choice="none" if ending else "auto",
             thinking=self._surroundings.thinking,
             stable=stable,
         )
@@ -184,6 +220,7 @@ class Agent:
 
     def _take(self, delta: Delta, assembly: Assembly) -> Assembly:
         if isinstance(delta, Retrying):
+            self._count_part(assembly)
             self._emit(Notice(level="warning", text=delta.text))
             return Assembly(self._provider.name, self._provider.model)
         if isinstance(delta, Switched):
@@ -206,16 +243,20 @@ class Agent:
 
     def _give_up(self, assembly: Assembly) -> None:
         """Another model starts over: what came so far was shown, and is no part of the conversation."""
+        self._count_part(assembly)
         if assembly.started:
-            self._meter.add(assembly.provider, assembly.model, assembly.usage or Usage())
             self._emit(MessageEnd(message=assembly.message("broken"), stop_reason="broken"))
 
     def _keep_part(self, assembly: Assembly, ended: Literal["cancelled", "broken"]) -> None:
         """Keep what came of an answer that did not come to its end, and count what it is known to have used."""
-        if assembly.usage is not None or assembly.started:
-            self._meter.add(self._provider.name, self._provider.model, assembly.usage or Usage())
+        self._count_part(assembly)
         if not assembly.is_empty:
             self._give_up_calls(self._finish(assembly, ended))
+
+    def _count_part(self, assembly: Assembly) -> None:
+        """Count what an answer that did not come to its end is known to have used."""
+        if assembly.usage is not None or assembly.started:
+            self._meter.add(assembly.provider, assembly.model, assembly.usage or Usage())
 
     def _give_up_calls(self, answer: Message | None) -> None:
         if answer is not None and answer.calls:
@@ -247,6 +288,6 @@ class Agent:
         self._emit(UsageReport(provider=provider, model=model, usage=usage, cost=cost))
 
 
-def _not_run(call: ToolCall) -> ToolOutput:
-    text = "Error: this was not run: the rounds of tool calls were used up."
+def _not_run(call: ToolCall, why: str) -> ToolOutput:
+    text = f"Error: this was not run: {why}."
     return ToolOutput(call_id=call.id, name=call.name, content=(Text(text=text),), is_error=True)

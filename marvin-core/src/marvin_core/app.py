@@ -19,6 +19,7 @@ from .session import Session
 from .usage import UsageMeter
 
 if TYPE_CHECKING:
+    from .budget import Budget
     from .providers.probing import Found
     from .ui.base import UI
 
@@ -44,7 +45,16 @@ class App:
             self._clients.expect(self.choice.endpoint.base_url)
         prices = Prices(config.prices, config.cache_folder / "prices.json")
         self.meter = UsageMeter(prices.cost, prices.is_known)
-        self.models = Models(self.catalog, self.choice, config, self._clients, prices.add)
+        self.budget = self._make_budget(prices)
+        self.models = Models(self.catalog, self.choice, config, self._clients, prices.add, self.budget)
+
+    def _make_budget(self, prices: Prices) -> Budget | None:
+        """The cost ceiling, if there is one."""
+        if self.config.max_cost is None and not self.config.ledger:
+            return None
+        from .budget import budget_of
+
+        return budget_of(self.config, prices, self.catalog.longest, self._warn)
 
     def _probe(self) -> Sequence[Found]:
         from .providers.probing import probe
@@ -65,6 +75,7 @@ class App:
                 close_client=self._clients.close,
                 meter=self.meter,
                 asker=asker,
+                budget=self.budget,
             )
         )
 

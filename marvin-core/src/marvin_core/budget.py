@@ -239,7 +239,7 @@ class Budget:
         ceiling = self._ledger.ceiling() / _MICRO
         return {"MARVIN_LEDGER": self._ledger.address, "MARVIN_MAX_COST": f"{ceiling:.6f}"}
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Give back what was held back; the agent that began the ledger removes it.
 
         Raises:

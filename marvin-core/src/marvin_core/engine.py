@@ -38,6 +38,8 @@ from .workspace import Workspace
 if TYPE_CHECKING:
     import httpx
 
+    from .budget import Budget
+
 ROUNDS: Mapping[Mode, int] = {"chat": 10, "coding": 50}
 
 
@@ -54,6 +56,8 @@ class Ingredients(Record):
     close_client: Callable[[], Awaitable[None]]
     meter: UsageMeter
     asker: Asker | None
+    budget: Budget | None = None
+    """The cost ceiling, if there is one; the models' requests are paid out of it already."""
 
 
 class Engine:
@@ -69,7 +73,7 @@ class Engine:
         self.recorder = Recorder(config.data_folder / "sessions", config.waits, self.warn)
         self.conversation = Conversation(self.recorder.save)
         self.profile = SessionProfile(config, self.bus, self.clock, chat=not config.non_interactive)
-        self.accounts = Accounts(given.meter, config.config_folder / "usage.json")
+        self.accounts = Accounts(given.meter, config.config_folder / "usage.json", given.budget)
         self.bus.subscribe(self.accounts.listen)
         self.farewell: str | None = None
         self.model = ActiveModel(given.models, self._model_changed, self.tell, self.warn)
@@ -127,11 +131,16 @@ class Engine:
         )
 
     def _make_processes(self) -> ProcessRunner:
+        given = self.given
+        bounds: Mapping[str, str] = {}
+        if given.budget is not None:
+            given.budget.warn = self.warn
+            bounds = given.budget.child_environment()
         return ProcessRunner(
             root=lambda: self.workspace.root,
-            child_env=self.given.secrets.child_environment(),
+            child_env={**given.secrets.child_environment(), **bounds},
             logs_folder=lambda: self.workspace.folder("logs"),
-            waits=self.given.config.waits,
+            waits=given.config.waits,
         )
 
     def _make_services(self) -> Services:
@@ -171,6 +180,7 @@ class Engine:
             queued=self.driver.queued,
             rounds=ROUNDS[self.mode],
             thinking=self.model.thinking,
+            purse=self.given.budget,
         )
         return Agent(
             self.model.for_prompt(restarts=self.given.asker is not None),
@@ -236,7 +246,7 @@ class Engine:
         given = self.given
         steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
         steps = [self.profile.flush, self.hooks.close, self.resources.close, self.processes.close, given.close_client]
-        for step in [*steps, given.models.aclose]:
+        for step in [*steps, given.models.aclose, *([given.budget.aclose] if given.budget else [])]:
             try:
                 async with asyncio.timeout(given.config.waits.close):
                     failures = await step() or ()

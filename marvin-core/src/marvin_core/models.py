@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .clients import Clients
 from .config import Config
@@ -13,6 +13,9 @@ from .providers.base import Endpoint, Lists, ModelEntry, Provider, ProviderFacto
 from .providers.catalog import OFFLINE, Catalog
 from .providers.choose import Choice
 from .providers.naming import Named, default_of, named
+
+if TYPE_CHECKING:
+    from .budget import Budget
 
 
 class Locate(Protocol):
@@ -25,15 +28,24 @@ class Models:
     """The `ModelSource` of a run. Providers are kept by service and model.
 
     `locate` is told of each service that is used and its address, and whether its requests run on this machine
-    and so cost nothing.
+    and so cost nothing. Each request that is sent is paid out of the `budget`.
     """
 
-    def __init__(self, catalog: Catalog, choice: Choice, config: Config, clients: Clients, locate: Locate) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        choice: Choice,
+        config: Config,
+        clients: Clients,
+        locate: Locate,
+        budget: Budget | None = None,
+    ) -> None:
         self._catalog = catalog
         self._choice = choice
         self._config = config
         self._clients = clients
         self._locate = locate
+        self._budget = budget
         self._made: dict[tuple[str, str], Provider] = {}
 
     @property
@@ -83,8 +95,16 @@ class Models:
             local = self._catalog.is_local(self._catalog.known[endpoint.provider])
             self._locate(endpoint.provider, endpoint.base_url, local=local)
             create: ProviderFactory = imported("provider", factory)
-            self._made[key] = create(endpoint, lambda: self._clients.for_model(endpoint.base_url))
+            self._made[key] = self._paid(create(endpoint, lambda: self._clients.for_model(endpoint.base_url)))
         return self._made[key]
+
+    def _paid(self, provider: Provider) -> Provider:
+        """The provider, its requests paid out of the budget, if there is one."""
+        if self._budget is None:
+            return provider
+        from .providers.bounded import Bounded
+
+        return Bounded(provider, self._budget)
 
     def resilient(self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool) -> Provider:
         """The provider, wrapped for one prompt; see `ModelSource.resilient`."""

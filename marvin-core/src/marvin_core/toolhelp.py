@@ -30,7 +30,7 @@ def tool_help(spec: ToolSpec, where: str = IN_CHAT) -> str:
     if not spec.parameters.get("properties"):
         lines.append("  It takes no parameters.")
     lines += ["", f"Access: {', '.join(sorted(spec.access))}"]
-    lines += [f"Example: {typed_call(spec.name, example_arguments(spec), where)}"]
+    lines += [f"Example: {typed_call(spec.name, one_line_example(spec), where)}"]
     if spec.phrases:
         lines.append("Without a model: " + "; ".join(phrase["say"] for phrase in spec.phrases[:_SAID]))
     return "\n".join(lines)
@@ -39,6 +39,15 @@ def tool_help(spec: ToolSpec, where: str = IN_CHAT) -> str:
 def typed_call(name: str, arguments: Mapping[str, Any], where: str = IN_CHAT) -> str:
     """The line that makes this call when somebody types it: `/name key=value ...` in a chat."""
     return f"{where}{name} {key_value_words(arguments)}".rstrip(" ")
+
+
+def one_line_example(spec: ToolSpec, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Arguments that the tool takes, those that are known among them; of longer texts only the first line."""
+    made = example_arguments(spec, known or ())
+    return {
+        **{name: value.partition("\n")[0] if isinstance(value, str) else value for name, value in made.items()},
+        **(known or {}),
+    }
 
 
 def summary(spec: ToolSpec) -> str:

@@ -21,7 +21,7 @@ class Waits(Record):
     probe: float = 0.15
     """For all local servers together to say which models they have, before a chat begins that has no model."""
     model_list: float = 5.0
-    """For the list of models that a service serves, asked for after it refused one."""
+    """For a small question to a model service: what it serves, after it refused a model; how large a window is."""
     stream_end: float = 0.2
     """After an answer said that it is complete, for its connection to become free for the next request."""
     connect_stagger: float = 0.25

@@ -178,7 +178,8 @@ class ProviderSpec(Record):
     `factory` is `module:callable`, called with an `Endpoint` and a function that makes the HTTP
     client on first use. `key_variables` are tried in order, then `key_file` in the home folder; a
     provider with neither needs no key. `model_variable` and `url_variable` override the defaults; where
-    `keyless`, an address of one's own in `url_variable` chooses the provider and needs no key.
+    `keyless`, an address of one's own in `url_variable` chooses the provider and needs no key. Where `login`,
+    the active profile holds a login instead of a key.
     `windows` holds context windows and `outputs` the longest answers, in tokens by the beginning of a
     model's name. `models` are those that people may want to choose from. `how_to` completes
     "To set a provider: ..." in the texts for people.
@@ -193,6 +194,7 @@ class ProviderSpec(Record):
     model_variable: str = ""
     url_variable: str = ""
     keyless: bool = False
+    login: bool = False
     max_tools: int | None = None
     windows: Mapping[str, int] | None = None
     outputs: Mapping[str, int] | None = None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..config import Config, EndpointSettings, Secrets
 from ..errors import ConfigError, UsageError
+from ..profiles import Profiles
 from .base import Endpoint, ProviderSpec, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 OFFLINE = "offline"
 """The provider that has no model: never chosen but in a chat, or by its name."""
@@ -37,6 +40,7 @@ class Catalog:
     def __init__(self, config: Config, secrets: Secrets, specs: Sequence[ProviderSpec]) -> None:
         self._config = config
         self._secrets = secrets
+        self._profiles = Profiles(config.config_folder, config.waits)
         known = {spec.name: spec for spec in specs}
         for name, settings in config.endpoints.items():
             known[name] = _overlaid(name, settings, known.get(name))
@@ -62,6 +66,8 @@ class Catalog:
     def reason(self, spec: ProviderSpec) -> str:
         """Why this service can be used without being asked for by name; empty where it is not set up."""
         settings = self._config.endpoints.get(spec.name)
+        if spec.login and self._has_login(spec):
+            return f"the profile {self._profiles.active} is logged in"
         if any(self._secrets.in_environment(name) for name in spec.key_variables):
             return f"{next(filter(self._secrets.in_environment, spec.key_variables))} is set"
         if self._key(spec):
@@ -86,6 +92,10 @@ class Catalog:
     def is_local(self, spec: ProviderSpec) -> bool:
         """Whether its requests run on this machine, and so cost nothing."""
         return spec.name == OFFLINE or bool(_LOOPBACK.match(self.base_url(spec)))
+
+    def longest(self, provider: str, model: str) -> int | None:
+        """The longest answer of a model, in tokens; None where it is not known."""
+        return self.known[provider].output(model) if provider in self.known else None
 
     def default_model(self, spec: ProviderSpec) -> str:
         """The model of a service where nobody names one."""
@@ -115,8 +125,18 @@ class Catalog:
             max_tools=spec.max_tools,
             max_output=spec.output(model),
             headers=settings.headers if settings else None,
+            profile_folder=self._profile_folder() if spec.login else None,
             waits=self._config.waits,
         )
+
+    def _profile_folder(self) -> Path:
+        return self._profiles.folder(self._profiles.active)
+
+    def _has_login(self, spec: ProviderSpec) -> bool:
+        try:
+            return spec.name in json.loads((self._profile_folder() / "tokens.json").read_bytes())
+        except (OSError, ValueError, TypeError):
+            return False
 
     def _key(self, spec: ProviderSpec) -> Secret:
         found = (self._secrets.get(name, spec.key_file) for name in spec.key_variables)

@@ -6,11 +6,11 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from ..arguments import example_arguments, type_text
+from ..arguments import type_text
 from ..errors import NotActed
 from ..messages import Message, Usage
 from ..routing import Proposal, Route, Router
-from ..toolhelp import IN_SHELL, summary, typed_call
+from ..toolhelp import IN_SHELL, one_line_example, summary, typed_call
 from ..tools import ToolSpec
 from .base import CallDelta, ClientFactory, Delta, Endpoint, Request, Stop, TextDelta, UsageDelta
 
@@ -109,7 +109,7 @@ def _needed(name: str, spec: ToolSpec) -> str:
 def _example(proposal: Proposal) -> dict[str, Any]:
     """The arguments that are known, and examples of the required ones that are not."""
     known = proposal.arguments
-    return {**example_arguments(proposal.spec, known), **known} if proposal.missing else dict(known)
+    return one_line_example(proposal.spec, known) if proposal.missing else dict(known)
 
 
 def _shell(name: str, arguments: Mapping[str, Any]) -> str:
