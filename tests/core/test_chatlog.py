@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from marvin_core.archive import search
 from marvin_core.chatlog import COMPACT, KEPT, ChatLog, Entry, compact, entry, seed
 from marvin_core.events import Notice
 from marvin_core.waits import Waits
@@ -17,6 +18,7 @@ from .support_engine import Made, make, run, says
 WRITER = """
 import sys
 from pathlib import Path
+from marvin_core.archive import search
 from marvin_core.chatlog import ChatLog, entry
 from marvin_core.waits import Waits
 log = ChatLog(Path(sys.argv[1]), Waits(), print)
@@ -137,6 +139,20 @@ def test_a_chat_is_logged_and_the_next_one_begins_with_it(tmp_path: Path) -> Non
     assert sent == [("user", "I am Ada"), ("assistant", "Hello Ada."), ("user", "Who am I?")]
     assert "I am Ada" not in made.provider.requests[0].system
     assert len(said(log_of(tmp_path))) == 4
+
+
+def test_a_chat_that_is_gone_on_with_still_begins_with_what_was_said_before_it(tmp_path: Path) -> None:
+    ChatLog(log_of(tmp_path), Waits(), print).append([entry("you", "old", 0.0)])
+    first = make(tmp_path, says("Fine."), argv=())
+    chatted(first, "new")
+    (path,) = tmp_path.rglob("*.jsonl")
+    entries = list(search(path.parent, "old"))
+    assert entries == []  # it was said in another session
+    again = make(tmp_path, says("Fine."), argv=())
+    again.session.resume(path)
+    chatted(again, "more")
+    assert again.provider is not None
+    assert [message.text for message in again.provider.requests[0].messages] == ["old", "new", "Fine.", "more"]
 
 
 def test_only_the_last_twenty_entries_are_seeded(tmp_path: Path) -> None:

@@ -267,19 +267,24 @@ def go(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def numbers(path: Path, name: str, leaf: str = "") -> list[int]:
-    """The numbers of what this process said, on the branch that ends in its newest message."""
+def numbers(path: Path, name: str) -> list[int]:
+    """The numbers of what a process said, on the branch that ends in its newest message."""
     with BackwardReader(path) as reader:
         reader.read_all()
-        mine = [key for key, record in reader.records.items() if f'"text": "{name}:' in json.dumps(record)]
-        branch = [json.dumps(record) for record in branch_backwards(reader, mine[0], [])]
-    return [int(text.split(f'"text": "{name}:')[1].split(":")[0]) for text in branch[::-1] if '"message"' in text[:30]]
+        said = {
+            key: record["message"]["content"][0]["text"].split(":")
+            for key, record in reader.records.items()
+            if record["type"] == "message"
+        }
+        newest = next(key for key, words in said.items() if words[0] == name)
+        words = [said[record["id"]] for record in branch_backwards(reader, newest, []) if record["id"] in said]
+    return [int(number) for who, number, _ in words[::-1] if who == name]
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
     recorder = begun(tmp_path, [])
-    recorder.save(user("base:0"))
+    recorder.save(user("base:0:"))
     recorder.close()
     return tmp_path / f"{recorder.id}.jsonl"
 

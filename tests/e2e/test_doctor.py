@@ -11,7 +11,8 @@ from tests.e2e.support_e2e import Marvin
 
 
 def test_a_sound_installation(marvin: Marvin, marvin_model_server: ModelServer) -> None:
-    result = marvin.run("doctor", env={"GROQ_API_KEY": "gsk-very-secret", "OPENAI_COMPAT_API_KEY": "sk-very-secret"})
+    keys = {"GROQ_API_KEY": "gsk-very-secret", "OPENAI_COMPAT_API_KEY": "sk-very-secret"}
+    result = marvin.run("doctor", env={**keys, "LLM_PROVIDER": "openai-compat"})
     assert (result.code, result.said) == (0, "")
     for expected in ("marvin-tools-coding", "openai-compat, because", f"{marvin_model_server.url} answers"):
         assert expected in result.text

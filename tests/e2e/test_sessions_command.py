@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
+import subprocess
 import time
+from collections import Counter
 from collections.abc import Sequence
+from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,9 +21,9 @@ from marvin_core import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from marvin_core.messages import tool, user
 from marvin_core.session_records import Header
 from marvin_core.testing import ModelServer, calls, text
-from marvin_core.transcript import Transcript, new_session_id
+from marvin_core.transcript import Transcript, load, new_session_id
 from marvin_core.waits import Waits
-from tests.e2e.support_e2e import Marvin
+from tests.e2e.support_e2e import PROGRAM, Marvin
 
 
 def folder_of(marvin: Marvin) -> Path:
@@ -47,6 +51,7 @@ def outputs(call_id: str, *content: Text | Image, is_error: bool = False) -> Mes
     return tool([ToolOutput(call_id=call_id, name="read_file", content=content, is_error=is_error)])
 
 
+KINDS = ("md", "html", "json")
 TALK = [
     user("What is in a.txt?"),
     answer(
@@ -253,10 +258,98 @@ def test_markdown_has_the_talk_and_leaves_the_thinking_out(unconfigured: Marvin)
     assert "SECRET THOUGHT" not in page
 
 
+class Page(HTMLParser):
+    """The tags of a page with their attributes, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.said = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.said += data
+
+
+@pytest.mark.parametrize(
+    "snare",
+    [
+        *SNARES,
+        "</p></section><script>alert(1)</script>",
+        '"><img src=x onerror=alert(1)>',
+        "&lt;b&gt; &amp;",
+        "<!--",
+        "]]>",
+    ],
+)
+def test_no_text_becomes_markup_in_the_html(unconfigured: Marvin, snare: str) -> None:
+    talk = [
+        user(f"a {snare}"),
+        answer(Text(text=f"b {snare}"), ToolCall(id="c", name=f"t{snare}", arguments=json.dumps({"path": snare}))),
+        outputs("c", Text(text=snare), Image(media_type=f"image/{snare}", data=snare), is_error=True),
+    ]
+    identity = store(unconfigured, f"title {snare}", talk)
+    page = Page(unconfigured.run("sessions", "export", identity, "--format", "html").text)
+    assert page.open == []
+    tags = Counter(tag for tag, _ in page.tags)
+    assert tags.keys() <= {*"html head meta title style body h1 h2 ul li section p details summary pre".split()}
+    assert (tags["section"], tags["details"], tags["pre"]) == (2, 1, 2)
+    assert all(
+        name in ("lang", "charset", "name", "content", "http-equiv", "class") for _, a in page.tags for name in a
+    )
+    assert f"a {snare}".strip() in page.said
+    assert "(failed)" in page.said
+
+
+def test_html_shows_images_and_needs_nothing_else(unconfigured: Marvin) -> None:
+    picture = Image(media_type="image/png", data="aGk=")
+    odd = "family: \N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN}, bell: \x07, nothing: \x00"
+    identity = store(unconfigured, "a chat", [user(odd, picture), *TALK[1:2], outputs("c", picture), *TALK[3:]])
+    text = unconfigured.run("sessions", "export", identity, "--format", "html").text
+    page = Page(text)
+    sources = [attributes["src"] for tag, attributes in page.tags if tag == "img"]
+    assert sources == ["data:image/png;base64,aGk="] * 2
+    assert not re.search(r"https?://|<script|<link|javascript:|[\x00-\x08\x0b-\x1f]", text)
+    assert "default-src 'none'" in text
+    assert "\N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN}" in page.said
+    assert "SECRET THOUGHT" not in page.said
+
+
+def test_an_export_has_what_was_said_before_a_compaction(unconfigured: Marvin) -> None:
+    identity = store(unconfigured, "a chat", TALK)
+    path = folder_of(unconfigured) / f"{identity}.jsonl"
+    transcript = Transcript.resumed(path, load(path), Waits())
+    transcript.append_compaction([TALK[0], user("SUMMARY of it")])
+    transcript.append(user("And b.txt?"))
+    transcript.close()
+    exported = {kind: unconfigured.run("sessions", "export", identity, "--format", kind).text for kind in KINDS}
+    order = ["What is in a.txt?", "A greeting.", "The conversation was compacted here", "SUMMARY of it", "And b.txt?"]
+    for kind in ("md", "html"):
+        found = [exported[kind].index(expected) for expected in order]
+        assert found == sorted(found), kind
+        assert exported[kind].count(order[0]) == 1
+    data = json.loads(exported["json"])
+    assert [message["role"] for message in data["messages"]] == ["user", "assistant", "tool", "assistant", "user"]
+    (compaction,) = data["compactions"]
+    assert (compaction["before"], len(compaction["messages"])) == (4, 2)
+    assert "And b.txt?" in unconfigured.run("sessions", "show", identity).text
+    assert unconfigured.run("sessions", "search", "greeting").code == 0
+
+
 def test_json_has_everything(unconfigured: Marvin) -> None:
     identity = store(unconfigured, "a chat", TALK)
     data = json.loads(unconfigured.run("sessions", "export", identity, "--format", "json").out)
-    assert (data["id"], data["title"], data["parent"]) == (identity, "a chat", "")
+    assert (data["id"], data["title"], data["parent"], data["compactions"]) == (identity, "a chat", "", [])
     assert [message["role"] for message in data["messages"]] == ["user", "assistant", "tool", "assistant"]
     assert data["messages"][1]["content"][0]["text"] == "SECRET THOUGHT"
     assert unconfigured.run("sessions", "export", identity, "--format", "pdf").code == 2
@@ -286,6 +379,97 @@ def test_a_session_with_damaged_lines_is_exported_with_a_warning(unconfigured: M
     assert result.code == 0
     assert "A greeting." in result.text
     assert "line 6" in result.said
+
+
+# --- doctor --------------------------------------------------------------------------------------------------------
+
+
+def test_doctor_tells_what_is_wrong_and_repair_mends_it(unconfigured: Marvin) -> None:
+    sound, torn, interrupted = (store(unconfigured, title, TALK, n) for n, title in enumerate(("a", "b", "c")))
+    folder = folder_of(unconfigured)
+    result = unconfigured.run("sessions", "doctor")
+    assert (result.code, result.text) == (0, "3 session files looked at, nothing is wrong with them.\n")
+    with (folder / f"{torn}.jsonl").open("ab") as stream:
+        stream.write(b"{half")
+    lines = (folder / f"{interrupted}.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / f"{interrupted}.jsonl").write_bytes(b"".join(lines[:3]))
+    (folder / f"{interrupted}.jsonl").chmod(0o644)
+    (folder / "empty.jsonl").touch(0o600)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    result = unconfigured.run("sessions", "doctor")
+    assert result.code == 1
+    for expected in (
+        "Line 6 is torn",
+        "Line 3 calls read_file, which has no output",
+        "Its mode is 0644",
+        "It is empty",
+    ):
+        assert result.text.count(expected) == 1
+    assert sound not in result.text
+    assert "3 of 4 session files have problems. `marvin sessions doctor --repair` mends them" in result.said
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert unconfigured.run("sessions", "doctor", sound).code == 0
+    assert unconfigured.run("sessions", "doctor", torn[:15]).code == 1
+
+    result = unconfigured.run("sessions", "doctor", "--repair")
+    assert (result.code, result.said) == (0, "")
+    assert f"{torn}.jsonl.damaged-1" in result.text
+    assert before[folder / f"{torn}.jsonl"] == (folder / f"{torn}.jsonl.damaged-1").read_bytes()
+    assert unconfigured.run("sessions", "doctor").code == 0
+    assert unconfigured.run("sessions", "list").said == ""
+
+
+def test_doctor_leaves_a_file_that_is_being_written(unconfigured: Marvin) -> None:
+    unconfigured.config("waits: {lock: 0.05}\n")
+    identity = store(unconfigured, "a chat", TALK)
+    with (folder_of(unconfigured) / f"{identity}.jsonl").open("ab") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        result = unconfigured.run("sessions", "doctor", "--repair")
+    assert (result.code, "is held by another process" in result.text) == (1, True)
+
+
+# --- a place that takes nothing ------------------------------------------------------------------------------------
+
+MOUNTED = """
+set -e
+mkdir -p "$SESSIONS"
+mount -t tmpfs -o size=16k,mode=0700 tmpfs "$SESSIONS"
+if [ "$KIND" = read-only ]; then mount -o remount,ro "$SESSIONS"; fi
+"$@"
+code=$?
+if [ "$KIND" = full ]; then cp "$SESSIONS"/*.jsonl "$KEPT"; fi
+exit $code
+"""
+
+
+@pytest.mark.parametrize("kind", ["read-only", "full", "file"])
+def test_where_nothing_can_be_saved_the_conversation_goes_on_with_one_warning(
+    marvin: Marvin, marvin_model_server: ModelServer, tmp_path: Path, kind: str
+) -> None:
+    """A small tmpfs that fills up, a read-only one, and a file where the folder should be."""
+    marvin_model_server.script(text("Hello. "), text("word " * 8_000), text("Still here."))
+    folder = folder_of(marvin)
+    lines = b"first\nsecond\nthird\n"
+    if kind == "file":
+        folder.parent.mkdir(parents=True)
+        folder.write_text("in the way")
+        result = marvin.run("--plain", stdin=lines)
+    else:
+        namespace = ["unshare", "-rm", "sh", "-c", MOUNTED, "sh"]
+        if subprocess.run([*namespace[:2], "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True).returncode:
+            pytest.skip("unshare cannot mount here")
+        env = {"SESSIONS": str(folder), "KIND": kind, "KEPT": str(tmp_path)}
+        result = marvin.run("--plain", stdin=lines, program=[*namespace, *PROGRAM], env=env)
+    assert result.code == 0
+    assert "Still here." in result.text
+    assert (result.text + result.said).count("cannot be saved") == 1
+    assert (result.text + result.said).count("goes on unsaved") == 1
+    asked = [m["content"] for m in marvin_model_server.requests[-1].body["messages"] if m["role"] == "user"]
+    assert asked == ["first", "second", "third"]
+    if kind == "full":
+        (kept,) = tmp_path.glob("*.jsonl")
+        loaded = load(kept)
+        assert ([m.text for m in loaded.messages], loaded.problems) == (["first", "Hello. ", "second"], ())
 
 
 # --- in a chat -----------------------------------------------------------------------------------------------------

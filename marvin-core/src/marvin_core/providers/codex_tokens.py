@@ -200,7 +200,7 @@ class Login:
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.get_running_loop().create_task(self._renew(spent))
             self._renewal.add_done_callback(lambda task: task.cancelled() or task.exception())
-        self._tokens = await self._renewal
+        self._tokens = await asyncio.shield(self._renewal)
         return self._tokens
 
     async def aclose(self) -> None:
