@@ -13,7 +13,7 @@ from benchmarks.table import Row
 _BARE = str(Path(__file__).with_name("bare_prompt.py"))
 _SIGN = b">\x08\x1b[2C"
 """The prompt as prompt_toolkit draws it: its space is a step of the cursor."""
-_GREETING = b"what works."
+_GREETING = b"works."
 _KEYS = b"qwertyuiopasdfgjkzxcvbn"
 """No letter that steers a terminal: an h would be found in what is drawn before it."""
 _STILL = 0.015

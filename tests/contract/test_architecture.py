@@ -21,7 +21,7 @@ SOURCES = [path for folder in sorted(ROOT.glob("marvin-*/src")) for path in sort
 CONTRACTS, SERVICES, ENGINE, ADAPTERS = range(1, 5)
 LAYERS = {
     CONTRACTS: "records errors waits messages events tools session_view hooks providers.base ui.base hookspecs",
-    SERVICES: """files tiers settings config environment flags index discovery hookcalls plugins workspace
+    SERVICES: """files tiers settings bounds config environment flags index discovery hookcalls plugins workspace
         paths path_texts descent processes process_tree child jobs threads
         http transport dialing policy shell_commands shell_syntax
         window usage prices ledger streams signals bus strangers loading userfiles
@@ -30,8 +30,8 @@ LAYERS = {
         profiles chatlog roundtrip
         arguments schema normalform loosejson samples toolhelp bm25 slots phrases routing""",
     ENGINE: """conversation compaction summaries recorder resources hookrunner context toolbox dispatch audit assembly agent driver prompt
-        active profile view accounts budget lifecycle engine session""",
-    ADAPTERS: """__main__ app models builtin cli clients commands commands_settings reading session_tools subcommands subcommands_sessions
+        active autonomy profile view accounts budget lifecycle engine session""",
+    ADAPTERS: """__main__ app models builtin cli clients commands commands_settings commands_autonomy reading session_tools subcommands subcommands_sessions
         subcommands_profiles subcommands_providers subcommands_config subcommands_doctor""",
 }
 LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names.split()}

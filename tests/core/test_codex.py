@@ -301,8 +301,8 @@ def test_a_visitor_with_another_state_neither_logs_in_nor_ends_the_login(tmp_pat
 
     def meddle(url: str) -> None:
         back = parse_qs(urlsplit(url).query)["redirect_uri"][0]
-        for query in ("code=theirs&state=wrong", "error=access_denied&state=wrong", "code=theirs", ""):
-            pages.append(httpx.get(f"{back}?{query}", trust_env=False))
+        wrong = ("code=theirs&state=wrong", "error=access_denied&state=wrong", "code=theirs", "")
+        pages.extend(httpx.get(f"{back}?{query}", trust_env=False) for query in wrong)
         pages.append(httpx.get(back.replace("/auth/callback", "/favicon.ico"), trust_env=False))
         with socket.create_connection(("127.0.0.1", int(back.rpartition(":")[2].partition("/")[0]))) as connection:
             connection.sendall(b"nonsense\r\n\r\n")
@@ -315,7 +315,7 @@ def test_a_visitor_with_another_state_neither_logs_in_nor_ends_the_login(tmp_pat
 
 def test_a_login_that_was_denied(tmp_path: Path, chatgpt: ChatGPT) -> None:
     chatgpt.grant = False
-    with pytest.raises(AuthFailed, match=r"not granted: The user said no\.\. Run `marvin providers login codex` again"):
+    with pytest.raises(AuthFailed, match=r"not granted: The user said no\. Run `marvin providers login codex` again"):
         logged_in(tmp_path, chatgpt, Person())
     assert not chatgpt.asked("/oauth/token")
 
@@ -348,7 +348,10 @@ def test_a_port_that_is_in_use_is_left_for_the_next_one(tmp_path: Path, chatgpt:
         with pytest.raises(AuthFailed, match=f"{port} are in use"):
             logged_in(tmp_path, chatgpt, Person(), ports=(port,))
         person = Person(browses=False)
-        pasted: Callable[[], str] = lambda: str(httpx.get(person.url, trust_env=False).headers["location"])  # noqa: E731
+
+        def pasted() -> str:
+            return str(httpx.get(person.url, trust_env=False).headers["location"])
+
         logged_in(tmp_path, chatgpt, person, pasted, ports=(port,))
         assert f"localhost%3A{port}" in person.url
 

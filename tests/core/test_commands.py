@@ -13,7 +13,7 @@ from marvin_core import Message, Unreachable
 from marvin_core.commands import core_commands
 from marvin_core.errors import MarvinError, SessionError
 from marvin_core.events import AgentStart, AppStart, SessionClear, SessionResume, SessionStart
-from marvin_core.transcript import load, sessions
+from marvin_core.transcript import load
 
 from .support_engine import Hang, Made, calls, make, run, says, until
 
@@ -40,7 +40,7 @@ class Chat:
     @property
     def files(self) -> list[Path]:
         """The session files, oldest first."""
-        return sessions(self.made.config.data_folder / "sessions")[::-1]
+        return sorted((self.made.config.data_folder / "sessions").glob("*.jsonl"))
 
 
 def chatting(made: Made, work: Callable[[Chat], Awaitable[Any]]) -> Chat:

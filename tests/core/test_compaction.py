@@ -128,7 +128,7 @@ class TestWhatStays:
         assert_accepted(after)
 
     @given(conversations(), st.integers(2_000, 300_000))
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=80, deadline=None)
     def test_the_result_is_below_the_limit_and_accepted_by_every_service(
         self, messages: list[Message], limit: int
     ) -> None:

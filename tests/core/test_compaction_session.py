@@ -74,31 +74,31 @@ def backed_up(made: Made) -> list[list[str]]:
 class TestInTheMiddleOfATurn:
     def test_the_third_request_carries_the_summary_and_the_newest_messages(self, tmp_path: Path) -> None:
         """I15, I16: with the second one the model summarised what went, since the service had counted many tokens."""
-        earlier = [user("The port is 4711"), *rounds(2, size=6_000), *rounds(3, start=2), answer("Ready.")]
+        earlier = [user("The port is 4711"), *rounds(2, size=4_500), *rounds(3, start=2), answer("Ready.")]
         script = [
             answers.calls(("run_command", {"command": "seq 1 200"}), text="Looking.", usage={"prompt_tokens": 9_000}),
-            answers.text("Parts 0 to 4 were read.", usage=None),
+            answers.text("Parts 0 to 2 were read.", usage=None),
             answers.text("Done.", usage=None),
         ]
         with ModelServer(*script) as server:
-            made = at(tmp_path, server, 9_000, earlier)
+            made = at(tmp_path, server, 8_500, earlier)
             (result,) = submit(made, "Go on")
             first, second, third = [request.body for request in server.requests]
         assert result.error is None
         assert result.text == "Looking.\nDone.", "what was said before the compaction is part of the answer"
         assert len(first["messages"]) == 14
         assert "tools" not in second
-        assert "part3.py" in second["messages"][-1]["content"]
+        assert "part2.py" in second["messages"][-1]["content"]
         system, port, summary, *newest = third["messages"]
         assert system == first["messages"][0]
         assert port == {"role": "user", "content": "The port is 4711"}
-        assert "Parts 0 to 4 were read." in summary["content"]
+        assert "Parts 0 to 2 were read." in summary["content"]
         assert newest[:-2] == first["messages"][-6:], "word for word"
         assert newest[-2]["tool_calls"][0]["id"] == newest[-1]["tool_call_id"]
         assert newest[-1]["content"].startswith("1\n2\n3\n")
-        assert len(json.dumps(third)) / 4 < Window(9_000).compact
-        assert len(backed_up(made)[0]) == 14
-        assert [text for text in told(made) if text.startswith("The conversation was compacted: 14 messages became 10")]
+        assert len(json.dumps(third)) / 4 < Window(8_500).compact
+        assert len(backed_up(made)[0]) == 15
+        assert [text for text in told(made) if text.startswith("The conversation was compacted: 15 messages became 10")]
         assert run_usage(made) == 3
 
     def test_a_request_that_the_service_finds_too_long_is_made_smaller_and_sent_again(self, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from marvin_core import config as config_module
+from marvin_core import tiers as tiers_module
 from marvin_core.config import GIT_LOCAL_VARIABLES, SECRETS, Config, Secrets, load
 from marvin_core.environment import ENVIRONMENT
 from marvin_core.errors import ConfigError, UsageError
@@ -56,6 +57,14 @@ def desk(tmp_path: Path) -> Desk:
 
 # What each flag, variable and key does.
 
+TIER_MODELS = {
+    "opus": "claude-opus-4.6",
+    "codex": "gpt-5.3-codex",
+    "plan": "gpt-5.2",
+    "plan_gen": "gemini-3-pro-preview",
+    "test_writer": "gemini-3-pro-preview",
+    "aux_reviewer": "gpt-5.2",
+}
 FLAGS: list[tuple[list[str], str, Any]] = [
     ([], "prompt", None),
     (["fix", "the", "tests"], "prompt", "fix the tests"),
@@ -73,7 +82,12 @@ FLAGS: list[tuple[list[str], str, Any]] = [
     (["--provider", "groq"], "provider_origin", "--provider"),
     (["--model", "m1"], "model", "m1"),
     (["--model", "m1"], "model_origin", "--model"),
-    (["--model", "high=big", "--model", "low=small", "--model", "m1"], "tiers", {"high": "big", "low": "small"}),
+    (
+        ["--model", "high=big", "--model", "low=small"],
+        "tiers",
+        TIER_MODELS | {"opus": "big", "plan": "big", "codex": "small"},
+    ),
+    (["--model", "plan=other"], "tiers", TIER_MODELS | {"plan": "other"}),
     (["--model", "high=big", "--model", "m1"], "model", "m1"),
     (["--model", "one", "--model", "two"], "model", "two"),
     (["--tools", "coding,-run_command"], "tools", "coding,-run_command"),
@@ -145,11 +159,14 @@ providers:
   mine:
     wire: chat-completions
     base_url: https://models.example/v1
+    auth_url: https://login.example
     key: MINE_KEY
     models: [m1, m2]
     context_window: 1000
+    windows: {m2: 64000}
     max_tools: 64
     headers: {X-Team: blue, X-Number: 7}
+fallback: [groq, mine/m2]
 tools: coding
 ui: plain
 permissions:
@@ -174,13 +191,16 @@ def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
     config = desk.config()
     assert (config.provider, config.provider_origin) == ("mine", "config.yaml")
     assert (config.model, config.model_origin) == ("m1", "config.yaml")
-    assert config.tiers == {"high": "big"}
+    assert config.tiers == TIER_MODELS | {"opus": "big", "plan": "big"}
+    assert config.fallback == ("groq", "mine/m2")
     assert config.endpoints["mine"].as_dict() == {
         "wire": "chat-completions",
         "base_url": "https://models.example/v1",
         "key": "MINE_KEY",
         "models": ("m1", "m2"),
         "context_window": 1000,
+        "windows": {"m2": 64000},
+        "auth_url": "https://login.example",
         "max_tools": 64,
         "headers": {"X-Team": "blue", "X-Number": "7"},
     }
@@ -217,7 +237,9 @@ def test_a_flag_beats_the_environment_and_that_beats_the_file(desk: Desk) -> Non
     assert chosen(desk.config()) == {"from-file"}
     assert chosen(desk.config(LLM_PROVIDER="", MARVIN_MODEL="")) == {"from-file"}
     assert desk.config("--tools", "from-flag").tools == "from-flag"
-    assert desk.config("--model", "low=flag").tiers == {"high": "f", "low": "flag"}
+    variables = {"MARVIN_CODE_MODEL_HIGH": "v", "MARVIN_CODE_MODEL_TEST_WRITER": "v"}
+    tiers = desk.config("--model", "low=flag", **variables).tiers
+    assert tiers == TIER_MODELS | {"opus": "f", "plan": "f", "codex": "flag", "test_writer": "v"}
 
 
 def test_the_file_beats_the_variable_for_certificates_only(desk: Desk) -> None:
@@ -490,10 +512,10 @@ def test_a_real_child_of_git_sees_its_own_repository(desk: Desk) -> None:
 
 def test_the_table_of_variables_lists_those_that_are_read() -> None:
     """I21: the reference page is made from it."""
-    tree = ast.parse(inspect.getsource(config_module))
     read = {
         node.value
-        for node in ast.walk(tree)
+        for module in (config_module, tiers_module)
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if node.value.startswith(("MARVIN_", "XDG_")) and node.value.replace("_", "").isupper()
     }

@@ -235,6 +235,32 @@ def test_an_agent_that_holds_the_lock_for_ever_is_not_waited_for_without_end(tmp
     assert ledger.reserve(1)
 
 
+FULL_DISK = """
+    import os, resource, sys
+    from marvin_core.errors import BudgetExceeded
+    from marvin_core.ledger import Ledger
+    from marvin_core.waits import Waits
+
+    ledger = Ledger.inherit(sys.argv[1], Waits())
+    size = os.stat(sys.argv[1]).st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, size + 20))
+    try:
+        ledger.reserve(100)
+    except BudgetExceeded as error:
+        print(error)
+"""
+
+
+def test_where_a_reservation_cannot_be_written_nothing_is_spent_and_nothing_is_torn(tmp_path: Path) -> None:
+    """The limit on the size of a file stands for a disk that fills up inside a line."""
+    ledger = begin(tmp_path)
+    before = path_of(ledger).read_bytes()
+    program = [sys.executable, "-c", textwrap.dedent(FULL_DISK), ledger.address]
+    done = subprocess.run(program, check=True, capture_output=True, text=True, timeout=30)
+    assert "cannot be used: the disk is full. Nothing more is spent without it" in done.stdout
+    assert path_of(ledger).read_bytes() == before
+
+
 SPENDER = """
     import random, sys
     from marvin_core.ledger import Ledger

@@ -303,6 +303,15 @@ def test_two_tools_that_mean_the_same_are_both_offered() -> None:
     assert (route.action, [offer.spec.name for offer in route.proposals]) == ("offer", ["look", "fetch"])
 
 
+def test_a_no_is_heard_unless_a_phrase_says_it() -> None:
+    phrases: tuple[Any, ...] = ({"say": "what is not committed", "arguments": {}, "slots": {}},)
+    status = ToolSpec(name="git_status", description="", parameters={}, access=frozenset({"read"}), phrases=phrases)
+    only = Router([status])
+    assert only.route("what is not committed?").action == "act"
+    assert only.route("git status").action == "act"
+    assert only.route("not git status").action == "offer"
+
+
 def test_one_call_and_its_end_are_all_that_is_sent() -> None:
     call, *_, stop = deltas_of(user("git status"))
     assert isinstance(call, CallDelta)
@@ -318,7 +327,9 @@ def test_a_tool_that_says_nothing_is_answered_with_a_sentence() -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from([*" ".join(ACTS).split(), "not", "and", "delete", "5", ",", "x.md", '"', "{"]), max_size=9))
+@given(
+    st.lists(st.sampled_from([*" ".join(ACTS).split(), "not", "and", "delete", "5", ",", "x.md", '"', "{"]), max_size=9)
+)
 def test_no_mixture_of_words_makes_a_call_that_changes_something(said: list[str]) -> None:
     route = router().route(" ".join(said))
     if route.action == "act":

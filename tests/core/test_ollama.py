@@ -547,13 +547,23 @@ def test_a_conversation_that_fits_raises_no_alarm(counts: tuple[int, ...]) -> No
 
 def test_a_count_may_shrink_where_the_conversation_did() -> None:
     """After a compaction, another session, or where a template leaves earlier reasoning out."""
-    first, second = conversation(96_000, 8_000)
+    first, second = conversation(96_000, 24_000)
     other = request(user("y" * 90_000), system="")
     assert watched(32_768, (first, 31_000), (other, 20_000)) == [False, False]
     thought = Message(role="assistant", content=(Thinking(text="t" * 24_000), Text(text="x")))
     with_thinking = request(*first.messages, thought, system="")
     later = request(*with_thinking.messages, *second.messages[1:], system="")
-    assert watched(32_768, (with_thinking, 30_000), (later, 26_000)) == [False, False]
+    assert watched(32_768, (with_thinking, 30_000), (later, 30_000)) == [False, False]
+
+
+def test_a_cache_that_was_given_up_in_part_is_not_a_cut() -> None:
+    """Where cached tokens are not counted, one more line may count for much, and for less than before."""
+    assert watched(32_768, *zip(conversation(124_000, 400), (31_000, 20_000), strict=True)) == [False, False]
+
+
+def test_text_that_makes_few_tokens_is_not_a_cut() -> None:
+    """As many spaces do: the window is far from full."""
+    assert watched(32_768, *zip(conversation(300_000), (10_000,), strict=True)) == [False]
 
 
 def test_a_full_window_is_not_a_cut_one() -> None:

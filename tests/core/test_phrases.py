@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from marvin_core.arguments import example_call, key_value_words, parse_key_values
 from marvin_core.errors import ToolError
 from marvin_core.phrases import Phrase, with_phrases
-from marvin_core.slots import Utterance
+from marvin_core.slots import KINDS, Utterance
 from marvin_core.tools import ToolSpec
 
 from .installing import Place
@@ -112,9 +112,7 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_names_file_and_entry_and_leaves_the_others(tmp_path: Path, mistake: str) -> None:
     good = '[[phrase]]\nsay = "{} weather"\ntool = "forecast"\n'
-    phrases, problems = read(
-        tmp_path, f"{good.format('good')}\n[[phrase]]\n{mistake}\n\n{good.format('fine')}"
-    )
+    phrases, problems = read(tmp_path, f"{good.format('good')}\n[[phrase]]\n{mistake}\n\n{good.format('fine')}")
     assert [entry["say"] for entry in phrases["forecast"]] == ["good weather", "fine weather"]
     (problem,) = problems
     assert MISTAKES[mistake] in problem
@@ -270,3 +268,38 @@ def test_the_packs_of_this_repository_make_no_mistakes(tmp_path: Path) -> None:
     index = load_index(tmp_path)
     assert any(spec.phrases for spec in index.tools)
     assert not [problem for pack in index.packs for problem in pack.problems]
+
+
+WEATHER = '''
+from marvin_core import tool
+
+@tool(access=["net"])
+async def weather_forecast(location: str, days: int = 1) -> str:
+    """Tell the weather."""
+    return location
+
+@tool(access=["write"])
+async def set_alarm(at: str, label: str = "") -> str:
+    """Wake the user."""
+    return at
+'''
+
+
+def test_the_examples_of_the_how_to_work(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "write-phrases.md").read_text(encoding="utf-8")
+    toml, plugin = (page.split(f"```{language}\n")[1].split("```")[0] for language in ("toml", "python"))
+    assert all(f"`{kind}`" in page for kind in KINDS)
+    place = Place(tmp_path)
+    place.install("marvin_weather_pack", "", entry_points="[marvin]\nweather = marvin_weather.plugin\n")
+    folder = place.packages / "marvin_weather"
+    folder.mkdir()
+    for name, text in {"__init__": "", "plugin": plugin, "tools": WEATHER}.items():
+        (folder / f"{name}.py").write_text(text)
+    (folder / "phrases.toml").write_text(toml)
+    ended = place.marvin("packs", "list")
+    assert ended.code == 0, ended.out
+    refused = place.marvin("--provider", "offline", "--non-interactive", "--prompt", "Wake me at 7 am, please")
+    assert refused.code == 1
+    assert "\n  /set_alarm at=07:00 label='wake up at 07:00'\n" in refused.err
+    done = place.marvin("--provider", "offline", "--non-interactive", "--prompt", "weather in Oslo for the next 3 days")
+    assert (done.code, done.out) == (0, "  🔧 weather_forecast\nOslo\n")

@@ -651,7 +651,7 @@ def test_reasons_to_stop(finish: str, reason: StopReason) -> None:
 
 
 def test_a_call_that_the_limit_cut_off_never_runs() -> None:
-    """I26."""
+    """I26: its arguments are incomplete, whatever can be read of them."""
     payloads = [added(call("fc_1", "x")), piece('{"path": "a', item_id="fc_1")]
     deltas, _ = ask(responses.events(*payloads, responses.ended(finish="max_output_tokens")))
     assert [call.complete for call in assembled(deltas).calls] == [False]
@@ -882,6 +882,21 @@ def test_the_service_says_when_to_come_back() -> None:
     found = failure(error(429, "slow down", {"Retry-After": "7"}))
     assert isinstance(found, RateLimited)
     assert found.retry_after == 7
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("Please try again in 11.5s. Visit our site.", 11.5),
+        ("Please try again in 20ms.", 0.02),
+        ("Please try again in 1m2s.", 62.0),
+        ("Try again later.", None),
+    ],
+)
+def test_inside_a_stream_only_the_text_says_when_to_come_back(said: str, seconds: float | None) -> None:
+    found = failure(responses.events(responses.failed("rate_limit_exceeded", f"Rate limit reached. {said}")))
+    assert isinstance(found, RateLimited)
+    assert found.retry_after == seconds
 
 
 @transports

@@ -191,6 +191,7 @@ def test_a_session_that_is_running_goes_on_in_the_repaired_file(file: Path) -> N
     repair(file, WAITS)
     transcript.append(user("four"))
     transcript.change_header(title="Renamed")
+    assert (load(file).header.title, load(file).count) == ("Renamed", 6)
     assert shown(file)[-2:] == ["three", "four"]
     assert diagnose(file, WAITS).problems == ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -328,3 +329,16 @@ def test_each_record_of_a_compaction_is_one_line_with_the_header_after_it(file: 
     record, header = [json.loads(line) for line in file.read_bytes().splitlines()[2:]]
     assert (record["type"], [m["role"] for m in record["messages"]]) == ("compaction", ["user"])
     assert header == {"type": "session", "version": 1, **HEADER.as_dict(), "messages": 1}
+
+
+def test_the_records_of_the_reference_page_are_a_session(file: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "session-file.md"
+    file.parent.mkdir()
+    file.write_text("".join(re.findall(r"```json\n(.*?)```", page.read_text("utf-8"), re.DOTALL)), "utf-8")
+    loaded = load(file)
+    assert loaded.problems == ()
+    assert loaded.header.title == "Fix it"
+    assert [m.text for m in loaded.messages] == ["Fix it.", "So far: a.py was read."]
+    whole = load_whole(file)
+    assert [m.role for m in whole.messages] == ["user", "assistant", "tool"]
+    assert heal(whole.messages)[1] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -162,14 +163,14 @@ def test_any_text_has_tokens_that_stand_where_they_say(text: str) -> None:
     tokens = Utterance(text).tokens
     for token in tokens:
         assert token.text in text[token.start : token.end]
-    assert all(earlier.end <= later.start for earlier, later in zip(tokens, tokens[1:], strict=False))
+    assert all(earlier.end <= later.start for earlier, later in pairwise(tokens))
 
 
 @given(st.text(alphabet="a1 .,:/'\"-*~°hms&{}和", max_size=40), st.sampled_from(KINDS))
 def test_values_of_a_kind_never_overlap_and_are_what_their_tokens_say(text: str, kind: str) -> None:
     utterance = Utterance(text)
     spans = list(utterance.find(kind))
-    assert all(earlier[1] <= later[0] for earlier, later in zip(spans, spans[1:], strict=False))
+    assert all(earlier[1] <= later[0] for earlier, later in pairwise(spans))
     for first, end, value in spans:
         assert value is not None
         assert utterance.value(kind, first, end) == value

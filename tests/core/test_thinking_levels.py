@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.assembly import Assembly
-from marvin_core.errors import BadRequest
+from marvin_core.errors import BadRequest, ContextOverflow
 from marvin_core.messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput, tool, user
 from marvin_core.providers.base import Stop, TextDelta, ThinkingDelta, ThinkingLevel
 from marvin_core.providers.chat_services import service_of
@@ -165,6 +165,12 @@ def test_a_model_that_does_not_see_says_so(status: int, said: str) -> None:
     assert "/tree" in str(raised.value)
 
 
+def test_a_server_whose_model_has_no_name_is_spoken_of_all_the_same() -> None:
+    said = "request (9018 tokens) exceeds the available context size (4096 tokens), try increasing it"
+    with pytest.raises(ContextOverflow, match="context window of the model"):
+        ask(error(400, said), model="")
+
+
 # What a model thought
 
 
@@ -217,8 +223,8 @@ def test_text_that_only_begins_like_a_tag_comes_before_the_call_behind_it() -> N
 ROUTED: Mapping[str, Any] = {"provider": "openrouter", "model": "anthropic/claude-sonnet-4.5"}
 PIECES: list[dict[str, Any]] = [
     {"type": "reasoning.text", "text": "Let me ", "format": "anthropic-claude-v1", "index": 0},
-    {"type": "reasoning.text", "text": "look.", "signature": None, "format": "anthropic-claude-v1", "index": 0},
     {"type": "reasoning.text", "signature": "SIG", "format": "anthropic-claude-v1", "index": 0},
+    {"type": "reasoning.text", "text": "look.", "signature": None, "format": "anthropic-claude-v1", "index": 0},
     {"type": "reasoning.encrypted", "data": "AAAA", "id": "call_1", "format": "google-gemini-v1", "index": 1},
 ]
 WHOLE = [
@@ -314,7 +320,8 @@ PROPS = {"default_generation_settings": {"id": 0, "n_ctx": 4_096}, "total_slots"
         ({"id": "scripted", "context_length": 131_072}, 131_072),  # OpenRouter
         ({"id": "scripted", "context_window": 8_192}, 8_192),  # Groq
         ({"id": "scripted", "max_model_len": 32_000}, 32_000),  # vLLM
-        ({"id": "/models/a.gguf", "meta": {"n_ctx_train": 262_144}}, 4_096),  # llama.cpp: what the server gives it
+        ({"id": "/models/a.gguf", "meta": {"n_ctx_train": 262_144, "n_ctx": 8_192}}, 8_192),  # llama.cpp
+        ({"id": "/models/a.gguf", "meta": {"n_ctx_train": 262_144}}, 4_096),  # what the server gives it
         ({"id": "scripted"}, None),
         ({"id": "scripted", "context_length": "large"}, None),
         (None, None),

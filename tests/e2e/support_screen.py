@@ -27,7 +27,7 @@ class Screen:
         tmux = ("new-session", "-d", *self._size, "-c", self._folder, self._command)
         options = ("history-limit 20000", "remain-on-exit on", "remain-on-exit-format ''", "escape-time 0")
         self._tmux(*(word for option in options for word in ("set-option", "-g", *shlex.split(option), ";")), *tmux)
-        self.until("what works.")
+        self.until("works.")
         wait_until(lambda: self.rows() and self.rows()[-1].startswith(">"), "the prompt", LIMIT)
         return self
 
@@ -71,9 +71,13 @@ class Screen:
 
     def ended(self) -> None:
         """Wait until the chat has left, in peace."""
-        wait_until(lambda: self._tmux("display-message", "-p", "#{pane_dead}").strip() == "1", "the end", LIMIT)
-        how = self._tmux("display-message", "-p", "status #{pane_dead_status} signal #{pane_dead_signal}").split()
-        assert how == ["status", "0", "signal"], f"{how}\n" + "\n".join(self.rows())
+        wait_until(self._end, "the end", LIMIT)
+        assert self._end() == ["0", ""], f"{self._end()}\n" + "\n".join(self.rows())
+
+    def _end(self) -> list[str]:
+        """The exit code and the signal of the chat, once it has ended."""
+        known = self._tmux("display-message", "-p", "#{pane_dead_status},#{pane_dead_signal}").strip()
+        return [] if known == "," else known.split(",")
 
     def rows(self) -> list[str]:
         """The rows that are seen, without those that are empty at the bottom."""

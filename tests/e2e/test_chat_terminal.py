@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -63,9 +64,16 @@ class Terminal:
             assert time.monotonic() < deadline, f"waited for {expected!r}, got: {shown[-2000:]!r}"
             self._read()
 
+    def until_count(self, expected: str, count: int) -> None:
+        """Wait until a text was written in so many finished rows since the last keys."""
+        deadline = time.monotonic() + LIMIT
+        while len(set(re.findall(rf"{expected}.*\n", bare(self.output[self._mark :])))) < count:
+            assert time.monotonic() < deadline, f"waited for {count} of {expected!r}: {self.output[-2000:]!r}"
+            self._read()
+
     def ready(self) -> None:
         """Wait for the first prompt."""
-        self.until("/help shows what works.")
+        self.until("works.")
 
     def say(self, line: str, expected: str) -> str:
         """Type a line and wait for what it shows."""
@@ -103,9 +111,10 @@ def chat(marvin: Marvin) -> Iterator[Open]:
     """Opens chats, and closes them after the test."""
     opened: list[Terminal] = []
 
-    def open_chat(*args: str, columns: int = 80, **env: str) -> Terminal:
+    def open_chat(*args: str, columns: int = 80, wait: bool = True, **env: str) -> Terminal:
         opened.append(Terminal(marvin, *args, columns=columns, **env))
-        opened[-1].ready()
+        if wait:
+            opened[-1].ready()
         return opened[-1]
 
     yield open_chat
@@ -422,7 +431,7 @@ def test_eight_chats_share_one_history(tmp_path: Path) -> None:
     """No line is lost, however many write."""
     code = (
         "import sys; from pathlib import Path; from marvin_core.ui.line_history import LineHistory\n"
-        "history = LineHistory(Path(sys.argv[1]))\n"
+        "history = LineHistory(lambda: Path(sys.argv[1]))\n"
         "for number in range(50): history.store_string(f'{sys.argv[2]}-{number}\\nsecond')\n"
     )
     path = tmp_path / "new" / "history"
@@ -431,8 +440,39 @@ def test_eight_chats_share_one_history(tmp_path: Path) -> None:
     assert [writer.wait(30) for writer in writers] == [0] * 8
     from marvin_core.ui.line_history import LineHistory
 
-    found = list(LineHistory(path).load_history_strings())
+    found = list(LineHistory(lambda: path).load_history_strings())
     assert sorted(found) == sorted(f"{writer}-{number}\nsecond" for writer in range(8) for number in range(50))
+
+
+def test_eight_chats_lose_nothing_of_one_profile(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
+    """Entries of the chat log, preferences and history lines of eight programs that run at once are all there."""
+    chats, turns = 8, 3
+    values = [f"food{number}" for number in range(chats * turns)]
+    for value in values:  # whoever asks next gets the next answer; each prompt ends with one text
+        call = ("update_preferences", {"key": "dietary", "action": "add", "value": value})
+        marvin_model_server.script(calls(call), text(f"Noted {value}."))
+    terminals = [chat(wait=False) for _ in range(chats)]
+    for terminal in terminals:
+        terminal.ready()
+    lines = [[f"chat {number} line {turn}" for turn in range(turns)] for number in range(chats)]
+    for terminal, mine in zip(terminals, lines, strict=True):
+        terminal.type("".join(f"{line}{ENTER}" for line in mine))  # the second and third wait in the queue
+    for terminal in terminals:
+        terminal.until_count("Noted ", turns)
+    assert [terminal.leave() for terminal in terminals] == [0] * chats
+
+    profile = marvin.config_folder / "profiles" / "main"
+    log = json.loads((profile / "chat_log.json").read_text())
+    spoken = [entry["text"] for entry in log if entry["role"] == "you"]
+    assert sorted(spoken) == sorted(line for mine in lines for line in mine)
+    assert [[line for line in spoken if line in mine] for mine in lines] == lines, "each chat's own are in their order"
+    answers = [entry["text"] for entry in log if entry["role"] == "assistant"]
+    assert sorted(answers) == sorted(f"Noted {value}." for value in values)
+    preferences = (profile / "preferences.yaml").read_text()
+    assert sorted(re.findall(r"food\d+", preferences)) == sorted(values)
+    history = re.findall(r"^\+(.*)$", (profile / "history").read_text(), re.MULTILINE)
+    assert sorted(history) == sorted(spoken)
+    assert [path.name for path in profile.iterdir() if "damaged" in path.name] == []
 
 
 def test_completion(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:

@@ -97,12 +97,12 @@ def test_the_commands_about_sessions_work(tmp_path: Path, environment: dict[str,
     ask = "marvin --provider none --non-interactive --prompt retry"
     assert shell(ask, tmp_path, environment).returncode == 1  # nobody answers, but the question is kept
     (kept,) = (Path(environment["HOME"]) / ".local" / "share" / "marvin" / "sessions").glob("*.jsonl")
-    go_on, look, export = blocks(DOCS / "how-to" / "sessions.md", "sh")
+    go_on, look, export, mend = blocks(DOCS / "how-to" / "sessions.md", "sh")
     for line in go_on.splitlines():
         line = line.replace("20261122", kept.stem)
         done = shell(line.replace("marvin", "marvin --plain --provider none", 1) + " </dev/null", tmp_path, environment)
         assert done.returncode == 0, done.stderr
-    for number, line in enumerate((look + export).replace(" ID", f" {kept.stem}").splitlines()):
+    for number, line in enumerate((look + export + mend).replace(" ID", f" {kept.stem}").splitlines()):
         folder = tmp_path / str(number)  # since no export replaces a file
         folder.mkdir()
         done = shell(line, folder, environment)
@@ -112,19 +112,33 @@ def test_the_commands_about_sessions_work(tmp_path: Path, environment: dict[str,
     assert all("retry" in path.read_text() for path in exports)
 
 
+def test_what_works_without_a_model_prints_what_the_page_says(tmp_path: Path, environment: dict[str, str]) -> None:
+    page = DOCS / "how-to" / "without-a-model.md"
+    (script,) = blocks(page, "sh")
+    asked, show, call = script.splitlines()
+    done = shell(asked, tmp_path, environment)
+    assert (done.returncode, done.stdout) == (0, blocks(page, "text")[0]), done.stderr
+    assert "5 miles" not in shell(show, tmp_path, environment).stderr
+    assert shell(call, tmp_path, environment).stdout == blocks(page, "text")[0].splitlines(True)[1]
+
+
 # A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
 RUN = {
     "tutorial/first-run.md": {"sh": 4},
     "tutorial/your-first-pack.md": {"sh": 4, "python": 2, "toml": 1},  # tests/packs/test_tutorial.py
     "how-to/set-a-provider.md": {"sh": 1, "yaml": 1},
-    "how-to/provider-gemini.md": {"sh": 1},  # tests/e2e/test_provider_docs.py, as the four below
+    "how-to/provider-gemini.md": {"sh": 1},  # tests/e2e/test_provider_docs.py, as the five below
     "how-to/provider-groq.md": {"sh": 1},
     "how-to/provider-llama-server.md": {"sh": 1},
     "how-to/provider-ollama.md": {"sh": 1, "yaml": 1},
+    "how-to/provider-openai.md": {"sh": 1},
     "how-to/provider-openai-compat.md": {"sh": 1},
     "how-to/limit-cost.md": {"sh": 1, "yaml": 1},  # tests/e2e/test_max_cost.py
+    "how-to/without-a-model.md": {"sh": 1},
+    "how-to/write-phrases.md": {"python": 1, "toml": 1},  # tests/core/test_phrases.py
     "how-to/profiles.md": {"sh": 2},
-    "how-to/sessions.md": {"sh": 3},
+    "how-to/sessions.md": {"sh": 4},
+    "reference/session-file.md": {"json": 4},  # tests/core/test_session_records.py
     "how-to/test-a-pack.md": {"sh": 1, "python": 4, "toml": 1},  # and tests/core/test_kit.py
 }
 

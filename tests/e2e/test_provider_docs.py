@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core.testing import Answer, ModelServer, text
-from tests.core import answers_ollama
+from tests.core import answers_ollama, answers_responses
 from tests.e2e.test_docs import DOCS, blocks, environment, shell
 
 __all__ = ["environment"]  # a fixture
@@ -25,6 +25,7 @@ def page(name: str) -> Path:
     [
         ("gemini", "GEMINI_BASE_URL", "/v1beta/openai", "GEMINI_API_KEY", text),
         ("groq", "GROQ_BASE_URL", "/openai/v1", "GROQ_API_KEY", text),
+        ("openai", "OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY", answers_responses.text),
         ("openai-compat", "OPENAI_COMPAT_URL", "/api/v1", "OPENAI_COMPAT_API_KEY", text),
         ("llama-server", "LLAMA_SERVER_URL", "/v1", "", text),
         ("ollama", "OLLAMA_URL", "", "", answers_ollama.text),

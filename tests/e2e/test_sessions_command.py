@@ -18,8 +18,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from marvin_core import Image, Message, Text, Thinking, ToolCall, ToolOutput
+from marvin_core.export_html import as_html
 from marvin_core.messages import tool, user
-from marvin_core.session_records import Header
+from marvin_core.session_records import Header, Whole
 from marvin_core.testing import ModelServer, calls, text
 from marvin_core.transcript import Transcript, load, new_session_id
 from marvin_core.waits import Waits
@@ -292,14 +293,14 @@ class Page(HTMLParser):
         "]]>",
     ],
 )
-def test_no_text_becomes_markup_in_the_html(unconfigured: Marvin, snare: str) -> None:
+def test_no_text_becomes_markup_in_the_html(snare: str) -> None:
     talk = [
         user(f"a {snare}"),
         answer(Text(text=f"b {snare}"), ToolCall(id="c", name=f"t{snare}", arguments=json.dumps({"path": snare}))),
-        outputs("c", Text(text=snare), Image(media_type=f"image/{snare}", data=snare), is_error=True),
+        outputs("c", Text(text=snare), Image(media_type=f"image/ {snare}", data=snare), is_error=True),
     ]
-    identity = store(unconfigured, f"title {snare}", talk)
-    page = Page(unconfigured.run("sessions", "export", identity, "--format", "html").text)
+    header = Header(id="s", title=f"title {snare}", time=0.0, provider=snare, model="m", working_dir=snare)
+    page = Page(as_html(Whole(header=header, messages=tuple(talk), compactions=(), problems=())))
     assert page.open == []
     tags = Counter(tag for tag, _ in page.tags)
     assert tags.keys() <= {*"html head meta title style body h1 h2 ul li section p details summary pre".split()}

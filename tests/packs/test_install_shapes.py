@@ -58,3 +58,15 @@ def test_a_wheel_holds_its_licence_and_its_type_marker(wheels: Path) -> None:
         names = zipfile.ZipFile(wheel).namelist()
         assert any(name.endswith("py.typed") for name in names), wheel.name
         assert any(name.endswith("licenses/LICENSE") for name in names), wheel.name
+
+
+def test_the_wheels_of_packs_hold_their_phrases(wheels: Path) -> None:
+    import zipfile
+
+    holders = {
+        name.partition("/")[0]
+        for wheel in wheels.glob("*.whl")
+        for name in zipfile.ZipFile(wheel).namelist()
+        if name.endswith("/phrases.toml")
+    }
+    assert holders == {"marvin_core", "marvin_tools_coding", "marvin_tools_life", "marvin_tools_web"}

@@ -70,7 +70,8 @@ class Surroundings(Record):
     `system_prompt` (with how many of its first characters stay the same), `prepare` and `before_request` are
     awaited before each request. `prepare` may make room in the conversation, and tells the characters that go along
     with it; `make_room` does so after a request did not fit for the given number of times, and says whether to ask
-    again. `queued` gives the messages that came in since, to be delivered with the next one. `rounds` is how many
+    again. `queued` gives the messages that came in since, to be delivered with the next one. `goes_on` is told
+    after each round whether tools were called, and says whether there is to be another one. `rounds` is how many
     requests may call tools, `thinking` how hard the model thinks, `purse` the cost ceiling, if there is one.
     """
 
@@ -79,6 +80,7 @@ class Surroundings(Record):
     make_room: Callable[[int], Awaitable[bool]]
     before_request: Callable[[Sequence[Message]], Awaitable[None]]
     queued: Callable[[], Sequence[Message]]
+    goes_on: Callable[[bool], bool]
     rounds: int
     thinking: ThinkingLevel = "off"
     purse: Purse | None = None
@@ -122,7 +124,9 @@ class Agent:
             try:
                 answer = await self._ask_until_it_fits(OUT_OF_ROUNDS if last else "")
             except BudgetExceeded:
-                await self._sum_up(number)
+                if self._surroundings.purse is None:
+                    raise
+                await self._sum_up(self._surroundings.purse, number)
             if answer.calls and last:
                 self._leave_out(answer, "the rounds of tool calls were used up")
             elif answer.calls:
@@ -130,15 +134,12 @@ class Agent:
             self._emit(TurnEnd(round=number))
             if last:
                 return "rounds"
-            if not answer.calls:
+            if not self._surroundings.goes_on(bool(answer.calls)):
                 return "done"
         raise AssertionError("count() ends only by returning")
 
-    async def _sum_up(self, number: int) -> NoReturn:
+    async def _sum_up(self, purse: Purse, number: int) -> NoReturn:
         """End with a last answer, out of what was held back for it. Raises `BudgetExceeded` in any case."""
-        purse = self._surroundings.purse
-        if purse is None:
-            raise AssertionError("only a purse is ever empty")
         try:
             answer = await self._ask_until_it_fits(OUT_OF_MONEY)
         finally:

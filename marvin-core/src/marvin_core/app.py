@@ -43,18 +43,24 @@ class App:
         self.choice: Choice = choose(config, self.catalog, self._probe if chat else None)
         if self.choice.endpoint is not None:
             self._clients.expect(self.choice.endpoint.base_url)
-        prices = Prices(config.prices, config.cache_folder / "prices.json")
-        self.meter = UsageMeter(prices.cost, prices.is_known)
-        self.budget = self._make_budget(prices)
-        self.models = Models(self.catalog, self.choice, config, self._clients, prices.add, self.budget)
+        self._prices = Prices(config.prices, config.cache_folder / "prices.json")
+        self.meter = UsageMeter(self._prices.cost, self._prices.is_known)
+        self.budget = self._make_budget()
+        self.models = Models(self.catalog, self.choice, config, self._clients, self._prices.add, self.budget)
 
-    def _make_budget(self, prices: Prices) -> Budget | None:
+    def _make_budget(self) -> Budget | None:
         """The cost ceiling, if there is one."""
         if self.config.max_cost is None and not self.config.ledger:
             return None
         from .budget import budget_of
 
-        return budget_of(self.config, prices, self.catalog.longest, self._warn)
+        return budget_of(self.config, self._prices, self.catalog.longest, self._warn)
+
+    def _allow(self, dollars: float) -> Budget:
+        """A budget of this many USD, within the ceiling of the run, if there is one."""
+        from .budget import part_of
+
+        return part_of(self.budget, dollars, self.config, self._prices, self.catalog.longest, self._warn)
 
     def _probe(self) -> Sequence[Found]:
         from .providers.probing import probe
@@ -76,6 +82,7 @@ class App:
                 meter=self.meter,
                 asker=asker,
                 budget=self.budget,
+                allow=self._allow,
             )
         )
 

@@ -85,7 +85,8 @@ class Budget:
         self._tools_size = 0
 
     @property
-    def _ledger(self) -> Ledger:
+    def ledger(self) -> Ledger:
+        """The ledger, opened when it is first needed."""
         if self._opened is None:
             self._opened = self._open_ledger()
         return self._opened
@@ -129,13 +130,13 @@ class Budget:
 
         waited = 0.0
         while True:
-            balance = self._ledger.balance(self._kept)
+            balance = self.ledger.balance(self._kept)
             spare = balance.left - rate.input - keep
             share = max(spare / 4, _USUAL_OUTPUT * rate.output)
             output = min(most, math.floor(min(spare, share) / rate.output + _ROUNDING)) if rate.output else most
             if spare >= 0 and output >= least:
                 amount = rate.input + math.ceil(output * rate.output - _ROUNDING)
-                taken = self._ledger.reserve(amount, keep, self._kept)
+                taken = self.ledger.reserve(amount, keep, self._kept)
                 if taken is not None:
                     key, self._kept = taken
                     return output, key
@@ -161,7 +162,7 @@ class Budget:
         if not hold.key:
             return
         try:
-            self._ledger.settle(hold.key, math.ceil(self._cost(hold, usage, came, complete) * _MICRO))
+            self.ledger.settle(hold.key, math.ceil(self._cost(hold, usage, came, complete) * _MICRO))
         except BudgetExceeded as error:
             self.warn(f"What a request cost could not be written down, so its worst case counts. {error}")
 
@@ -222,7 +223,7 @@ class Budget:
 
     def told(self) -> str:
         """How it stands, and how to go on: for people, once the ceiling is reached."""
-        balance = self._ledger.balance(self._kept)
+        balance = self.ledger.balance(self._kept)
         ceiling, spent = balance.ceiling / _MICRO, balance.spent / _MICRO
         return (
             f"The cost ceiling of {ceiling:.4g} USD is reached: {spent:.4f} USD are spent, and what is left does not "
@@ -231,13 +232,13 @@ class Budget:
 
     def left(self) -> tuple[float, float]:
         """The ceiling and what is left of it, in USD; what other agents have reserved is not left."""
-        balance = self._ledger.balance(self._kept)
+        balance = self.ledger.balance(self._kept)
         return balance.ceiling / _MICRO, max(balance.left, 0) / _MICRO
 
     def child_environment(self) -> Mapping[str, str]:
         """The variables that put a child under this ceiling."""
-        ceiling = self._ledger.ceiling() / _MICRO
-        return {"MARVIN_LEDGER": self._ledger.address, "MARVIN_MAX_COST": f"{ceiling:.6f}"}
+        ceiling = self.ledger.ceiling() / _MICRO
+        return {"MARVIN_LEDGER": self.ledger.address, "MARVIN_MAX_COST": f"{ceiling:.6f}"}
 
     async def aclose(self) -> None:
         """Give back what was held back; the agent that began the ledger removes it.
@@ -259,6 +260,21 @@ def budget_of(
     if config.max_cost is None and not config.ledger:
         return None
     return Budget(lambda: _open(config), prices, longest, config.waits, warn)
+
+
+def part_of(
+    budget: Budget | None,
+    dollars: float,
+    config: Config,
+    prices: Prices,
+    longest: Callable[[str, str], int | None],
+    warn: Callable[[str], None],
+) -> Budget:
+    """A budget of so many USD, within the one that there is."""
+    amount = round(dollars * _MICRO)
+    if budget is not None:
+        return Budget(lambda: budget.ledger.bounded(amount), prices, longest, config.waits, warn)
+    return Budget(lambda: _open(config.replace(max_cost=dollars)), prices, longest, config.waits, warn)
 
 
 def _open(config: Config) -> Ledger:

@@ -38,7 +38,7 @@ def _provider(name: str, factory: str, entry: dict[str, Any]) -> ProviderSpec:
 @hookimpl
 def marvin_register_tools() -> Iterable[ToolGroup]:
     """The tools that belong to no pack."""
-    tools = ("get_usage", "compact_history", "search_history_backups", "exit_app")
+    tools = ("get_usage", "compact_history", "search_history_backups", "end_elaborate", "end_play_mode", "exit_app")
     return [ToolGroup(name="session", module="marvin_core.session_tools", tools=tools, phrases="phrases.toml")]
 
 
@@ -59,8 +59,14 @@ def marvin_register_uis() -> Iterable[UISpec]:
 @hookimpl
 def marvin_extend_cli(app: typer.Typer) -> None:
     """The sub-commands of the core."""
-    from . import subcommands, subcommands_config, subcommands_doctor, subcommands_profiles
-    from . import subcommands_providers, subcommands_sessions
+    from . import (
+        subcommands,
+        subcommands_config,
+        subcommands_doctor,
+        subcommands_profiles,
+        subcommands_providers,
+        subcommands_sessions,
+    )
 
     modules = (subcommands, subcommands_sessions, subcommands_profiles, subcommands_providers)
     for module in (*modules, subcommands_config, subcommands_doctor):

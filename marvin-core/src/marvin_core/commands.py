@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias
 
+from . import commands_autonomy as autonomy
 from . import commands_settings as settings
 from .archive import local_time
 from .errors import MarvinError
@@ -35,6 +36,9 @@ def core_commands() -> list[Command]:
         _command("summarize", "the same as compact", settings.compact),
         _command("fork", "go on in a copy of this session", _fork),
         _command("tree", "the branches of this session; with a number, go on from that one", _tree),
+        _command("steer", "TEXT: have the model read this in the middle of its answer", autonomy.steer),
+        _command("auto", "auto-continue: go on until the task is finished, on or off", autonomy.auto),
+        _command("play", "BUDGET in USD, or --turns N: let the agent explore on its own", autonomy.play),
         _command("retry", "ask the model for its last answer again", _retry),
         _command("jobs", "what runs in the background; `stop ID` ends one", _jobs),
         _command("preferences", "what this profile prefers", settings.preferences),

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from .agent import Meter
     from .backups import Backup, Backups
-    from .budget import Budget
     from .compacting import Plan
     from .conversation import Conversation
     from .providers.base import Provider
@@ -51,7 +50,6 @@ class Around(Record):
     emit: Emit
     clock: Clock
     waits: Waits
-    budget: Budget | None = None
 
 
 class Compactor:
@@ -202,10 +200,9 @@ class Compactor:
             meter=around.meter,
             emit=around.emit,
             limit=around.waits.summary,
-            budget=around.budget,
         )
         try:
-            return await summariser.summary(found.middle, self._characters(around.window().compact // 2))
+            return await summariser.summary(found.middle, self._characters(around.window().compact * 3 // 4))
         except Exception as error:  # whatever it is, the conversation must go on
             self._notice("warning", f"The model gave no summary, so lists stand for the older messages: {error}")
             return listed

@@ -47,6 +47,11 @@ class Driver:
         self._queue.clear()
         return messages
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a message is queued."""
+        return bool(self._queue)
+
     def check_free(self) -> None:
         """Raise `MarvinError` where a submission is in flight."""
         if self.busy:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .accounts import Accounts
 from .active import ActiveModel
 from .agent import Agent, Surroundings
+from .autonomy import Autonomy, Going
 from .bus import Bus
 from .compaction import CAPS, Around, Compactor
 from .config import Config, Secrets
@@ -57,6 +58,8 @@ class Ingredients(Record):
     meter: UsageMeter
     asker: Asker | None
     budget: Budget | None = None
+    allow: Callable[[float], Budget]
+    """Makes a budget of this many USD, within the one that there is."""
     """The cost ceiling, if there is one; the models' requests are paid out of it already."""
 
 
@@ -97,6 +100,8 @@ class Engine:
         self.driver = Driver(
             self._make_agent, self.conversation, self.hooks, self.bus.emit, self._before_prompt, self._after_turn
         )
+        playground = config.data_folder / "playground"
+        self.autonomy = Autonomy(self.toolbox, self.driver, self.workspace, playground, given.allow)
         self.lifecycle = self._make_lifecycle()
 
     def _make_lifecycle(self) -> Lifecycle:
@@ -162,6 +167,7 @@ class Engine:
                 self.accounts,
                 self.profile,
                 self.compactor,
+                self._finish,
                 self._leave,
                 asks,
             ),
@@ -172,15 +178,17 @@ class Engine:
         )
 
     def _make_agent(self) -> Agent:
+        self.autonomy.begin()
         surroundings = Surroundings(
             system_prompt=self._system_prompt,
             prepare=self.compactor.prepare,
             make_room=self.compactor.make_room,
             before_request=self.hooks.before_request,
             queued=self.driver.queued,
-            rounds=ROUNDS[self.mode],
+            goes_on=self.autonomy.goes_on,
+            rounds=self.autonomy.turns or ROUNDS[self.mode],
             thinking=self.model.thinking,
-            purse=self.given.budget,
+            purse=self.autonomy.purse or self.given.budget,
         )
         return Agent(
             self.model.for_prompt(restarts=self.given.asker is not None),
@@ -217,6 +225,9 @@ class Engine:
 
     def _send(self, text: str) -> None:
         self.driver.send(text)
+
+    def _finish(self, way: Going) -> None:
+        self.autonomy.finish(way)
 
     def _leave(self, farewell: str) -> None:
         self.farewell = farewell

@@ -133,7 +133,7 @@ _BLOCK_KINDS: dict[str, type[Record]] = {
     "tool_call": ToolCall,
     "tool_output": ToolOutput,
 }
-_TEXTS = ("text", "media_type", "data", "id", "call_id", "name", "arguments")
+_TEXTS = frozenset(("text", "media_type", "data", "id", "call_id", "name", "arguments"))
 _KIND_OF = {kind: name for name, kind in _BLOCK_KINDS.items()}
 
 
@@ -187,7 +187,7 @@ def _block_from_dict(data: Mapping[str, Any]) -> Any:
         values["content"] = tuple(_block_from_dict(part) for part in values["content"])
     if values.get("provider_data") is not None:
         values["provider_data"] = ProviderData(**values["provider_data"])
-    for name in _TEXTS:
-        if not isinstance(values.get(name, ""), str):
-            raise ValueError(f"{name} of a {data['type']} block is {values[name]!r}, not text")
+    for name, value in values.items():
+        if name in _TEXTS and not isinstance(value, str):
+            raise ValueError(f"{name} of a {data['type']} block is {value!r}, not text")
     return kind(**values)

@@ -87,7 +87,6 @@ class Recorder:
         """From here on, these messages stand for all that was said before, which stays in the file."""
         state = json.loads(self._state)
         self._guarded(lambda transcript: transcript.append_compaction(messages, state))
-        self._state_saved = True
 
     def changed(self, **fields: str) -> None:
         """Note that the session goes on with another `provider`, `model` or `thinking` level."""

@@ -75,7 +75,7 @@ class Router:
         ranked = self._ranking.best(text, _LOOKED_AT)
         said = Utterance(_CLOSING.sub("", _OPENING.sub("", text)) if len(text) <= _LONGEST else "")
         spoken = self._spoken(said)
-        meant = None if said.negates else self._meant(said, ranked, spoken)
+        meant = self._meant(said, ranked, spoken)
         if meant is not None:
             if meant.missing:
                 return Route(action="ask", proposals=(meant,))
@@ -103,12 +103,14 @@ class Router:
             if others and _closeness(others[0][1]) == _closeness(match):
                 return None
             return _proposal(spec, match.arguments)
+        if said.negates or not said.tokens:
+            return None
         complete = []
         for spec, score in ranked:
             proposal, left = _filled(spec, said)
             if not left - self._names[spec.name]:
                 complete.append((proposal, score))
-        if not complete or not said.tokens:
+        if not complete:
             return None
         best, score = complete[0]
         return best if len(complete) == 1 or score >= _MARGIN * complete[1][1] else None

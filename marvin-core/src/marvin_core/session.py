@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .active import ActiveModel
+from .autonomy import Autonomy
 from .engine import Engine, Ingredients
 from .errors import ConfigError
 from .events import Event, Unsubscribe
@@ -27,6 +28,12 @@ class Session:
         self._given = given
         self._engine = Engine(given)
         self._early: list[Event] = []
+        self.models: ActiveModel = self._engine.model
+        self.toolbox: Toolbox = self._engine.toolbox
+        self.autonomy: Autonomy = self._engine.autonomy
+        self.profile: SessionProfile = self._engine.profile
+        self.archive: Lifecycle = self._engine.lifecycle
+        self.processes: Processes = self._engine.processes
         self.compact = self._engine.compact
         self.commands: Mapping[str, Command] = {command.name: command for command in given.commands}
 
@@ -34,11 +41,6 @@ class Session:
     def id(self) -> str:
         """The session's id; empty before its first prompt."""
         return self._engine.recorder.id
-
-    @property
-    def models(self) -> ActiveModel:
-        """The model, and changing it."""
-        return self._engine.model
 
     @property
     def mode(self) -> Mode:
@@ -61,11 +63,6 @@ class Session:
         return self._engine.driver.busy
 
     @property
-    def toolbox(self) -> Toolbox:
-        """The tools on offer, and why the others are not."""
-        return self._engine.toolbox
-
-    @property
     def tools(self) -> Sequence[ToolSpec]:
         """The tools on offer."""
         return self._engine.toolbox.offered
@@ -74,27 +71,12 @@ class Session:
         """Go over to coding mode, or back. Raises `MarvinError` while an answer runs."""
         self._engine.switch_mode(mode)
 
-    @property
-    def profile(self) -> SessionProfile:
-        """The profile, and changing it."""
-        return self._engine.profile
-
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
         """Have every event from now on passed to the listener; the first one also gets those of `resume`."""
         early, self._early = self._early, []
         for event in early:
             listener(event)
         return self._engine.bus.subscribe(listener)
-
-    @property
-    def archive(self) -> Lifecycle:
-        """The sessions on disk, and moving between them."""
-        return self._engine.lifecycle
-
-    @property
-    def processes(self) -> Processes:
-        """Programs and jobs of the session, in its working directory."""
-        return self._engine.processes
 
     @property
     def chat(self) -> ChatSettings:

@@ -159,7 +159,7 @@ class BackwardReader:
             if not line.strip():
                 continue
             try:
-                record: dict[str, Any] = json.loads(line)
+                record: dict[str, Any] = json.loads(line.decode())
                 kind = record["type"]
                 if kind != "session":
                     self.records.setdefault(record["id"], record)

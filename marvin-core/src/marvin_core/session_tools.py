@@ -54,6 +54,24 @@ async def search_history_backups(
 
 
 @tool(access=["state"])
+async def end_elaborate(context: ToolContext, summary: Annotated[str, "What was done, in a few sentences"] = "") -> str:
+    """Say that the task is finished, when you work on by yourself. Control goes back to the user after your answer."""
+    context.session.finish("auto")
+    return f"The user gets control back after your answer. {_noted(summary)}".strip()
+
+
+@tool(access=["state"])
+async def end_play_mode(context: ToolContext, reason: Annotated[str, "Why you have had enough"] = "") -> str:
+    """Leave play mode. It ends with your next answer."""
+    context.session.finish("play")
+    return f"Play mode ends with your answer. {_noted(reason)}".strip()
+
+
+def _noted(text: str) -> str:
+    return f"Noted: {text}" if text.strip() else ""
+
+
+@tool(access=["state"])
 async def exit_app(context: ToolContext, message: Annotated[str, "What the user reads last"] = "Goodbye!") -> str:
     """End the chat with a farewell, when the user asks to leave. The chat closes after your answer."""
     if not context.session.interactive:

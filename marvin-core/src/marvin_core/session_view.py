@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from .tools import UsageSummary
@@ -55,6 +55,10 @@ class SessionView(Protocol):
 
     def usage(self, *, lifetime: bool = False) -> UsageSummary:
         """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
+        ...
+
+    def finish(self, way: Literal["auto", "play"]) -> None:
+        """End auto-continue or play mode with the next answer. Raises `ToolError` where it is not on."""
         ...
 
     def leave(self, farewell: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
 from .digests import as_text
-from .errors import MarvinError, ProviderError
+from .errors import MarvinError
 from .events import Emit, UsageReport
 from .messages import Message, Usage, user
 from .providers.base import (
@@ -18,14 +18,12 @@ from .providers.base import (
     Retrying,
     Switched,
     TextDelta,
-    ThinkingDelta,
     UsageDelta,
 )
 from .records import Record
 
 if TYPE_CHECKING:
     from .agent import Meter
-    from .budget import Budget
 
 PROMPT = """\
 You write the summary that takes the place of older messages in a conversation between a user and an assistant \
@@ -43,7 +41,7 @@ _CHUNKS = 4
 
 
 class Summariser(Record):
-    """The model that summarises. What it uses is counted by the meter, and under a price ceiling reserved before.
+    """The model that summarises. What it uses is counted by the meter.
 
     `limit` is the longest that a summary may take, in seconds.
     """
@@ -52,7 +50,6 @@ class Summariser(Record):
     meter: Meter
     emit: Emit
     limit: float
-    budget: Budget | None = None
 
     async def summary(self, messages: Sequence[Message], size: int) -> str:
         """The summary of the messages.
@@ -77,28 +74,15 @@ class Summariser(Record):
         """One request. What it used is counted, however it ends."""
         provider = self.provider
         request = Request(system=PROMPT, messages=(user(task),), tool_choice="none")
-        hold = None
-        if self.budget is not None:
-            covered = await self.budget.reserve(provider.name, provider.model, request)
-            if covered is None:
-                raise MarvinError("what is left of the price ceiling does not cover one.")
-            request, hold = covered
         came = _Came()
-        complete = refused = False
+        complete = False
         try:
             async with aclosing(cast("AsyncGenerator[Delta, None]", provider.stream(request))) as deltas:
                 async for delta in deltas:
                     came.take(delta)
             complete = True
-        except ProviderError:
-            refused = not came.size
-            raise
         finally:
-            if hold is not None and self.budget is not None and refused:
-                self.budget.refused(hold)
-            elif hold is not None and self.budget is not None:
-                self.budget.settle(hold, came.usage, came.size, complete=complete)
-            if not complete and came.size:
+            if came.begun and not complete:
                 self.meter.add(provider.name, provider.model, came.usage or Usage())
         usage = came.usage or Usage()
         cost = await self.meter.count(provider.name, provider.model, usage)
@@ -109,23 +93,23 @@ class Summariser(Record):
 
 
 class _Came:
-    """What came of an answer so far; `size` is in bytes, of what was started over, too."""
+    """What came of an answer so far."""
 
     def __init__(self) -> None:
         self.text = ""
-        self.size = 0
+        self.begun = False
         self.usage: Usage | None = None
 
     def take(self, delta: Delta) -> None:
         """Add a piece."""
-        if isinstance(delta, (TextDelta, ThinkingDelta)):
-            self.size += len(delta.text.encode("utf-8", "replace"))
+        if isinstance(delta, (Retrying, Switched)):
+            self.text = ""
+            return
+        self.begun = True
         if isinstance(delta, TextDelta):
             self.text += delta.text
         elif isinstance(delta, UsageDelta):
             self.usage = delta.usage
-        elif isinstance(delta, (Retrying, Switched)):
-            self.text = ""
 
 
 def _task(earlier: str, text: str) -> str:

@@ -86,6 +86,7 @@ class Toolbox:
         self.offered: tuple[ToolSpec, ...] = ()
         self._specs: dict[str, ToolSpec] = {}
         self._all = {spec.name: spec for spec in specs}
+        self._held: dict[str, str] = {}
         self.selection = ""
         self.choose(config.tools or ("coding" if config.depth else "all"))
 
@@ -102,6 +103,17 @@ class Toolbox:
         for spec in self._all.values():
             self._take(spec, "" if spec.name in selected else f"not in the chosen tools ({selection})")
 
+    def hold(self, name: str, reason: str) -> None:
+        """Keep a tool back from the next request on; `reason` completes "not available here: ..."."""
+        self._held[name] = reason
+        if name in self._specs:
+            self.choose(self.selection)
+
+    def release(self, name: str) -> None:
+        """Offer a tool again that was held back."""
+        if self._held.pop(name, "") and name in self._all:
+            self.choose(self.selection)
+
     def add(self, spec: ToolSpec, tool: Tool | None = None) -> None:
         """Take one more tool, in place of another one of its name. `tool` is its function where that is here already.
 
@@ -115,7 +127,7 @@ class Toolbox:
             self._loaded[spec.name] = _checked(spec, tool)
 
     def _take(self, spec: ToolSpec, left_out: str) -> None:
-        reason = self._reason(spec, self._config) or left_out
+        reason = self._held.get(spec.name) or self._reason(spec, self._config) or left_out
         if reason:
             self.missing[spec.name] = reason
         else:

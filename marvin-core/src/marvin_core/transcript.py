@@ -118,7 +118,7 @@ class Transcript:
         What other processes changed meanwhile is kept.
         """
         if any(getattr(self.header, name) != value for name, value in fields.items()):
-            if self._known:
+            if self._known or self._descriptor is not None:
                 self._append([], fields)
             else:
                 self.header = self.header.replace(**fields)
@@ -382,7 +382,7 @@ def heal(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:
         if message.role == "tool":
             continue  # taken up with the calls it answers, below; on its own it answers none
         healed.append(message)
-        calls = message.calls
+        calls = message.calls if message.role == "assistant" else ()
         if not calls:
             continue
         outputs: dict[str, ToolOutput] = {}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .accounts import Accounts
+from .autonomy import Going
 from .compaction import Compactor
 from .config import Config
 from .conversation import Conversation
@@ -27,6 +28,7 @@ class ToolView:
         accounts: Accounts,
         profile: SessionProfile,
         compactor: Compactor,
+        finish: Callable[[Going], None],
         leave: Callable[[str], None],
         asks: bool,
     ) -> None:
@@ -36,6 +38,7 @@ class ToolView:
         self._recorder = recorder
         self._accounts = accounts
         self._leave = leave
+        self.finish = finish
         self.compact = compactor.compact_later
         self.search_backups = compactor.search
         self.switch_profile = profile.switch

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from .config import Config
@@ -35,6 +36,16 @@ class Workspace:
         """Make another folder the sandbox root."""
         self.paths = self._sandbox(root)
         self._rooted = True
+
+    @contextmanager
+    def visiting(self, root: Path) -> Iterator[None]:
+        """Make another folder the sandbox root for as long as the context lasts."""
+        before, rooted = self.paths, self._rooted
+        self.move(root)
+        try:
+            yield
+        finally:
+            self.paths, self._rooted = before, rooted
 
     def read(self, path: str) -> str | None:
         """The text of a document below the root; None where there is none that can be read."""

@@ -52,9 +52,12 @@ class ChatCompletions(HttpProvider):
         for name in ("context_length", "context_window", "max_model_len"):
             if _is_size(entry.get(name)):
                 return int(entry[name])
-        if not isinstance(entry.get("meta"), dict):
+        meta = entry.get("meta")
+        if not isinstance(meta, dict):
             return None
-        # The list has what the model was trained with; what the server gives it is told elsewhere.
+        if _is_size(meta.get("n_ctx")):
+            return int(meta["n_ctx"])
+        # Earlier versions list what the model was trained with, and tell elsewhere what the server gives it.
         properties = await self._fetched("GET", self._models_url.replace("/v1/models", "/props"))
         settings = properties.get("default_generation_settings") if isinstance(properties, dict) else None
         size = settings.get("n_ctx") if isinstance(settings, dict) else None

@@ -221,7 +221,7 @@ class Authorization:
             code.set_result(given["code"])
         else:
             why = given.get("error_description") or given.get("error") or "no code came back"
-            code.set_exception(self._failed(f"The login was not granted: {' '.join(why.split())[:200]}."))
+            code.set_exception(self._failed(f"The login was not granted: {' '.join(why.split())[:200].rstrip('.')}."))
         return True
 
     async def _pasted(self, code: asyncio.Future[str], read_line: Callable[[], str]) -> None:

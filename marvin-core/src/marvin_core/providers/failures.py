@@ -82,7 +82,7 @@ _TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
     ),
 }
 _WITHOUT_IMAGES = (
-    "{model} does not take images",
+    "The model of {provider} does not take images",
     "Choose a model that sees images with --model, or go back to before the image with /tree.",
 )
 
@@ -195,7 +195,7 @@ def _typed(endpoint: Endpoint, url: str, report: Report) -> ProviderError:
     what, advice = _WITHOUT_IMAGES if kind is BadRequest and _NO_IMAGES.search(report.words) else _TEXTS[kind]
     facts = {
         "provider": endpoint.provider,
-        "model": endpoint.model,
+        "model": endpoint.model or "the model",
         "url": shown_url(url),
         "check_key": _check_key(endpoint),
     }

@@ -49,6 +49,10 @@ class HttpProvider(ABC):
     def max_tools(self) -> int | None:
         return self._endpoint.max_tools
 
+    async def find_window(self) -> int | None:
+        """The context window in tokens; adapters whose service tells it ask for it. Raises nothing of the service."""
+        return self.context_window
+
     async def aclose(self) -> None:
         """Close its connections."""
         client, self._client = self._client, None

@@ -17,8 +17,8 @@ from .base import CallDelta, ClientFactory, Delta, Endpoint, Request, Stop, Text
 NAME = "offline"
 
 NO_MODEL = (
-    "No model is configured, so only requests that clearly mean one tool are carried out. "
-    '`marvin doctor` says how to set a model; so does the page "Set a provider" of the documentation.'
+    "No model is configured, so only a request that clearly means one tool is carried out. "
+    'To set one: `marvin doctor`, or the page "Set a provider" of the documentation.'
 )
 CHANGES = "{name} changes or runs something, so it was not called yet. This is the call:"
 INCOMPLETE = "{name} can do this. Still to say:"

@@ -45,7 +45,8 @@ def report_of_error(endpoint: Endpoint, error: Any) -> Report:
     message, words = _said({"error": error})
     code = str(error.get("code")) if isinstance(error, dict) else ""
     status = int(code) if code in _STATUSES else None
-    return _report(endpoint, status, message, words, _after_details({"error": error}))
+    after = _after_details({"error": error})
+    return _report(endpoint, status, message, words, _after_text(message) if after is None else after)
 
 
 def clean(endpoint: Endpoint, text: str, limit: int = _MESSAGE_LIMIT) -> str:
@@ -153,3 +154,14 @@ def _after_details(document: Any) -> float | None:
             except ValueError:
                 return None
     return None
+
+
+def _after_text(message: str) -> float | None:
+    """Seconds in "Please try again in 1m2.5s", which is all that OpenAI's services say inside a stream."""
+    import re
+
+    found = re.search(r"try again in (?:(\d+)m)?(\d+(?:\.\d+)?)(ms|s)\b", message)
+    if found is None:
+        return None
+    seconds = float(found[2]) / (1000 if found[3] == "ms" else 1)
+    return 60 * float(found[1] or 0) + seconds

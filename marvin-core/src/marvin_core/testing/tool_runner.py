@@ -7,11 +7,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypedDict, Unpack
 
 from ..clients import Clients
 from ..config import Config, load
 from ..engine import Engine, Ingredients
+from ..errors import ConfigError
 from ..events import Event, Notice, ToolExecutionEnd, ToolExecutionUpdate
 from ..hooks import Hook
 from ..http import HttpSettings, make_client
@@ -58,6 +59,10 @@ class Options(TypedDict, total=False):
     read_only: bool
     hooks: Sequence[Hook]
     waits: Mapping[str, Any]
+
+
+def _nothing(dollars: float) -> NoReturn:
+    raise ConfigError("There is no model here, so nothing can be spent.")
 
 
 class ToolRunner:
@@ -184,6 +189,7 @@ class ToolRunner:
                 client=client,
                 close_client=close_client,
                 meter=UsageMeter(lambda provider, model, usage: None, lambda provider, model: False),
+                allow=_nothing,
                 asker=self._answer if interactive else None,
             )
         )

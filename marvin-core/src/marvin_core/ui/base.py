@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from ..events import Event, Unsubscribe
 from ..messages import ToolOutput
@@ -40,7 +40,7 @@ class SessionEntry(Record):
     id: str
     title: str
     time: float
-    """Seconds since the epoch."""
+    """When it was written last, in seconds since the epoch."""
     provider: str
     model: str
     messages: int
@@ -129,6 +129,24 @@ class ModelControl(Protocol):
         ...
 
 
+class AutonomyControl(Protocol):
+    """How the agent goes on by itself."""
+
+    @property
+    def going(self) -> Literal["off", "auto", "play"]: ...
+    def switch(self, going: Literal["off", "auto"]) -> None:
+        """Turn auto-continue on or off."""
+        ...
+
+    def playing(self, dollars: float | None, turns: int) -> AbstractContextManager[str]:
+        """Play mode: in the playground, for so many turns, and USD where that is given; gives the first prompt."""
+        ...
+
+    def send(self, text: str) -> None:
+        """Have the model read this along with its next request, in the middle of what it does."""
+        ...
+
+
 class ToolControl(Protocol):
     """The tools of a session, and choosing others."""
 
@@ -211,6 +229,11 @@ class SessionControl(Protocol):
 
     def switch_mode(self, mode: Mode) -> None:
         """Go over to coding mode, or back. Raises `MarvinError` while an answer runs."""
+        ...
+
+    @property
+    def autonomy(self) -> AutonomyControl:
+        """How the agent goes on by itself."""
         ...
 
     @property

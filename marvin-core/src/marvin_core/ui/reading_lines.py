@@ -257,7 +257,7 @@ class LineEditor:
         shown = buffer.text
         text = self._unfolded(shown)
         if text.strip() and not self._asking:
-            self._history.add(shown.strip("\n"), text.strip("\n"))
+            self._history.add(shown.strip(), text.strip())
         buffer.reset()
         self._handlers.line(text, shown)
 

@@ -1,0 +1,90 @@
+"""What it costs to make room in a conversation that fills the window, beside the summary of a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+
+from benchmarks.lab import PYTHON, BenchmarkError, Lab, interleaved, median
+from benchmarks.table import Row
+
+_TOKENS = 200_000
+_TIMED = """
+import asyncio, json, os, sys, time
+from pathlib import Path
+from marvin_core import Message, Text, ToolCall, ToolOutput
+from marvin_core.compaction import Around, Compactor
+from marvin_core.config import load
+from marvin_core.context import SystemClock
+from marvin_core.conversation import Conversation
+from marvin_core.messages import to_dict, tool, user
+from marvin_core.recorder import Recorder
+from marvin_core.usage import UsageMeter
+from marvin_core.window import Window
+from marvin_core.workspace import Workspace
+
+def turn(number):
+    call = ToolCall(id=f"call_{number}", name="read_file", arguments=json.dumps({"path": f"src/module_{number}.py"}))
+    output = ToolOutput(call_id=call.id, name=call.name, content=(Text(text="a line of the file\\n" * 400),))
+    answer = Text(text="It reads the file and returns what it holds. " * 10)
+    return [
+        user(f"What does module {number} do?"),
+        Message(role="assistant", content=(Text(text="I look."), call), stop_reason="tool_calls"),
+        tool([output]),
+        Message(role="assistant", content=(answer,), stop_reason="stop"),
+    ]
+
+folder, tokens = Path(sys.argv[2]), int(sys.argv[3])
+config, _ = load([], {"HOME": str(folder), "MARVIN_HOME": str(folder / "marvin")}, cwd=folder)
+recorder = Recorder(config.data_folder / "sessions", config.waits, print)
+recorder.begin(time.time(), "compaction", "", "", str(folder))
+window = Window(tokens * 10)
+conversation = Conversation(recorder.save)
+number = 0
+while window.tokens(conversation.characters) < tokens:
+    for message in turn(number):
+        conversation.append(message)
+    number += 1
+
+async def compact():
+    return await Compactor(Around(
+        provider=lambda: None, window=lambda: window, conversation=conversation, recorder=recorder,
+        workspace=Workspace(config, lambda: False), data_folder=config.data_folder,
+        meter=UsageMeter(lambda *_: None, lambda *_: True), emit=print, clock=SystemClock(), waits=config.waits,
+    )).compact(50_000)
+
+async def copy():
+    data = b"".join(json.dumps(to_dict(message)).encode() + b"\\n" for message in conversation.messages)
+    with (folder / f"copy-{time.time_ns()}").open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+async def timed():
+    begun = time.perf_counter()
+    told = await {"compact": compact, "copy": copy}[sys.argv[1]]()
+    return [(time.perf_counter() - begun) * 1e3, told or "", number * 4]
+
+print(json.dumps(asyncio.run(timed())))
+"""
+
+
+def rows(lab: Lab, rounds: int) -> Iterator[Row]:
+    """The row of the table on compaction."""
+    folder = lab.work / "compaction"
+    folder.mkdir(exist_ok=True)
+    count = 0
+
+    def taken(work: str) -> float:
+        nonlocal count
+        output = lab.run([PYTHON, "-c", _TIMED, work, str(folder), str(_TOKENS)], piped=True).output
+        value, told, count = json.loads(output)
+        if work == "compact" and "was compacted" not in told:
+            raise BenchmarkError(f"nothing was compacted: {told}")
+        return float(value)
+
+    times = interleaved({work: partial(taken, work) for work in ("compact", "copy")}, rounds)
+    value, reference = median(times["compact"]), median(times["copy"])
+    how = f"{value:.0f} ms for {count:,} messages, the backup on disk; writing them as JSON alone {reference:.0f} ms"
+    yield Row(f"compaction of {_TOKENS:,} tokens", value / reference, 4.0, "x", how)

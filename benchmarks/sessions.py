@@ -1,0 +1,112 @@
+"""What a long session costs to open, and to go on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from benchmarks import answers
+from benchmarks.lab import PYTHON, Lab, interleaved, median
+from benchmarks.table import Row
+from marvin_core import Message, Text, ToolCall, ToolOutput
+from marvin_core.messages import Usage, tool, user
+from marvin_core.session_records import Header
+from marvin_core.transcript import Transcript
+from marvin_core.waits import Waits
+
+_MESSAGES = 10_000
+_SINCE = 40
+"""Messages after the newest compaction."""
+_GOALS = {"compacted": 0.05, "whole": 3.0}
+_TIMED = """
+import gc, json, sys, time
+from pathlib import Path
+from marvin_core import conversation, recorder, transcript, waits
+gc.disable()  # as it is until the first request is out
+path = Path(sys.argv[2])
+
+def decode():
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+def resume():
+    loaded = transcript.load(path)
+    messages, _ = transcript.heal(loaded.messages)
+    writer = recorder.Recorder(path.parent, waits.Waits(), print)
+    writer.resume(path, loaded)
+    live = conversation.Conversation(writer.save)
+    live.load(messages)
+    return live
+
+work = {"decode": decode, "resume": resume}[sys.argv[1]]
+begun = time.perf_counter()
+result = work()
+print(json.dumps((time.perf_counter() - begun) * 1e3))
+"""
+
+
+def rows(lab: Lab, rounds: int) -> Iterator[Row]:
+    """The rows of the table on sessions."""
+    folder = lab.folder / "home" / ".local" / "share" / "marvin" / "sessions"
+    files = {name: _session(folder, name, lab.work) for name in _GOALS}
+    yield from _opened(lab, files, rounds)
+    yield _gone_on_with(lab, files["compacted"], rounds)
+    for path in files.values():
+        path.unlink()
+
+
+def _opened(lab: Lab, files: dict[str, Path], rounds: int) -> Iterator[Row]:
+    def taken(work: str, path: Path) -> float:
+        return float(json.loads(lab.run([PYTHON, "-c", _TIMED, work, str(path)], piped=True).output))
+
+    times = interleaved(
+        {f"{work} {name}": partial(taken, work, path) for work in ("decode", "resume") for name, path in files.items()},
+        rounds,
+    )
+    for name, goal in _GOALS.items():
+        value, reference = median(times[f"resume {name}"]), median(times[f"decode {name}"])
+        size = files[name].stat().st_size / 1e6
+        how = f"{value:.1f} ms; reading and decoding its {size:.1f} MB {reference:.0f} ms"
+        what = f"open {_MESSAGES:,} messages, {'a compaction near the end' if name == 'compacted' else 'no compaction'}"
+        yield Row(what, value / reference, goal, "x", how)
+
+
+def _gone_on_with(lab: Lab, path: Path, rounds: int) -> Row:
+    def taken(*flags: str) -> float:
+        return lab.run([*lab.marvin(), *flags], [answers.text(1)]).to_first_request
+
+    times = interleaved({"new": partial(taken), "resumed": partial(taken, "--resume", path.stem)}, rounds)
+    value, reference = median(times["resumed"]), median(times["new"])
+    how = f"{value:.0f} ms to the first request; a new session {reference:.0f} ms"
+    return Row("  gone on with, against a new session", value / reference, 1.15, "x", how)
+
+
+def _session(folder: Path, name: str, working_dir: Path) -> Path:
+    """A session of calls and answers, as coding makes it."""
+    path = folder / f"{name}.jsonl"
+    header = Header(id=name, title=name, time=0.0, provider="", model="", working_dir=str(working_dir))
+    transcript = Transcript(path, header, Waits())
+    messages = [message for number in range(_MESSAGES // 4) for message in _turn(number)]
+    if name == "compacted":
+        transcript.append(*messages[:-_SINCE])
+        kept = messages[-_SINCE - 8 : -_SINCE]
+        transcript.append_compaction([messages[0], user("What was done so far. " * 200), *kept])
+        transcript.append(*messages[-_SINCE:])
+    else:
+        transcript.append(*messages)
+    transcript.close()
+    return path
+
+
+def _turn(number: int) -> list[Message]:
+    used = Usage(input_tokens=10_000, output_tokens=200)
+    call = ToolCall(id=f"call_{number}", name="read_file", arguments=f'{{"path": "src/module_{number}.py"}}')
+    output = ToolOutput(call_id=call.id, name=call.name, content=(Text(text="a line of the file\n" * 40),))
+    answer = Text(text="It reads the file and returns what it holds. " * 10)
+    return [
+        user(f"What does module {number} do? " * 3),
+        Message(role="assistant", content=(Text(text="I look."), call), usage=used, stop_reason="tool_calls"),
+        tool([output]),
+        Message(role="assistant", content=(answer,), usage=used, stop_reason="stop"),
+    ]
