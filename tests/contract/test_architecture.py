@@ -29,10 +29,11 @@ LAYERS = {
         compacting digests backups
         profiles chatlog roundtrip
         arguments schema normalform loosejson samples toolhelp bm25 slots phrases routing""",
-    ENGINE: """conversation compaction summaries recorder resources hookrunner context toolbox dispatch audit assembly agent driver prompt
-        active autonomy profile view accounts budget lifecycle engine session""",
-    ADAPTERS: """__main__ app models builtin cli clients commands commands_settings commands_autonomy reading session_tools subcommands subcommands_sessions
-        subcommands_profiles subcommands_providers subcommands_config subcommands_doctor""",
+    ENGINE: """conversation compaction summaries recorder resources hookrunner context toolbox dispatch audit assembly
+        agent driver prompt active autonomy profile view accounts budget lifecycle engine session""",
+    ADAPTERS: """__main__ app models builtin cli clients commands commands_settings commands_autonomy reading
+        session_tools subcommands subcommands_sessions subcommands_profiles subcommands_providers subcommands_config
+        subcommands_doctor""",
 }
 LAYER_OF = {name: layer for layer, names in LAYERS.items() for name in names.split()}
 # Every other module of these is an adapter; without a dot, the package itself, which imports nothing heavy.

@@ -18,14 +18,17 @@ class Screen:
 
     def __init__(self, marvin: Marvin, *args: str, columns: int = 80, rows: int = 24) -> None:
         self._env = {**marvin.env, "LC_ALL": "C.UTF-8"}
-        self._socket = str(marvin.home.parent / "tmux")
+        folder = marvin.home.parent
+        number = len(list(folder.glob("tmux*")))
+        self._socket, self._status = str(folder / f"tmux{number}"), folder / f"status{number}"
         self._folder = str(marvin.project)
-        self._command = shlex.join([*PROGRAM, *args])
+        # The shell outlives the closing of its window, to say how the chat ended; the chat is told of it all the same.
+        self._command = f"trap : HUP; {shlex.join([*PROGRAM, *args])}; echo $? > {shlex.quote(str(self._status))}"
         self._size = ("-x", str(columns), "-y", str(rows))
 
     def __enter__(self) -> Self:
         tmux = ("new-session", "-d", *self._size, "-c", self._folder, self._command)
-        options = ("history-limit 20000", "remain-on-exit on", "remain-on-exit-format ''", "escape-time 0")
+        options = ("history-limit 20000", "remain-on-exit on", "escape-time 0")
         self._tmux(*(word for option in options for word in ("set-option", "-g", *shlex.split(option), ";")), *tmux)
         self.until("works.")
         wait_until(lambda: self.rows() and self.rows()[-1].startswith(">"), "the prompt", LIMIT)
@@ -60,24 +63,14 @@ class Screen:
         """Change the size of the window."""
         self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
 
-    @property
-    def pid(self) -> int:
-        """The chat's own process."""
-        return int(self._tmux("display-message", "-p", "#{pane_pid}"))
-
     def close(self) -> None:
         """Close the window, as with a mouse; the chat is told by the kernel."""
         self._tmux("kill-session")
 
-    def ended(self) -> None:
-        """Wait until the chat has left, in peace."""
-        wait_until(self._end, "the end", LIMIT)
-        assert self._end() == ["0", ""], f"{self._end()}\n" + "\n".join(self.rows())
-
-    def _end(self) -> list[str]:
-        """The exit code and the signal of the chat, once it has ended."""
-        known = self._tmux("display-message", "-p", "#{pane_dead_status},#{pane_dead_signal}").strip()
-        return [] if known == "," else known.split(",")
+    def ended(self) -> int:
+        """Wait until the chat has ended; returns its exit code."""
+        wait_until(lambda: self._status.exists() and self._status.read_text(), "the end", LIMIT)
+        return int(self._status.read_text())
 
     def rows(self) -> list[str]:
         """The rows that are seen, without those that are empty at the bottom."""

@@ -504,3 +504,34 @@ def test_exit_app_ends_the_chat_with_its_farewell(marvin: Marvin, marvin_model_s
     assert result.code == 0
     assert result.text.rstrip().endswith("See you!")
     assert "never" not in result.text
+
+
+def test_what_a_session_had_and_has_no_longer_is_said_and_it_goes_on(
+    marvin: Marvin, marvin_model_server: ModelServer
+) -> None:
+    marvin_model_server.script(calls(("get_working_dir", {})), text("One."), text("Two."), text("Three."))
+    assert marvin.ask().code == 0
+    again = marvin.ask("--continue", "--tools=-get_working_dir")
+    assert (again.code, again.text) == (0, "Two.\n")
+    assert again.said.count("This session used get_working_dir, which is not available here: not in the chosen") == 1
+    marvin.config("permissions: {deny: [get_working_dir]}\n")
+    (identity,) = (path.stem for path in marvin.session_files())
+    elsewhere = marvin.home / "elsewhere"
+    elsewhere.mkdir()
+    denied = marvin.ask("--resume", identity, "--working-dir", str(elsewhere))
+    assert denied.text == "Three.\n"
+    assert "which is not available here: denied by config.yaml." in denied.said
+    assert f"This session was in {marvin.project.resolve()}; it goes on in {elsewhere.resolve()}." in denied.said
+
+
+def test_a_session_that_was_gone_on_with_is_the_one_used_last(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    marvin_model_server.script(*(text(f"Answer {number}.") for number in range(4)))
+    assert marvin.ask(prompt="older").code == 0
+    assert marvin.ask(prompt="newer").code == 0
+    older, newer = (path.stem for path in marvin.session_files())
+    assert marvin.ask("--resume", older, prompt="go on").code == 0
+    assert [line.split()[0] for line in marvin.run("sessions", "list").text.splitlines()[::2]] == [older, newer]
+    assert marvin.run("sessions", "rename", newer, "Renamed").code == 0
+    assert marvin.ask("--continue", prompt="last").code == 0
+    asked = [m["content"] for m in marvin_model_server.requests[-1].body["messages"] if m["role"] == "user"]
+    assert asked == ["older", "go on", "last"]

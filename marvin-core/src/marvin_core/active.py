@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from .errors import ConfigError, MarvinError, UsageError
-from .providers.base import ModelEntry, ModelSource, Provider, Serving, ThinkingLevel
+from .providers.base import Measures, ModelEntry, ModelSource, Provider, Serving, ThinkingLevel
 from .window import Window
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from .budget import Budget
 
 
 class ActiveModel:
@@ -123,6 +128,20 @@ class ActiveModel:
         """Every service, those that are set up first."""
         return self.source.listed()
 
-    def for_prompt(self, *, restarts: bool) -> Provider:
+    def for_prompt(self, *, restarts: bool, purse: Budget | None = None) -> Provider:
         """The provider of one prompt. Raises `ConfigError` where there is none."""
-        return self.source.resilient(self.provider, self.moved, restarts=restarts)
+        return self.source.resilient(self.provider, self.moved, restarts=restarts, purse=purse)
+
+    def measure(self) -> asyncio.Task[None] | None:
+        """Begin to ask the service for the model's window, where that is not known and the service can be asked."""
+        provider = self._chosen.provider if self._chosen else None
+        if provider is None or provider.context_window is not None or not isinstance(provider, Measures):
+            return None
+        import asyncio
+
+        return asyncio.ensure_future(self._measure(provider.find_window(), self.window))
+
+    async def _measure(self, asked: Awaitable[int | None], window: Window) -> None:
+        size = await asked
+        if size is not None:
+            window.resize(size)

@@ -57,10 +57,10 @@ class App:
         return budget_of(self.config, self._prices, self.catalog.longest, self._warn)
 
     def _allow(self, dollars: float) -> Budget:
-        """A budget of this many USD, within the ceiling of the run, if there is one."""
-        from .budget import part_of
+        """A budget of this many USD, beside the ceiling of the run, if there is one."""
+        from .budget import budget_for
 
-        return part_of(self.budget, dollars, self.config, self._prices, self.catalog.longest, self._warn)
+        return budget_for(dollars, self.config, self._prices, self.catalog.longest, self._warn)
 
     def _probe(self) -> Sequence[Found]:
         from .providers.probing import probe

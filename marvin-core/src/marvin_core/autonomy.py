@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -73,8 +73,8 @@ class Autonomy:
             else:
                 self._tools.hold(name, reason)
 
-    @contextmanager
-    def playing(self, dollars: float | None, turns: int) -> Iterator[str]:
+    @asynccontextmanager
+    async def playing(self, dollars: float | None, turns: int) -> AsyncIterator[str]:
         """Play mode: in the playground, for so many turns, and USD where that is given; then all is as before.
 
         Gives the prompt to begin with.
@@ -87,8 +87,10 @@ class Autonomy:
             with self._workspace.visiting(self._playground):
                 yield PLAY
         finally:
-            self.turns, self.purse = 0, None
+            purse, self.turns, self.purse = self.purse, 0, None
             self.switch(before)
+            if purse is not None:
+                await purse.aclose()
 
     def send(self, text: str) -> None:
         """Have the model read this along with its next request, in the middle of what it does."""

@@ -262,19 +262,15 @@ def budget_of(
     return Budget(lambda: _open(config), prices, longest, config.waits, warn)
 
 
-def part_of(
-    budget: Budget | None,
+def budget_for(
     dollars: float,
     config: Config,
     prices: Prices,
     longest: Callable[[str, str], int | None],
     warn: Callable[[str], None],
 ) -> Budget:
-    """A budget of so many USD, within the one that there is."""
-    amount = round(dollars * _MICRO)
-    if budget is not None:
-        return Budget(lambda: budget.ledger.bounded(amount), prices, longest, config.waits, warn)
-    return Budget(lambda: _open(config.replace(max_cost=dollars)), prices, longest, config.waits, warn)
+    """A budget of so many USD beside that of the run; what is spent counts in both."""
+    return Budget(lambda: _open(config.replace(max_cost=dollars, ledger="")), prices, longest, config.waits, warn)
 
 
 def _open(config: Config) -> Ledger:

@@ -36,7 +36,7 @@ async def auto(session: SessionControl, words: str) -> str:
 async def play(session: SessionControl, words: str) -> str:
     """Let the agent explore on its own."""
     dollars, turns = _limits(words)
-    with session.autonomy.playing(dollars, turns) as prompt:
+    async with session.autonomy.playing(dollars, turns) as prompt:
         folder = session.working_dir
         result = await session.submit(prompt)
     ended = f"Play mode is over. What was made is in {folder}."

@@ -59,7 +59,7 @@ class Ingredients(Record):
     asker: Asker | None
     budget: Budget | None = None
     allow: Callable[[float], Budget]
-    """Makes a budget of this many USD, within the one that there is."""
+    """Makes a budget of this many USD, beside the one that there is."""
     """The cost ceiling, if there is one; the models' requests are paid out of it already."""
 
 
@@ -103,6 +103,7 @@ class Engine:
         playground = config.data_folder / "playground"
         self.autonomy = Autonomy(self.toolbox, self.driver, self.workspace, playground, given.allow)
         self.lifecycle = self._make_lifecycle()
+        self._measuring: asyncio.Task[None] | None = None
 
     def _make_lifecycle(self) -> Lifecycle:
         return Lifecycle(
@@ -110,6 +111,7 @@ class Engine:
             self.conversation,
             self.state,
             self.model,
+            self.toolbox,
             lambda: self.workspace.root,
             self.clock,
             self.bus.emit,
@@ -191,7 +193,7 @@ class Engine:
             purse=self.autonomy.purse or self.given.budget,
         )
         return Agent(
-            self.model.for_prompt(restarts=self.given.asker is not None),
+            self.model.for_prompt(restarts=self.given.asker is not None, purse=self.autonomy.purse),
             self.dispatcher,
             self.toolbox,
             self.conversation,
@@ -256,6 +258,8 @@ class Engine:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
         given = self.given
         steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
+        if self._measuring is not None:
+            self._measuring.cancel()
         steps = [self.profile.flush, self.hooks.close, self.resources.close, self.processes.close, given.close_client]
         for step in [*steps, given.models.aclose, *([given.budget.aclose] if given.budget else [])]:
             try:
@@ -273,6 +277,7 @@ class Engine:
         return await self.compactor.compact(target_tokens)
 
     async def _before_prompt(self) -> None:
+        self._measuring = self.model.measure()
         await self.compactor.cap(CAPS[self.mode])
 
     async def _after_turn(self) -> None:

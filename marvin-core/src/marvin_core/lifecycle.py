@@ -11,12 +11,14 @@ from . import __version__, transcript
 from .archive import branches, entries
 from .errors import SessionError
 from .events import AppStart, Emit, SessionClear, SessionResume, SessionStart
+from .resumption import gone
 from .ui.base import Branch, SessionEntry
 
 if TYPE_CHECKING:
     from .active import ActiveModel
     from .conversation import Conversation
     from .recorder import Recorder
+    from .toolbox import Toolbox
     from .tools import Clock
 
 
@@ -32,6 +34,7 @@ class Lifecycle:
         conversation: Conversation,
         state: dict[str, dict[str, Any]],
         model: ActiveModel,
+        toolbox: Toolbox,
         root: Callable[[], Path],
         clock: Clock,
         emit: Emit,
@@ -44,6 +47,7 @@ class Lifecycle:
         self._conversation = conversation
         self._state = state
         self._model = model
+        self._toolbox = toolbox
         self._root = root
         self._clock = clock
         self._emit = emit
@@ -90,8 +94,10 @@ class Lifecycle:
         self._start_app()
         if not self._fixed:
             self._model.restore(loaded.header.provider, loaded.header.model, loaded.header.thinking)
-        for problem in loaded.problems:
-            self._warn(problem)
+        offered = {spec.name for spec in self._toolbox.offered}
+        lost = gone(loaded.header, messages, offered, self._toolbox.missing, str(self._root()))
+        for text in (*loaded.problems, *lost):
+            self._warn(text)
         self._emit(
             SessionResume(
                 session_id=self._recorder.id,

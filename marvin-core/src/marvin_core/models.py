@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from .clients import Clients
@@ -106,16 +107,23 @@ class Models:
 
         return Bounded(provider, self._budget)
 
-    def resilient(self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool) -> Provider:
+    def resilient(
+        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, purse: Budget | None
+    ) -> Provider:
         """The provider, wrapped for one prompt; see `ModelSource.resilient`."""
         from .providers.resilient import Resilient
 
+        waits = self._config.waits
+        if purse is None:
+            fallbacks = partial(self._fallbacks, provider)
+            return Resilient(provider, waits, fallbacks=fallbacks, larger=self._larger, moved=moved, restarts=restarts)
+        from .providers.bounded import Bounded
+
+        # No larger model here: it would stay, and be paid out of this purse, when the prompt is over.
         return Resilient(
-            provider,
-            self._config.waits,
-            fallbacks=lambda: self._fallbacks(provider),
-            larger=self._larger,
-            moved=moved,
+            Bounded(provider, purse),
+            waits,
+            fallbacks=lambda: [Bounded(other, purse) for other in self._fallbacks(provider)],
             restarts=restarts,
         )
 

@@ -20,12 +20,16 @@ class Window:
     """The context window of the model in use, and the thresholds that follow from it."""
 
     def __init__(self, size: int | None) -> None:
-        self.size = size or UNKNOWN_WINDOW
+        self._calibration = 1.0
+        self.resize(size or UNKNOWN_WINDOW)
+
+    def resize(self, size: int) -> None:
+        """Have the thresholds follow from this size, in tokens."""
+        self.size = size
         scale = min(1.0, self.size / _SCALE)
         self.warn = int(WARN * scale)
         self.compact = int(COMPACT * scale)
         self.refuse = int(REFUSE * scale)
-        self._calibration = 1.0
 
     def calibrate(self, characters: int, counted: int) -> None:
         """Learn from the provider's own count of tokens how far the estimate for these characters is off."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from ..budget import Budget
+
 ToolChoice: TypeAlias = Literal["auto", "none"]
 ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
 
@@ -130,6 +132,15 @@ class Lists(Protocol):
         Raises:
             ProviderError: where it cannot be reached, refuses the key, or fails.
         """
+        ...
+
+
+@runtime_checkable
+class Measures(Protocol):
+    """A provider that can ask its service how long a context its model takes."""
+
+    async def find_window(self) -> int | None:
+        """The context window in tokens, which `context_window` tells from then on; None where nobody says."""
         ...
 
 
@@ -259,12 +270,15 @@ class ModelSource(Protocol):
         """The model for prompts that deserve the best one. Raises as `named`."""
         ...
 
-    def resilient(self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool) -> Provider:
+    def resilient(
+        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, purse: Budget | None
+    ) -> Provider:
         """The provider, wrapped for one prompt: it tries again, and goes on with another model where that helps.
 
         Args:
             moved: told of the larger model that a conversation needs from here on.
             restarts: whether an answer of which something was shown may be given again by another model.
+            purse: what the prompt may cost, beside the ceiling of the run.
         """
         ...
 

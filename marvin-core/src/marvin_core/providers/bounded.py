@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..errors import ProviderError, StreamBroken
 from ..messages import Usage
-from .base import CallDelta, Delta, Provider, Request, Stop, TextDelta, ThinkingDelta, UsageDelta
+from .base import CallDelta, Delta, Lists, Measures, Provider, Request, Stop, TextDelta, ThinkingDelta, UsageDelta
 
 if TYPE_CHECKING:
     from ..budget import Budget
@@ -44,6 +44,14 @@ class Bounded:
     async def aclose(self) -> None:
         """Close the wrapped provider."""
         await self._provider.aclose()
+
+    async def served(self) -> list[str]:
+        """The models of the service, which cost nothing to ask for; see `Lists`."""
+        return await self._provider.served() if isinstance(self._provider, Lists) else []
+
+    async def find_window(self) -> int | None:
+        """The model's window, which costs nothing to ask for; see `Measures`."""
+        return await self._provider.find_window() if isinstance(self._provider, Measures) else None
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The answer; see `Provider.stream`.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import ConfigError, UsageError
 from ..providers.base import Delta, ModelEntry, Provider, Request, Serving
+
+if TYPE_CHECKING:
+    from ..budget import Budget
 
 ScriptStep: TypeAlias = Delta | BaseException
 
@@ -80,9 +83,13 @@ class ScriptedModels:
             raise ConfigError(self.how_to)
         return Serving(provider=self._providers[-1], reason="it is the best")
 
-    def resilient(self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool) -> Provider:
-        """The provider as it is."""
-        return provider
+    def resilient(
+        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, purse: Budget | None
+    ) -> Provider:
+        """The provider as it is, paid out of the purse."""
+        from ..providers.bounded import Bounded
+
+        return Bounded(provider, purse) if purse is not None else provider
 
     def listed(self) -> Sequence[ModelEntry]:
         """One entry for each provider."""

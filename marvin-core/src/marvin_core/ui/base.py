@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -138,7 +138,7 @@ class AutonomyControl(Protocol):
         """Turn auto-continue on or off."""
         ...
 
-    def playing(self, dollars: float | None, turns: int) -> AbstractContextManager[str]:
+    def playing(self, dollars: float | None, turns: int) -> AbstractAsyncContextManager[str]:
         """Play mode: in the playground, for so many turns, and USD where that is given; gives the first prompt."""
         ...
 
