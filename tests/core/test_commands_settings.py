@@ -75,6 +75,19 @@ def test_a_model_that_is_gone_is_told_of_and_another_one_goes_on(tmp_path: Path)
     chatting(make(tmp_path, provider=small), again)
 
 
+def test_a_session_without_a_model_goes_on_with_one_where_there_is_one_now(tmp_path: Path) -> None:
+    async def first(chat: Chat) -> None:
+        await chat.session.submit("first")
+
+    path = chatting(make(tmp_path, provider=Script(says("x"), name="offline", model="offline")), first).files[0]
+
+    async def again(chat: Chat) -> None:
+        chat.session.resume(path)
+        assert chat.session.models.provider_name == "small"
+
+    chatting(two_models(tmp_path), again)
+
+
 def test_a_model_that_there_is_not(tmp_path: Path) -> None:
     async def work(chat: Chat) -> None:
         assert (await chat.do("/model nonsense")).startswith("Error: ")

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from marvin_core.cli import SUBCOMMANDS
 from marvin_core.errors import UsageError
-from marvin_core.flags import first_word, parse, parser
+from marvin_core.flags import DESCRIPTION, first_word, parse, parser
 
 from .installing import Place
 
@@ -62,6 +63,10 @@ def test_the_help_fits_80_columns_and_names_every_flag(tmp_path: Path) -> None:
     for action in parser()._actions:
         for name in action.option_strings or [str(action.metavar)]:
             assert name in shown.out
+
+
+def test_the_help_names_every_sub_command() -> None:
+    assert {line.split()[0] for line in DESCRIPTION.partition("sub-commands:\n")[2].splitlines()} == SUBCOMMANDS
 
 
 def test_each_flag_that_the_help_shows_exists(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -325,8 +326,11 @@ WORDS: dict[str, Sequence[Typed]] = {
 ROWS = [*COMMANDS.items(), *WORDS.items()]
 
 
-def test_every_command_has_a_row() -> None:
-    assert set(COMMANDS) == {command.name for command in core_commands()}
+def test_every_command_has_a_row_here_and_in_the_how_to() -> None:
+    names = {command.name for command in core_commands()}
+    assert set(COMMANDS) == names
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "chat.md").read_text()
+    assert [name for name in sorted(names) if not re.search(rf"`[/!:]?{name}\b", page)] == []
 
 
 @BOTH_WIDTHS

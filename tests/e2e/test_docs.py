@@ -122,6 +122,16 @@ def test_what_works_without_a_model_prints_what_the_page_says(tmp_path: Path, en
     assert shell(call, tmp_path, environment).stdout == blocks(page, "text")[0].splitlines(True)[1]
 
 
+def test_the_plain_chat_works_in_a_pipe(tmp_path: Path, environment: dict[str, str]) -> None:
+    dumb, pipe = blocks(DOCS / "how-to" / "screen-readers-and-pipes.md", "sh")
+    done = shell(pipe, tmp_path, environment)
+    assert done.returncode == 0, done.stderr
+    assert f"done in 0.0 s\n{tmp_path.resolve()}\n" in done.stdout
+    assert "/read_file path=" in done.stdout
+    # Without a terminal it needs --plain; on one, test_chat_terminal.py has the rest.
+    assert shell(f"{dumb.strip()} --plain </dev/null", tmp_path, environment).returncode == 0
+
+
 # A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
 RUN = {
     "tutorial/first-run.md": {"sh": 4},

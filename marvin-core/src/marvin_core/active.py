@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, get_args
 
 from .errors import ConfigError, MarvinError, UsageError
-from .providers.base import Measures, ModelEntry, ModelSource, Provider, Serving, ThinkingLevel
+from .providers.base import OFFLINE, Measures, ModelEntry, ModelSource, Provider, Serving, ThinkingLevel
 from .window import Window
 
 if TYPE_CHECKING:
@@ -96,17 +96,24 @@ class ActiveModel:
         self.thinking = level  # type: ignore[assignment]  # it is one of them
         self._changed()
 
-    def restore(self, provider: str, model: str, thinking: str) -> None:
-        """Go on with the model that a session was with, if it can be had; where not, say so."""
+    def restore(self, provider: str, model: str, thinking: str, *, fixed: bool) -> None:
+        """Go on with the model that a session was with, if it can be had; where not, say so.
+
+        With `fixed` the user said which model is to answer, whatever the session was with.
+        """
         if thinking in get_args(ThinkingLevel):
             self.thinking = thinking  # type: ignore[assignment]  # it is one of them
-        if not provider or (provider, model) == (self.provider_name, self.model):
+        if provider in ("", OFFLINE) or (provider, model) == (self.provider_name, self.model):
+            return
+        if fixed:
+            self._changed()
             return
         try:
             serving = self.source.named(f"{provider}/{model}", None)
         except MarvinError as error:
             here = f"{self.provider_name}/{self.model} goes on with it" if self._chosen else "there is no model now"
             self._warn(f"This session was with {provider}/{model}, which cannot be used: {error} {here}.")
+            self._changed()
         else:
             self._chosen = Serving(provider=serving.provider, reason="the session was with it")
             self.window = self._measured()

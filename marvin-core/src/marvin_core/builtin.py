@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .hookspecs import hookimpl
-from .providers.base import ProviderSpec
+from .providers.base import OFFLINE, ProviderSpec
 from .tools import ToolGroup
 from .ui.base import Command, UISpec
 
@@ -23,7 +23,7 @@ def marvin_register_providers() -> Iterable[ProviderSpec]:
     import tomllib
     from importlib.resources import files
 
-    from .providers.catalog import OFFLINE, WIRES
+    from .providers.catalog import WIRES
 
     table = tomllib.loads(files("marvin_core").joinpath("models.toml").read_text(encoding="utf-8"))
     services = [_provider(name, WIRES[entry.pop("wire")], entry) for name, entry in table.items()]

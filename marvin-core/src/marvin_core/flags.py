@@ -11,24 +11,33 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
+USAGE = "marvin [FLAGS] [PROMPT]\n       marvin SUB-COMMAND ... (each has its own --help)"
 DESCRIPTION = """\
-Marvin is an assistant for the terminal that works through tools.
+Marvin is an assistant in your terminal. You say what you want; a language
+model gets it done with tools: it reads and edits files, runs commands, uses
+git, fetches pages. In the chat it asks before it runs a command.
 
-  marvin                  open the chat
-  marvin PROMPT           open the chat and start with this prompt
-  marvin --non-interactive --prompt TEXT --working-dir DIR
-                          do one job and leave; the answer goes to stdout
-  marvin doctor           what works, what does not, and what to do about it
-  marvin tools list       what Marvin can do here, and what the rest needs
-  marvin tools call NAME key=value ...
-                          call a tool by hand; needs no model
-  marvin sessions list    what was talked about; --resume ID goes on with one
+examples:
+  marvin                        open the chat; /help there says what works
+  marvin "what does app.py do?" open the chat and ask this first
+  marvin --non-interactive --prompt "fix the failing test" --working-dir app
+                                do one job without questions, print the answer
+
+sub-commands:
+  doctor     what works here, what does not, and what to do about it
+  providers  the model services, how to set one up, and logging in
+  config     show or change what is configured
+  tools      list the tools, and call one by hand; that needs no model
+  sessions   list, search, show and export what was said before
+  profiles   list and switch profiles: preferences, places, history
+  packs      what is installed; a pack may bring more sub-commands
 """
 
 EPILOG = """\
-exit codes: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted
-No model yet? Set a key, as in OPENAI_COMPAT_API_KEY, or run a local server
-and set OPENAI_COMPAT_URL.
+No model yet? Set the key of a service, as in GROQ_API_KEY, or run a local
+server and set OPENAI_COMPAT_URL; `marvin providers list` names them all.
+Exit codes: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted.
+The documentation is in the folder docs of Marvin's source.
 """
 
 
@@ -53,6 +62,7 @@ def parser() -> argparse.ArgumentParser:
     """The parser of the root command; it raises `UsageError` and never exits by itself but for --help."""
     result = _Parser(
         prog="marvin",
+        usage=USAGE,
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -63,18 +73,18 @@ def parser() -> argparse.ArgumentParser:
         "words",
         nargs="*",
         metavar="PROMPT",
-        help="what to do; or a sub-command: tools, packs, sessions, profiles, config, doctor",
+        help="what to do, in your words",
     )
     add(
         "--non-interactive",
         action="store_true",
         help="run one prompt without asking anybody anything, then leave",
     )
-    add("--prompt", metavar="TEXT", help="the prompt")
+    add("--prompt", metavar="TEXT", help="the prompt; the same as PROMPT")
     add("--prompt-file", metavar="PATH", help="read the prompt from a file")
     add("--working-dir", metavar="PATH", help="the folder that files and commands are confined to")
     _add_choices(result)
-    add("--plain", action="store_true", help="the plain chat")
+    add("--plain", action="store_true", help="the plain chat, which also works in a pipe")
     add("--design-first", action="store_true", help="run the test-first pipeline (needs marvin-pipeline)")
     add("-B", dest="no_bytecode", action="store_true", help="write no bytecode files")
     add("--version", action="version", version=f"marvin {__version__}")

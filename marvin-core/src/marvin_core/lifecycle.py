@@ -92,10 +92,10 @@ class Lifecycle:
         self._state.clear()
         self._state.update(loaded.state)
         self._start_app()
-        if not self._fixed:
-            self._model.restore(loaded.header.provider, loaded.header.model, loaded.header.thinking)
+        header = loaded.header
+        self._model.restore(header.provider, header.model, header.thinking, fixed=self._fixed)
         offered = {spec.name for spec in self._toolbox.offered}
-        lost = gone(loaded.header, messages, offered, self._toolbox.missing, str(self._root()))
+        lost = gone(header, messages, offered, self._toolbox.missing, str(self._root()))
         for text in (*loaded.problems, *lost):
             self._warn(text)
         self._emit(

@@ -10,8 +10,8 @@ from .clients import Clients
 from .config import Config
 from .errors import ConfigError, MarvinError
 from .loading import imported
-from .providers.base import Endpoint, Lists, ModelEntry, Provider, ProviderFactory, Serving
-from .providers.catalog import OFFLINE, Catalog
+from .providers.base import OFFLINE, Endpoint, Lists, ModelEntry, Provider, ProviderFactory, Serving
+from .providers.catalog import Catalog
 from .providers.choose import Choice
 from .providers.naming import Named, default_of, named
 

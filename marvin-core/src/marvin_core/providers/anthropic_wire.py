@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -13,6 +12,7 @@ from ..messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutp
 from ..tools import ToolSpec
 from .anthropic_thinking import generation_of, plan, returned
 from .base import Request
+from .call_names import allowed_name, with_ids
 from .encoding import Encoded, dump, object_arguments
 
 GO_ON = "Continue."
@@ -25,7 +25,7 @@ _END = b"]}"
 _MARK = b',"cache_control":{"type":"ephemeral"}'
 _MARKED_MESSAGES = 2
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST_NAME = 128
 
 
@@ -68,7 +68,7 @@ class AnthropicWire:
         system = _system(request)
         if system:
             fields.append(b'"system":[' + system + b"]")
-        turns = _turns(self._messages.forms(_told_apart(request.messages)))
+        turns = _turns(self._messages.forms(with_ids(request.messages, _CALL_ID)))
         if turns and turns[-1].startswith(_ASSISTANT):
             turns.append(_USER + dump({"type": "text", "text": GO_ON}) + _END)
         turns = _marked(turns) or [b""]
@@ -84,7 +84,7 @@ class AnthropicWire:
         if self._tools:
             fields = [b'"tools":[' + self._tools[:-1] + _MARK + b"}]"]
             return [*fields, b'"tool_choice":{"type":"none"}'] if request.tool_choice == "none" else fields
-        called = {_name(call.name) for message in request.messages for call in message.calls}
+        called = {allowed_name(call.name, _LONGEST_NAME) for message in request.messages for call in message.calls}
         if not called:
             return []
         # A conversation with calls is refused where no tools are defined.
@@ -119,7 +119,7 @@ class AnthropicWire:
             json.dumps(arguments, allow_nan=False)
         except ValueError:
             arguments = {}  # NaN and Infinity, which Python reads, are no JSON
-        return {"type": "tool_use", "id": _id(call.id), "name": _name(call.name), "input": arguments}
+        return {"type": "tool_use", "id": call.id, "name": allowed_name(call.name, _LONGEST_NAME), "input": arguments}
 
     def _is_own(self, block: Block) -> bool:
         return self._may_return and bool(returned(block, self._provider, self._model))
@@ -155,45 +155,9 @@ def _marked(turns: list[bytes]) -> list[bytes]:
     return turns
 
 
-def _told_apart(messages: Sequence[Message]) -> Iterable[Message]:
-    """The messages with an id of their own for each call: other services use one again in another answer."""
-    taken: set[str] = set()
-    changed: dict[str, str] = {}
-    for message in messages:
-        if message.role == "assistant":
-            changed = {}
-            for call in message.calls:
-                own, number = _id(call.id), 1
-                while own in taken:
-                    number += 1
-                    own = f"{_id(call.id)}_{number}"
-                taken.add(own)
-                if number > 1:
-                    changed[call.id] = own
-        if changed and message.role in ("assistant", "tool"):
-            message = message.replace(content=tuple(_renamed(block, changed) for block in message.content))
-        yield message
-
-
-def _renamed(block: Block, ids: Mapping[str, str]) -> Block:
-    if isinstance(block, ToolCall):
-        return block.replace(id=ids.get(block.id, block.id))
-    return block.replace(call_id=ids.get(block.call_id, block.call_id)) if isinstance(block, ToolOutput) else block
-
-
-def _id(given: str) -> str:
-    """The id as the service takes it, one that differs from those of other ids."""
-    allowed = _NOT_IN_NAMES.sub("_", given)
-    return allowed if given and allowed == given else f"{allowed}_{zlib.crc32(given.encode('utf-8', 'replace')):08x}"
-
-
-def _name(given: str) -> str:
-    return _NOT_IN_NAMES.sub("_", given)[:_LONGEST_NAME] or "unknown"
-
-
 def _output(output: ToolOutput) -> dict[str, Any]:
     shown = _shown(output.content)
-    form: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(output.call_id)}
+    form: dict[str, Any] = {"type": "tool_result", "tool_use_id": output.call_id}
     if output.is_error or all(block["type"] == "text" for block in shown):  # of an error, only text is accepted
         form["content"] = output.text if output.text.strip() else "(no output)"
         return {**form, "is_error": True} if output.is_error else form

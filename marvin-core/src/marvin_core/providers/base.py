@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from ..budget import Budget
 
+OFFLINE = "offline"
+"""The provider that has no model: never chosen but in a chat, or by its name."""
+
 ToolChoice: TypeAlias = Literal["auto", "none"]
 ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
 

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 from ..config import Config, EndpointSettings, Secrets
 from ..errors import ConfigError, UsageError
 from ..profiles import Profiles
-from .base import Endpoint, ProviderSpec, Secret
+from .base import OFFLINE, Endpoint, ProviderSpec, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-OFFLINE = "offline"
-"""The provider that has no model: never chosen but in a chat, or by its name."""
 WIRES = {
     "chat-completions": "marvin_core.providers.chat_completions:create",
     "messages": "marvin_core.providers.anthropic:create",

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput
 from ..tools import ToolSpec
 from .base import Endpoint, Request
+from .call_names import allowed_name, with_ids
 from .chat_services import placeholder_signature, service_of, thinking_fields
 from .encoding import Encoded, dump, object_arguments
+
+_CALL_ID = re.compile(r"(?s).{1,40}")
+"""OpenAI and Azure refuse longer ones here; what stands in them is up to the service that made them."""
+_LONGEST_NAME = 64
 
 
 class ChatWire:
@@ -40,7 +46,7 @@ class ChatWire:
         if optional:
             fields.append(dump(optional)[1:-1])
         system = [dump({"role": "system", "content": request.system})] if request.system else []
-        messages = [*system, *self._messages.forms(request.messages)] or [b""]
+        messages = [*system, *self._messages.forms(with_ids(request.messages, _CALL_ID, self._is_own))] or [b""]
         # The rest is put around the first and the last message, so that all of it is copied once.
         messages[0] = b",".join(fields) + b',"messages":[' + messages[0]
         messages[-1] += b"]}"
@@ -79,8 +85,11 @@ class ChatWire:
         return [form] if message.text or calls else []
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
-        function = {"name": call.name, "arguments": object_arguments(call, self._offered)}
+        function = {"name": allowed_name(call.name, _LONGEST_NAME), "arguments": object_arguments(call, self._offered)}
         return {"id": call.id, "type": "function", "function": function, **self._own(call.provider_data)}
+
+    def _is_own(self, message: Message) -> bool:
+        return (message.provider, message.model) == (self._endpoint.provider, self._endpoint.model)
 
     def _own(self, data: ProviderData | None) -> Mapping[str, Any]:
         """What this service gave us to return; nothing of another's."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ..config import Config
 from ..errors import ConfigError
 from ..records import Record
-from .base import Endpoint, ProviderSpec
-from .catalog import OFFLINE, Catalog
+from .base import OFFLINE, Endpoint, ProviderSpec
+from .catalog import Catalog
 from .naming import find, prefixed
 
 if TYPE_CHECKING:

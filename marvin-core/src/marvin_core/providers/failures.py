@@ -57,6 +57,7 @@ _AUTH = re.compile(r"(invalid|incorrect|missing).{0,10}api.?key|unauthor|authent
 _NO_IMAGES = re.compile(
     r"(support|accept|handle)\w* (image|vision|multimodal)|image input is not supported|required for image input"
     r"|messages\S*content\S* must be a string|unknown variant .{0,3}image_url|image_url.{0,30}not supported"
+    r"|image_url is only supported"
 )
 # Groq, where the model wrote a call that Groq could not read.
 _BAD_CALL = re.compile(r"tool_use_failed")
@@ -85,6 +86,11 @@ _WITHOUT_IMAGES = (
     "The model of {provider} does not take images",
     "Choose a model that sees images with --model, or go back to before the image with /tree.",
 )
+
+
+def refuses_images(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether an answer other than 2xx says that the model does not take images."""
+    return status not in (401, 403, 429) and bool(_NO_IMAGES.search(report_of(endpoint, status, headers, body).words))
 
 
 def from_status(endpoint: Endpoint, url: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ..errors import BadRequest, ModelNotFound, ProviderError
 from .base import ClientFactory, Delta, Endpoint, Request
+from .sight import without_images
 
 if TYPE_CHECKING:
     import httpx
@@ -32,6 +33,7 @@ class HttpProvider(ABC):
         self._waits = endpoint.waits
         self._client: httpx.AsyncClient | None = None
         self._models_url, self._url = _urls(endpoint.base_url, self.path)
+        self._sees = True
 
     @property
     def name(self) -> str:
@@ -120,7 +122,7 @@ class HttpProvider(ABC):
         import httpx  # only now: who makes the client imports it without its command line, which takes longer
 
         while True:
-            headers, body = await self._sendable_headers(), self._body(request)
+            headers, body = await self._sendable_headers(), self._body(self._seen(request))
             try:
                 sent = client.build_request("POST", self._url, content=body, headers=headers)
                 response = await client.send(sent, stream=True)
@@ -129,8 +131,22 @@ class HttpProvider(ABC):
             if response.is_success:
                 return response
             said = await self._error_body(response)
-            if not await self._adapted(request, response.status_code, said):
+            if not await self._adapted(request, response.status_code, said) and not self._looks_away(
+                request, response, said
+            ):
                 raise await self._refusal(response, said)
+
+    def _seen(self, request: Request) -> Request:
+        return request if self._sees else without_images(request)
+
+    def _looks_away(self, request: Request, response: httpx.Response, said: bytes) -> bool:
+        """Whether the model turns out not to see images, and is sent none from now on."""
+        from .failures import refuses_images
+
+        if not (self._sees and refuses_images(self._endpoint, response.status_code, response.headers, said)):
+            return False
+        self._sees = without_images(request) is request
+        return not self._sees
 
     def _connected(self) -> httpx.AsyncClient:
         if self._client is None:

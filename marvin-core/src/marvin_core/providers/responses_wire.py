@@ -13,14 +13,15 @@ from typing import Any
 from ..messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from ..tools import ToolSpec
 from .base import Request, ThinkingLevel
+from .call_names import allowed_name, with_ids
 from .encoding import Encoded, dump, object_arguments
 
 LONGEST_CALL_ID = 64
+LONGEST_NAME = 64
 LEAST_OUTPUT = 16
 """The service refuses a smaller `max_output_tokens`."""
 _REASONS = re.compile(r"(gpt-5|o\d|codex)(?!.*-chat)")
 _CALL_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_CALL_ID}}}")
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class ResponsesWire:
@@ -51,7 +52,7 @@ class ResponsesWire:
             fields.append(b'"max_output_tokens":%d' % max(request.max_output_tokens, LEAST_OUTPUT))
         if _reasons(self._model):
             fields += self._reasoning_fields(request.thinking)
-        items = self._messages.forms(request.messages) or [b""]
+        items = self._messages.forms(with_ids(request.messages, _CALL_ID)) or [b""]
         fields.append(b'"prompt_cache_key":' + self._key(items[0]))
         # The rest is put around the first and the last item, so that all of it is copied once.
         items[0] = b",".join(fields) + b',"input":[' + items[0]
@@ -150,9 +151,8 @@ class ResponsesWire:
     def _call(self, call: ToolCall) -> dict[str, Any]:
         return {
             "type": "function_call",
-            "call_id": _call_id(call.id),
-            # A model may have made up a name; in here it may hold these characters only.
-            "name": _NO_NAME.sub("_", call.name)[:LONGEST_CALL_ID] or "unknown",
+            "call_id": call.id,
+            "name": allowed_name(call.name, LONGEST_NAME),
             "arguments": object_arguments(call, self._offered),
         }
 
@@ -177,15 +177,6 @@ def _effort(model: str, thinking: ThinkingLevel) -> str:
     return "none" if name.startswith("gpt-5.") else "minimal"
 
 
-def _call_id(given: str) -> str:
-    """The id, or another one in the place of one that another service made and this one would refuse."""
-    if _CALL_ID.fullmatch(given):
-        return given
-    from hashlib import sha256
-
-    return f"call_{sha256(given.encode('utf-8', 'replace')).hexdigest()[:32]}"
-
-
 def _said(text: str, phase: str) -> dict[str, Any]:
     said: dict[str, Any] = {
         "type": "message",
@@ -199,7 +190,7 @@ def _output(output: ToolOutput) -> dict[str, Any]:
     shown: str | list[dict[str, Any]] = output.text or "(no output)"
     if any(isinstance(block, Image) for block in output.content):
         shown = _content(output.content)
-    return {"type": "function_call_output", "call_id": _call_id(output.call_id), "output": shown}
+    return {"type": "function_call_output", "call_id": output.call_id, "output": shown}
 
 
 def _content(blocks: Iterable[object]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Awaitable, Callable, Sequence
 
-from ..providers.catalog import OFFLINE
+from ..providers.base import OFFLINE
 from .base import SessionControl
 
 NO_MODEL = (

@@ -25,6 +25,7 @@ from .lines import Lines
 from .reading_lines import Handlers, LineEditor
 from .rendering import SHOWN, Markdown, Paint, call_line, clean, diff_lines, outcome_line, wrapped
 
+_STEER = "/steer "
 _ECHOED_LINES = 20
 _INTERRUPTED = 130
 _NEVER_FOLD = frozenset({"xterm", "linux"})
@@ -141,6 +142,9 @@ class TerminalChat:
         if self._answer is not None:
             if not self._answer.done():
                 self._answer.set_result(line)
+        elif self._running is not None and line.startswith(_STEER):
+            self._session.autonomy.send(line.removeprefix(_STEER))
+            self._editor.write(self._paint("faint", clean(f"(read with the next request) {line.removeprefix(_STEER)}")))
         elif line:
             self._queue.append((line, shown.strip()))
             self._arrived.set()

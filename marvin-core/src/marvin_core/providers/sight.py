@@ -1,0 +1,38 @@
+"""Conversations with images, as a model takes them that sees none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from ..messages import Block, Image, Message, Text, ToolOutput
+from .base import Request
+
+NOT_SEEN = "(an image, which this model cannot see)"
+
+T = TypeVar("T", bound=Block)
+
+
+def without_images(request: Request) -> Request:
+    """The request with a line of text for each image but those of the newest prompt; itself where there is none.
+
+    A conversation that began with a model that sees goes on with one that does not, and so does a run whose tool
+    shows an image. Who attaches an image to the prompt itself is told that the model cannot see it.
+    """
+    newest = max((index for index, message in enumerate(request.messages) if message.role == "user"), default=-1)
+    messages = [message if index == newest else _described(message) for index, message in enumerate(request.messages)]
+    if all(new is old for new, old in zip(messages, request.messages, strict=True)):
+        return request
+    return request.replace(messages=tuple(messages))
+
+
+def _described(message: Message) -> Message:
+    blocks = tuple(
+        block.replace(content=_texts(block.content)) if isinstance(block, ToolOutput) else block
+        for block in _texts(message.content)
+    )
+    return message if blocks == message.content else message.replace(content=blocks)
+
+
+def _texts(blocks: Sequence[T]) -> tuple[T | Text, ...]:
+    return tuple(Text(text=NOT_SEEN) if isinstance(block, Image) else block for block in blocks)
