@@ -415,12 +415,14 @@ def test_every_call_that_begins_ends_for_the_interface_too(tmp_path: Path) -> No
 
 
 def test_results_of_one_round_share_what_room_there_is(tmp_path: Path) -> None:
-    """I9: and the second knows what the first took."""
+    """I9: and the second knows what the first took; near the warning a quarter of it is left for each."""
     made = make(tmp_path)
-    room = made.engine.model.window.warn * 4
-    first, second, third = together(made, ("big", {"size": room - 2_000}), ("big", {"size": 5_000}), ("picture", {}))
+    window = made.engine.model.window
+    room, quarter = window.warn * 4, window.warn // 4 * 4
+    given = ("big", {"size": room - 2_000}), ("big", {"size": quarter + 3_000}), ("picture", {})
+    first, second, third = together(made, *given)
     assert len(first.text) == room - 2_000
-    assert second.text.startswith("x" * 2_000 + "\n[Result truncated: 3,000 characters left out")
+    assert second.text.startswith("x" * quarter + "\n[Result truncated: 3,000 characters left out")
     assert third.content == (Text(text="a dot"), Image(media_type="image/png", data="aGk="))
 
 

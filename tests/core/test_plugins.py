@@ -11,6 +11,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from marvin_core.builtin import marvin_register_tools
 from marvin_core.testing import ModelServer, calls, text
 
 from .installing import MARVIN, Ended, Place, tool_pack
@@ -207,7 +208,7 @@ def test_configure_comes_before_the_other_hooks_and_its_failure_skips_the_pack(t
     assert prompt.count("configured for ['home']") == 1
 
 
-OF_THE_CORE = {"get_usage", "exit_app"}
+OF_THE_CORE = tuple(name for group in marvin_register_tools() for name in group.tools)
 
 
 def test_marvin_packs_narrows_what_loads(tmp_path: Path) -> None:
@@ -277,7 +278,7 @@ def test_an_interface_of_a_pack_is_chosen_by_config(tmp_path: Path) -> None:
     chat = pexpect.spawn(
         sys.executable, [*MARVIN[1:], "hello"], env=place.environment(), cwd=place.home, encoding="utf-8", timeout=20
     )
-    chat.expect_exact("tiny: hello, configured: False")
+    chat.expect_exact("tiny: hello, configured: True")
     chat.expect(pexpect.EOF)
     chat.close()
     assert chat.exitstatus == 7

@@ -6,9 +6,11 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
 
 from marvin_core.events import ToolExecutionEnd, ToolExecutionStart
-from marvin_core.ui.rendering import DIFF_LINES, Markdown, Paint, call_line, clean, diff_lines, outcome_line
+from marvin_core.ui.agreeing import folds, steady
+from marvin_core.ui.rendering import DIFF_LINES, Markdown, Paint, call_line, clean, diff_lines, outcome_line, wrapped
 
 
 def columns(text: str) -> int:
@@ -86,3 +88,35 @@ def test_diffs_are_coloured_and_cut() -> None:
     assert long[-1].strip() == "… 1,060 more lines"
     for nothing in (None, {}, {"diff": ""}, {"diff": 3}):
         assert diff_lines(nothing, Paint(True)) == ()
+
+
+def test_characters_that_are_drawn_as_one_stay_on_one_row() -> None:
+    """A family joined of several people, and a letter with its accent, are never broken at the end of a row."""
+    family = "👨\u200d👩\u200d👧"
+    markdown = Markdown(Paint(False), get_cwidth)
+    rows = markdown.feed(family * 9 + "e\u0301" * 40 + "\n", 20)
+    assert "".join(rows) == family * 9 + "e\u0301" * 40
+    assert not any(row.startswith(("\u200d", "\u0301", "👩", "👧")) for row in rows)
+    assert not any(row.endswith("\u200d") for row in rows)
+
+
+@given(st.text(alphabet="ab 漢\u0301\u200d👨\n", max_size=60), st.integers(10, 30))
+def test_wrapped_text_keeps_its_words_and_fits(text: str, width: int) -> None:
+    rows = wrapped(text, width, get_cwidth).split("\n")
+    assert "".join("".join(rows).split()) == "".join(text.split())
+    assert all(get_cwidth(row) <= width for row in rows if "\u200d" not in row)
+
+
+@given(st.lists(st.sampled_from([0, 1, 1, 1, 2]), max_size=60), st.integers(10, 30))
+def test_a_row_is_folded_as_often_as_a_terminal_does(widths: list[int], columns: int) -> None:
+    """No character is cut in two; a row that fits is not folded."""
+    count = folds(widths, columns)
+    assert count * columns + columns >= sum(widths)
+    assert (count == 0) == (sum(widths) <= columns)
+    assert count <= max(0, (sum(widths) - 1) // (columns - 1))
+
+
+def test_what_is_drawn_again_and_again_has_one_width_everywhere() -> None:
+    typed = "👨\u200d👩 🇫🇷 👍🏽 ❤\ufe0f 漢字 שלום"
+    assert steady(typed) == "👨\u200c👩 ＦＲ 👍\u3000 ❤\u200c 漢字 שלום"
+    assert len(steady(typed)) == len(typed)

@@ -149,6 +149,7 @@ RUN = {
     "how-to/profiles.md": {"sh": 2},
     "how-to/sessions.md": {"sh": 4},
     "reference/session-file.md": {"json": 4},  # tests/core/test_session_records.py
+    "how-to/screen-readers-and-pipes.md": {"sh": 2},
     "how-to/test-a-pack.md": {"sh": 1, "python": 4, "toml": 1},  # and tests/core/test_kit.py
 }
 

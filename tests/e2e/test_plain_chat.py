@@ -382,6 +382,18 @@ def test_lines_from_a_pipe(marvin: Marvin, marvin_model_server: ModelServer) -> 
     assert b"Traceback" not in result.err
 
 
+def test_nothing_that_is_shown_can_steer_the_terminal(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """Neither a model, in one piece or in several, nor the output of a command or a file."""
+    (marvin.project / "a.txt").write_text("x\x1b[2Jy\tz\n")
+    marvin_model_server.script(text("a\x1b[2Jb\x1b]0;title\x07c", chunks=1), text("d\x1b[31me\u202ef", chunks=9))
+    result = marvin.run("--plain", stdin=b"one\ntwo\n/read_file path=a.txt\n!printf '\\033[2Jshown'\n")
+    assert result.code == 0
+    assert "abc\n" in result.text
+    assert "xy\tz" in result.text
+    assert "shown" in result.text
+    assert not set("\x1b\x07\u202e") & set(result.text)
+
+
 def test_a_question_in_a_pipe_without_an_answer_is_a_no(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     marvin_model_server.script(calls(("run_command", {"command": "touch made"})), text("Done."))
     result = marvin.run("--plain", stdin=b"make it\n")

@@ -1,7 +1,8 @@
 """JSON schemas in Marvin's normal form, which is what providers and errors are made from.
 
 No `title`, no `$ref`, null left out of types and defaults, `enum` instead of `const`, `anyOf` instead of
-`oneOf`, no `additionalProperties: false` (unknown names are refused all the same), keys in one order.
+`oneOf`, no `additionalProperties: false` (unknown names are refused all the same), lists with `items`
+and an object with `properties` (OpenAI refuses others), keys in one order.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def normal_form(schema: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: where a definition contains itself, or is referred to and not there.
     """
     definitions = {**schema.get("definitions", {}), **schema.get("$defs", {})}
+    if schema.get("type") == "object" and "properties" not in schema:
+        schema = {**schema, "properties": {}}
     return _normal(schema, definitions, ())
 
 
@@ -83,6 +86,8 @@ def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
             schema["type"] = "string"
     if "default" in schema and schema["default"] is None:
         del schema["default"]
+    if schema.get("type") == "array":
+        schema.setdefault("items", {})
     if schema.get("additionalProperties") is False:
         del schema["additionalProperties"]
     ordered = {key: schema[key] for key in _KEY_ORDER if key in schema}

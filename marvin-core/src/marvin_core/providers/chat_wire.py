@@ -12,6 +12,7 @@ from .base import Endpoint, Request
 from .call_names import allowed_name, with_ids
 from .chat_services import placeholder_signature, service_of, thinking_fields
 from .encoding import Encoded, dump, object_arguments
+from .gemini_schema import gemini_schema
 
 _CALL_ID = re.compile(r"(?s).{1,40}")
 """OpenAI and Azure refuse longer ones here; what stands in them is up to the service that made them."""
@@ -27,7 +28,7 @@ class ChatWire:
         self._service = service_of(endpoint)
         self._placeholder = placeholder_signature(self._service, endpoint.model)
         self._messages = Encoded(self._message)
-        self._specs = Encoded(_tool)
+        self._specs = Encoded(self._tool)
         self._offered: tuple[ToolSpec, ...] = ()
         self._tools = b""
 
@@ -60,6 +61,11 @@ class ChatWire:
             return []
         tools = b'"tools":[' + self._tools + b"]"
         return [tools, b'"tool_choice":"none"'] if request.tool_choice == "none" else [tools]
+
+    def _tool(self, spec: ToolSpec) -> bytes:
+        parameters = gemini_schema(spec.parameters) if self._service == "gemini" else spec.parameters
+        function = {"name": spec.name, "description": spec.description, "parameters": parameters}
+        return dump({"type": "function", "function": function})
 
     def _message(self, message: Message) -> bytes:
         if message.role == "assistant":
@@ -121,8 +127,3 @@ def _content(blocks: Iterable[object]) -> str | list[dict[str, Any]]:
 
 def _image(image: Image) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
-
-
-def _tool(spec: ToolSpec) -> bytes:
-    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-    return dump({"type": "function", "function": function})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
+import select
 import signal
 import sys
 from collections.abc import Sequence
@@ -79,7 +81,11 @@ class SimpleChat:
         try:
             if self._ended:
                 raise _EndedError
-            return input(prompt)
+            if sys.stdin.isatty():
+                sys.stdout.write(prompt)
+                sys.stdout.flush()
+                _wait_for_line()
+            return input()
         finally:
             self._waiting = False
 
@@ -87,7 +93,7 @@ class SimpleChat:
         """The next line; None at its end. Ctrl+C empties the line that is being typed."""
         while True:
             try:
-                line = self._input(self._sign() if sys.stdin.isatty() else "")
+                line = self._input(self._sign())
                 line.encode()
                 return line
             except EOFError:
@@ -172,6 +178,20 @@ class SimpleChat:
 
     def _print(self, text: str) -> None:
         print(text, flush=True)
+
+
+def _wait_for_line() -> None:
+    """Wait until a line was typed, or a signal came: one that comes right before a read would not end that read."""
+    own, wake = os.pipe()
+    os.set_blocking(wake, False)
+    before = signal.set_wakeup_fd(wake)
+    try:
+        while sys.stdin not in select.select([sys.stdin, own], [], [])[0]:
+            os.read(own, 1)  # its handler runs now, and may raise
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(own)
+        os.close(wake)
 
 
 def _speak_utf8() -> None:
