@@ -125,7 +125,7 @@ def test_the_key_goes_into_the_endpoint_and_is_not_shown(desk: Desk) -> None:
 
 def test_an_endpoint_of_config_yaml(desk: Desk) -> None:
     endpoint = desk.endpoint("--provider", "mine", yaml=MINE, MINE_KEY=KEY)
-    shown = {name: value for name, value in endpoint.as_dict().items() if name not in ("key", "waits")}
+    shown = {name: value for name, value in endpoint.as_dict().items() if name not in ("key", "waits", "environment")}
     assert shown == {
         "provider": "mine",
         "base_url": "https://models.example/v1",
@@ -173,7 +173,7 @@ def test_which_model(desk: Desk, argv: tuple[str, ...], yaml: str, env: Mapping[
     [
         (("--provider", "grok"), "", {}, UsageError, "'grok' (from --provider). Did you mean groq?"),
         ((), "", {"LLM_PROVIDER": "gemeni"}, ConfigError, "(from LLM_PROVIDER). Did you mean gemini?"),
-        ((), "provider: zzz", {}, ConfigError, "(from config.yaml). There are: anthropic, openai, "),
+        ((), "provider: zzz", {}, ConfigError, "(from config.yaml). There are: copilot, anthropic, "),
         ((), "providers: {x: {models: [a]}}", {}, ConfigError, "providers.x in config.yaml needs a base_url"),
         (
             (),

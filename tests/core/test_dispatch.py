@@ -419,8 +419,8 @@ def test_results_of_one_round_share_what_room_there_is(tmp_path: Path) -> None:
     made = make(tmp_path)
     window = made.engine.model.window
     room, quarter = window.warn * 4, window.warn // 4 * 4
-    given = ("big", {"size": room - 2_000}), ("big", {"size": quarter + 3_000}), ("picture", {})
-    first, second, third = together(made, *given)
+    sizes = [{"size": room - 2_000}, {"size": quarter + 3_000}]
+    first, second, third = together(made, ("big", sizes[0]), ("big", sizes[1]), ("picture", {}))
     assert len(first.text) == room - 2_000
     assert second.text.startswith("x" * quarter + "\n[Result truncated: 3,000 characters left out")
     assert third.content == (Text(text="a dot"), Image(media_type="image/png", data="aGk="))

@@ -246,8 +246,9 @@ class Marvin:
 
 
 def conversation(server: ModelServer, number: int = -1) -> list[dict[str, Any]]:
-    """The messages of a request, without the system prompt."""
-    return [message for message in server.requests[number].body["messages"] if message["role"] != "system"]
+    """The messages of a model request, without the system prompt."""
+    asked = [request for request in server.requests if request.method == "POST"]
+    return [message for message in asked[number].body["messages"] if message["role"] != "system"]
 
 
 def told(server: ModelServer, number: int = -1) -> list[str]:

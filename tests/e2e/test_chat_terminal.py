@@ -72,8 +72,8 @@ class Terminal:
             self._read()
 
     def ready(self) -> None:
-        """Wait for the first prompt."""
-        self.until("works.")
+        """Wait for the first prompt; keys before it are still the terminal's own."""
+        self.until("works.\n> ")
 
     def say(self, line: str, expected: str) -> str:
         """Type a line and wait for what it shows."""

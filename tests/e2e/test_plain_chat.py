@@ -359,7 +359,8 @@ def test_without_a_provider(unconfigured: Marvin, chat: Open) -> None:
     assert "Enter alone sends: /run_command command='rm a.txt'" in shown
     assert (unconfigured.project / "a.txt").exists()
     terminal.process.sendline("")
-    terminal.until(PROMPT)
+    terminal.until("[yes/no]")
+    terminal.say("yes")
     assert not (unconfigured.project / "a.txt").exists()
     assert terminal.leave() == 0
 

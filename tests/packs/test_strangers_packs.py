@@ -87,7 +87,7 @@ def test_a_slash_command_of_a_pack_runs(installed: Installed) -> None:
         text=True,
         timeout=30,
     )
-    assert "Good day, Ada. There are 3 tools." in chat.stdout
+    assert "Good day, Ada. There are 5 tools." in chat.stdout
 
 
 def test_a_sub_command_of_a_pack_runs_and_others_do_not_pay_for_it(installed: Installed) -> None:

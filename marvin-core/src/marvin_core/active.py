@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, get_args
 
@@ -11,8 +11,6 @@ from .providers.base import OFFLINE, Measures, ModelEntry, ModelSource, Provider
 from .window import Window
 
 if TYPE_CHECKING:
-    import asyncio
-
     from .budget import Budget
 
 
@@ -35,9 +33,10 @@ class ActiveModel:
         self._tell = tell
         self._warn = warn
         self._chosen = source.first()
-        self.window = self._measured()
+        self.window = self._make_window()
+        self._measured: Provider | None = None
 
-    def _measured(self) -> Window:
+    def _make_window(self) -> Window:
         return Window(self._chosen.provider.context_window if self._chosen else None)
 
     @property
@@ -77,7 +76,7 @@ class ActiveModel:
 
     def _take(self, serving: Serving) -> None:
         self._chosen = serving
-        self.window = self._measured()
+        self.window = self._make_window()
         self._changed()
 
     def moved(self, provider: Provider) -> None:
@@ -116,20 +115,20 @@ class ActiveModel:
             self._changed()
         else:
             self._chosen = Serving(provider=serving.provider, reason="the session was with it")
-            self.window = self._measured()
+            self.window = self._make_window()
 
     @contextmanager
     def pro(self) -> Iterator[None]:
         """The best model, for as long as the context lasts; says which. Raises as `ModelSource.pro`."""
         before = self._chosen
         self._chosen = best = self.source.pro(before.provider if before else None)
-        self.window = self._measured()
+        self.window = self._make_window()
         self._tell(f"{best.provider.model} of {best.provider.name} answers this one: {best.reason}.")
         try:
             yield
         finally:
             self._chosen = before
-            self.window = self._measured()
+            self.window = self._make_window()
 
     def listed(self) -> Sequence[ModelEntry]:
         """Every service, those that are set up first."""
@@ -139,16 +138,14 @@ class ActiveModel:
         """The provider of one prompt. Raises `ConfigError` where there is none."""
         return self.source.resilient(self.provider, self.moved, restarts=restarts, purse=purse)
 
-    def measure(self) -> asyncio.Task[None] | None:
-        """Begin to ask the service for the model's window, where that is not known and the service can be asked."""
+    async def measure(self, characters: int) -> None:
+        """Ask the service for the model's window, once, where that is not known and a conversation becomes long."""
         provider = self._chosen.provider if self._chosen else None
-        if provider is None or provider.context_window is not None or not isinstance(provider, Measures):
-            return None
-        import asyncio
-
-        return asyncio.ensure_future(self._measure(provider.find_window(), self.window))
-
-    async def _measure(self, asked: Awaitable[int | None], window: Window) -> None:
-        size = await asked
+        if provider is None or provider is self._measured or provider.context_window is not None:
+            return
+        if self.window.tokens(characters) < self.window.warn / 2 or not isinstance(provider, Measures):
+            return
+        self._measured = provider
+        size = await provider.find_window()
         if size is not None:
-            window.resize(size)
+            self.window.resize(size)

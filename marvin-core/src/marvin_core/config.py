@@ -25,7 +25,8 @@ OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
 
 SECRETS = frozenset(
     "OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY GROQ_API_KEY OPENAI_COMPAT_API_KEY GOOGLE_PLACES_API_KEY"
-    " GNEWS_API_KEY NEWSAPI_KEY STEAM_API_KEY OMDB_API_KEY RAWG_API_KEY GH_TOKEN GITHUB_TOKEN".split()
+    " GNEWS_API_KEY NEWSAPI_KEY STEAM_API_KEY OMDB_API_KEY RAWG_API_KEY"
+    " GH_TOKEN GITHUB_TOKEN COPILOT_GITHUB_TOKEN".split()
 )
 """Variables whose values reach no child, log or message unless they are handed over by name."""
 
@@ -174,10 +175,14 @@ class Secrets:
         values = {self._env[name].strip() for name in self._names if name in self._env}
         return tuple(sorted((v for v in values if len(v) >= _SHORTEST_SECRET), key=len, reverse=True))
 
-    def child_environment(self) -> dict[str, str]:
-        """The environment of child processes: ours, less secrets and what ties git to another repository."""
-        dropped = (self._names - self._passed_on) | GIT_LOCAL_VARIABLES
-        secret_values = {self._env[name] for name in self._names - self._passed_on if self._env.get(name)}
+    def child_environment(self, handed_on: Iterable[str] = ()) -> dict[str, str]:
+        """The environment of child processes: ours, less secrets and what ties git to another repository.
+
+        Of the secrets, those named in `handed_on` stay in it.
+        """
+        secret = self._names - self._passed_on - set(handed_on)
+        dropped = secret | GIT_LOCAL_VARIABLES
+        secret_values = {self._env[name] for name in secret if self._env.get(name)}
         return {
             name: value
             for name, value in self._env.items()

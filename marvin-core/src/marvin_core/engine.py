@@ -103,7 +103,6 @@ class Engine:
         playground = config.data_folder / "playground"
         self.autonomy = Autonomy(self.toolbox, self.driver, self.workspace, playground, given.allow)
         self.lifecycle = self._make_lifecycle()
-        self._measuring: asyncio.Task[None] | None = None
 
     def _make_lifecycle(self) -> Lifecycle:
         return Lifecycle(
@@ -183,7 +182,7 @@ class Engine:
         self.autonomy.begin()
         surroundings = Surroundings(
             system_prompt=self._system_prompt,
-            prepare=self.compactor.prepare,
+            prepare=self._prepare,
             make_room=self.compactor.make_room,
             before_request=self.hooks.before_request,
             queued=self.driver.queued,
@@ -258,8 +257,6 @@ class Engine:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
         given = self.given
         steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
-        if self._measuring is not None:
-            self._measuring.cancel()
         steps = [self.profile.flush, self.hooks.close, self.resources.close, self.processes.close, given.close_client]
         for step in [*steps, given.models.aclose, *([given.budget.aclose] if given.budget else [])]:
             try:
@@ -276,8 +273,11 @@ class Engine:
         self.driver.check_free()
         return await self.compactor.compact(target_tokens)
 
+    async def _prepare(self, system: str, tools: Sequence[ToolSpec]) -> int:
+        await self.model.measure(self.conversation.characters + len(system))
+        return await self.compactor.prepare(system, tools)
+
     async def _before_prompt(self) -> None:
-        self._measuring = self.model.measure()
         await self.compactor.cap(CAPS[self.mode])
 
     async def _after_turn(self) -> None:

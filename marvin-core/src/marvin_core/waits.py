@@ -60,6 +60,10 @@ class Waits(Record):
     """Between two updates of what a chat shows while an answer comes in."""
     tick: float = 1.0
     """Between two updates of the seconds that a chat shows while it waits."""
+    runtime_start: float = 60.0
+    """For the program through which a model service works, as Copilot's, to start."""
+    runtime_poll: float = 1.0
+    """Between two looks at whether that program, while it is silent, still runs."""
     login: float = 300.0
     """For the user to log in to a model service in the browser."""
     stdin_idle: float = 60.0

@@ -170,7 +170,7 @@ class Endpoint(Record):
     """Where and as whom to ask: what a provider's factory is given.
 
     `context_window` and `max_output`, the longest answer, are in tokens; None where unknown. `profile_folder` is
-    that of the active profile, where logins are kept.
+    that of the active profile, where logins are kept. `environment` gives the one for a program of the provider's own.
     """
 
     provider: str
@@ -183,6 +183,7 @@ class Endpoint(Record):
     max_output: int | None = None
     headers: Mapping[str, str] | None = None
     profile_folder: Path | None = None
+    environment: Callable[[], dict[str, str]] | None = None
     waits: Waits = Waits()
 
 
@@ -193,7 +194,9 @@ class ProviderSpec(Record):
     client on first use. `key_variables` are tried in order, then `key_file` in the home folder; a
     provider with neither needs no key. `model_variable` and `url_variable` override the defaults; where
     `keyless`, an address of one's own in `url_variable` chooses the provider and needs no key. Where `login`,
-    the active profile holds a login instead of a key.
+    the active profile holds a login instead of a key. `ready` is `module:callable`, called with the environment of the
+    provider's program where neither key nor address says whether the provider is set up: it returns why it is, or
+    an empty text. `handed_on` are the secret variables that this program gets.
     `windows` holds context windows and `outputs` the longest answers, in tokens by the beginning of a
     model's name. `models` are those that people may want to choose from. `how_to` completes
     "To set a provider: ..." in the texts for people.
@@ -209,6 +212,8 @@ class ProviderSpec(Record):
     url_variable: str = ""
     keyless: bool = False
     login: bool = False
+    ready: str = ""
+    handed_on: tuple[str, ...] = ()
     max_tools: int | None = None
     windows: Mapping[str, int] | None = None
     outputs: Mapping[str, int] | None = None

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from ..config import Config, EndpointSettings, Secrets
 from ..errors import ConfigError, UsageError
+from ..loading import imported
 from ..profiles import Profiles
 from .base import OFFLINE, Endpoint, ProviderSpec, Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 WIRES = {
@@ -22,6 +23,7 @@ WIRES = {
     "responses": "marvin_core.providers.responses:create",
     "codex": "marvin_core.providers.codex:create",
     "ollama": "marvin_core.providers.ollama:create",
+    "copilot": "marvin_core.providers.copilot:create",
 }
 """The wire formats that `providers:` in config.yaml may name, with the factory of each."""
 
@@ -72,6 +74,8 @@ class Catalog:
             return f"its key is in ~/{spec.key_file}"
         if spec.keyless and self._secrets.setting(spec.url_variable):
             return f"{spec.url_variable} is set"
+        if spec.ready and not spec.base_url:
+            return self._ready(spec)
         if settings is not None and settings.base_url and (self.is_local(spec) or not spec.key_variables):
             return "config.yaml names it"
         return ""
@@ -110,7 +114,7 @@ class Catalog:
         own_address = spec.keyless and bool(self._secrets.setting(spec.url_variable))
         if spec.key_variables and not key and not self.is_local(spec) and not own_address:
             raise ConfigError(f"The provider {spec.name} ({origin}) needs a key. {_sentence(spec)}")
-        if spec.name != OFFLINE and not base_url.startswith(("http://", "https://")):
+        if base_url and not base_url.startswith(("http://", "https://")):
             raise ConfigError(f"The address of {spec.name} is {base_url!r}; it must begin with http:// or https://.")
         settings = self._config.endpoints.get(spec.name)
         return Endpoint(
@@ -124,8 +128,18 @@ class Catalog:
             max_output=spec.output(model),
             headers=settings.headers if settings else None,
             profile_folder=self._profile_folder() if spec.login else None,
+            environment=lambda: self._environment(spec),
             waits=self._config.waits,
         )
+
+    def _ready(self, spec: ProviderSpec) -> str:
+        check: Callable[[Mapping[str, str]], str] = imported("provider", spec.ready)
+        return check(self._environment(spec))
+
+    def _environment(self, spec: ProviderSpec) -> dict[str, str]:
+        """The environment of a provider's program: it trusts the authorities that Marvin trusts."""
+        trusted = {"SSL_CERT_FILE": self._config.ca_file} if self._config.ca_file else {}
+        return {**self._secrets.child_environment(spec.handed_on), "HOME": str(self._config.home), **trusted}
 
     def _profile_folder(self) -> Path:
         return self._profiles.folder(self._profiles.active)

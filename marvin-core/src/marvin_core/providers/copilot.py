@@ -8,10 +8,9 @@ what the session has seen: after a switch of the model, a compaction, a fork, an
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-from ..errors import ProviderError
+from ..errors import ConfigError, ProviderError
 from .base import ClientFactory, Delta, Endpoint, Provider, Request, Stop
 from .copilot_answer import Answer
 from .copilot_cli import required_program
@@ -33,11 +32,12 @@ class Copilot:
     """A model behind Copilot's runtime."""
 
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
-        environment = endpoint.environment() if endpoint.environment else {}
-        home = Path(environment.get("HOME") or Path.home())
+        if endpoint.environment is None:
+            raise ConfigError("Copilot's program needs the environment that it is to run in.")
+        environment = endpoint.environment()
         self._endpoint = endpoint
         self._make_client = client
-        self._runtime = Runtime(endpoint, required_program(environment, home), environment, home)
+        self._runtime = Runtime(endpoint, required_program(environment), environment)
         self._session: Session | None = None
         self._known: Known | None = None
 
@@ -101,8 +101,6 @@ class Copilot:
 
     async def _sent(self, request: Request, setup: Setup, known: Known | None) -> Session:
         """The session that answers: the one there is, where the request goes on from it, else a new one."""
-        from .copilot_errors import typed
-
         session = self._session
         try:
             if session is not None and known is not None and session.setup.allows(setup):
@@ -123,6 +121,8 @@ class Copilot:
         except ProviderError:
             raise
         except Exception as error:  # the SDK raises whatever its parts raise
+            from .copilot_errors import typed
+
             raise typed(self._endpoint, str(error)) from None
 
     async def _next_event(self, session: Session) -> Any:

@@ -114,15 +114,19 @@ class Answer:
         return request.name in self._tools and isinstance(given, dict)
 
     def _fail_early(self, data: Any) -> None:
-        """Take note of a failed call of the model; those that the runtime would repeat for a minute end the answer."""
+        """Take note of a failed call of the model. It ends the answer where the runtime would repeat it for a minute.
+
+        A call that GitHub refused may be repeated at once with a renewed token, which no other service gives.
+        """
         from .copilot_errors import typed
 
         self._reported = typed(self._endpoint, data.error_message or "", data.error_type or "", data.status_code)
         transport = getattr(data.failure_kind, "value", "") == "transport"
         if transport and not isinstance(self._reported, Unreachable):
             name = self._endpoint.provider
-            self._reported = StreamBroken(f"The answer of {name} broke off. {self._reported}", provider=name)
-        if transport or isinstance(self._reported, (RateLimited, Overloaded)):
+            what = "broke off in the middle of its answer" if self._texts else "gave no answer"
+            self._reported = StreamBroken(f"{name} {what}: the connection was closed. Try again.", provider=name)
+        if transport or self._endpoint.base_url or isinstance(self._reported, (RateLimited, Overloaded)):
             self.failure = self._reported
 
     def _error(self, data: Any) -> ProviderError:

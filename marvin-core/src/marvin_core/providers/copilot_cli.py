@@ -1,5 +1,7 @@
 """Whether Copilot can be used here: its SDK, the program that it runs, and a login. Files are looked at, no more.
 
+Each `environment` is that of Copilot's program, with HOME in it.
+
 https://docs.github.com/copilot/how-tos/copilot-cli/set-up-copilot-cli/authenticate-copilot-cli names the logins.
 """
 
@@ -32,11 +34,11 @@ _GH_LOGIN = re.compile(r"^\s+(oauth_token|user):\s*\S", re.MULTILINE)
 _OWN_LOGIN = re.compile(r'"(logged_?in_?users|copilot_?tokens)"\s*:\s*[\[{]\s*["{]', re.IGNORECASE)
 
 
-def ready(environment: Mapping[str, str], home: Path) -> str:
+def ready(environment: Mapping[str, str]) -> str:
     """Why Copilot can be used; empty where its SDK, its program or a login is missing."""
-    if not has_sdk() or not find_program(environment, home):
+    if not has_sdk() or not find_program(environment):
         return ""
-    return _login(environment, home)
+    return _login(environment)
 
 
 def has_sdk() -> bool:
@@ -50,7 +52,7 @@ def has_sdk() -> bool:
     return spec is not None and spec.origin is not None
 
 
-def required_program(environment: Mapping[str, str], home: Path) -> str:
+def required_program(environment: Mapping[str, str]) -> str:
     """Where Copilot's program is.
 
     Raises:
@@ -59,13 +61,13 @@ def required_program(environment: Mapping[str, str], home: Path) -> str:
     if not has_sdk():
         raise ConfigError(SDK_MISSING)
     named = environment.get("COPILOT_CLI_PATH", "")
-    found = find_program(environment, home)
+    found = find_program(environment)
     if not found:
         raise ConfigError(f"COPILOT_CLI_PATH names {named!r}, which cannot be run." if named else PROGRAM_MISSING)
     return found
 
 
-def find_program(environment: Mapping[str, str], home: Path) -> str:
+def find_program(environment: Mapping[str, str]) -> str:
     """The program named by COPILOT_CLI_PATH, else that on PATH, else that in npm's global folder; or empty."""
     named = environment.get("COPILOT_CLI_PATH", "")
     if named:
@@ -74,7 +76,7 @@ def find_program(environment: Mapping[str, str], home: Path) -> str:
         program = os.path.join(folder, "copilot")
         if _is_program(program):
             return _native(Path(program).resolve()) or program
-    for root in _npm_folders(environment, home):
+    for root in _npm_folders(environment):
         native = _native(root / _PACKAGE / "npm-loader.js")
         if native:
             return native
@@ -97,25 +99,27 @@ def program_environment(environment: Mapping[str, str], *, with_login: bool) -> 
     return found
 
 
-def own_folder(environment: Mapping[str, str], home: Path) -> Path:
+def own_folder(environment: Mapping[str, str]) -> Path:
     """Where Copilot's program keeps its login and settings."""
-    return Path(environment.get("COPILOT_HOME") or home / ".copilot")
+    return Path(environment.get("COPILOT_HOME") or Path(environment["HOME"]) / ".copilot")
 
 
-def _login(environment: Mapping[str, str], home: Path) -> str:
+def _login(environment: Mapping[str, str]) -> str:
     token = next((name for name in TOKENS if environment.get(name)), "")
     if token:
         return f"{token} is set"
-    if _GH_LOGIN.search(_text(_gh_folder(environment, home) / "hosts.yml")):
+    if _GH_LOGIN.search(_text(_gh_folder(environment) / "hosts.yml")):
         return "the GitHub command line `gh` is logged in"
-    if _OWN_LOGIN.search(_text(own_folder(environment, home) / "config.json")):
+    if _OWN_LOGIN.search(_text(own_folder(environment) / "config.json")):
         return "the program `copilot` is logged in"
     return ""
 
 
-def _gh_folder(environment: Mapping[str, str], home: Path) -> Path:
+def _gh_folder(environment: Mapping[str, str]) -> Path:
     given = environment.get("GH_CONFIG_DIR")
-    return Path(given) if given else Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "gh"
+    if given:
+        return Path(given)
+    return Path(environment.get("XDG_CONFIG_HOME") or Path(environment["HOME"]) / ".config") / "gh"
 
 
 def _text(path: Path) -> str:
@@ -134,15 +138,16 @@ def _is_program(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-def _npm_folders(environment: Mapping[str, str], home: Path) -> Iterator[Path]:
+def _npm_folders(environment: Mapping[str, str]) -> Iterator[Path]:
     """Where npm may have put what was installed with -g, as far as files tell."""
+    home = environment["HOME"]
     prefixes = [environment.get(name, "") for name in ("NPM_CONFIG_PREFIX", "npm_config_prefix")]
-    prefixes += re.findall(r"^\s*prefix\s*=\s*[\"']?([^\"'\n]+)", _text(home / ".npmrc"), re.MULTILINE)
+    prefixes += re.findall(r"^\s*prefix\s*=\s*[\"']?([^\"'\n]+)", _text(Path(home) / ".npmrc"), re.MULTILINE)
     node = next((program for folder in _path(environment) if _is_program(program := f"{folder}/node")), "")
     if node:
         prefixes.append(str(Path(node).resolve().parents[1]))
     for prefix in [*filter(None, prefixes), "/usr/local", "/usr", "/opt/homebrew"]:
-        yield Path(prefix.strip().replace("${HOME}", str(home)).replace("~", str(home), 1)) / "lib" / "node_modules"
+        yield Path(prefix.strip().replace("${HOME}", home).replace("~", home, 1)) / "lib" / "node_modules"
 
 
 def _native(loader: Path) -> str:

@@ -22,8 +22,7 @@ _STATUS_OF = {
 """The status that a kind of error stands for, where the runtime names none."""
 _NO_LOGIN = re.compile(r"no github oauth token|not authenticated|authentication failed|hmac key|bad credentials", re.I)
 _NO_WAY = re.compile(
-    r"network fetch failed|error sending request|could not connect|econnrefused|enotfound|etimedout|dns error"
-    r"|client error \(connect\)|connection (refused|reset)",
+    r"network fetch failed|could not connect|econnrefused|enotfound|etimedout|dns error|client error \(connect\)",
     re.I,
 )
 _NO_MODEL = re.compile(r"model\b.{0,80}(not supported|not available|not enabled|not found|unknown)|model_not", re.I)
@@ -57,7 +56,7 @@ def typed(endpoint: Endpoint, message: str, kind: str = "", status: int | None =
 def died(endpoint: Endpoint) -> StreamBroken:
     """The error for a runtime that ended in the middle of an answer."""
     return StreamBroken(
-        f"The program `copilot`, through which {endpoint.provider} works, ended in the middle of its answer. Try again.",
+        f"The program `copilot`, through which {endpoint.provider} works, ended in the middle of an answer. Try again.",
         provider=endpoint.provider,
     )
 

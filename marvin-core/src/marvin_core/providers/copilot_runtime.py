@@ -28,11 +28,10 @@ class Runtime:
     login is used. Its MCP servers, plugins and settings would act outside of Marvin's permissions.
     """
 
-    def __init__(self, endpoint: Endpoint, program: str, environment: Mapping[str, str], home: Path) -> None:
+    def __init__(self, endpoint: Endpoint, program: str, environment: Mapping[str, str]) -> None:
         self._endpoint = endpoint
         self._program = program
         self._environment = environment
-        self._home = home
         self._waits = endpoint.waits
         self._client: Any = None
         self._family: Family | None = None
@@ -100,7 +99,7 @@ class Runtime:
 
     def _link_login(self, folder: Path) -> None:
         """The login of `copilot` itself; that of `gh` is found without."""
-        login = own_folder(self._environment, self._home) / "config.json"
+        login = own_folder(self._environment) / "config.json"
         if login.is_file():
             (folder / "config.json").symlink_to(login.resolve())
 

@@ -96,9 +96,7 @@ class Session:
     async def send(self, prompt: Prompt, *, steering: bool = False) -> None:
         """Send what the user says; while the runtime works, as `steering`, it goes along with the next outputs."""
         attachments = [{"type": "blob", "data": image.data, "mimeType": image.media_type} for image in prompt.images]
-        await self._session.send(
-            prompt.text, attachments=attachments or None, mode="immediate" if steering else None
-        )
+        await self._session.send(prompt.text, attachments=attachments or None, mode="immediate" if steering else None)
 
     def _on_event(self, event: Any) -> None:
         if event.type.value.startswith(_LISTENS):
@@ -167,7 +165,11 @@ def _own_provider(endpoint: Endpoint) -> dict[str, Any] | None:
     """The user's own service in the place of GitHub's, where config.yaml gives an address."""
     if not endpoint.base_url:
         return None
-    provider: dict[str, Any] = {"type": "openai", "base_url": endpoint.base_url, "headers": dict(endpoint.headers or {})}
+    provider: dict[str, Any] = {
+        "type": "openai",
+        "base_url": endpoint.base_url,
+        "headers": dict(endpoint.headers or {}),
+    }
     if endpoint.key:
         provider["api_key"] = endpoint.key.reveal()
     if endpoint.context_window:

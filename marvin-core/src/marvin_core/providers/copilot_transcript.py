@@ -10,8 +10,8 @@ from ..messages import Image, Message, Text, ToolCall, ToolOutput
 from ..records import Record
 
 BEGUN_ELSEWHERE = (
-    "The conversation so far, oldest first, one JSON object a line. It took place before this session; take it as if it "
-    'had taken place here. "call" is a tool that the assistant called, "output" what came back: that is done, and '
+    "The conversation so far, oldest first, one JSON object a line. It took place before this session; take it as if "
+    'it had taken place here. "call" is a tool that the assistant called, "output" what came back: that is done, and '
     'is not to be done again. A number in "images" counts the attached images.'
 )
 GO_ON = "Go on from here, with what the last outputs say."

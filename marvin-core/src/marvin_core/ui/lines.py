@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from ..errors import NotActed
-from ..messages import ToolOutput
 from .base import SessionControl
 from .byhand import call_by_hand, help_about
 
@@ -56,7 +55,7 @@ class Lines:
         elif head.startswith(("/", ":")) and head[1:] in commands:
             await self._command(head[1:], rest)
         elif line.startswith("/"):
-            await self._typed_call(call_by_hand(self._session, head[1:], rest))
+            self._show((await call_by_hand(self._session, head[1:], rest)).text)
         elif self.shell:
             await self._shell_line("shell" if line in ("exit", "quit") else line)
         elif line in WORDS and line in commands:
@@ -92,12 +91,9 @@ class Lines:
         elif not any(spec.name == RUN_COMMAND for spec in self._session.tools):
             self._show('No installed pack runs commands. Install one: pip install "marvin-core[coding]"')
         else:
-            await self._typed_call(self._session.call_tool(RUN_COMMAND, {"command": command}))
-
-    async def _typed_call(self, call: Awaitable[ToolOutput]) -> None:
-        self._typed = True
-        try:
-            output = await call
-        finally:
-            self._typed = False
-        self._show(output.text)
+            self._typed = True
+            try:
+                output = await self._session.call_tool(RUN_COMMAND, {"command": command})
+            finally:
+                self._typed = False
+            self._show(output.text)

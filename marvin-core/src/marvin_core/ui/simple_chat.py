@@ -81,9 +81,9 @@ class SimpleChat:
         try:
             if self._ended:
                 raise _EndedError
+            sys.stdout.write(prompt)
+            sys.stdout.flush()
             if sys.stdin.isatty():
-                sys.stdout.write(prompt)
-                sys.stdout.flush()
                 _wait_for_line()
             return input()
         finally:
@@ -93,7 +93,7 @@ class SimpleChat:
         """The next line; None at its end. Ctrl+C empties the line that is being typed."""
         while True:
             try:
-                line = self._input(self._sign())
+                line = self._input(self._sign() if sys.stdin.isatty() else "")
                 line.encode()
                 return line
             except EOFError:
