@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pexpect
 import pytest
+
+from marvin_core.testing import ModelServer, answers
+from tests.e2e.support_e2e import PROGRAM, Marvin
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -162,6 +168,35 @@ def test_every_example_is_run_by_a_test() -> None:
                 counts = found.setdefault(str(page.relative_to(DOCS)), {})
                 counts[language] = counts.get(language, 0) + 1
     assert found == RUN
+
+
+def played(marvin: Marvin, chat: str) -> list[str]:
+    """What a terminal shows where the lines of a chat are typed, as a page shows it."""
+    env = {**marvin.env, "TERM": "dumb"}
+    terminal: Any = pexpect.spawn(
+        PROGRAM[0], list(PROGRAM[1:]), env=env, cwd=str(marvin.project), encoding="utf-8", timeout=20
+    )
+    terminal.setwinsize(40, 200)
+    shown = ""
+    for line in [line[2:] for line in chat.splitlines() if line.startswith("> ")]:
+        terminal.expect_exact("\r\n> ")
+        shown += f"{terminal.before}\n> "
+        terminal.sendline(line)
+    terminal.expect_exact("\r\n> ")
+    shown += str(terminal.before)
+    terminal.close(force=True)
+    return re.sub(r"\d\.\d s", "0.0 s", shown.replace("\r", "")).splitlines()
+
+
+def test_the_chats_of_the_readme_are_real(
+    marvin: Marvin, marvin_model_server: ModelServer, unconfigured: Marvin
+) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    chats = re.findall(r"```text\n(Marvin, .*?)```", text, re.DOTALL)
+    script = json.loads((DOCS / "examples/chat.json").read_text(encoding="utf-8"))
+    marvin_model_server.script(*(answers.from_json(item) for item in script))
+    for program, chat in zip((marvin, unconfigured), chats, strict=True):
+        assert played(program, chat) == re.sub(r"\d\.\d s", "0.0 s", chat).splitlines()
 
 
 def test_links_between_pages_lead_somewhere() -> None:
