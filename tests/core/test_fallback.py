@@ -12,6 +12,7 @@ from marvin_core.errors import (
     AuthFailed,
     BadRequest,
     ContextOverflow,
+    ModelNotFound,
     Overloaded,
     ProviderError,
     QuotaExhausted,
@@ -141,6 +142,29 @@ def test_what_does_not_fit_goes_to_the_larger_model_and_stays_there() -> None:
     assert seen.moved == [large]
     seen.ask()
     assert (len(small.requests), len(large.requests)) == (1, 2)
+
+
+def test_a_model_that_is_gone_goes_to_its_successor() -> None:
+    gone = provider("a", [ModelNotFound("no such model", served=["a-2", "b"])])
+    successor = provider("a-2", GOOD)
+    asked: list[Sequence[str]] = []
+
+    def find(failed: Provider, served: Sequence[str]) -> Provider:
+        asked.append(served)
+        return successor
+
+    moved: list[Provider] = []
+    resilient = Resilient(gone, WAITS, successor=find, moved=moved.append)
+    deltas: list[Delta] = []
+
+    async def go() -> None:
+        async with aclosing(resilient.stream(request())) as stream:  # type: ignore[type-var]
+            deltas.extend([delta async for delta in stream])
+
+    asyncio.run(go())
+    assert (asked, moved) == ([("a-2", "b")], [successor])
+    told = next(delta.reason for delta in deltas if isinstance(delta, Switched))
+    assert told == "a/a-model is no longer served; a-2/a-2-model takes its place"
 
 
 def test_a_fallback_that_overflows_is_not_the_end_where_it_has_a_larger_one() -> None:

@@ -1,4 +1,4 @@
-"""The page about faults: it has every fault that the engine must survive, and each row is proven by tests that exist."""
+"""The page about faults: it has every fault that the engine must survive, and tests that exist prove each row."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if not line.startswith("| Fault |")]
 
 
-def tests_in(name: str) -> set[str]:
+def functions_of(name: str) -> set[str]:
     """The tests of a file, wherever below tests it is."""
     (path,) = TESTS.rglob(name)
     return {node.name for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.FunctionDef)}
@@ -60,4 +60,4 @@ def test_every_row_is_proven(row: list[str]) -> None:
     named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", tests)
     assert named
     assert len(named) == tests.count("::")
-    assert [f"{file}::{test}" for file, test in named if test not in tests_in(file)] == []
+    assert [f"{file}::{test}" for file, test in named if test not in functions_of(file)] == []

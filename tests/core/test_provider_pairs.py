@@ -488,6 +488,18 @@ def test_a_model_that_sees_nothing_goes_on_with_a_line_for_each_image(name: str)
         BY_NAME[name].check(json.loads(body))
 
 
+@pytest.mark.parametrize("name", BY_NAME)
+def test_an_image_in_a_format_that_services_refuse_is_told_in_words(name: str) -> None:
+    """In a prompt and in an output: refused, it would end the session."""
+    drawing = Image(media_type="image/svg+xml", data="QUJD")
+    asked = next(message for message in first_turn("plain") if message.calls)
+    shown = tool([output(call, drawing) for call in asked.calls])
+    body = body_of(name, user("Look", drawing), asked, shown, user("Go on."))
+    text = json.dumps(body)
+    assert "QUJD" not in text
+    assert text.count("cannot be shown here: image/svg+xml") == 3
+
+
 # Every tool through every adapter
 
 NASTY: Mapping[str, Mapping[str, Any]] = {

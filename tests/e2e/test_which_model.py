@@ -100,6 +100,21 @@ def test_a_conversation_that_does_not_fit_goes_to_the_larger_model(tmp_path: Pat
         assert models_of(server) == ["small", "large", "large"], "and stays there"
 
 
+def test_a_default_model_that_is_gone_is_replaced_with_one_notice(
+    marvin: Marvin, marvin_model_server: ModelServer
+) -> None:
+    """A name that the user gave is an error instead, with the nearest that there are."""
+    gone = error(404, {"error": {"message": "The model does not exist", "code": "model_not_found"}})
+    marvin_model_server.models[:] = ["qwen/qwen3-33b", "other"]
+    marvin_model_server.script(gone, text("Here."), gone)
+    result = marvin.ask()
+    assert (result.code, result.text) == (0, "Here.\n")
+    assert "qwen/qwen3-32b is no longer served; openai-compat/qwen/qwen3-33b takes its place" in result.said
+    named = marvin.ask("--model", "qwen/qwen4")
+    assert named.code == 1
+    assert "qwen/qwen3-33b" in named.said
+
+
 # --- by name --------------------------------------------------------------------------------------------------------
 
 

@@ -116,7 +116,15 @@ class Models:
         waits = self._config.waits
         if purse is None:
             fallbacks = partial(self._fallbacks, provider)
-            return Resilient(provider, waits, fallbacks=fallbacks, larger=self._larger, moved=moved, restarts=restarts)
+            return Resilient(
+                provider,
+                waits,
+                fallbacks=fallbacks,
+                larger=self._larger,
+                successor=self._successor,
+                moved=moved,
+                restarts=restarts,
+            )
         from .providers.bounded import Bounded
 
         # No larger model here: it would stay, and be paid out of this purse, when the prompt is over.
@@ -155,6 +163,19 @@ class Models:
             return self._serving(best, "the conversation needs its larger window").provider
         except MarvinError:
             return None
+
+    def _successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
+        """What takes the place of a default model that its service no longer serves; a model by name has none."""
+        spec = self._catalog.known.get(gone.name)
+        if spec is None or gone.model != spec.default_model:
+            return None
+        from difflib import get_close_matches
+
+        listed = [model for model in spec.models if model in served]
+        near = [*get_close_matches(gone.model, served, 1), *listed]
+        if not near:
+            return None
+        return self._serving(Named(spec=spec, model=near[0]), "its predecessor is no longer served").provider
 
     def listed(self) -> Sequence[ModelEntry]:
         """Every service, those that are set up first."""

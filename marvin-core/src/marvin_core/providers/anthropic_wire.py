@@ -14,6 +14,7 @@ from .anthropic_thinking import generation_of, plan, returned
 from .base import Request
 from .call_names import allowed_name, with_ids
 from .encoding import Encoded, dump, object_arguments
+from .sight import instead_of
 
 GO_ON = "Continue."
 """Stands behind a conversation that ends with an answer: newer models refuse to go on from one."""
@@ -24,7 +25,6 @@ _ASSISTANT = b'{"role":"assistant","content":['
 _END = b"]}"
 _MARK = b',"cache_control":{"type":"ephemeral"}'
 _MARKED_MESSAGES = 2
-_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST_NAME = 128
 
@@ -176,8 +176,8 @@ def _shown(content: Sequence[Block]) -> list[dict[str, Any]]:
 
 
 def _image(image: Image) -> dict[str, Any]:
-    if image.media_type not in _IMAGES:
-        return {"type": "text", "text": f"(an image in a format that cannot be shown here: {image.media_type})"}
+    if text := instead_of(image):
+        return {"type": "text", "text": text}
     source = {"type": "base64", "media_type": image.media_type, "data": image.data}
     return {"type": "image", "source": source}
 

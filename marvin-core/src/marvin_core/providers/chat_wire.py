@@ -13,6 +13,7 @@ from .call_names import allowed_name, with_ids
 from .chat_services import placeholder_signature, service_of, thinking_fields
 from .encoding import Encoded, dump, object_arguments
 from .gemini_schema import gemini_schema
+from .sight import instead_of
 
 _CALL_ID = re.compile(r"(?s).{1,40}")
 """OpenAI and Azure refuse longer ones here; what stands in them is up to the service that made them."""
@@ -126,4 +127,6 @@ def _content(blocks: Iterable[object]) -> str | list[dict[str, Any]]:
 
 
 def _image(image: Image) -> dict[str, Any]:
+    if text := instead_of(image):
+        return {"type": "text", "text": text}
     return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import cast
 
 from ..errors import (
     AuthFailed,
     ContextOverflow,
+    ModelNotFound,
     Overloaded,
     ProviderError,
     QuotaExhausted,
@@ -40,8 +41,9 @@ class Resilient:
     `waits.retry_after_limit`. Never once text or thinking was passed on: it may have been shown.
 
     Where that does not help, the first of `fallbacks` goes on, once; failures that waiting does not cure go
-    there at once. A conversation that does not fit goes to the `larger` model of the same service, and `moved`
-    is told. With `restarts` another model may give an answer again of which something was shown.
+    there at once. A conversation that does not fit goes to the `larger` model of the same service, and a model that
+    is no longer served to its `successor`, given what is served; `moved` is told of both. With `restarts` another
+    model may give an answer again of which something was shown.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Resilient:
         *,
         fallbacks: Callable[[], Iterable[Provider]] = tuple,
         larger: Callable[[Provider], Provider | None] = _none,
+        successor: Callable[[Provider, Sequence[str]], Provider | None] = lambda gone, served: None,
         moved: Callable[[Provider], None] = _none,
         restarts: bool = False,
     ) -> None:
@@ -58,6 +61,7 @@ class Resilient:
         self._waits = waits
         self._fallbacks = fallbacks
         self._larger = larger
+        self._successor = successor
         self._moved = moved
         self._restarts = restarts
         self._fell_back = False
@@ -107,6 +111,13 @@ class Resilient:
             self._provider = larger
             self._moved(larger)
             reason = f"The conversation is too long for {previous}; {self._full_name()} goes on with it"
+        elif isinstance(error, ModelNotFound):
+            successor = self._successor(self._provider, error.served)
+            if successor is None:
+                return None
+            self._provider = successor
+            self._moved(successor)
+            reason = f"{previous} is no longer served; {self._full_name()} takes its place"
         else:
             other = next(iter(self._fallbacks()), None) if self._may_fall_back(error) else None
             if other is None:

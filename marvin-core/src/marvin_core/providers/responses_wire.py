@@ -15,6 +15,7 @@ from ..tools import ToolSpec
 from .base import Request, ThinkingLevel
 from .call_names import allowed_name, with_ids
 from .encoding import Encoded, dump, object_arguments
+from .sight import instead_of
 
 LONGEST_CALL_ID = 64
 LONGEST_NAME = 64
@@ -194,13 +195,14 @@ def _output(output: ToolOutput) -> dict[str, Any]:
 
 
 def _content(blocks: Iterable[object]) -> list[dict[str, Any]]:
-    return [
-        {"type": "input_text", "text": block.text}
-        if isinstance(block, Text)
-        else {"type": "input_image", "image_url": f"data:{block.media_type};base64,{block.data}"}
-        for block in blocks
-        if isinstance(block, (Text, Image))
-    ]
+    parts = []
+    for block in blocks:
+        text = block.text if isinstance(block, Text) else instead_of(block) if isinstance(block, Image) else ""
+        if text:
+            parts.append({"type": "input_text", "text": text})
+        elif isinstance(block, Image):
+            parts.append({"type": "input_image", "image_url": f"data:{block.media_type};base64,{block.data}"})
+    return parts
 
 
 def _tool(spec: ToolSpec) -> bytes:

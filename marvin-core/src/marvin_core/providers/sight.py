@@ -1,4 +1,4 @@
-"""Conversations with images, as a model takes them that sees none."""
+"""Images that a model cannot be shown: those of unknown formats, and all of them where it sees none."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from ..messages import Block, Image, Message, Text, ToolOutput
 from .base import Request
 
 NOT_SEEN = "(an image, which this model cannot see)"
+_FORMATS = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 T = TypeVar("T", bound=Block)
+
+
+def instead_of(image: Image) -> str:
+    """The text that stands for an image in a format that services refuse; empty for one that can be shown."""
+    known = image.media_type in _FORMATS
+    return "" if known else f"(an image in a format that cannot be shown here: {image.media_type})"
 
 
 def without_images(request: Request) -> Request:
