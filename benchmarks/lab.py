@@ -114,6 +114,12 @@ class Lab:
     def _flags(self) -> list[str]:
         return ["--non-interactive", "--prompt", PROMPT, "--tools", "coding", "--working-dir", str(self.work)]
 
+    def chat(self, lines: Sequence[str], script: Sequence[Description]) -> Run:
+        """Run a chat that reads these lines, as `run`."""
+        typed = self.folder / "lines"
+        typed.write_text("".join(f"{line}\n" for line in lines))
+        return self.run([MARVIN, "--plain", "--working-dir", str(self.work)], script, typed=typed)
+
     def run(
         self,
         command: Sequence[str],
@@ -121,24 +127,26 @@ class Lab:
         *,
         piped: bool = False,
         packages: Path | None = None,
+        typed: Path = Path(os.devnull),
     ) -> Run:
         """Run a command in the working folder while the server plays the script.
 
         Args:
             piped: read its standard output as it comes; else that goes to the null device.
             packages: a folder of further distributions.
+            typed: a file with its standard input.
 
         Raises:
             BenchmarkError: it failed, made other requests than the script has, or a tool call failed.
         """
         self._ask(script)
-        with open(self._errors, "wb") as errors:
+        with open(self._errors, "wb") as errors, open(typed, "rb") as stdin:
             begun = time.monotonic_ns()
             process = subprocess.Popen(
                 command,
                 cwd=self.work,
                 env={**self._env, "PYTHONPATH": str(packages)} if packages else self._env,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=subprocess.PIPE if piped else subprocess.DEVNULL,
                 stderr=errors,
             )

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import answers, chat, compaction, packs, rounds, sessions, startup, streams
+from benchmarks import answers, chat, compaction, packs, rounds, sessions, startup, streams, turns
 from benchmarks.lab import BenchmarkError, Lab
 from benchmarks.table import Row, table
 from benchmarks.terminal import TerminalError
@@ -49,6 +49,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from rounds.rows(lab, 2 if quick else 9)
     yield from streams.rows(lab, 1 if quick else 7, 3 if quick else 11)
     yield from sessions.rows(lab, 3 if quick else 11)
+    yield from turns.rows(lab, 1)
     yield from compaction.rows(lab, 3 if quick else 11)
     yield from chat.rows(lab, 3 if quick else 9, 1 if quick else 3)
     yield _schemas(lab)

@@ -14,7 +14,7 @@ from .anthropic_thinking import generation_of, plan, returned
 from .base import Request
 from .call_names import allowed_name, with_ids
 from .encoding import Encoded, dump, object_arguments
-from .sight import instead_of
+from .sight import instead_of, text_of
 
 GO_ON = "Continue."
 """Stands behind a conversation that ends with an answer: newer models refuse to go on from one."""
@@ -159,7 +159,8 @@ def _output(output: ToolOutput) -> dict[str, Any]:
     shown = _shown(output.content)
     form: dict[str, Any] = {"type": "tool_result", "tool_use_id": output.call_id}
     if output.is_error or all(block["type"] == "text" for block in shown):  # of an error, only text is accepted
-        form["content"] = output.text if output.text.strip() else "(no output)"
+        text = text_of(output.content)
+        form["content"] = text if text.strip() else "(no output)"
         return {**form, "is_error": True} if output.is_error else form
     return {**form, "content": shown}
 

@@ -10,11 +10,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ..messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
+from ..messages import Image, Message, Thinking, ToolCall, ToolOutput
 from ..tools import ToolSpec
 from .base import Request
 from .encoding import Encoded, dump, object_arguments
-from .sight import instead_of
+from .sight import instead_of, text_of
 
 _HAS_LEVELS = "gpt-oss"
 """The family that takes a level of thinking; of others, many versions of Ollama take yes or no only."""
@@ -67,7 +67,7 @@ class OllamaWire:
         elif message.role == "tool":
             forms = _outputs(message.outputs)
         else:
-            forms = [_with_images(message.role, _text(message.content), _images(message.content))]
+            forms = [_with_images(message.role, text_of(message.content), _images(message.content))]
         return b",".join(map(dump, forms))
 
     def _assistant(self, message: Message) -> list[dict[str, Any]]:
@@ -91,7 +91,7 @@ def _outputs(outputs: Sequence[ToolOutput]) -> list[dict[str, Any]]:
     sources: list[str] = []
     for output in outputs:
         images = _images(output.content)
-        text = _text(output.content) or ("(an image, in the next message)" if images else "(no output)")
+        text = text_of(output.content) or ("(an image, in the next message)" if images else "(no output)")
         forms.append({"role": "tool", "tool_name": output.name, "tool_call_id": output.call_id, "content": text})
         if images:
             shown += images
@@ -109,13 +109,6 @@ def _with_images(role: str, text: str, images: Sequence[str]) -> dict[str, Any]:
 
 def _images(blocks: Sequence[object]) -> list[str]:
     return [block.data for block in blocks if isinstance(block, Image) and not instead_of(block)]
-
-
-def _text(blocks: Sequence[object]) -> str:
-    """The text, with a line for each image that cannot be shown."""
-    text = "".join(block.text for block in blocks if isinstance(block, Text))
-    lines = [instead_of(block) for block in blocks if isinstance(block, Image)]
-    return "\n".join(filter(None, (text, *lines)))
 
 
 def _tool(spec: ToolSpec) -> bytes:

@@ -20,6 +20,13 @@ def instead_of(image: Image) -> str:
     return "" if known else f"(an image in a format that cannot be shown here: {image.media_type})"
 
 
+def text_of(blocks: Sequence[object]) -> str:
+    """The text, with a line for each image that cannot be shown."""
+    text = "".join(block.text for block in blocks if isinstance(block, Text))
+    lines = [instead_of(block) for block in blocks if isinstance(block, Image)]
+    return "\n".join(filter(None, (text, *lines)))
+
+
 def without_images(request: Request) -> Request:
     """The request with a line of text for each image but those of the newest prompt; itself where there is none.
 

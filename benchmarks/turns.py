@@ -1,0 +1,27 @@
+"""What a chat of many turns holds in memory: no more than one of few, but for what is still in its context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks import answers
+from benchmarks.lab import Lab, median
+from benchmarks.table import Row
+
+_FEW, _MANY = 50, 500
+_TOKENS = 200
+_GOAL = 3.0
+_MB = 1_000_000
+
+
+def rows(lab: Lab, rounds: int) -> Iterator[Row]:
+    """The row of the table on turns."""
+
+    def peak(turns: int) -> float:
+        lines = [f"This is prompt {number}." for number in range(turns)]
+        return median([lab.chat(lines, [answers.text(_TOKENS)] * turns).peak / _MB for _ in range(rounds)])
+
+    peak(1)  # whatever is built once, is built
+    few, many = peak(_FEW), peak(_MANY)
+    how = f"{many:.1f} MB; {few:.1f} MB after {_FEW} turns of {_TOKENS} tokens (a chat keeps 40 messages live)"
+    yield Row(f"memory after {_MANY} turns, more than after {_FEW}", many - few, _GOAL, "MB", how)
