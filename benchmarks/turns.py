@@ -9,7 +9,7 @@ from benchmarks.lab import Lab, median
 from benchmarks.table import Row
 
 _FEW, _MANY = 50, 500
-_TOKENS = 200
+_TOKENS = 20
 _GOAL = 3.0
 _MB = 1_000_000
 

@@ -115,6 +115,16 @@ def test_outputs_go_on_with_what_the_user_said_meanwhile() -> None:
     assert steered.prompt == Prompt(text="Stop")
 
 
+def test_images_of_outputs_go_along_in_a_message() -> None:
+    pictured = ToolOutput(call_id="c2", name="look", content=(Text(text="a picture"), PIXEL))
+    step = WAITING.step([*ASKED, CALLED, tool([output("c1"), pictured]), user("And?")])
+    assert step is not None
+    assert step.prompt is not None
+    assert step.prompt.images == (PIXEL,)
+    assert "look (c2)" in step.prompt.text
+    assert step.prompt.text.endswith("\n\nAnd?")
+
+
 @pytest.mark.parametrize(
     ("known", "messages", "why"),
     [

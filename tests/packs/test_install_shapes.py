@@ -18,12 +18,13 @@ CODING = {"marvin-tools-coding", "pathspec"}
 PIPELINE = {"marvin-pipeline"}
 LIFE = set("marvin-tools-life flexcache flexparser humanize pint platformdirs psutil".split())
 WEB = set("marvin-tools-web feedparser feedparser-sgmllib".split())
+COPILOT = set("github-copilot-sdk python-dateutil".split())
 
 SHAPES = {
     "core alone": (["marvin-core"], CORE),
     "coding agent": (["marvin-core", "marvin-tools-coding"], CORE | CODING),
     "CI": (["marvin-core[coding,pipeline]"], CORE | CODING | PIPELINE),
-    "all": (["marvin-core[all]"], CORE | CODING | PIPELINE | LIFE | WEB),
+    "all": (["marvin-core[all]"], CORE | CODING | PIPELINE | LIFE | WEB | COPILOT),
 }
 
 

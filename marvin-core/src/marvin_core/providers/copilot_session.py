@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from ..messages import Image, ToolOutput
+from ..messages import ToolOutput
 from ..tools import ToolSpec
 from .base import Endpoint, Request
 from .copilot_runtime import Runtime, imported_sdk
@@ -184,13 +184,9 @@ def _deny(_request: Any, _invocation: Any) -> Any:
 
 
 def _result(output: ToolOutput) -> Any:
-    from copilot.tools import ToolBinaryResult  # type: ignore[import-not-found]
-
-    images = [block for block in output.content if isinstance(block, Image)]
+    # An image given here does not reach the model; see `Known.step`.
     return imported_sdk().ToolResult(
         text_result_for_llm=output.text,
         result_type="failure" if output.is_error else "success",
         error=output.text if output.is_error else None,
-        binary_results_for_llm=[ToolBinaryResult(data=i.data, mime_type=i.media_type, type="image") for i in images]
-        or None,
     )

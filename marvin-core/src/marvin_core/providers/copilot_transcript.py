@@ -15,6 +15,7 @@ BEGUN_ELSEWHERE = (
     'is not to be done again. A number in "images" counts the attached images.'
 )
 GO_ON = "Go on from here, with what the last outputs say."
+_SHOWN = "[Told by Marvin and not by the user: the attached images are what these calls gave, in this order: {}]"
 _NOW = "What has changed since, told by Marvin and not by the user: "
 
 
@@ -57,7 +58,8 @@ class Known(Record):
             return None
         if any(message.role != "user" for message in rest):
             return None
-        return Step(outputs=outputs, prompt=said(rest) if rest else None)
+        prompt = _with_shown(outputs, said(rest))
+        return Step(outputs=outputs, prompt=prompt if rest or prompt.images else None)
 
     def _agrees(self, messages: Sequence[Message]) -> bool:
         """Whether they begin with what is known. As a rule the messages are the very same objects."""
@@ -76,6 +78,16 @@ def said(messages: Sequence[Message]) -> Prompt:
     """What the user said, as a prompt."""
     images = tuple(block for message in messages for block in message.content if isinstance(block, Image))
     return Prompt(text="\n\n".join(filter(None, (message.text for message in messages))), images=images)
+
+
+def _with_shown(outputs: Sequence[ToolOutput], prompt: Prompt) -> Prompt:
+    """The prompt, with the images of outputs: the runtime drops those that it is given with an output itself."""
+    shown = [(output, image) for output in outputs for image in output.content if isinstance(image, Image)]
+    if not shown:
+        return prompt
+    whose = ", ".join(f"{output.name} ({output.call_id})" for output, _ in shown)
+    text = f"{_SHOWN.format(whose)}\n\n{prompt.text}".strip()
+    return Prompt(text=text, images=(*(image for _, image in shown), *prompt.images))
 
 
 def whole(messages: Sequence[Message]) -> Prompt:
