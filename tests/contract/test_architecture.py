@@ -13,6 +13,9 @@ import pytest
 
 import marvin_core
 
+# On one worker, so that each file is parsed once.
+pytestmark = pytest.mark.xdist_group("sources")
+
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "marvin-core" / "src" / "marvin_core"
 PACKS = ("marvin_tools_coding", "marvin_tools_web", "marvin_tools_life", "marvin_pipeline")
@@ -58,34 +61,51 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in sorted(CORE.rglob("*.py"))}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forgotten() -> Iterator[None]:
+    """The trees are let go at the end: a million objects would slow every later collection of garbage."""
+    yield
+    tree.cache_clear()
+    nodes.cache_clear()
+
+
 @cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def at_run_time(node: ast.AST, depth: int = 0) -> Iterator[tuple[ast.AST, int]]:
-    """Every node but those under TYPE_CHECKING, with the number of functions around it."""
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Every node of a file."""
+    return list(ast.walk(tree(path)))
+
+
+def at_run_time(node: ast.AST, in_function: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
+    """Every statement but those under TYPE_CHECKING, and whether it is in a function."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
-            for other in child.orelse:
-                yield from at_run_time(other, depth)
-            continue
-        yield child, depth
-        inner = depth + isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        yield from at_run_time(child, inner)
+        if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):  # what statements can be in
+            if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+                for other in child.orelse:
+                    yield from at_run_time(other, in_function)
+                continue
+            if isinstance(child, ast.stmt):
+                yield child, in_function
+            inner = in_function or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+            yield from at_run_time(child, inner)
 
 
+@cache
 def core_imports(name: str) -> list[Import]:
     """What a module of the core imports of the core at run time."""
     path = MODULES[name]
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     found = []
-    for node, depth in at_run_time(tree(path)):
+    for node, in_function in at_run_time(tree(path)):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = [part for part in package[: len(package) - node.level + 1] if part]
             base += node.module.split(".") if node.module else []
             targets = {".".join([*base, alias.name]) for alias in node.names} & MODULES.keys() or {".".join(base)}
-            found += [Import(target, depth == 0, node.lineno) for target in targets]
+            found += [Import(target, not in_function, node.lineno) for target in targets]
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             assert not any(given.split(".")[0] == "marvin_core" for given in names), f"{name}: import it relatively"
@@ -163,7 +183,7 @@ def test_typer_and_rich_appear_only_in_the_command_line_and_the_interfaces() -> 
 
 def imports_of_marvin(path: Path) -> Iterator[tuple[str, str]]:
     """Each import of a distribution of ours, type checking included: the module and the name."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names if alias.name.startswith("marvin_"))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("marvin_") and not node.level:
@@ -204,7 +224,7 @@ def test_only_config_reads_the_environment(path: Path) -> None:
         return
     used = {
         ast.unparse(node)
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if (isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT_READERS)
         or (isinstance(node, ast.Attribute) and ast.unparse(node) == "Path.home")
         or (isinstance(node, ast.alias) and node.name in ENVIRONMENT_READERS)
@@ -217,7 +237,7 @@ WAITING = {"sleep", "timeout", "timeout_at", "wait_for", "call_later", "select",
 
 def literal_waits(path: Path) -> Iterator[str]:
     """Calls that wait for a number of seconds that stands in the source."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if not isinstance(node, ast.Call):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
@@ -243,7 +263,7 @@ def test_a_literal_wait_would_be_found(tmp_path: Path) -> None:
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """Each function of a file, and its lines."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield f"{path.stem}.{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1
 
@@ -263,7 +283,7 @@ def test_tools_keep_nothing_in_their_modules() -> None:
     for path in SOURCES:
         if not any(pack in path.parts for pack in PACKS):
             continue
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             assert not isinstance(node, ast.Global), f"{path.relative_to(ROOT)}:{node.lineno}"
         for statement in tree(path).body:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(
@@ -282,7 +302,7 @@ TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if "__pycache__
 def test_there_are_no_mocks(path: Path) -> None:
     """I6: tests use the real thing; environment variables and the current folder are not code of ours."""
     patching = {"setattr", "delattr", "setitem", "delitem"}
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         place = f"{path.name}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             modules = [alias.name for alias in node.names] + [getattr(node, "module", "") or ""]

@@ -50,7 +50,8 @@ class Place:
         self.home = folder / "home"
         self.packages = folder / "packages"
         self.home.mkdir(parents=True)
-        self.packages.mkdir()
+        # With the folder for bytecode there, writing some does not change this folder, which would make the index anew.
+        (self.packages / "__pycache__").mkdir(parents=True)
 
     def install(
         self,

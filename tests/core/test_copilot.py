@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -31,6 +32,7 @@ from marvin_core.providers.catalog import Catalog
 from marvin_core.providers.choose import choose
 from marvin_core.providers.copilot_cli import find_program, program_environment, ready, required_program
 from marvin_core.providers.copilot_errors import typed
+from marvin_core.providers.copilot_runtime import remove_leftovers
 from marvin_core.providers.copilot_transcript import GO_ON, Known, Prompt, whole
 
 PIXEL = Image(media_type="image/png", data="iVBORw0KGgo=")
@@ -296,6 +298,18 @@ def test_what_is_missing_is_said_with_how_to_install_it(home: Path, sdk: Callabl
         required_program(environment(home))
     with pytest.raises(ConfigError, match="COPILOT_CLI_PATH names '/nowhere/copilot', which cannot be run"):
         required_program(environment(home, COPILOT_CLI_PATH="/nowhere/copilot"))
+
+
+def test_what_a_killed_marvin_left_is_removed(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for name, number in (("dead", ended.pid), ("alive", os.getpid()), ("new", None)):
+        folder = tmp_path / f"marvin-copilot-{name}"
+        folder.mkdir()
+        if number is not None:
+            (folder / "pid").write_text(str(number))
+    remove_leftovers(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"marvin-copilot-alive", "marvin-copilot-new"}
 
 
 @pytest.mark.parametrize("login", [*LOGINS, *NO_LOGINS])

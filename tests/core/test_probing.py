@@ -105,3 +105,27 @@ def test_a_chat_takes_what_is_found_and_a_run_without_a_chat_does_not_look(tmp_p
     offline = choose(config, here, lambda: probe(here, Waits(probe=2.0)))
     assert offline.endpoint is not None
     assert (offline.endpoint.provider, offline.reason, offline.local) == ("offline", "no model is configured", True)
+
+
+def test_a_server_that_is_asked_for_by_name_tells_its_model(tmp_path: Path, closed_port: int) -> None:
+    """So that costs, sessions and messages name a model, and servers with several are told which."""
+    config, _ = load(("--provider", "llama-server"), {"HOME": str(tmp_path)}, cwd=tmp_path)
+    with Fixed(MODELS) as llama:
+        here = catalog(tmp_path, ollama=closed_port, llama=llama.port)
+        for _ in range(2):
+            chosen = choose(config, here).endpoint
+            assert chosen is not None
+            assert chosen.model == "smollm2"
+        assert [request.path for request in llama.requests] == ["/v1/models"], "asked once"
+    gone = choose(config, catalog(tmp_path, ollama=closed_port, llama=closed_port)).endpoint
+    assert gone is not None
+    assert gone.model == "", "the first request says that it is not there"
+
+
+def test_a_server_of_the_configuration_tells_its_model(tmp_path: Path) -> None:
+    with Fixed(MODELS) as box:
+        (tmp_path / "config.yaml").write_text(f"providers: {{box: {{base_url: 'http://127.0.0.1:{box.port}/v1'}}}}\n")
+        config, secrets = load((), {"HOME": str(tmp_path), "MARVIN_HOME": str(tmp_path)}, cwd=tmp_path)
+        chosen = choose(config, Catalog(config, secrets, ())).endpoint
+        assert chosen is not None
+        assert (chosen.provider, chosen.model) == ("box", "smollm2")

@@ -66,7 +66,8 @@ def test_the_first_run_prints_what_the_tutorial_and_the_readme_say(tmp_path: Pat
 def test_the_configuration_of_the_how_to_is_accepted(tmp_path: Path, environment: dict[str, str]) -> None:
     folder = Path(environment["HOME"]) / ".config" / "marvin"
     folder.mkdir(parents=True)
-    (folder / "config.yaml").write_text(blocks(DOCS / "how-to" / "set-a-provider.md", "yaml")[0])
+    fallback, service = blocks(DOCS / "how-to" / "set-a-provider.md", "yaml")
+    (folder / "config.yaml").write_text(fallback + service)
     done = shell("marvin --non-interactive --prompt hello", tmp_path, environment)
     assert done.returncode == 1
     assert "WORK_MODELS_KEY" in done.stderr
@@ -142,7 +143,9 @@ def test_the_plain_chat_works_in_a_pipe(tmp_path: Path, environment: dict[str, s
 RUN = {
     "tutorial/first-run.md": {"sh": 4},
     "tutorial/your-first-pack.md": {"sh": 4, "python": 2, "toml": 1},  # tests/packs/test_tutorial.py
-    "how-to/set-a-provider.md": {"sh": 1, "yaml": 1},
+    "how-to/set-a-provider.md": {"sh": 1, "yaml": 2},
+    "how-to/provider-local.md": {"sh": 1, "yaml": 1},  # tests/real/test_local_model.py
+    "how-to/provider-copilot.md": {"sh": 1, "yaml": 1},  # tests/real/test_copilot_runtime.py
     "how-to/provider-gemini.md": {"sh": 1},  # tests/e2e/test_provider_docs.py, as the five below
     "how-to/provider-groq.md": {"sh": 1},
     "how-to/provider-llama-server.md": {"sh": 1},

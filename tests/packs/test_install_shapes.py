@@ -18,7 +18,7 @@ CODING = {"marvin-tools-coding", "pathspec"}
 PIPELINE = {"marvin-pipeline"}
 LIFE = set("marvin-tools-life flexcache flexparser humanize pint platformdirs psutil".split())
 WEB = set("marvin-tools-web feedparser feedparser-sgmllib".split())
-COPILOT = set("github-copilot-sdk python-dateutil".split())
+COPILOT = set("github-copilot-sdk python-dateutil tzdata".split())
 
 SHAPES = {
     "core alone": (["marvin-core"], CORE),

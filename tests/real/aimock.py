@@ -30,6 +30,10 @@ class Aimock:
         ]
         self._control("POST", "/fixtures", {"fixtures": fixtures})
 
+    def always_answers(self, text: str) -> None:
+        """Answer everything with this text."""
+        self._control("POST", "/fixtures", {"fixtures": [{"match": {}, "response": {"content": text}}]})
+
     def fail_always(self, **rates: float) -> None:
         """Fail from now on: `dropRate`, `malformedRate`, `disconnectRate` or `rateLimitRate`, each up to 1."""
         self._control("POST", "/chaos", rates)

@@ -16,7 +16,7 @@ from tests.real.components import LLMOCK, PYTHON, free_port, required, serving
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache folder with the index of what is installed, so that runs need not build it."""
     first = Marvin(tmp_path_factory.mktemp("index"), None)
-    result = first.run("packs", "list")
+    result = first.run("providers", "list", "--no-check")
     assert result.code == 0, result.err.decode()
     return first.home / ".cache" / "marvin"
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 import threading
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 WINDOW = 1_536
 """Tokens, a fifth of what the model was trained with: an overflow is then a matter of seconds."""
@@ -28,9 +28,8 @@ def model_file() -> Path:
 
 def main(port: int) -> None:
     """Serve."""
-    import xllamacpp
-
-    params: Any = xllamacpp.CommonParams()
+    xllamacpp = import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
     params.model.path = str(model_file())
     params.model_alias = {NAME}
     params.hostnames = ["127.0.0.1"]

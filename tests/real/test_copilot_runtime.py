@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -35,6 +36,7 @@ from marvin_core.testing import Answer, ModelServer, calls, cut_after, drop, err
 from marvin_core.tools import ToolSpec
 from marvin_core.waits import Waits
 from tests.e2e.support_e2e import Marvin, alive, wait_until
+from tests.e2e.test_docs import DOCS, blocks, shell
 
 pytestmark = [
     pytest.mark.real,
@@ -453,6 +455,17 @@ def marvin(server: ModelServer, tmp_path: Path) -> Marvin:
     marvin.env["COPILOT_CACHE_HOME"] = str(ROOT / ".venv-real" / "cache")
     marvin.config(f"providers: {{copilot: {{base_url: '{server.url}', models: [scripted]}}}}\n")
     return marvin
+
+
+def test_the_command_and_the_configuration_of_the_page(marvin: Marvin, server: ModelServer) -> None:
+    page = DOCS / "how-to" / "provider-copilot.md"
+    (configuration,), (command,) = blocks(page, "yaml"), blocks(page, "sh")
+    marvin.config(configuration.replace("http://127.0.0.1:8080/v1", server.url))
+    server.script(text("There are two files."))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{marvin.env['PATH']}"
+    done = shell(command, marvin.project, {**marvin.env, "PATH": path})
+    assert (done.returncode, done.stdout) == (0, "There are two files.\n"), done.stderr
+    assert server.requests[-1].body["model"] == "my-model"
 
 
 def test_a_run_with_a_tool(marvin: Marvin, server: ModelServer) -> None:

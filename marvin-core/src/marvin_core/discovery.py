@@ -7,12 +7,12 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_type_hints
 
 from . import hookspecs
 from .arguments import unknown_name
@@ -29,6 +29,9 @@ from .tools import Tool, ToolGroup, ToolSpec
 from .ui.base import UISpec
 from .userfiles import hooks_of, tools_of, user_packs
 from .waits import Waits
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 GROUP = "marvin"
 _OURS = "marvin-core"
@@ -196,18 +199,26 @@ def _sound(spec: S) -> S:
     Raises:
         PluginError: where one is not, as a function where the name of one is expected.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     kinds = get_type_hints(type(spec))
     fields = {}
     for field, value in spec.as_dict().items():
         try:
-            fields[field] = TypeAdapter(kinds[field]).validate_python(value)
+            fields[field] = _check(kinds[field]).validate_python(value)
             json.dumps(fields[field], default=sorted)  # a set becomes a list
         except (ValidationError, TypeError, ValueError) as error:
             reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
             raise PluginError(f"{type(spec).__name__} {spec.as_dict()['name']!r}, {field}: {reason}") from error
     return spec.replace(**fields)
+
+
+@cache
+def _check(declared: Any) -> TypeAdapter[Any]:
+    """The check of a field declared with this type; making one takes far longer than using it."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(declared)
 
 
 def _refusal(kind: str, name: str, pack: Pack, owner: str) -> str:

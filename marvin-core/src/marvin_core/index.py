@@ -68,7 +68,8 @@ def load_index(cache_folder: Path, user_files: Path | None = None, limit: float 
         user_files: the configuration folder, whose `tools/` and `hooks/` count as packs.
         limit: the seconds that loading one pack may take.
     """
-    key = _key(user_files)
+    own = _own_folders(user_files)
+    key = _key(own)
     path = cache_folder / f"index-{crc32(key.encode()):08x}.json"
     kept = read_trusted_json(path)
     if isinstance(kept, dict) and kept.get("key") == key and _is_current(kept.get("stamps")):
@@ -78,16 +79,21 @@ def load_index(cache_folder: Path, user_files: Path | None = None, limit: float 
             pass  # written by another version of this module, or damaged: built anew below
     from .discovery import discover
 
-    own = [str(user_files / kind) for kind in ("tools", "hooks")] if user_files else []
     stamps = _stamps([*sys.path, *own])
     index = discover(user_files, limit)
     write_cache(path, {"key": key, "stamps": {**stamps, **_stamps(index.sources)}, "index": _to_json(index)})
     return index
 
 
-def _key(user_files: Path | None) -> str:
+def _own_folders(user_files: Path | None) -> list[str]:
+    """The folders with the user's own packs. Where there are none, every configuration folder has the same index."""
+    folders = [str(user_files / kind) for kind in ("tools", "hooks")] if user_files else []
+    return [folder for folder in folders if os.path.isdir(folder)]
+
+
+def _key(own_folders: list[str]) -> str:
     """What tells this environment from every other one."""
-    parts = [__version__, sys.version, sys.executable, sys.prefix, sys.path, os.getuid(), str(user_files)]
+    parts = [__version__, sys.version, sys.executable, sys.prefix, sys.path, os.getuid(), own_folders]
     return json.dumps(parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from .arguments import example_arguments, key_value_words, to_json, type_text
 from .tools import ToolSpec
 
 _SENTENCE = re.compile(r".*?[.!?](?=\s|$)", re.DOTALL)
+_CALL = re.compile(r"\b([a-z][a-z0-9_]*)\((\{.*?\})\)")
 _SAID = 5
 """How many phrases are shown."""
 
@@ -39,6 +41,18 @@ def tool_help(spec: ToolSpec, where: str = IN_CHAT) -> str:
 def typed_call(name: str, arguments: Mapping[str, Any], where: str = IN_CHAT) -> str:
     """The line that makes this call when somebody types it: `/name key=value ...` in a chat."""
     return f"{where}{name} {key_value_words(arguments)}".rstrip(" ")
+
+
+def with_typed_calls(text: str, where: str = IN_CHAT) -> str:
+    """What a tool says about a failure, with its calls as people type them: tools write them as models do."""
+
+    def typed(call: re.Match[str]) -> str:
+        try:
+            return typed_call(call[1], json.loads(call[2]), where)
+        except ValueError:  # it is no call
+            return call[0]
+
+    return _CALL.sub(typed, text).replace("\nCorrect call: ", "\nFor example: ")
 
 
 def one_line_example(spec: ToolSpec, known: Mapping[str, Any] | None = None) -> dict[str, Any]:

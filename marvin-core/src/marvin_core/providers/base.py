@@ -212,6 +212,7 @@ class ProviderSpec(Record):
     url_variable: str = ""
     keyless: bool = False
     login: bool = False
+    in_process: bool = False
     ready: str = ""
     handed_on: tuple[str, ...] = ()
     max_tools: int | None = None

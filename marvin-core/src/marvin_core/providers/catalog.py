@@ -23,6 +23,7 @@ WIRES = {
     "responses": "marvin_core.providers.responses:create",
     "codex": "marvin_core.providers.codex:create",
     "ollama": "marvin_core.providers.ollama:create",
+    "local": "marvin_core.providers.local:create",
     "copilot": "marvin_core.providers.copilot:create",
 }
 """The wire formats that `providers:` in config.yaml may name, with the factory of each."""
@@ -45,6 +46,7 @@ class Catalog:
         for name, settings in config.endpoints.items():
             known[name] = _overlaid(name, settings, known.get(name))
         self.known: Mapping[str, ProviderSpec] = known
+        self._first_listed: dict[str, str] = {}
         for spec in known.values():
             secrets.declare(spec.key_variables)
 
@@ -93,16 +95,24 @@ class Catalog:
 
     def is_local(self, spec: ProviderSpec) -> bool:
         """Whether its requests run on this machine, and so cost nothing."""
-        return spec.name == OFFLINE or bool(_LOOPBACK.match(self.base_url(spec)))
+        return spec.in_process or bool(_LOOPBACK.match(self.base_url(spec)))
 
     def longest(self, provider: str, model: str) -> int | None:
         """The longest answer of a model, in tokens; None where it is not known."""
         return self.known[provider].output(model) if provider in self.known else None
 
     def default_model(self, spec: ProviderSpec) -> str:
-        """The model of a service where nobody names one."""
+        """The model of a service where nobody names one: on this machine the first that its server lists."""
         variable = self._secrets.setting(spec.model_variable) if spec.model_variable else None
-        return variable or spec.default_model
+        named = variable or spec.default_model
+        return named if named or not _LOOPBACK.match(self.base_url(spec)) else self._listed(spec)
+
+    def _listed(self, spec: ProviderSpec) -> str:
+        if not self._first_listed.get(spec.name):  # a server that was not there may be by now
+            from .probing import first_listed
+
+            self._first_listed[spec.name] = first_listed(spec, self.base_url(spec), self._config.waits)
+        return self._first_listed[spec.name]
 
     def endpoint(self, spec: ProviderSpec, model: str, origin: str) -> Endpoint:
         """Where and as whom to ask for this model.

@@ -21,6 +21,10 @@ _STARTER = "import os,sys;os.setsid();open(sys.argv[1],'w').write(str(os.getpid(
 """Starts the program in a session of its own, where Ctrl+C in the terminal does not reach it, and tells its number."""
 
 
+_TOLD = "pid"
+_PREFIX = "marvin-copilot-"
+
+
 class Runtime:
     """The program, started when it is first needed, and anew where it has died.
 
@@ -63,8 +67,9 @@ class Runtime:
         from .copilot_errors import not_started
 
         sdk = await in_thread(imported_sdk)
-        self._folder = Path(tempfile.mkdtemp(prefix="marvin-copilot-"))
-        told = self._folder / "pid"
+        remove_leftovers(Path(tempfile.gettempdir()))
+        self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        told = self._folder / _TOLD
         token, since = os.urandom(8).hex(), ticks()
         self._client = self._made(sdk, told, token)
         adopts_orphans()
@@ -125,6 +130,19 @@ class Runtime:
                 family.kill()
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what runtimes left in there whose Marvin was killed: it holds conversations."""
+    import shutil
+
+    for left in folder.glob(f"{_PREFIX}*"):
+        try:
+            dead = left.stat().st_uid == os.getuid() and start_of(int((left / _TOLD).read_text())) is None
+        except (OSError, ValueError):  # another Marvin's, which is just being made or removed
+            continue
+        if dead:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def imported_sdk() -> ModuleType:

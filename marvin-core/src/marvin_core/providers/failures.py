@@ -148,7 +148,9 @@ def from_transport(
         text = f"{name} ({shown}) sent nothing for {silence or 0:g} s. Try again, or {_OTHER}."
     elif isinstance(error, (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError)):
         what = "broke off in the middle of its answer" if begun else "closed the connection without an answer"
-        return StreamBroken(f"{name} ({shown}) {what}: {reason}. Try again.", provider=name)
+        # What the transports say of a connection that ended without an answer, they say in the same words.
+        said = "" if not begun and "without" in reason else f": {reason}"
+        return StreamBroken(f"{name} ({shown}) {what}{said}. Try again.", provider=name)
     elif isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
         text = f"{name} cannot be reached: {shown!r} is not a usable URL ({reason}). Correct its base URL."
     elif isinstance(error, httpx.LocalProtocolError):

@@ -1,4 +1,4 @@
-"""Which servers on this machine have a model, asked before a chat begins that would have none."""
+"""Which models servers on this machine have, asked where nobody names one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _LISTS = {
     "ollama": lambda document: [entry["name"] for entry in document["models"]],
     "llama-server": lambda document: [entry["id"] for entry in document["data"]],
 }
-_PATHS = {"ollama": "/api/tags", "llama-server": "/models"}
+_MODELS = "/models"
+_PATHS = {"ollama": "/api/tags", "llama-server": _MODELS}
 _LARGEST = 1_000_000
 
 
@@ -50,7 +51,19 @@ def probe(catalog: Catalog, waits: Waits) -> Sequence[Found]:
     return [answers[spec.name] for spec in local if spec.name in answers]
 
 
+def first_listed(spec: ProviderSpec, base_url: str, waits: Waits) -> str:
+    """The first model that a server on this machine lists; empty where it does not say."""
+    return next(iter(_listed(spec, base_url, waits)), "")
+
+
 def _ask(spec: ProviderSpec, base_url: str, waits: Waits, answers: dict[str, Found]) -> None:
+    models = _listed(spec, base_url, waits)
+    if models:
+        model = spec.default_model if spec.default_model in models else models[0]
+        answers[spec.name] = Found(provider=spec.name, model=model, reason=f"it answers at {base_url}")
+
+
+def _listed(spec: ProviderSpec, base_url: str, waits: Waits) -> list[str]:
     from contextlib import closing
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
@@ -59,18 +72,16 @@ def _ask(spec: ProviderSpec, base_url: str, waits: Waits, answers: dict[str, Fou
         parts = urlsplit(base_url)
         connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=waits.probe)
         with closing(connection):
-            connection.request("GET", parts.path.rstrip("/") + _PATHS[spec.name])
+            connection.request("GET", parts.path.rstrip("/") + _PATHS.get(spec.name, _MODELS))
             with connection.getresponse() as response:
-                models = list(_names(spec.name, json.loads(response.read(_LARGEST))))
+                return list(_names(spec.name, json.loads(response.read(_LARGEST))))
     except (OSError, HTTPException, ValueError):  # nobody is there, or it is something else
-        return
-    if models:
-        model = spec.default_model if spec.default_model in models else models[0]
-        answers[spec.name] = Found(provider=spec.name, model=model, reason=f"it answers at {base_url}")
+        return []
 
 
 def _names(provider: str, document: Any) -> Iterator[str]:
     try:
-        yield from (name for name in _LISTS[provider](document) if isinstance(name, str) and name)
+        named = _LISTS.get(provider, _LISTS["llama-server"])(document)
+        yield from (name for name in named if isinstance(name, str) and name)
     except (KeyError, TypeError):
         return

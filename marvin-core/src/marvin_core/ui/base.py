@@ -332,6 +332,8 @@ class Command(Record):
     name: str
     help: str
     run: CommandFunction
+    takes: str = ""
+    """What is written behind the name, for help: `ID`, or `[NAME]` where it may be left out."""
 
 
 CommandFunction: TypeAlias = Callable[[SessionControl, str], Awaitable[str | None]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..errors import NotActed
+from ..records import Record
 from .base import SessionControl
 from .byhand import call_by_hand, help_about
 
@@ -15,19 +16,29 @@ WORDS = frozenset({"preferences", "profiles", "usage", "saved"})
 BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"})
 """What is a command behind `!` and never a program."""
 RUN_COMMAND = "run_command"
+_HELP = frozenset({"/help", "/", "help", "?"})
+_ALL_IS_WELL = "\n[exit code 0]"
+
+
+class Shown(Record):
+    """What is done with what lines have to show beside the session's events."""
+
+    text: Callable[[str], None]
+    """A text of Marvin."""
+    output: Callable[[str], None]
+    """The output of a call made by hand, to be shown as it is."""
+    suggestion: Callable[[str], None]
+    """A line that does what was asked for once the user sends it."""
 
 
 class Lines:
-    """Carries out lines, one at a time.
+    """Carries out lines, one at a time."""
 
-    `show` is given what there is to show beside the session's events, `suggest` a line that does what was asked
-    for once the user sends it.
-    """
-
-    def __init__(self, session: SessionControl, show: Callable[[str], None], suggest: Callable[[str], None]) -> None:
+    def __init__(self, session: SessionControl, shown: Shown) -> None:
         self._session = session
-        self._show = show
-        self._suggest = suggest
+        self._show = shown.text
+        self._show_output = shown.output
+        self._suggest = shown.suggestion
         self._typed = False
         self.shell = False
         """Whether every line is a shell command."""
@@ -46,7 +57,7 @@ class Lines:
         """Carry out a line to its end."""
         head, _, rest = line.partition(" ")
         commands = self._session.commands
-        if head == "/help" or line == "help":
+        if head == "/help" or line in _HELP:
             self._show(help_about(self._session, rest))
         elif head.startswith("!") and head[1:] in BANG_WORDS:
             await self._command(head[1:], rest)
@@ -54,8 +65,8 @@ class Lines:
             await self._shell_line(line[1:].strip())
         elif head.startswith(("/", ":")) and head[1:] in commands:
             await self._command(head[1:], rest)
-        elif line.startswith("/"):
-            self._show((await call_by_hand(self._session, head[1:], rest)).text)
+        elif line.startswith("/") and "/" not in head[1:]:  # /etc/hosts begins a request
+            await self._call(head[1:], rest)
         elif self.shell:
             await self._shell_line("shell" if line in ("exit", "quit") else line)
         elif line in WORDS and line in commands:
@@ -81,6 +92,10 @@ class Lines:
         if shown:
             self._show(shown)
 
+    async def _call(self, name: str, words: str) -> None:
+        output = await call_by_hand(self._session, name, words)
+        (self._show if output.is_error else self._show_output)(output.text)
+
     async def _shell_line(self, command: str) -> None:
         if command in SHELL:
             self.shell = not self.shell
@@ -96,4 +111,4 @@ class Lines:
                 output = await self._session.call_tool(RUN_COMMAND, {"command": command})
             finally:
                 self._typed = False
-            self._show(output.text)
+            self._show_output(output.text.removesuffix(_ALL_IS_WELL))

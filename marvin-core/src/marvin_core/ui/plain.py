@@ -10,8 +10,9 @@ from ..providers.base import OFFLINE
 from .base import SessionControl
 
 NO_MODEL = (
-    "Marvin, without a model: none is configured. `marvin providers` says how to set one. Tools work: /name key=value\n"
-    "calls one, Tab completes, /help lists them; a plain request is answered with the tools that are nearest to it."
+    "Marvin, without a model: none is configured. `marvin providers` says how to set one.\n"
+    "Tools work: /name key=value calls one, Tab completes, /help lists them; a plain request is answered with the tools "
+    "that are nearest to it."
 )
 _DUMB = frozenset({"", "dumb", "unknown"})
 

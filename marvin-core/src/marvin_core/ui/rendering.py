@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..events import ToolExecutionEnd, ToolExecutionStart
+from ..providers.base import OFFLINE
 from .byhand import BY_HAND
 
 Role: TypeAlias = Literal[
@@ -29,6 +30,8 @@ SHOWN = 100
 """Characters of an argument, and of the first line of an output, that a tool line shows."""
 DIFF_LINES = 40
 """Lines of a diff that are shown; the rest is counted."""
+OUTPUT_LINES = 400
+"""Lines of an output, of a call made by hand, that are shown: half of them its first, half its last ones."""
 
 # What could move the cursor, recolour the terminal, reorder or hide text: C0 but newline and tab, DEL, C1, bidi marks.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -38,6 +41,8 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"#{1,6} ")
 _INLINE = re.compile(r"(?P<code>`[^`\n]+`)|(?P<bold>\*\*[^*\n]+\*\*)")
 _ITEM = re.compile(r"\s*(?:[-*+] |\d{1,3}[.)] |> ?)?")
+_COLUMN = re.compile(r" *\S+(?: \S+)*  +(?=\S)")
+_HANGING = "     "
 
 Measure: TypeAlias = Callable[[str], int]
 """How many columns a text takes."""
@@ -155,19 +160,52 @@ def _before_joined(line: str, place: int, measure: Measure) -> int:
     begin = place
     while begin and (line[begin - 1] == _JOINER or measure(line[begin]) == 0):
         begin -= 1
-    return begin or place
+    return begin if line[:begin].strip() else place
 
 
-def wrapped(text: str, width: int, measure: Measure) -> str:
-    """The text with its lines broken between words at the width, for what is to be read and not to be copied."""
+def wrapped(text: str, width: int, measure: Measure, hanging: str | None = None) -> str:
+    """The text with its lines broken between words at the width, for what is to be read and not to be copied.
+
+    What goes on in a further row begins with `hanging`, else below where the text of the line begins: that of an item
+    behind its sign, that of a table behind its name.
+    """
     rows: list[str] = []
     for line in text.split("\n"):
         rest = line
+        begin = _beginning(line, width) if hanging is None else hanging
         while measure(rest) > width:
             row, rest = _split(rest, width, measure)
             rows.append(row)
+            rest = rest and begin + rest
         rows.append(rest)
     return "\n".join(rows)
+
+
+def _beginning(line: str, width: int) -> str:
+    """The spaces with which the further rows of a line begin."""
+    item = _ITEM.match(line)
+    indent = len(item[0]) if item else 0
+    column = _COLUMN.match(line)
+    if column:
+        indent = len(column[0]) if len(column[0]) <= width // 2 else indent + 4
+    return " " * min(indent, width // 2)
+
+
+def shortened(text: str, width: int, measure: Measure) -> str:
+    """The text, or as much of it as one row has room for."""
+    if measure(text) <= width:
+        return text
+    row, _ = _split(text, width - 1, measure)
+    return f"{row}…"
+
+
+def bounded_output(text: str, most: int = OUTPUT_LINES) -> str:
+    """The text, or its first and last lines where it has more than `most`."""
+    lines = text.split("\n")
+    if len(lines) <= most:
+        return text
+    left = f"… {len(lines) - most:,} lines are left out here; ask for a part, or have it written to a file."
+    return "\n".join([*lines[: most // 2], left, *lines[len(lines) - most // 2 :]])
 
 
 def call_line(event: ToolExecutionStart) -> str:
@@ -177,10 +215,22 @@ def call_line(event: ToolExecutionStart) -> str:
 
 
 def outcome_line(event: ToolExecutionEnd) -> str:
-    """How a call ended; the output of one made by hand is shown in full anyway."""
+    """How a call ended; where its output follows anyway, made by hand or without a model, nothing of that."""
     first = event.text.strip().partition("\n")[0][:SHOWN]
-    ended = f"     {'failed' if event.is_error else 'done'} in {event.elapsed:.1f} s"
-    return ended if event.call_id == BY_HAND else clean(f"{ended}: {first}")
+    ended = f"{_HANGING}{'failed' if event.is_error else 'done'} in {event.elapsed:.1f} s"
+    follows = event.call_id == BY_HAND or event.call_id.startswith(f"{OFFLINE}_")
+    return ended if follows or not first else clean(f"{ended}: {first}")
+
+
+def call_rows(event: ToolExecutionStart, width: int, measure: Measure) -> str:
+    """A call that begins, in rows of this width."""
+    return wrapped(call_line(event), width, measure, _HANGING)
+
+
+def outcome_rows(event: ToolExecutionEnd, width: int, measure: Measure) -> str:
+    """How a call ended: in one row of this width, unless it failed."""
+    line = outcome_line(event)
+    return wrapped(line, width, measure, _HANGING) if event.is_error else shortened(line, width, measure)
 
 
 def diff_lines(details: Mapping[str, Any] | None, paint: Paint) -> Sequence[str]:
@@ -189,9 +239,9 @@ def diff_lines(details: Mapping[str, Any] | None, paint: Paint) -> Sequence[str]
     if not isinstance(diff, str) or not diff.strip():
         return ()
     lines = clean(diff).rstrip("\n").split("\n")
-    shown = [f"     {_diff_line(line, paint)}" for line in lines[:DIFF_LINES]]
+    shown = [f"{_HANGING}{_diff_line(line, paint)}" for line in lines[:DIFF_LINES]]
     left = len(lines) - DIFF_LINES
-    return [*shown, paint("faint", f"     … {left:,} more lines")] if left > 0 else shown
+    return [*shown, paint("faint", f"{_HANGING}… {left:,} more lines")] if left > 0 else shown
 
 
 def _diff_line(line: str, paint: Paint) -> str:

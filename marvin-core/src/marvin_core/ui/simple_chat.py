@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ..events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, ToolExecutionEnd, ToolExecutionStart
 from ..signals import ending
 from .base import SessionControl
-from .lines import Lines
+from .lines import Lines, Shown
 from .rendering import Paint, call_line, diff_lines, disarm, outcome_line
 
 PROMPT = "> "
@@ -29,7 +29,7 @@ class SimpleChat:
 
     def __init__(self, session: SessionControl) -> None:
         self._session = session
-        self._lines = Lines(session, self._line, self._suggest)
+        self._lines = Lines(session, Shown(text=self._line, output=self._line, suggestion=self._suggest))
         self._in_line = False
         self._suggested = ""
         self._answering: asyncio.Task[None] | None = None
