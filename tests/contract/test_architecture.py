@@ -83,15 +83,14 @@ def nodes(path: Path) -> list[ast.AST]:
 def at_run_time(node: ast.AST, in_function: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
     """Every statement but those under TYPE_CHECKING, and whether it is in a function."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):  # what statements can be in
-            if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
-                for other in child.orelse:
-                    yield from at_run_time(other, in_function)
-                continue
-            if isinstance(child, ast.stmt):
-                yield child, in_function
-            inner = in_function or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
-            yield from at_run_time(child, inner)
+        if not isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            continue  # an expression has no statement in it
+        if isinstance(child, ast.stmt):
+            yield child, in_function
+        inside: ast.AST = child
+        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+            inside = ast.Module(child.orelse, [])
+        yield from at_run_time(inside, in_function or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)))
 
 
 @cache

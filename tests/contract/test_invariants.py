@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+# On one worker, so that the tests are read once.
+pytestmark = pytest.mark.xdist_group("citations")
 
 TESTS = Path(__file__).parents[1]
 INVARIANTS = {
@@ -43,6 +47,7 @@ INVARIANTS = {
 LATER = {"I3", "I12", "I19"}
 
 
+@cache
 def citations() -> dict[str, list[str]]:
     """The tests that cite each id, in their docstrings."""
     found: dict[str, list[str]] = defaultdict(list)
@@ -54,18 +59,15 @@ def citations() -> dict[str, list[str]]:
     return found
 
 
-CITED = citations()
-
-
 @pytest.mark.parametrize("invariant", sorted(INVARIANTS.keys() - LATER))
 def test_each_invariant_is_cited_by_a_test(invariant: str) -> None:
-    assert CITED[invariant], f"{invariant}: {INVARIANTS[invariant]}"
+    assert invariant in citations(), f"{invariant}: {INVARIANTS[invariant]}"
 
 
 def test_each_id_that_a_test_cites_exists() -> None:
-    assert {cited: CITED[cited] for cited in CITED.keys() - INVARIANTS.keys() if CITED[cited]} == {}
+    assert {cited: tests for cited, tests in citations().items() if cited not in INVARIANTS} == {}
 
 
 def test_what_comes_later_is_still_to_come() -> None:
     """Who builds one of these takes it off the list."""
-    assert {cited for cited in LATER if CITED.get(cited)} == set()
+    assert LATER & citations().keys() == set()

@@ -27,7 +27,10 @@ def marvin_register_providers() -> Iterable[ProviderSpec]:
 
     table = tomllib.loads(files("marvin_core").joinpath("models.toml").read_text(encoding="utf-8"))
     services = [_provider(name, WIRES[entry.pop("wire")], entry) for name, entry in table.items()]
-    return [*services, ProviderSpec(name=OFFLINE, factory=_OFFLINE, base_url="", default_model=OFFLINE, in_process=True)]
+    return [
+        *services,
+        ProviderSpec(name=OFFLINE, factory=_OFFLINE, base_url="", default_model=OFFLINE, in_process=True),
+    ]
 
 
 def _provider(name: str, factory: str, entry: dict[str, Any]) -> ProviderSpec:

@@ -24,32 +24,35 @@ _Run: TypeAlias = Callable[[SessionControl, str], Awaitable[str | None]]
 def core_commands() -> list[Command]:
     """The commands of the core."""
     return [
-        _command("model", "the models; with a name, go on with that one", settings.model),
-        _command("thinking", "how hard the model thinks: off, low, medium or high", settings.thinking),
-        _command("pro", "PROMPT: send one prompt to the best model that is set up", settings.pro),
-        _command("code", "coding mode, on or off", settings.code),
-        _command("mode", "which tools are offered: all, coding, readonly, surf, lockin, or names", settings.mode),
+        _command("model [NAME]", "the models; with a name, go on with that one", settings.model),
+        _command("thinking [LEVEL]", "how hard the model thinks: off, low, medium or high", settings.thinking),
+        _command("pro PROMPT", "send one prompt to the best model that is set up", settings.pro),
+        _command("code [on|off]", "coding mode", settings.code),
+        _command(
+            "mode [TOOLS]", "which tools are offered: all, coding, readonly, surf, lockin, or names", settings.mode
+        ),
         _command("sessions", "the newest sessions of this folder", _sessions),
-        _command("resume", "ID: go on with an earlier session", _resume),
+        _command("resume ID", "go on with an earlier session", _resume),
         _command("clear", "begin an empty conversation; the old one stays on disk", _clear),
-        _command("compact", "TOKENS: have a summary take the place of older messages", settings.compact),
-        _command("summarize", "the same as compact", settings.compact),
+        _command("compact [TOKENS]", "have a summary take the place of older messages", settings.compact),
+        _command("summarize [TOKENS]", "the same as compact", settings.compact),
         _command("fork", "go on in a copy of this session", _fork),
-        _command("tree", "the branches of this session; with a number, go on from that one", _tree),
-        _command("steer", "TEXT: have the model read this in the middle of its answer", autonomy.steer),
-        _command("auto", "auto-continue: go on until the task is finished, on or off", autonomy.auto),
-        _command("play", "BUDGET in USD, or --turns N: let the agent explore on its own", autonomy.play),
+        _command("tree [NUMBER]", "the branches of this session; with a number, go on from that one", _tree),
+        _command("steer TEXT", "have the model read this in the middle of its answer", autonomy.steer),
+        _command("auto [on|off]", "auto-continue: go on until the task is finished", autonomy.auto),
+        _command("play BUDGET", "let the agent explore on its own for so many USD, or --turns N", autonomy.play),
         _command("retry", "ask the model for its last answer again", _retry),
-        _command("jobs", "what runs in the background; `stop ID` ends one", _jobs),
+        _command("jobs [stop ID]", "what runs in the background; stop one", _jobs),
         _command("preferences", "what this profile prefers", settings.preferences),
-        _command("profiles", "the profiles; with a name, switch to that one", settings.profiles),
+        _command("profiles [NAME]", "the profiles; with a name, switch to that one", settings.profiles),
         _command("saved", "the places that this profile saved", settings.saved),
         _command("usage", "tokens, cost and tool calls of this session and of all", _usage),
     ]
 
 
-def _command(name: str, text: str, run: _Run) -> Command:
+def _command(usage: str, text: str, run: _Run) -> Command:
     """A command whose failures are told as any other of its answers: a chat must go on."""
+    name, _, takes = usage.partition(" ")
 
     @wraps(run)
     async def guarded(session: SessionControl, words: str) -> str | None:
@@ -58,7 +61,7 @@ def _command(name: str, text: str, run: _Run) -> Command:
         except (MarvinError, OSError) as error:
             return f"Error: {error}"
 
-    return Command(name=name, help=text, run=guarded)
+    return Command(name=name, help=text, run=guarded, takes=takes)
 
 
 async def _sessions(session: SessionControl, words: str) -> str:

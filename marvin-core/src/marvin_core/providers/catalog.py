@@ -11,7 +11,7 @@ from ..config import Config, EndpointSettings, Secrets
 from ..errors import ConfigError, UsageError
 from ..loading import imported
 from ..profiles import Profiles
-from .base import OFFLINE, Endpoint, ProviderSpec, Secret
+from .base import Endpoint, ProviderSpec, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

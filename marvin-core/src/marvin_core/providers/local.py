@@ -43,7 +43,7 @@ class Local:
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
         self._endpoint = endpoint
         self._client = client
-        self._file = Path(endpoint.model).expanduser()
+        self._file = Path(endpoint.model)
         self._server: Any = None
         self._chat: ChatCompletions | None = None
         self._window = endpoint.context_window or _WINDOW

@@ -36,6 +36,7 @@ _HINT = 30
 """Characters of a long line of the history that are shown of it."""
 _STYLE = Style.from_dict(
     {
+        "suggestion": "fg:ansibrightblack",
         "completion-menu": "bg:default",
         "completion-menu.completion": "bg:default fg:default",
         "completion-menu.completion.current": "reverse",
@@ -104,6 +105,7 @@ class LineEditor:
         self._redraw = redraw
         self._draft = ""
         self._asking = False
+        self._suggestion = ""
         self.live: Sequence[str] = ()
         self.sign = "> "
         stdout: Any = _Terminal()
@@ -113,6 +115,7 @@ class LineEditor:
             self._message,
             multiline=True,
             prompt_continuation="  ",
+            placeholder=self._suggested,
             history=self._history,
             completer=_Completions(handlers.complete),
             complete_while_typing=False,
@@ -195,6 +198,15 @@ class LineEditor:
         self.sign = "> "
         self.refill(self._draft)
 
+    def suggest(self, line: str) -> None:
+        """Show a line where nothing is typed: Enter sends it, Tab takes it over, anything else drops it."""
+        self._suggestion = line
+        self.update()
+
+    def _suggested(self) -> list[tuple[str, str]]:
+        hint = f"{self._suggestion}  (Enter sends this, Tab changes it)"
+        return [("class:suggestion", steady(hint))] if self._suggestion and not self._asking else []
+
     def refill(self, text: str) -> None:
         """Put a text before what is being typed."""
         buffer = self._prompt.default_buffer
@@ -238,6 +250,9 @@ class LineEditor:
         if buffer.complete_state is not None:
             buffer.complete_next()
             return
+        if not buffer.text and self._suggestion:
+            buffer.insert_text(self._suggestion)
+            return
         found = list(itertools.islice(self._handlers.complete(buffer.document.text_before_cursor), 2))
         if len(found) == 1:
             buffer.delete_before_cursor(found[0].replaces)
@@ -255,6 +270,8 @@ class LineEditor:
             buffer.insert_text("\n")
             return
         shown = buffer.text
+        if not self._asking:
+            shown, self._suggestion = shown or self._suggestion, ""
         text = self._unfolded(shown)
         if text.strip() and not self._asking:
             self._history.add(shown.strip(), text.strip())
@@ -262,7 +279,10 @@ class LineEditor:
         self._handlers.line(text, shown)
 
     def _interrupt(self, event: KeyPressEvent) -> None:
-        if self._handlers.interrupt(bool(event.current_buffer.text)):
+        if self._suggestion and not event.current_buffer.text:
+            self._suggestion = ""
+            self.update()
+        elif self._handlers.interrupt(bool(event.current_buffer.text)):
             event.current_buffer.reset()
 
     def _accept(self, buffer: Buffer) -> bool:

@@ -20,13 +20,27 @@ from ..events import (
 )
 from ..signals import ending
 from .base import SessionControl
+from .byhand import BY_HAND
 from .completing import Candidate, candidates
-from .lines import Lines
+from .lines import Lines, Shown
 from .reading_lines import Handlers, LineEditor
-from .rendering import SHOWN, Markdown, Paint, call_line, clean, diff_lines, outcome_line, wrapped
+from .rendering import (
+    SHOWN,
+    Markdown,
+    Paint,
+    bounded_output,
+    call_rows,
+    clean,
+    diff_lines,
+    outcome_rows,
+    shortened,
+    wrapped,
+)
 
 _STEER = "/steer "
 _ECHOED_LINES = 20
+_QUICK = 1.0
+"""Seconds; how long a call made by hand took is shown from here on."""
 _INTERRUPTED = 130
 _NEVER_FOLD = frozenset({"xterm", "linux"})
 """Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
@@ -41,7 +55,8 @@ class TerminalChat:
     def __init__(self, session: SessionControl) -> None:
         settings = session.chat
         self._session = session
-        self._lines = Lines(session, self._say, self._suggest)
+        shown = Shown(text=self._say, output=self._say_output, suggestion=self._suggest)
+        self._lines = Lines(session, shown)
         self._paint = Paint(settings.color)
         handlers = Handlers(line=self._take, interrupt=self._interrupt, end=self._end_of_input, complete=self._complete)
         self._editor = LineEditor(
@@ -144,7 +159,8 @@ class TerminalChat:
                 self._answer.set_result(line)
         elif self._running is not None and line.startswith(_STEER):
             self._session.autonomy.send(line.removeprefix(_STEER))
-            self._editor.write(self._paint("faint", clean(f"(read with the next request) {line.removeprefix(_STEER)}")))
+            steered = self._wrapped(clean(f"(read with the next request) {line.removeprefix(_STEER)}"))
+            self._editor.write(self._paint("faint", steered))
         elif line:
             self._queue.append((line, shown.strip()))
             self._arrived.set()
@@ -196,6 +212,7 @@ class TerminalChat:
             sign = f"[{'/'.join(choices)}] "
             self._editor.question(sign)
             activity, self._activity = self._activity, ""
+            self._update()
             try:
                 answer = (await self._answer).lower()
             finally:
@@ -214,13 +231,14 @@ class TerminalChat:
             self._finish_text()
         elif isinstance(event, ToolExecutionStart):
             self._finish_text()
-            self._editor.write(self._paint("tool", call_line(event)))
+            if event.call_id != BY_HAND:  # the typed line is seen right above
+                rows = call_rows(event, self._editor.width, self._editor.measure)
+                self._editor.write(self._paint("tool", rows))
             self._busy(event.name)
         elif isinstance(event, ToolExecutionUpdate):
             self._activity = clean(f"{event.name}: {event.text.strip()}").replace("\n", " ")[:SHOWN]
         elif isinstance(event, ToolExecutionEnd):
-            line = self._paint("error" if event.is_error else "faint", outcome_line(event))
-            self._editor.write("\n".join([line, *diff_lines(event.details, self._paint)]))
+            self._outcome(event)
             self._busy("waiting for an answer")
         elif isinstance(event, Notice):
             self._finish_text()
@@ -228,8 +246,16 @@ class TerminalChat:
             self._editor.write(self._paint("error" if event.level == "error" else "notice", text))
         elif isinstance(event, ModelCycle):
             self._finish_text()
-            self._editor.write(self._paint("notice", f"({clean(event.reason)})"))
+            self._editor.write(self._paint("notice", self._wrapped(f"({clean(event.reason)})")))
         self._update()
+
+    def _outcome(self, event: ToolExecutionEnd) -> None:
+        rows = list(diff_lines(event.details, self._paint))
+        if event.call_id != BY_HAND or event.elapsed >= _QUICK:
+            outcome = outcome_rows(event, self._editor.width, self._editor.measure)
+            rows.insert(0, self._paint("error" if event.is_error else "faint", outcome))
+        if rows:
+            self._editor.write("\n".join(rows))
 
     def _delta(self, event: MessageUpdate) -> None:
         if event.kind == "text":
@@ -248,12 +274,17 @@ class TerminalChat:
 
     def _say(self, text: str) -> None:
         self._finish_text()
-        text = clean(text)
+        text = self._wrapped(clean(text))
         self._editor.write(self._paint("error", text) if text.startswith("Error: ") else text)
+
+    def _say_output(self, text: str) -> None:
+        """What a tool gave is not broken between words, so that it can be copied."""
+        self._finish_text()
+        self._editor.write(bounded_output(clean(text).rstrip("\n")))
 
     def _suggest(self, line: str) -> None:
         if not self._queue:
-            self._editor.refill(line)
+            self._editor.suggest(line)
 
     def _echo(self, shown: str) -> None:
         first, *more = clean(shown).split("\n")
@@ -269,13 +300,15 @@ class TerminalChat:
         self._update()
 
     def _update(self) -> None:
-        rows = [self._text.open_row(self._editor.width)]
+        below = []
         if self._activity:
             seconds = int(time.monotonic() - self._since)
-            rows.append(self._paint("faint", f"… {self._activity}, {seconds} s" if seconds else f"… {self._activity}"))
+            below.append(f"… {self._activity}, {seconds} s" if seconds else f"… {self._activity}")
         if self._running is not None:
-            rows += [self._paint("faint", f"(queued) {_first_line(shown)}") for _, shown in self._queue]
-        self._editor.live = rows
+            below += [f"(queued) {_first_line(shown)}" for _, shown in self._queue]
+        width, measure = self._editor.width, self._editor.measure
+        rows = [self._paint("faint", shortened(row, width, measure)) for row in below]
+        self._editor.live = [self._text.open_row(width), *rows]
         self._editor.update()
 
 
