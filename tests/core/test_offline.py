@@ -17,7 +17,7 @@ from marvin_core.errors import NotActed, ProviderError
 from marvin_core.index import load_index
 from marvin_core.messages import Message, Text, ToolOutput, tool, user
 from marvin_core.providers.base import CallDelta, Delta, Endpoint, Request, Secret, Stop, TextDelta
-from marvin_core.providers.offline import NO_MODEL, NO_OUTPUT, create
+from marvin_core.providers.offline import NO_MODEL, NO_OUTPUT, STILL_NO_MODEL, create
 from marvin_core.routing import Router
 from marvin_core.schema import describe
 from marvin_core.tools import ToolSpec
@@ -211,7 +211,7 @@ def test_what_changes_something_is_shown_and_waits(text: str) -> None:
     refused = not_acted(text)
     assert refused.line == CONFIRMED[text]
     assert refused.line in refused.text
-    assert refused.line.replace("/", "marvin tools call ", 1) in refused.text
+    assert refused.shell == refused.line.replace("/", "marvin tools call ", 1)
     assert "was not called yet" in refused.text
 
 
@@ -246,7 +246,7 @@ def test_every_refusal_says_that_there_is_no_model_and_how_to_set_one(text: str)
     told = not_acted(text).text
     assert told.endswith(NO_MODEL)
     assert "No model is configured" in told
-    assert "marvin doctor" in told
+    assert "marvin providers" in told
     assert not {"AI", "I", "assistant"} & set(told.replace("'", " ").split())
 
 
@@ -277,6 +277,21 @@ def test_what_a_tool_says_about_its_failure_is_the_answer(tmp_path: Path) -> Non
     assert result.error is None
     assert "missing.md" in result.text
     assert result.text.startswith("Error: ")
+
+
+def test_that_there_is_no_model_is_said_in_full_only_once(tmp_path: Path) -> None:
+    _, (first, again) = ask(tmp_path, "tell me a joke", "run make test")
+    assert str(first.error).endswith(NO_MODEL)
+    assert str(again.error).endswith(STILL_NO_MODEL)
+    assert len(STILL_NO_MODEL) < len(NO_MODEL) / 2
+
+
+def test_a_call_that_a_tool_hints_at_is_shown_as_people_type_it(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "long.txt").write_text("line\n" * 3_000, "utf-8")
+    _, (result,) = ask(tmp_path, "read long.txt")
+    assert "/read_file path=long.txt start_line=1 end_line=200" in result.text
+    assert "({" not in result.text
 
 
 def test_a_session_goes_on_after_a_refusal_and_nothing_was_run(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ class Agent:
         dispatcher: Dispatcher,
         toolbox: Tools,
         conversation: Conversation,
-        window: Window,
+        window: Callable[[], Window],
         meter: Meter,
         emit: Emit,
         surroundings: Surroundings,
@@ -284,7 +284,7 @@ class Agent:
     async def _count(self, assembly: Assembly, sent: int) -> None:
         provider, model, usage = self._provider.name, self._provider.model, assembly.usage or Usage()
         if assembly.usage is not None:
-            self._window.calibrate(sent, usage.input_tokens)
+            self._window().calibrate(sent, usage.input_tokens)
         cost = await self._meter.count(provider, model, usage)
         self._emit(UsageReport(provider=provider, model=model, usage=usage, cost=cost))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from .events import Emit, Notice
 from .messages import Message
+from .providers.base import OFFLINE
 from .records import Record
 from .threads import in_thread
 from .waits import Waits
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
 """How many messages a conversation may have when a prompt begins."""
-_OFFLINE = "offline"
 _OVERFLOWS = 2
 """How often a request that was too large is made smaller and sent again."""
 _NOTHING = "There is nothing to compact yet: {:,} messages, and the newest stay word for word."
@@ -192,7 +192,7 @@ class Compactor:
         around = self._around
         listed = digest(found.middle, found.summary_limit)
         provider = None if all(map(is_summary, found.middle)) else around.provider()
-        if provider is None or provider.name == _OFFLINE:
+        if provider is None or provider.name == OFFLINE:
             return listed
         self._notice("info", f"Making room: {provider.model} summarises {len(found.middle):,} older messages.")
         summariser = Summariser(

@@ -196,7 +196,7 @@ class Engine:
             self.dispatcher,
             self.toolbox,
             self.conversation,
-            self.model.window,
+            lambda: self.model.window,
             self.given.meter,
             self.bus.emit,
             surroundings,

@@ -143,12 +143,13 @@ class NotActed(ProviderError):
 
     Its text says what could be meant, and is for people. `line` is the line `/name key=value ...` that does what was
     asked for when it is sent, or the beginning of one where something is still to be said; empty where there is none.
-    Trying again, or another model service, changes nothing about it.
+    `shell` is what does it in a shell. Trying again, or another model service, changes nothing about it.
     """
 
-    def __init__(self, message: str, *, line: str = "", provider: str = "") -> None:
+    def __init__(self, message: str, *, line: str = "", shell: str = "", provider: str = "") -> None:
         super().__init__(message, provider=provider)
         self.line = line
+        self.shell = shell
 
     @property
     def text(self) -> str:

@@ -78,4 +78,4 @@ def _command(name: str, description: str, prompt: str) -> Command:
         result = await session.submit(filled)
         return f"Error: {result.error}" if result.error is not None else None
 
-    return Command(name=name, help=description, run=run)
+    return Command(name=name, help=description, run=run, takes="[TEXT]")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any
 
 from ..arguments import type_text
 from ..errors import NotActed
 from ..messages import Message, Usage
 from ..routing import Proposal, Route, Router
-from ..toolhelp import IN_SHELL, one_line_example, summary, typed_call
+from ..toolhelp import IN_SHELL, one_line_example, summary, typed_call, with_typed_calls
 from ..tools import ToolSpec
 from .base import CallDelta, ClientFactory, Delta, Endpoint, Request, Stop, TextDelta, UsageDelta
 
@@ -18,13 +18,13 @@ NAME = "offline"
 
 NO_MODEL = (
     "No model is configured, so only a request that clearly means one tool is carried out. "
-    'To set one: `marvin doctor`, or the page "Set a provider" of the documentation.'
+    "`marvin providers` says how to set one."
 )
+STILL_NO_MODEL = "(No model is configured: `marvin providers`)"
 CHANGES = "{name} changes or runs something, so it was not called yet. This is the call:"
 INCOMPLETE = "{name} can do this. Still to say:"
 UNCLEAR = "No tool fits this for certain. The nearest, each with a line that calls it:"
 NOTHING_NEAR = "No tool here is near to this. /help lists the tools of a chat, `marvin tools list` all of them."
-HOW_TO_CALL = "In a chat, Enter sends such a line; in a shell it is: {line}"
 NO_OUTPUT = "The tool gave no text."
 """Every sentence that is said here but for the tools' own."""
 
@@ -39,6 +39,7 @@ class Offline:
         self.max_tools: int | None = None
         self._tools: tuple[ToolSpec, ...] = ()
         self._router = Router(())
+        self._refused = False
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The call that the last request means, or the output of the last call.
@@ -59,7 +60,8 @@ class Offline:
             self._tools, self._router = request.tools, Router(request.tools)
         route = self._router.route(text)
         if route.action != "act":
-            raise not_acted(route)
+            again, self._refused = self._refused, True
+            raise not_acted(route, STILL_NO_MODEL if again else NO_MODEL)
         (meant,) = route.proposals
         identity = f"offline_{len(request.messages)}"
         arguments = json.dumps(meant.arguments, ensure_ascii=False)
@@ -74,26 +76,22 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Offline:
     return Offline(endpoint.model or NAME)
 
 
-def not_acted(route: Route) -> NotActed:
-    """Why nothing was done about a request, and what to do instead."""
+def not_acted(route: Route, no_model: str = NO_MODEL) -> NotActed:
+    """Why nothing was done about a request, and what to do instead; at its end, that there is no model."""
     if route.action == "nothing":
-        return _refusal([NOTHING_NEAR])
+        return NotActed(f"{NOTHING_NEAR}\n{no_model}", provider=NAME)
+    meant = route.proposals[0]
+    name, example = meant.spec.name, _example(meant)
+    line = typed_call(name, meant.arguments)
     if route.action == "offer":
-        lines = [UNCLEAR, *(line for offer in route.proposals for line in _offer(offer))]
-        return _refusal([*lines, _shell(route.proposals[0].spec.name, _example(route.proposals[0]))])
-    (meant,) = route.proposals
-    line = typed_call(meant.spec.name, meant.arguments)
-    if route.action == "confirm":
-        told = [CHANGES.format(name=meant.spec.name), f"  {line}", _shell(meant.spec.name, meant.arguments)]
-        return _refusal(told, line)
-    told = [INCOMPLETE.format(name=meant.spec.name), *(_needed(name, meant.spec) for name in meant.missing)]
-    example = _example(meant)
-    told += ["For example:", f"  {typed_call(meant.spec.name, example)}", _shell(meant.spec.name, example)]
-    return _refusal(told, line)
-
-
-def _refusal(lines: list[str], line: str = "") -> NotActed:
-    return NotActed("\n".join([*lines, NO_MODEL]), line=line, provider=NAME)
+        told, line = [UNCLEAR, *(row for offer in route.proposals for row in _offer(offer))], ""
+    elif route.action == "confirm":
+        told = [CHANGES.format(name=name), f"  {line}"]
+    else:
+        told = [INCOMPLETE.format(name=name), *(_needed(one, meant.spec) for one in meant.missing)]
+        told += ["For example:", f"  {typed_call(name, example)}"]
+    text = "\n".join([*told, no_model])
+    return NotActed(text, line=line, shell=typed_call(name, example, IN_SHELL), provider=NAME)
 
 
 def _offer(offer: Proposal) -> list[str]:
@@ -112,12 +110,9 @@ def _example(proposal: Proposal) -> dict[str, Any]:
     return one_line_example(proposal.spec, known) if proposal.missing else dict(known)
 
 
-def _shell(name: str, arguments: Mapping[str, Any]) -> str:
-    return HOW_TO_CALL.format(line=typed_call(name, arguments, IN_SHELL))
-
-
 def _output(message: Message) -> str:
-    text = "\n".join(output.text for output in message.outputs)
+    texts = (with_typed_calls(output.text) if output.is_error else output.text for output in message.outputs)
+    text = "\n".join(texts)
     return text if text.strip() else NO_OUTPUT
 
 

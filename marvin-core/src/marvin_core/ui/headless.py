@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from ..config import OutputFormat
-from ..errors import MarvinError
+from ..errors import MarvinError, NotActed
 from ..events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice, to_json
 from ..signals import ending
 from ..streams import Streams, cost_line, result_line
@@ -166,4 +166,6 @@ class Headless:
 
 def _told(error: Exception) -> str:
     """The error as a person should see it; what is not ours is named with its type."""
+    if isinstance(error, NotActed) and error.shell:
+        return f"{error}\nIn a shell: {error.shell}"
     return str(error) if isinstance(error, MarvinError) else f"internal error: {type(error).__name__}: {error}"

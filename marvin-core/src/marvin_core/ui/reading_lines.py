@@ -15,7 +15,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, is_searching
-from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.formatted_text import ANSI, FormattedText
 from prompt_toolkit.input.defaults import create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -203,9 +203,9 @@ class LineEditor:
         self._suggestion = line
         self.update()
 
-    def _suggested(self) -> list[tuple[str, str]]:
+    def _suggested(self) -> FormattedText:
         hint = f"{self._suggestion}  (Enter sends this, Tab changes it)"
-        return [("class:suggestion", steady(hint))] if self._suggestion and not self._asking else []
+        return FormattedText([("class:suggestion", steady(hint))] if self._suggestion and not self._asking else [])
 
     def refill(self, text: str) -> None:
         """Put a text before what is being typed."""
