@@ -416,7 +416,7 @@ def test_a_session_is_found_by_its_id_or_an_unmistakable_beginning(tmp_path: Pat
     assert find(tmp_path, second[:12]).stem == second
     with pytest.raises(SessionError, match=rf"fits 2 sessions: {second}, {first}\. Give more of the id"):
         find(tmp_path, "2023")
-    with pytest.raises(SessionError, match=r"There is no session 'nope'.*--continue"):
+    with pytest.raises(SessionError, match=r"There is no session 'nope'.*marvin sessions"):
         find(tmp_path, "nope")
 
 

@@ -188,3 +188,18 @@ def test_eight_processes_at_the_same_time_lose_no_request(tmp_path: Path) -> Non
     assert [process.wait(30) for process in children] == [0] * 8
     assert lifetime(path) == {"turns": {"m": 160}, "cost": {"m": 40.0}}
     assert {entry.name for entry in tmp_path.iterdir()} == {"usage.json", "usage.json.lock"}
+
+
+def test_what_is_done_without_a_model_is_no_model_request(tmp_path: Path) -> None:
+    """Neither the session nor the lifetime totals list it, and it costs nothing."""
+    found = meter("dear")
+    before = found.summary()
+    found.add("offline", "offline", Usage(cost=0.0))
+    assert run(found.count("offline", "offline", Usage(cost=0.0))) == 0
+    assert found.summary() == before
+    found.save_lifetime(tmp_path / "usage.json", WAITS)
+    assert json.loads((tmp_path / "usage.json").read_text())["turns"] == {"dear": 1}
+    only = meter()
+    only.add("offline", "offline", Usage(cost=0.0))
+    only.save_lifetime(tmp_path / "none.json", WAITS)
+    assert not (tmp_path / "none.json").exists()

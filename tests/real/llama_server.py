@@ -11,10 +11,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-WINDOW = 1_536
-"""Tokens, a fifth of what the model was trained with: an overflow is then a matter of seconds."""
+WINDOW = 1_024
+"""Tokens, an eighth of what the model was trained with: an overflow is then a matter of seconds."""
 LONGEST = 64
-"""Tokens of an answer. So small a model seldom finds an end by itself."""
+"""Tokens of an answer where the request sets no limit. So small a model seldom finds an end by itself."""
 NAME = "smollm2-135m"
 
 

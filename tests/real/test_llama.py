@@ -17,6 +17,7 @@ from marvin_core.providers.base import Endpoint, Measures, Secret
 from marvin_core.providers.chat_completions import create
 from marvin_core.waits import Waits
 from tests.e2e.support_e2e import Marvin, assert_loadable, block_texts
+from tests.real.components import asked
 from tests.real.llama_server import NAME, WINDOW
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("llama"), pytest.mark.timeout(300)]
@@ -55,7 +56,7 @@ def test_an_answer_is_streamed_and_counted_and_gone_on_with(marvin: Marvin, prov
     assert "".join(pieces) == block_texts(marvin.messages()[-1])
     usage = used(events)
     assert 100 < usage["input_tokens"] < WINDOW
-    assert 1 < usage["output_tokens"] < 100
+    assert 1 < usage["output_tokens"] < WINDOW
     cost = first.cost()
     assert (cost["session_cost"], cost["llm_turns"]) == (0.0, 1)
     assert "" not in cost["model_turns"], "the model has a name"
@@ -68,7 +69,7 @@ def test_an_answer_is_streamed_and_counted_and_gone_on_with(marvin: Marvin, prov
 
 def test_a_conversation_that_outgrows_the_window_goes_on(marvin: Marvin, provider: str) -> None:
     """I15: what does not fit is refused; what is older makes room, is kept in a backup, and the answer comes."""
-    story = " ".join(["the grey heron stands in the river and waits"] * 60)
+    story = " ".join(["the grey heron stands in the river and waits"] * 45)
     first = marvin.ask(*TOOLS, prompt=f"First part: {story}", limit=LIMIT)
     assert first.code == 0, first.said
     result = marvin.ask(*TOOLS, "--continue", prompt=f"Second part: {story}", limit=LIMIT)
@@ -91,8 +92,8 @@ def test_a_prompt_larger_than_the_window_is_said_to_be_one(marvin: Marvin, provi
     assert_loadable(marvin.messages())
 
 
-def test_an_interrupt_ends_an_answer_at_once(marvin: Marvin, provider: str) -> None:
-    """I22: with 130, what came is kept, and the server is free for the next."""
+def test_an_interrupt_ends_an_answer_at_once(marvin: Marvin, provider: str, llama: str) -> None:
+    """I22: with 130, what came is kept, and the server's one slot is free for the next."""
     running = marvin.ask_in_background(*TOOLS, prompt="Write a long story about a dragon and a princess.")
     running.until(lambda: len(running.out) > 5, "the beginning of an answer")
     begin = time.monotonic()
@@ -102,8 +103,11 @@ def test_an_interrupt_ends_an_answer_at_once(marvin: Marvin, provider: str) -> N
     assert time.monotonic() - begin < 1.0
     assert result.cost()["llm_turns"] == 1
     assert block_texts(marvin.messages()[-1]).startswith(result.text.strip()[:5])
-    again = marvin.ask(*TOOLS, "--continue", prompt="Go on.", limit=LIMIT)
-    assert again.code == 0, again.said
+    begin = time.monotonic()
+    short = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
+    assert asked(f"{llama}/v1/chat/completions", "POST", short)["choices"]
+    assert time.monotonic() - begin < 5.0
+    assert_loadable(marvin.messages())
 
 
 def test_the_server_tells_its_window_and_its_model(marvin: Marvin, llama: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .errors import BudgetExceeded, ConfigError, UsageError
+from .providers.base import OFFLINE
 from .ui.base import SessionControl
 
 _TURNS = 50
@@ -24,6 +25,8 @@ async def auto(session: SessionControl, words: str) -> str:
     if words not in ("", "on", "off"):
         raise UsageError("Use /auto, /auto on or /auto off.")
     on = words == "on" or (not words and session.autonomy.going != "auto")
+    if on:
+        _check_model(session)
     session.autonomy.switch("auto" if on else "off")
     if on:
         return (
@@ -35,6 +38,7 @@ async def auto(session: SessionControl, words: str) -> str:
 
 async def play(session: SessionControl, words: str) -> str:
     """Let the agent explore on its own."""
+    _check_model(session)
     dollars, turns = _limits(words)
     async with session.autonomy.playing(dollars, turns) as prompt:
         folder = session.working_dir
@@ -45,6 +49,12 @@ async def play(session: SessionControl, words: str) -> str:
     if isinstance(result.error, ConfigError):
         return f"Error: {result.error}\nWithout a budget: /play --turns N."
     return ended if result.error is None else f"Error: {result.error}\n{ended}"
+
+
+def _check_model(session: SessionControl) -> None:
+    """Raise `ConfigError` where no model is there to go on by itself."""
+    if session.models.provider_name in ("", OFFLINE):
+        raise ConfigError("This needs a model, and none is configured. /model says how to set one.")
 
 
 def _limits(words: str) -> tuple[float | None, int]:

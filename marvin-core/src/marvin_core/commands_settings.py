@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .errors import UsageError
+from .providers.base import OFFLINE
 from .threads import in_thread
 from .toolbox import SETS
 from .ui.base import SessionControl
@@ -31,6 +32,10 @@ async def model(session: SessionControl, words: str) -> str:
 
 def _model_list(session: SessionControl) -> str:
     models = session.models
+    if models.provider_name in ("", OFFLINE) and not any(entry.reason for entry in models.listed()):
+        ways = [f"  - {entry.how_to}" for entry in models.listed() if entry.how_to]
+        told = "No model is configured. To set one, do one of these and start Marvin again:"
+        return "\n".join([told, *ways, "A server on this machine can be used at once, as in /model ollama."])
     lines = []
     for entry in models.listed():
         if not entry.reason and entry.provider != models.provider_name:
@@ -90,7 +95,8 @@ async def mode(session: SessionControl, words: str) -> str:
     if words:
         session.toolbox.choose(words)
     names = [spec.name for spec in session.tools]
-    some = ", ".join(names[:_LISTED_TOOLS]) + (", ..." if len(names) > _LISTED_TOOLS else "")
+    more = len(names) - _LISTED_TOOLS
+    some = ", ".join(names[:_LISTED_TOOLS]) + (f" and {more} more" if more > 0 else "")
     count = f"{len(names)} {'tool is' if len(names) == 1 else 'tools are'} offered"
     shown = f"Tools: {session.toolbox.selection}; {count}: {some or 'none'}."
     if words:

@@ -153,8 +153,8 @@ class Compactor:
         ):
             self._notice(
                 "info",
-                f"The oldest {len(found.middle):,} messages were taken out of the conversation, which is kept at "
-                f"{most} when a prompt begins. They are in {backup.shown}.",
+                f"The conversation became long, so its oldest {len(found.middle):,} messages were summed up. "
+                f"They are kept in {backup.shown}.",
             )
             await self._index(backup, found.middle)
 

@@ -87,7 +87,7 @@ class Models:
         return Named(spec=spec, model=self._catalog.default_model(spec))
 
     def _serving(self, found: Named, reason: str) -> Serving:
-        endpoint = self._catalog.endpoint(found.spec, found.model, reason)
+        endpoint = self._catalog.endpoint(found.spec, found.model, "")
         return Serving(provider=self._provider(endpoint, found.spec.factory), reason=reason)
 
     def _provider(self, endpoint: Endpoint, factory: str) -> Provider:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_KEY_ORDER = (
+KEY_ORDER = (
     "type",
     "description",
     "enum",
@@ -27,6 +27,7 @@ _KEY_ORDER = (
     "properties",
     "required",
 )
+"""What a schema in the normal form may say, in the order in which it does."""
 
 
 def normal_form(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,5 +91,5 @@ def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
         schema.setdefault("items", {})
     if schema.get("additionalProperties") is False:
         del schema["additionalProperties"]
-    ordered = {key: schema[key] for key in _KEY_ORDER if key in schema}
+    ordered = {key: schema[key] for key in KEY_ORDER if key in schema}
     return {**ordered, **schema}

@@ -28,6 +28,12 @@ _INTERACTIVE_ONLY = frozenset({"set_working_dir", "exit_app"})
 _SOME = 20
 
 
+def _some(names: Sequence[str]) -> str:
+    """The first of the names, as a sentence."""
+    more = len(names) - _SOME
+    return f"There are: {', '.join(names[:_SOME])}{f' and {more} more' if more > 0 else ''}."
+
+
 def _in_coding(spec: ToolSpec) -> bool:
     return spec.group in _CODING_GROUPS or spec.name in _CODING_NAMES
 
@@ -173,7 +179,7 @@ class Toolbox:
         from difflib import get_close_matches
 
         near = get_close_matches(name, self._specs, 3, 0.5)
-        hint = f"Nearest: {', '.join(near)}." if near else f"There are: {', '.join(list(self._specs)[:_SOME])}."
+        hint = f"Nearest: {', '.join(near)}." if near else _some(list(self._specs))
         raise ToolError(f"There is no tool {name!r}. {hint}")
 
     def preload(self, name: str) -> None:
@@ -252,4 +258,4 @@ def _named(specs: Sequence[ToolSpec], word: str) -> set[str]:
     known = [*SETS, *{spec.group for spec in specs}, *(spec.name for spec in specs)]
     near = get_close_matches(word, known, 3)
     hint = f"Did you mean {', '.join(near)}?" if near else "`marvin tools list` shows what there is."
-    raise UsageError(f"--tools: there is no set, group or tool {word!r}. {hint}")
+    raise UsageError(f"There is no set, group or tool {word!r}. {hint}")

@@ -286,7 +286,7 @@ def find(folder: Path, session_id: str) -> Path:
     if len(matches) == 1:
         return matches[0]
     if not matches:
-        raise SessionError(f"There is no session {session_id!r}. `--continue` takes the newest of this folder.")
+        raise SessionError(f"There is no session {session_id!r}. `marvin sessions` lists them all.")
     names = ", ".join(path.stem for path in matches[:5])
     raise SessionError(f"{session_id!r} fits {len(matches)} sessions: {names}. Give more of the id.")
 

@@ -10,6 +10,7 @@ from typing import Any
 from .errors import ConfigError
 from .files import locked, replace_file
 from .messages import Usage
+from .providers.base import OFFLINE
 from .threads import in_thread
 from .waits import Waits
 
@@ -18,7 +19,7 @@ PriceOf = Callable[[str, str, Usage], "float | None"]
 
 
 class UsageMeter:
-    """Counts the model requests of one session.
+    """Counts the model requests of one session; what the provider `offline` does is none.
 
     `price_of` gives the cost in USD of a request of a provider and model, or None where no price is
     known; an unknown price makes the sums unknown, never zero. `is_quick` says whether that takes no
@@ -33,10 +34,14 @@ class UsageMeter:
 
     def add(self, provider: str, model: str, usage: Usage) -> None:
         """Count one model request; it is priced when a cost is first asked for."""
+        if provider == OFFLINE:
+            return
         self._requests.append((provider, model, usage))
 
     async def count(self, provider: str, model: str, usage: Usage) -> float | None:
         """Count one model request; returns its cost in USD, None where unknown."""
+        if provider == OFFLINE:
+            return 0.0
         self.add(provider, model, usage)
         if self._is_quick(provider, model):
             return self._priced()[-1]

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, cast
 from ..errors import ProviderError, StreamBroken
 from ..messages import Usage
 from .base import CallDelta, Delta, Lists, Measures, Provider, Request, Stop, TextDelta, ThinkingDelta, UsageDelta
+from .identity import Around
 
 if TYPE_CHECKING:
     from ..budget import Budget
 
 
-class Bounded:
+class Bounded(Around):
     """Wraps a provider and is one.
 
     It stands below everything that tries again or goes on with another model, so that each request that is sent
@@ -22,28 +23,8 @@ class Bounded:
     """
 
     def __init__(self, provider: Provider, budget: Budget) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self._budget = budget
-
-    @property
-    def name(self) -> str:
-        return self._provider.name
-
-    @property
-    def model(self) -> str:
-        return self._provider.model
-
-    @property
-    def context_window(self) -> int | None:
-        return self._provider.context_window
-
-    @property
-    def max_tools(self) -> int | None:
-        return self._provider.max_tools
-
-    async def aclose(self) -> None:
-        """Close the wrapped provider."""
-        await self._provider.aclose()
 
     async def served(self) -> list[str]:
         """The models of the service, which cost nothing to ask for; see `Lists`."""

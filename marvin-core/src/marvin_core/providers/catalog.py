@@ -115,7 +115,7 @@ class Catalog:
         return self._first_listed[spec.name]
 
     def endpoint(self, spec: ProviderSpec, model: str, origin: str) -> Endpoint:
-        """Where and as whom to ask for this model.
+        """Where and as whom to ask for this model; `origin` says where the provider was named, if it was.
 
         Raises:
             ConfigError: where the key is missing or the address is none.
@@ -123,7 +123,8 @@ class Catalog:
         base_url, key = self.base_url(spec), self._key(spec)
         own_address = spec.keyless and bool(self._secrets.setting(spec.url_variable))
         if spec.key_variables and not key and not self.is_local(spec) and not own_address:
-            raise ConfigError(f"The provider {spec.name} ({origin}) needs a key. {_sentence(spec)}")
+            named = f" ({origin})" if origin else ""
+            raise ConfigError(f"The provider {spec.name}{named} needs a key. {_sentence(spec)}")
         if base_url and not base_url.startswith(("http://", "https://")):
             raise ConfigError(f"The address of {spec.name} is {base_url!r}; it must begin with http:// or https://.")
         settings = self._config.endpoints.get(spec.name)

@@ -17,6 +17,7 @@ from .copilot_cli import required_program
 from .copilot_runtime import Runtime
 from .copilot_session import Session, Setup
 from .copilot_transcript import Known, whole, with_news
+from .identity import OfEndpoint
 
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
@@ -28,34 +29,18 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
     return Copilot(endpoint, client)
 
 
-class Copilot:
+class Copilot(OfEndpoint):
     """A model behind Copilot's runtime."""
 
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
         if endpoint.environment is None:
             raise ConfigError("Copilot's program needs the environment that it is to run in.")
         environment = endpoint.environment()
-        self._endpoint = endpoint
+        super().__init__(endpoint)
         self._make_client = client
         self._runtime = Runtime(endpoint, required_program(environment), environment)
         self._session: Session | None = None
         self._known: Known | None = None
-
-    @property
-    def name(self) -> str:
-        return self._endpoint.provider
-
-    @property
-    def model(self) -> str:
-        return self._endpoint.model
-
-    @property
-    def context_window(self) -> int | None:
-        return self._endpoint.context_window
-
-    @property
-    def max_tools(self) -> int | None:
-        return self._endpoint.max_tools
 
     async def aclose(self) -> None:
         """End the runtime, and whatever it does."""

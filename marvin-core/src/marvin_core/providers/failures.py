@@ -79,7 +79,7 @@ _TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
     ModelNotFound: ("{provider} does not serve the model {model}", "Choose another one with --model."),
     BadRequest: (
         "{provider} did not accept the request to {url}",
-        "Check the base URL and the model (--model).",
+        "Check the base URL and the model (/model, --model).",
     ),
 }
 _WITHOUT_IMAGES = (
@@ -191,7 +191,7 @@ def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) 
     more = f" and {len(served) - len(shown)} more" if len(served) > len(shown) else ""
     return ModelNotFound(
         f"{endpoint.provider} does not serve the model {endpoint.model!r}. "
-        f"It serves {', '.join(shown)}{more}. Choose one with --model.",
+        f"It serves {', '.join(shown)}{more}. Choose one with /model or --model.",
         provider=endpoint.provider,
         status=error.status,
         served=served,

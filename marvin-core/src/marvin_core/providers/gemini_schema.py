@@ -10,24 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_KNOWN = (
-    "type",
-    "description",
-    "enum",
-    "default",
-    "format",
-    "pattern",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "items",
-    "properties",
-    "required",
-    "anyOf",
-)
+from ..normalform import KEY_ORDER
+
+_KNOWN = (*KEY_ORDER, "anyOf")
 _FORMATS = ("date-time", "enum", "float", "double", "int32", "int64")
 _ANYTHING: Sequence[Mapping[str, Any]] = ({"type": "string"}, {"type": "number"}, {"type": "boolean"})
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ..errors import BadRequest, ModelNotFound, ProviderError
 from .base import ClientFactory, Delta, Endpoint, Request
+from .identity import OfEndpoint
 from .sight import without_images
 
 if TYPE_CHECKING:
@@ -22,34 +23,18 @@ _ERROR_BODY = 64 * 1024
 _MODEL_LIST = 4 * 1024 * 1024
 
 
-class HttpProvider(ABC):
+class HttpProvider(OfEndpoint, ABC):
     """A model behind `POST {base_url}{path}`. The base URL may name that path already."""
 
     path: str
 
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
-        self._endpoint = endpoint
+        super().__init__(endpoint)
         self._make_client = client
         self._waits = endpoint.waits
         self._client: httpx.AsyncClient | None = None
         self._models_url, self._url = _urls(endpoint.base_url, self.path)
         self._sees = True
-
-    @property
-    def name(self) -> str:
-        return self._endpoint.provider
-
-    @property
-    def model(self) -> str:
-        return self._endpoint.model
-
-    @property
-    def context_window(self) -> int | None:
-        return self._endpoint.context_window
-
-    @property
-    def max_tools(self) -> int | None:
-        return self._endpoint.max_tools
 
     async def find_window(self) -> int | None:
         """The context window in tokens; adapters whose service tells it ask for it. Raises nothing of the service."""

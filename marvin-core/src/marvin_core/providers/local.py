@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError, ModelNotFound, Unreachable
 from ..threads import in_thread
 from .base import ClientFactory, Delta, Endpoint, Request, Secret
+from .identity import OfEndpoint
 
 if TYPE_CHECKING:
     from .chat_completions import ChatCompletions
@@ -37,33 +38,16 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Local:
     return Local(endpoint, client)
 
 
-class Local:
+class Local(OfEndpoint):
     """A model in this process, loaded with the first request."""
 
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
-        self._endpoint = endpoint
+        super().__init__(endpoint.replace(context_window=endpoint.context_window or _WINDOW))
         self._client = client
         self._file = Path(endpoint.model)
         self._server: Any = None
         self._chat: ChatCompletions | None = None
-        self._window = endpoint.context_window or _WINDOW
         self._key = os.urandom(16).hex()
-
-    @property
-    def name(self) -> str:
-        return self._endpoint.provider
-
-    @property
-    def model(self) -> str:
-        return self._endpoint.model
-
-    @property
-    def context_window(self) -> int | None:
-        return self._window
-
-    @property
-    def max_tools(self) -> int | None:
-        return self._endpoint.max_tools
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The answer; see `Provider.stream`. The first one takes as long as loading the model."""
@@ -89,7 +73,7 @@ class Local:
         params.model.path = str(self._file)
         params.hostnames = ["127.0.0.1"]
         params.port = _free_port()
-        params.n_ctx = self._window
+        params.n_ctx = self.context_window
         params.n_parallel = 1
         params.use_jinja = True  # without it, no tools
         params.verbosity = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import ConfigError, UsageError
 from ..records import Record
-from .base import ProviderSpec
+from .base import OFFLINE, ProviderSpec
 from .catalog import Catalog
 
 _NEAR = 3
@@ -58,11 +58,13 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> Named:
     found = find(catalog, name, current)
     if found is not None:
         return found
-    if current is not None and not current.models and current.factory:
+    if current is not None and not current.models and current.factory and current.name != OFFLINE:
         return Named(spec=current, model=name)
     from difflib import get_close_matches
 
     known = [f"{spec.name}/{model}" for spec, _ in catalog.set_up() for model in spec.models or (spec.default_model,)]
+    if not known:
+        raise UsageError(f"No provider is set up, so none serves {name!r}. `marvin providers` says how to set one.")
     near = get_close_matches(name, known, _NEAR, 0.4) or known[:_NEAR]
     hint = f"Nearest: {', '.join(near)}. " if near else ""
     raise UsageError(

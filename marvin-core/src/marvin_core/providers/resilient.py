@@ -19,6 +19,7 @@ from ..errors import (
 )
 from ..waits import Waits
 from .base import CallDelta, Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
+from .identity import Around
 
 _REASONS: dict[type[ProviderError], str] = {
     RateLimited: "Rate limited by {}",
@@ -33,7 +34,7 @@ def _none(_: object) -> None:
     return None
 
 
-class Resilient:
+class Resilient(Around):
     """Wraps a provider for one prompt, and is one.
 
     A rate limit, an overload and a broken or empty answer are tried again after each pause of
@@ -57,7 +58,7 @@ class Resilient:
         moved: Callable[[Provider], None] = _none,
         restarts: bool = False,
     ) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self._waits = waits
         self._fallbacks = fallbacks
         self._larger = larger
@@ -66,26 +67,6 @@ class Resilient:
         self._restarts = restarts
         self._fell_back = False
         self._shown = False
-
-    @property
-    def name(self) -> str:
-        return self._provider.name
-
-    @property
-    def model(self) -> str:
-        return self._provider.model
-
-    @property
-    def context_window(self) -> int | None:
-        return self._provider.context_window
-
-    @property
-    def max_tools(self) -> int | None:
-        return self._provider.max_tools
-
-    async def aclose(self) -> None:
-        """Close the wrapped provider."""
-        await self._provider.aclose()
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The answer, with a `Retrying` before each new try and a `Switched` before another model's."""
