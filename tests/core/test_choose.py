@@ -53,11 +53,11 @@ providers:
 """
 LOCAL = "providers: {box: {base_url: 'http://127.0.0.1:9000/v1'}}\n"
 ROWS: list[tuple[tuple[str, ...], str, Mapping[str, str], str, str]] = [
-    (("--provider", "groq"), "provider: gemini", {"LLM_PROVIDER": "openai-compat"}, "groq", "--provider"),
-    ((), "provider: gemini", {"LLM_PROVIDER": "groq"}, "groq", "LLM_PROVIDER"),
-    ((), "provider: groq", {}, "groq", "config.yaml"),
-    (("--model", "groq/llama"), "", {}, "groq", "--model groq/llama"),
-    ((), "", {"MARVIN_MODEL": "groq/llama"}, "groq", "MARVIN_MODEL groq/llama"),
+    (("--provider", "groq"), "provider: gemini", {"LLM_PROVIDER": "openai-compat"}, "groq", "--provider names it"),
+    ((), "provider: gemini", {"LLM_PROVIDER": "groq"}, "groq", "LLM_PROVIDER names it"),
+    ((), "provider: groq", {}, "groq", "config.yaml names it"),
+    (("--model", "groq/llama"), "", {}, "groq", "--model groq/llama names it"),
+    ((), "", {"MARVIN_MODEL": "groq/llama"}, "groq", "MARVIN_MODEL groq/llama names it"),
     (("--model", "no-provider/llama"), "", {}, "gemini", "GEMINI_API_KEY is set"),
     (("--model", "qwen/qwen3-32b"), "", {}, "groq", "it serves qwen/qwen3-32b"),
     ((), "", {}, "gemini", "GEMINI_API_KEY is set"),

@@ -123,6 +123,10 @@ ACTS: dict[str, tuple[str, dict[str, Any]]] = {
     "how much time is left on the tea timer?": ("timer_check", {"name": "tea"}),
     "read the feed https://example.com/feed.xml": ("read_rss", {"url": "https://example.com/feed.xml"}),
     "last 3 entries of https://example.com/rss": ("read_rss", {"max_items": 3}),
+    "show me the tree of this folder": ("tree", {}),
+    "search for TODO in the code": ("code_grep", {"pattern": "TODO"}),
+    "how much memory do I have": ("system_info", {}),
+    "latest news from https://example.com/feed.xml": ("read_rss", {"url": "https://example.com/feed.xml"}),
     "how many tokens have I used?": ("get_usage", {}),
     "usage of all sessions": ("get_usage", {"include_lifetime": True}),
 }
@@ -182,9 +186,36 @@ OFFERED: dict[str, str] = {
     "git push": "git_status",
     "git merge": "git_status",
     "delete README.md": "",
+    "what time is it": "",
+    "README.md": "read_file",
 }
 
-UNKNOWN = ["tell me a joke", "what is the capital of France?", "book a flight to Rome", "", "???", "please", "天気は?"]
+# Requests with a misspelled word, and the tool that is offered first for them.
+MISSPELLED: dict[str, str] = {
+    "git stauts": "git_status",
+    "convrt 5 km to miles": "convert_units",
+    "donload https://example.com/a.zip": "download_file",
+    'comit everything with the message "wip"': "git_commit",
+    "serch the code for Router": "code_grep",
+}
+
+UNKNOWN = [
+    "tell me a joke",
+    "what is the capital of France?",
+    "book a flight to Rome",
+    "",
+    "???",
+    "please",
+    "天気は?",
+    "hello",
+    "who are you?",
+]
+UNKNOWN += [
+    "remind me to call mum tomorrow",
+    "take a note: buy milk",
+    "zeige mir die Dateien",
+    "muéstrame los archivos",
+]
 
 
 def test_the_table_is_large_enough_and_about_all_packs() -> None:
@@ -230,6 +261,13 @@ def test_whatever_is_left_over_keeps_it_from_acting(text: str) -> None:
     assert OFFERED[text] in ("", *(offer.spec.name for offer in route.proposals))
     assert len(route.proposals) <= 3
     assert not not_acted(text).line
+
+
+@pytest.mark.parametrize("text", MISSPELLED)
+def test_a_misspelled_request_is_offered_what_it_would_mean_and_never_acted_upon(text: str) -> None:
+    route = router().route(text)
+    assert route.action == "offer"
+    assert route.proposals[0].spec.name == MISSPELLED[text]
 
 
 @pytest.mark.parametrize("text", UNKNOWN)

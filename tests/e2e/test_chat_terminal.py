@@ -499,12 +499,12 @@ def test_shell_lines(marvin: Marvin, marvin_model_server: ModelServer, chat: Ope
     """A command that the user typed is run without a question, and no model sees it; deny rules hold."""
     marvin.config("permissions: {deny: ['run_command(touch never*)']}\n")
     terminal = chat()
-    shown = terminal.say("!echo $((6*7)) > made; cat made", "[exit code 0]")
-    assert "42\n" in shown
+    shown = terminal.say("!echo $((6*7)) > made; cat made", "42\n")
+    assert "[exit code" not in shown, "nothing failed"
     assert "yes/no" not in shown
     terminal.say("!touch never", "forbids it")
     terminal.say("!sh", "Shell mode is on")
-    terminal.say("echo again", "again\n[exit code 0]")
+    terminal.say("echo again", "again\n")
     terminal.say("exit", "Shell mode is off")
     assert posts(marvin_model_server) == 0
     assert not (marvin.project / "never").exists()

@@ -38,8 +38,8 @@ def server() -> Any:
 
 
 @pytest.fixture
-def marvin(tmp_path: Path, server: ModelServer) -> Marvin:
-    found = Marvin(tmp_path, server)
+def marvin(tmp_path: Path, server: ModelServer, warm_cache: Path) -> Marvin:
+    found = Marvin(tmp_path, server, warm_cache)
     found.env["OPENAI_COMPAT_MODEL"] = "scripted"
     found.config(PRICED)
     return found

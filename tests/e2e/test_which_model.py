@@ -164,7 +164,7 @@ def test_a_chat_without_a_model(unconfigured: Marvin) -> None:
     assert "/create_file path=a.txt" in shown
     assert not (unconfigured.project / "a.txt").exists(), "what changes something waits for the user"
     assert "No model is configured" in shown
-    assert "Not set up: " in shown
+    assert "  - Anthropic: set ANTHROPIC_API_KEY" in shown, "/model says what to do"
 
 
 def test_a_run_without_a_model_is_never_offline_by_itself(unconfigured: Marvin) -> None:

@@ -1,4 +1,4 @@
-"""Four ways to install, each from wheels into a fresh environment, each with exactly what it needs."""
+"""Four ways to install from wheels, each with exactly what it needs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ LIFE = set("marvin-tools-life flexcache flexparser humanize pint platformdirs ps
 WEB = set("marvin-tools-web feedparser feedparser-sgmllib".split())
 COPILOT = set("github-copilot-sdk python-dateutil tzdata".split())
 
+pytestmark = pytest.mark.xdist_group("shapes")  # on one worker, which takes them in order
+
 SHAPES = {
     "core alone": (["marvin-core"], CORE),
     "coding agent": (["marvin-core", "marvin-tools-coding"], CORE | CODING),
@@ -28,10 +30,16 @@ SHAPES = {
 }
 
 
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Installed:
+    """A fresh environment. Each way below adds to the one before, so that what is common is compiled once."""
+    return Installed(tmp_path_factory.mktemp("shapes") / "place", [wheels], "marvin-core")
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-def test_an_installation_holds_what_it_needs_and_no_more(shape: str, tmp_path: Path, wheels: Path) -> None:
+def test_an_installation_holds_what_it_needs_and_no_more(shape: str, installed: Installed) -> None:
     requirements, expected = SHAPES[shape]
-    installed = Installed(tmp_path, [wheels], *requirements)
+    installed.install(*requirements)
     assert installed.distributions() == expected
     version = installed.run("--version")
     assert (version.returncode, version.stdout) == (0, "marvin 0.1.0\n")
@@ -40,12 +48,13 @@ def test_an_installation_holds_what_it_needs_and_no_more(shape: str, tmp_path: P
     tools = json.loads(installed.run("tools", "list", "--json").stdout)
     assert {tool["distribution"] for tool in tools} <= {name for name in expected if name.startswith("marvin-")}
     assert ("read_file" in {tool["name"] for tool in tools}) == ("marvin-tools-coding" in expected)
+    if shape == "core alone":
+        says_what_can_be_added(installed)
 
 
-def test_core_alone_says_what_can_be_added(tmp_path: Path, wheels: Path) -> None:
-    installed = Installed(tmp_path, [wheels], "marvin-core")
-    assert 'pip install "marvin-core[coding]"' in installed.run("tools", "list").stdout
-    refused = installed.run("--non-interactive", "--design-first", "--prompt", "x")
+def says_what_can_be_added(core_alone: Installed) -> None:
+    assert 'pip install "marvin-core[coding]"' in core_alone.run("tools", "list").stdout
+    refused = core_alone.run("--non-interactive", "--design-first", "--prompt", "x")
     assert refused.returncode == 2
     assert 'pip install "marvin-core[pipeline]"' in refused.stderr
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packs.support_packs import ROOT, constraints, uv_environment
+from tests.packs.support_packs import ROOT, collect_wheels, constraints, uv_environment
 
 PAGE = ROOT / "docs" / "tutorial" / "your-first-pack.md"
 EXAMPLE = ROOT / "docs" / "examples" / "marvin_dice"
@@ -29,12 +29,16 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path, wheels: Path) -> No
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     (bin_folder / "python3").symlink_to(Path(sys.executable).resolve())
+    # Hatchling asks for editables when it builds for `--editable`.
+    collect_wheels(tmp_path, wheels, "marvin-core", "pytest", "hatchling", "editables")
     environment = {
         **uv_environment(),
         "HOME": str(tmp_path),
         "PATH": f"{bin_folder}:/usr/bin:/bin",
-        "PIP_FIND_LINKS": str(wheels),
+        "PIP_FIND_LINKS": str(tmp_path),
+        "PIP_NO_INDEX": "1",
         "PIP_CONSTRAINT": str(constraints(tmp_path)),
+        "PIP_COMPILE": "0",
     }
     # One shell for all of it, as at a terminal; the files are written where the page shows them.
     copying = f"cp {EXAMPLE}/*.* .\n"

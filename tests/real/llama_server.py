@@ -14,7 +14,9 @@ from pathlib import Path
 WINDOW = 1_024
 """Tokens, an eighth of what the model was trained with: an overflow is then a matter of seconds."""
 LONGEST = 64
-"""Tokens of an answer where the request sets no limit. So small a model seldom finds an end by itself."""
+"""Tokens of an answer where the request sets no limit."""
+END = "."
+"""One sentence is an answer: so small a model seldom finds an end by itself."""
 NAME = "smollm2-135m"
 
 
@@ -37,6 +39,7 @@ def main(port: int) -> None:
     params.n_ctx = WINDOW
     params.n_parallel = 1
     params.n_predict = LONGEST
+    params.antiprompt = [END]
     params.warmup = False
     for cpu in (params.cpuparams, params.cpuparams_batch):
         cpu.n_threads = 1  # more of them wait for each other where the tests keep the cores busy

@@ -42,6 +42,8 @@ SERVICES = (
     Service(provider="groq", variable="GROQ_BASE_URL", base="/openai/v1", path="/openai/v1/chat/completions"),
     Service(provider="ollama", variable="OLLAMA_URL", base="", path="/api/chat"),
 )
+# In Ollama's format the emulator neither thinks nor counts as it is told.
+not_ollama = pytest.mark.parametrize("service", SERVICES[:-1], indirect=True, ids=lambda service: service.provider)
 
 
 @pytest.fixture(params=SERVICES, ids=lambda service: service.provider)
@@ -147,9 +149,8 @@ def test_a_call_that_comes_before_the_text(marvin: Marvin, aimock: Aimock, servi
     assert_sound(marvin, result)
 
 
+@not_ollama
 def test_thoughts_are_kept_and_not_shown(marvin: Marvin, aimock: Aimock, service: Service) -> None:
-    if service.provider == "ollama":
-        return  # the emulator has no thoughts in this format
     aimock.answers("Think", {"content": "Thought.", "reasoning": "First this, then that."})
     result = marvin.ask(prompt="Think")
     assert (result.code, result.text) == (0, "Thought.\n")
@@ -158,14 +159,13 @@ def test_thoughts_are_kept_and_not_shown(marvin: Marvin, aimock: Aimock, service
     goes_on(marvin, aimock)
 
 
+@not_ollama
 def test_what_was_used_is_counted(marvin: Marvin, aimock: Aimock, service: Service) -> None:
     counts = (
         {"input_tokens": 1234, "output_tokens": 56}
         if service.provider in ("openai", "anthropic")
         else {"prompt_tokens": 1234, "completion_tokens": 56}
     )
-    if service.provider == "ollama":
-        return  # the emulator counts by itself in this format
     aimock.answers("Count", {"content": "Counted.", "usage": counts})
     result = marvin.ask("--output-format", "stream-json", prompt="Count")
     used = [event["usage"] for event in result.events() if event["type"] == "usage"]

@@ -23,10 +23,14 @@ POLITE_WORDS = frozenset(
 )
 """Words, in their normal form, that say nothing about what is asked for."""
 _STOP_WORDS = POLITE_WORDS | frozenset("about and as at by for from if in into on or to with".split())
+_ASKING_WORDS = frozenset("all did do does have has how long many much there who why".split())
+"""Words that are part of what is asked, but that no tool is found by."""
 
 # Letters and digits of any script; scripts that are written without spaces give a word for each character.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’][^\W\d_]+)?")
+_ALIKE = 0.8
+"""How alike two spellings are that may be of one word: difflib's ratio, 1 for the same."""
 _PLURAL_FROM = 4
 """The shortest word of which an ending -s is taken for a plural."""
 
@@ -56,13 +60,29 @@ class Ranking:
 
     def best(self, text: str, limit: int) -> list[tuple[ToolSpec, float]]:
         """The tools that share a word with the text, the best first and no more than `limit`, with their scores."""
-        asked = meaningful(text)
+        asked = _telling(text)
         scored = ((spec, self._score(number, asked)) for number, spec in enumerate(self._specs))
         return sorted((pair for pair in scored if pair[1] > 0), key=lambda pair: -pair[1])[:limit]
 
     def most(self, text: str) -> float:
         """About what a tool would score that has every word of the text: what makes scores comparable."""
-        return sum(map(self._weight, meaningful(text)))
+        return sum(map(self._weight, _telling(text)))
+
+    def respelled(self, word: str) -> str:
+        """The word of a tool that may be meant by one that no tool has; empty where there is none.
+
+        People seldom misspell the first letter.
+        """
+        if self._holders[normalized(word)] or not meaningful(word):
+            return ""
+        # Only what no tool fits comes here, and difflib costs milliseconds to import.
+        from difflib import SequenceMatcher
+
+        forms = {word.casefold(), normalized(word)}
+        begin = normalized(word)[:1]
+        pairs = ((form, known) for known in self._holders if known.startswith(begin) for form in forms)
+        score, best = max(((SequenceMatcher(None, *pair).ratio(), pair[1]) for pair in pairs), default=(0.0, ""))
+        return best if score >= _ALIKE else ""
 
     def _score(self, number: int, asked: frozenset[str]) -> float:
         document = self._documents[number]
@@ -84,9 +104,13 @@ def meaningful(text: str) -> frozenset[str]:
     return frozenset(words(text)) - _STOP_WORDS
 
 
+def _telling(text: str) -> frozenset[str]:
+    return meaningful(text) - _ASKING_WORDS
+
+
 def _document(spec: ToolSpec) -> list[str]:
     properties = spec.parameters.get("properties", {})
     texts = [spec.name, spec.description]
     texts += [f"{name} {schema.get('description', '')}" for name, schema in properties.items()]
     texts += [phrase["say"] for phrase in spec.phrases]
-    return [word for text in texts for word in words(text) if word not in _STOP_WORDS]
+    return [word for text in texts for word in words(text) if word not in _STOP_WORDS | _ASKING_WORDS]

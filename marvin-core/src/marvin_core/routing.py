@@ -18,10 +18,12 @@ OFFERED = 3
 """How many tools are offered at most."""
 _LOOKED_AT = 5
 """How many of the nearest tools may be meant."""
-_NEAR = 0.15
+_NEAR = 0.25
 """The part of the score of a tool with all words of the request that makes one worth offering."""
 _MARGIN = 1.3
 """How many times as much as the next one the best tool must score, where both could be meant."""
+_SPELLED = 4
+"""Characters of the shortest word that may be misspelled."""
 _LONGEST = 400
 """Characters; nothing is done by itself for a longer request, which no phrase is like."""
 
@@ -71,9 +73,27 @@ class Router:
         return frozenset(words(spec.name)).union(*plain)
 
     def route(self, text: str) -> Route:
-        """What to do about a request."""
-        ranked = self._ranking.best(text, _LOOKED_AT)
+        """What to do about a request. One that may only be misspelled is offered what it would be then."""
+        found = self._route(text)
+        if found.action in ("act", "confirm", "ask"):
+            return found
+        respelled = self._respelled(text)
+        again = self._route(respelled) if respelled != text else found
+        return found if again.action == "nothing" else again.replace(action="offer")
+
+    def _respelled(self, text: str) -> str:
+        """The text with words that no tool has in the spelling of a word that is almost the same."""
+        for token in reversed(Utterance(text[:_LONGEST]).tokens):
+            if token.kind == "word" and len(token.word) >= _SPELLED:
+                meant = self._ranking.respelled(token.text) or token.text
+                text = text[: token.start] + meant + text[token.end :]
+        return text
+
+    def _route(self, text: str) -> Route:
         said = Utterance(_CLOSING.sub("", _OPENING.sub("", text)) if len(text) <= _LONGEST else "")
+        if said.tokens:  # values are no words about tools
+            text = " ".join(token.text for token in said.tokens if token.kind == "word")
+        ranked = self._ranking.best(text, _LOOKED_AT)
         spoken = self._spoken(said)
         meant = self._meant(said, ranked, spoken)
         if meant is not None:
@@ -83,6 +103,8 @@ class Router:
             return Route(action="act" if is_safe else "confirm", proposals=(meant,))
         enough = _NEAR * self._ranking.most(text)
         near = [spec for spec, _ in spoken] + [spec for spec, score in ranked if score >= enough]
+        if not meaningful(text):
+            near += self._taking(said)
         offers = tuple(_filled(spec, said)[0] for spec in _distinct(near)[:OFFERED])
         return Route(action="offer" if offers else "nothing", proposals=offers)
 
@@ -94,6 +116,13 @@ class Router:
             if matches:
                 found.append((spec, max(matches, key=_closeness)))
         return sorted(found, key=lambda pair: _closeness(pair[1]), reverse=True)
+
+    def _taking(self, said: Utterance) -> Iterator[ToolSpec]:
+        """The tools that take just the values that a request consists of, those that only read first."""
+        for spec in sorted(self._specs, key=lambda spec: not spec.reads_only):
+            proposal, left = _filled(spec, said)
+            if proposal.arguments and not proposal.missing and not left:
+                yield spec
 
     def _meant(
         self, said: Utterance, ranked: Sequence[tuple[ToolSpec, float]], spoken: Sequence[tuple[ToolSpec, Match]]
@@ -108,12 +137,17 @@ class Router:
         complete = []
         for spec, score in ranked:
             proposal, left = _filled(spec, said)
-            if not left - self._names[spec.name]:
+            if not left - self._names[spec.name] and _is_telling(left, spec):
                 complete.append((proposal, score))
         if not complete:
             return None
         best, score = complete[0]
         return best if len(complete) == 1 or score >= _MARGIN * complete[1][1] else None
+
+
+def _is_telling(left: set[str], spec: ToolSpec) -> bool:
+    """Whether words ask for this tool: a single one must be of its name, others may just be in one of its phrases."""
+    return len(left) != 1 or bool(left & {*words(spec.name)})
 
 
 def _closeness(match: Match) -> tuple[int, int]:

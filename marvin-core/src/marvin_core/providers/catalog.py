@@ -31,6 +31,10 @@ WIRES = {
 _LOOPBACK = re.compile(r"https?://(127(\.\d+){3}|localhost|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
 
 
+class KeyMissingError(ConfigError):
+    """A service was asked for whose key is not there; the text says how to set it."""
+
+
 class Catalog:
     """The services of the packs, as config.yaml changes them and adds to them, in the order of preference.
 

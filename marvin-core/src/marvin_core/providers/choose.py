@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..config import Config
-from ..errors import ConfigError
 from ..records import Record
 from .base import OFFLINE, Endpoint, ProviderSpec
-from .catalog import Catalog
+from .catalog import Catalog, KeyMissingError
 from .naming import find, prefixed
 
 if TYPE_CHECKING:
@@ -43,12 +42,14 @@ def choose(config: Config, catalog: Catalog, probe: Probe | None = None) -> Choi
     """
     if config.provider:
         spec = catalog.spec(config.provider, config.provider_origin)
-        return _choice(catalog, spec, config.model.removeprefix(f"{spec.name}/"), config, config.provider_origin)
+        origin = config.provider_origin
+        return _choice(catalog, spec, config.model.removeprefix(f"{spec.name}/"), config, origin, f"{origin} names it")
     first, origin = next(catalog.set_up(), (None, ""))
     asked = prefixed(catalog, config.model, first)
     if asked is not None:
         name = config.model.removeprefix(f"{asked.name}/")
-        return _choice(catalog, asked, name, config, f"{config.model_origin} {config.model}")
+        origin = f"{config.model_origin} {config.model}"
+        return _choice(catalog, asked, name, config, origin, f"{origin} names it")
     if first is not None:
         found = find(catalog, config.model, first) if config.model else None
         if found is not None and found.spec is not first:
@@ -62,14 +63,13 @@ def choose(config: Config, catalog: Catalog, probe: Probe | None = None) -> Choi
     return _choice(catalog, catalog.known[OFFLINE], OFFLINE, config, "no model is configured")
 
 
-def _choice(catalog: Catalog, spec: ProviderSpec, named: str, config: Config, origin: str) -> Choice:
+def _choice(catalog: Catalog, spec: ProviderSpec, named: str, config: Config, origin: str, reason: str = "") -> Choice:
+    """The choice of a service, asked for by `origin` or there for this `reason`."""
     default = catalog.default_model(spec)
     # What a service's own variable says is closer to it than what config.yaml says for all.
     model = default if not named or (config.model_origin == "config.yaml" and default != spec.default_model) else named
     try:
         endpoint = catalog.endpoint(spec, model, origin)
-    except ConfigError as error:
-        if "needs a key" not in str(error):
-            raise
+    except KeyMissingError as error:
         return Choice(endpoint=None, how_to=str(error))
-    return Choice(endpoint=endpoint, factory=spec.factory, reason=origin, local=catalog.is_local(spec))
+    return Choice(endpoint=endpoint, factory=spec.factory, reason=reason or origin, local=catalog.is_local(spec))

@@ -12,7 +12,7 @@ from .base import Command, SessionControl
 BY_HAND = "by_hand"
 """The id of calls made by hand."""
 _LINES = (
-    ("/NAME KEY=VALUE ...", "call a tool yourself"),
+    ("/name key=value ...", "call a tool yourself"),
     ("!COMMAND", "run a shell command; !shell (!sh): every line is one, until !shell"),
     ("/help [NAME]", "this text; what a tool or command does and takes"),
     ("/exit", "leave (exit, quit and Ctrl+D too)"),

@@ -11,8 +11,7 @@ from .base import SessionControl
 
 NO_MODEL = (
     "Marvin, without a model: none is configured. `marvin providers` says how to set one.\n"
-    "Tools work: /name key=value calls one, Tab completes, /help lists them; a plain request is answered with the "
-    "tools that are nearest to it."
+    "Tools work: /name key=value calls one, Tab completes, /help lists them; a plain request finds the nearest ones."
 )
 _DUMB = frozenset({"", "dumb", "unknown"})
 

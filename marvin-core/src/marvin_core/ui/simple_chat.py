@@ -14,7 +14,7 @@ from ..events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, ToolE
 from ..signals import ending
 from .base import SessionControl
 from .lines import Lines, Shown
-from .rendering import Paint, call_line, diff_lines, disarm, outcome_line
+from .rendering import Paint, call_line, diff_lines, disarm, outcome_line, wrapped
 
 PROMPT = "> "
 INTERRUPTED = 130
@@ -29,7 +29,7 @@ class SimpleChat:
 
     def __init__(self, session: SessionControl) -> None:
         self._session = session
-        self._lines = Lines(session, Shown(text=self._line, output=self._line, suggestion=self._suggest))
+        self._lines = Lines(session, Shown(text=self._say, output=self._line, suggestion=self._suggest))
         self._in_line = False
         self._suggested = ""
         self._answering: asyncio.Task[None] | None = None
@@ -41,7 +41,7 @@ class SimpleChat:
         """Chat until the user leaves; returns the exit code."""
         _speak_utf8()
         self._session.subscribe(self._show)
-        self._print(greeting)
+        self._say(greeting)
         for number in ending():
             if number != signal.SIGINT:
                 signal.signal(number, self._end)
@@ -170,6 +170,10 @@ class SimpleChat:
     def _line(self, text: str) -> None:
         self._finish_line()
         self._print(disarm(text))
+
+    def _say(self, text: str) -> None:
+        """A text of Marvin's own: a terminal would break it in the middle of words."""
+        self._line(wrapped(text, os.get_terminal_size(1).columns - 1, len) if os.isatty(1) else text)
 
     def _finish_line(self) -> None:
         if self._in_line:
