@@ -376,8 +376,8 @@ def test_cancelling_in_the_text_keeps_the_text_and_marks_it(tmp_path: Path) -> N
     made = make(tmp_path, [TextDelta(text="Once upon"), Hang()])
     cancelled(made, has_text, says("Fine."))
     first = made.engine.conversation.messages[1]
-    assert first.content == (Text(text="Once upon"), Text(text="[Cancelled]"))
-    assert [message.text for message in asked(made, 1).messages] == ["go", "Once upon[Cancelled]", "and now?"]
+    assert first.content == (Text(text="Once upon"), Text(text="\n[Cancelled]"))
+    assert [message.text for message in asked(made, 1).messages] == ["go", "Once upon\n[Cancelled]", "and now?"]
     assert [event.stop_reason for event in made.seen(AgentEnd)] == ["cancelled", "done"]
 
 

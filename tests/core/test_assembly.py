@@ -111,7 +111,9 @@ def test_calls_of_a_whole_answer_are_complete(reason: StopReason) -> None:
 def test_a_cancelled_answer_keeps_its_text_and_says_so() -> None:
     message = answer(TextDelta(text="Once upon"), ended="cancelled")
     assert message.stop_reason == "cancelled"
-    assert message.text == f"Once upon{CANCELLED}" == "Once upon[Cancelled]"
+    assert message.text == f"Once upon\n{CANCELLED}" == "Once upon\n[Cancelled]", "on a line of its own"
+    assert answer(TextDelta(text="Once.\n"), ended="cancelled").text == "Once.\n[Cancelled]"
+    assert answer(ended="cancelled").text == "[Cancelled]"
 
 
 def test_an_answer_that_never_said_that_it_ended_is_broken() -> None:

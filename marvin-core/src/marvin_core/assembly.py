@@ -90,7 +90,8 @@ class Assembly:
         reason: StopReason = ended or self.stop_reason or "broken"
         blocks = [self._block(part, reason) for part in self._parts]
         if reason == "cancelled":
-            blocks.append(Text(text=CANCELLED))
+            said = blocks[-1].text if blocks and isinstance(blocks[-1], Text) else ""
+            blocks.append(Text(text=CANCELLED if not said or said.endswith("\n") else f"\n{CANCELLED}"))
         return Message(
             role="assistant",
             content=tuple(blocks),

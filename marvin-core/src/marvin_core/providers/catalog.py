@@ -128,7 +128,7 @@ class Catalog:
         own_address = spec.keyless and bool(self._secrets.setting(spec.url_variable))
         if spec.key_variables and not key and not self.is_local(spec) and not own_address:
             named = f" ({origin})" if origin else ""
-            raise ConfigError(f"The provider {spec.name}{named} needs a key. {_sentence(spec)}")
+            raise KeyMissingError(f"The provider {spec.name}{named} needs a key. {_sentence(spec)}")
         if base_url and not base_url.startswith(("http://", "https://")):
             raise ConfigError(f"The address of {spec.name} is {base_url!r}; it must begin with http:// or https://.")
         settings = self._config.endpoints.get(spec.name)

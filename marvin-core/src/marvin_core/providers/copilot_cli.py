@@ -145,8 +145,8 @@ def _npm_folders(environment: Mapping[str, str]) -> Iterator[Path]:
     prefixes += re.findall(r"^\s*prefix\s*=\s*[\"']?([^\"'\n]+)", _text(Path(home) / ".npmrc"), re.MULTILINE)
     node = next((program for folder in _path(environment) if _is_program(program := f"{folder}/node")), "")
     if node:
-        prefixes.append(str(Path(node).resolve().parents[1]))
-    for prefix in [*filter(None, prefixes), "/usr/local", "/usr", "/opt/homebrew"]:
+        prefixes += [str(Path(node).parents[1]), str(Path(node).resolve().parents[1])]
+    for prefix in [*filter(None, prefixes), "/usr/local", "/usr"]:
         yield Path(prefix.strip().replace("${HOME}", home).replace("~", home, 1)) / "lib" / "node_modules"
 
 
