@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-real check docs wheels bench clean
 
-# The caller may stand in an environment of its own.
-unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+# The caller may stand in an environment of its own. Without bytecode each worker would compile every test anew.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 # -P: nothing of the current folder is importable by accident.
 PY := .venv/bin/python -P

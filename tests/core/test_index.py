@@ -210,3 +210,20 @@ def test_the_index_survives_the_way_through_the_file(tmp_path: Path) -> None:
 def test_a_cache_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert load_index(tmp_path / "file" / "cache").packs
+
+
+def test_configuration_folders_share_an_index_until_one_has_packs_of_its_own(tmp_path: Path) -> None:
+    plain, own = tmp_path / "plain", tmp_path / "own"
+    cache = tmp_path / "cache"
+    for folder in (plain, own):
+        assert "wave" not in {spec.name for spec in load_index(cache, folder).tools}
+    assert len(list(cache.iterdir())) == 1
+    (own / "tools").mkdir(parents=True)
+    (own / "tools" / "wave.py").write_text(
+        "from marvin_core import tool\n\n@tool\nasync def wave() -> str:\n    'Wave.'\n"
+    )
+    assert "wave" in {spec.name for spec in load_index(cache, own).tools}
+    assert "wave" not in {spec.name for spec in load_index(cache, plain).tools}
+    assert len(list(cache.iterdir())) == 2
+    (own / "tools" / "wave.py").unlink()
+    assert "wave" not in {spec.name for spec in load_index(cache, own).tools}

@@ -10,7 +10,20 @@ from prompt_toolkit.utils import get_cwidth
 
 from marvin_core.events import ToolExecutionEnd, ToolExecutionStart
 from marvin_core.ui.agreeing import folds, steady
-from marvin_core.ui.rendering import DIFF_LINES, Markdown, Paint, call_line, clean, diff_lines, outcome_line, wrapped
+from marvin_core.ui.rendering import (
+    DIFF_LINES,
+    Markdown,
+    Paint,
+    bounded_output,
+    call_line,
+    call_rows,
+    clean,
+    diff_lines,
+    outcome_line,
+    outcome_rows,
+    shortened,
+    wrapped,
+)
 
 
 def columns(text: str) -> int:
@@ -76,7 +89,40 @@ def test_tool_lines() -> None:
     assert len(call_line(start)) < 150
     assert outcome_line(end("Changed.\nmore")) == "     done in 1.2 s: Changed."
     assert outcome_line(end("Error: no", is_error=True)) == "     failed in 1.2 s: Error: no"
-    assert outcome_line(end("shown in full anyway", call_id="by_hand")) == "     done in 1.2 s"
+    for follows in ("by_hand", "offline_3"):
+        assert outcome_line(end("shown below anyway", call_id=follows)) == "     done in 1.2 s"
+
+
+def test_tool_lines_in_narrow_windows() -> None:
+    """A call is wrapped, its outcome is one row, and what failed is told in full."""
+    start = ToolExecutionStart(call_id="1", name="edit", arguments={"path": "a.txt", "text": "several words in it"})
+    rows = call_rows(start, 40, get_cwidth).split("\n")
+    assert [row.strip() for row in rows] == ["🔧 edit(path='a.txt', text='several", "words in it')"]
+    assert rows[1].startswith("     words")
+    assert outcome_rows(end("Changed a.txt at line 1."), 38, get_cwidth) == "     done in 1.2 s: Changed a.txt at…"
+    failed = outcome_rows(end("Error: there is no such file", is_error=True), 38, get_cwidth)
+    assert failed == "     failed in 1.2 s: Error: there is\n     no such file"
+
+
+def test_further_rows_hang_below_the_text_of_their_line() -> None:
+    assert wrapped("  /name  what it does here", 18, len) == "  /name  what it\n         does here"
+    assert wrapped("- one two three", 9, len) == "- one two\n  three"
+    assert wrapped("  /a_long_name_of_it  what it does", 24, len) == "  /a_long_name_of_it\n      what it does"
+    assert wrapped("one two", 20, len) == "one two"
+
+
+def test_long_outputs_keep_their_first_and_last_lines() -> None:
+    text = "\n".join(map(str, range(10)))
+    assert bounded_output(text, 10) == text
+    assert bounded_output(text, 4).split("\n")[:2] == ["0", "1"]
+    assert bounded_output(text, 4).split("\n")[3:] == ["8", "9"]
+    assert "6 lines are left out" in bounded_output(text, 4)
+
+
+@given(st.text(alphabet="ab 漢", max_size=60), st.integers(10, 30))
+def test_a_shortened_text_is_one_row(text: str, width: int) -> None:
+    assert get_cwidth(shortened(text, width, get_cwidth)) <= width
+    assert (shortened(text, width, get_cwidth) == text) == (get_cwidth(text) <= width)
 
 
 def test_diffs_are_coloured_and_cut() -> None:

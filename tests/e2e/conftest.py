@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from marvin_core.testing import ModelServer
-from tests.e2e.support_e2e import Marvin
+from tests.e2e.support_e2e import PROGRAM, Marvin
 
 
 @pytest.fixture(scope="session")
 def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache folder with the index of what is installed, so that runs need not build it."""
-    first = Marvin(tmp_path_factory.mktemp("warm"), None)
-    result = first.run("packs", "list")
+    return cache_of_first_start(tmp_path_factory.mktemp("warm"), PROGRAM)
+
+
+@pytest.fixture(scope="session")
+def warm_cache_of_script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for the program that installing makes: Python looks for its modules in one folder more."""
+    return cache_of_first_start(tmp_path_factory.mktemp("script"), [str(Path(sys.executable).with_name("marvin"))])
+
+
+def cache_of_first_start(folder: Path, program: Sequence[str]) -> Path:
+    first = Marvin(folder, None)
+    result = first.run("packs", "list", program=program)
     assert result.code == 0, result.err.decode()
     return first.home / ".cache" / "marvin"
 

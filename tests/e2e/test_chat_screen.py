@@ -353,6 +353,47 @@ def test_every_command(marvin: Marvin, marvin_model_server: ModelServer, columns
         assert screen.ended() == 0
 
 
+@BOTH_WIDTHS
+def test_what_marvin_says_is_broken_between_words(
+    marvin: Marvin, marvin_model_server: ModelServer, columns: int
+) -> None:
+    with Screen(marvin, columns=columns, rows=120) as screen:
+        screen.type("/help")
+        screen.press("Enter")
+        screen.until("download_file")
+        rows = screen.at_prompt("")
+    words = " ".join(rows).split()
+    for word in ("yourself", "messages", "search_history_backups,", "works.", "parameters,"):
+        assert word in words
+    assert max(map(len, rows)) < columns
+
+
+def test_without_a_model_a_suggestion_waits_and_goes_when_something_else_is_typed(unconfigured: Marvin) -> None:
+    with Screen(unconfigured) as screen:
+        screen.type("run `touch made`")
+        screen.press("Enter")
+        screen.until("/run_command command='touch made'  (Enter sends this, Tab changes it)")
+        screen.type("where am I")
+        assert screen.at_prompt("where am I")
+        screen.press("Enter")
+        screen.until("get_working_dir()")
+        screen.at_prompt("")
+        screen.type("run `touch made`")
+        screen.press("Enter")
+        screen.until("(Enter sends this")
+        screen.press("Tab")
+        screen.at_prompt("/run_command command='touch made'")
+        screen.press("C-c")
+        screen.at_prompt("/run_command command='touch made'  (Enter sends this, Tab changes it)")
+        assert not (unconfigured.project / "made").exists()
+        screen.press("Enter")
+        screen.until("[yes/no]")
+        screen.type("yes")
+        screen.press("Enter")
+        wait_until((unconfigured.project / "made").exists, "the command")
+        screen.at_prompt("")
+
+
 # --- the end of the terminal ---------------------------------------------------------------------------
 
 
@@ -375,6 +416,7 @@ def test_nothing_is_lost_when_the_terminal_is_closed_in_the_middle_of_an_answer(
     assert log[1]["text"].startswith("Half of it,")
     assert log[2]["text"] == "[Cancelled]"
     with Screen(marvin, "--continue") as screen:
+        screen.until(f"Going on with the session {marvin.session_files()[-1].stem}.")
         screen.type("go on")
         screen.press("Enter")
         screen.until("Welcome back.")

@@ -30,27 +30,12 @@ def shell(script: str, cwd: Path, env: dict[str, str]) -> subprocess.CompletedPr
     return subprocess.run(["bash", "-euc", script], cwd=cwd, env=env, capture_output=True, text=True, timeout=50)
 
 
-def environment_in(folder: Path) -> dict[str, str]:
-    home = folder / "home"
-    home.mkdir()
+@pytest.fixture
+def environment(tmp_path: Path, warm_cache_of_script: Path) -> dict[str, str]:
+    home = tmp_path / "home"
+    shutil.copytree(warm_cache_of_script, home / ".cache" / "marvin")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
-
-
-@pytest.fixture(scope="session")
-def started_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cache folder that a first start of the installed `marvin` leaves."""
-    folder = tmp_path_factory.mktemp("first")
-    environment = environment_in(folder)
-    assert shell("marvin packs list", folder, environment).returncode == 0
-    return Path(environment["HOME"]) / ".cache"
-
-
-@pytest.fixture
-def environment(tmp_path: Path, started_once: Path) -> dict[str, str]:
-    found = environment_in(tmp_path)
-    shutil.copytree(started_once, Path(found["HOME"]) / ".cache")
-    return found
 
 
 def test_the_first_run_prints_what_the_tutorial_and_the_readme_say(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -358,6 +358,13 @@ def test_without_a_provider(unconfigured: Marvin, chat: Open) -> None:
     shown = terminal.say("run `rm a.txt`")
     assert "Enter alone sends: /run_command command='rm a.txt'" in shown
     assert (unconfigured.project / "a.txt").exists()
+    terminal.process.send(CTRL_C)
+    terminal.until("(Ctrl+D leaves)")
+    terminal.until(PROMPT)
+    terminal.process.sendline("")
+    terminal.until(PROMPT)
+    assert "Nothing runs" in terminal.say("/jobs"), "Ctrl+C drops what was suggested"
+    terminal.say("run `rm a.txt`")
     terminal.process.sendline("")
     terminal.until("[yes/no]")
     terminal.say("yes")

@@ -22,6 +22,13 @@ def test_list_names_every_tool_with_its_summary(unconfigured: Marvin) -> None:
     assert unconfigured.run("tools", "list").out == result.out
 
 
+@pytest.mark.parametrize(("group", "does"), [("tools", "list"), ("packs", "list"), ("config", "show")])
+def test_a_group_alone_shows_what_there_is(unconfigured: Marvin, group: str, does: str) -> None:
+    alone = unconfigured.run(group)
+    assert alone.code == 0
+    assert alone.out == unconfigured.run(group, does).out != b""
+
+
 def test_list_says_why_a_tool_is_not_offered(unconfigured: Marvin) -> None:
     result = unconfigured.run("tools", "list", env={"MARVIN_READONLY": "1"})
     (line,) = [line for line in result.text.splitlines() if line.split()[:1] == ["run_command"]]
@@ -102,6 +109,13 @@ def test_a_value_of_the_wrong_type(unconfigured: Marvin) -> None:
     result = unconfigured.run("tools", "call", "run_command", "command=true", "timeout=soon")
     assert result.code in (1, 2)
     assert "timeout" in result.text + result.said
+
+
+def test_a_correct_call_is_shown_as_the_shell_takes_it(unconfigured: Marvin) -> None:
+    for words in ((), ("val=5",)):
+        result = unconfigured.run("tools", "call", "convert_units", *words)
+        assert result.code == 1
+        assert "For example: marvin tools call convert_units value=" in result.text + result.said
 
 
 def test_a_tool_error_is_the_exit_code(unconfigured: Marvin) -> None:

@@ -155,6 +155,10 @@ def test_a_chat_without_a_model(unconfigured: Marvin) -> None:
         "/read_file path=a.txt",
         "usage",
         "/model",
+        "/play 1",
+        "!model nothing",
+        "/no_such_tool",
+        "/",
     ]
     result = unconfigured.run("--plain", stdin="\n".join(lines).encode())
     assert result.code == 0
@@ -165,6 +169,13 @@ def test_a_chat_without_a_model(unconfigured: Marvin) -> None:
     assert not (unconfigured.project / "a.txt").exists(), "what changes something waits for the user"
     assert "No model is configured" in shown
     assert "  - Anthropic: set ANTHROPIC_API_KEY" in shown, "/model says what to do"
+    assert "0 model requests" in shown
+    assert shown.count("This needs a model, and none is configured.") == 1
+    assert "No provider is set up, so none serves 'nothing'." in shown
+    assert "Unknown command or tool 'no_such_tool'." in shown
+    assert "Keys: Enter sends" in shown
+    assert shown.count("only a request that clearly means one tool") == 1, "later it is said in a few words"
+    assert shown.count("5 mile = 8.0467 kilometer") == 1, "shown once"
 
 
 def test_a_run_without_a_model_is_never_offline_by_itself(unconfigured: Marvin) -> None:

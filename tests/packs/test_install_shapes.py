@@ -20,8 +20,9 @@ LIFE = set("marvin-tools-life flexcache flexparser humanize pint platformdirs ps
 WEB = set("marvin-tools-web feedparser feedparser-sgmllib".split())
 COPILOT = set("github-copilot-sdk python-dateutil tzdata".split())
 
-pytestmark = pytest.mark.xdist_group("shapes")  # on one worker, which takes them in order
+pytestmark = pytest.mark.xdist_group("packs")  # on one worker, so that the wheels are built once
 
+# Each adds to the one before.
 SHAPES = {
     "core alone": (["marvin-core"], CORE),
     "coding agent": (["marvin-core", "marvin-tools-coding"], CORE | CODING),
@@ -30,29 +31,24 @@ SHAPES = {
 }
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Installed:
-    """A fresh environment. Each way below adds to the one before, so that what is common is compiled once."""
-    return Installed(tmp_path_factory.mktemp("shapes") / "place", [wheels], "marvin-core")
+def test_an_installation_holds_what_it_needs_and_no_more(tmp_path: Path, wheels: Path) -> None:
+    """All in one environment, one after the other, so that what they share is compiled once."""
+    installed = Installed(tmp_path, [wheels], "marvin-core")
+    for shape, (requirements, expected) in SHAPES.items():
+        installed.install(*requirements)
+        assert installed.distributions() == expected, shape
+        version = installed.run("--version")
+        assert (version.returncode, version.stdout) == (0, "marvin 0.1.0\n"), shape
+        packs = installed.run("packs", "list")
+        assert packs.returncode == 0, packs.stdout
+        tools = json.loads(installed.run("tools", "list", "--json").stdout)
+        assert {tool["distribution"] for tool in tools} <= {name for name in expected if name.startswith("marvin-")}
+        assert ("read_file" in {tool["name"] for tool in tools}) == ("marvin-tools-coding" in expected), shape
+        if shape == "core alone":
+            assert_says_what_can_be_added(installed)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_an_installation_holds_what_it_needs_and_no_more(shape: str, installed: Installed) -> None:
-    requirements, expected = SHAPES[shape]
-    installed.install(*requirements)
-    assert installed.distributions() == expected
-    version = installed.run("--version")
-    assert (version.returncode, version.stdout) == (0, "marvin 0.1.0\n")
-    packs = installed.run("packs", "list")
-    assert packs.returncode == 0, packs.stdout
-    tools = json.loads(installed.run("tools", "list", "--json").stdout)
-    assert {tool["distribution"] for tool in tools} <= {name for name in expected if name.startswith("marvin-")}
-    assert ("read_file" in {tool["name"] for tool in tools}) == ("marvin-tools-coding" in expected)
-    if shape == "core alone":
-        says_what_can_be_added(installed)
-
-
-def says_what_can_be_added(core_alone: Installed) -> None:
+def assert_says_what_can_be_added(core_alone: Installed) -> None:
     assert 'pip install "marvin-core[coding]"' in core_alone.run("tools", "list").stdout
     refused = core_alone.run("--non-interactive", "--design-first", "--prompt", "x")
     assert refused.returncode == 2

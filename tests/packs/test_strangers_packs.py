@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 DICE = ROOT / "docs" / "examples" / "marvin_dice"
 PACKS = ("marvin-echo", "marvin-careful", "marvin-greet", "marvin-stats", "marvin-shout")
 
-pytestmark = pytest.mark.xdist_group("strangers")
+pytestmark = pytest.mark.xdist_group("packs")  # on one worker, so that the wheels are built once
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from tests.packs.support_packs import ROOT, collect_wheels, constraints, uv_envi
 PAGE = ROOT / "docs" / "tutorial" / "your-first-pack.md"
 EXAMPLE = ROOT / "docs" / "examples" / "marvin_dice"
 
+pytestmark = pytest.mark.xdist_group("packs")  # on one worker, so that the wheels are built once
+
 
 def test_the_files_of_the_tutorial_are_the_tested_ones() -> None:
     shown = dict(re.findall(r'```\w+ title="(.+?)"\n(.*?)```', PAGE.read_text(), re.DOTALL))

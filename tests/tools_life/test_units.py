@@ -17,35 +17,50 @@ def convert(tools: ToolRunner, value: float, from_unit: str, to_unit: str) -> Ou
     return tools.call("convert_units", value=value, from_unit=from_unit, to_unit=to_unit)
 
 
-@pytest.mark.parametrize(
-    ("value", "from_unit", "to_unit", "result"),
-    [
-        (100, "°F", "°C", "37.7778"),
-        (100, "F", "C", "37.7778"),
-        (212, "fahrenheit", "Celsius", "100"),
-        (-40, "degrees C", "deg F", "-40"),
-        (0, "celsius", "K", "273.15"),
-        (2, "lbs", "kg", "0.907185"),
-        (2, "cups", "mL", "473.1765"),
-        (1, "gal", "L", "3.7854"),
-        (8, "fl oz", "ml", "236.5882"),
-        (60, "mph", "km/h", "96.5606"),
-        (100, "kmh", "meters per second", "27.7778"),
-        (6, "feet", "cm", "182.88"),
-        (1, "KM", "Miles", "0.621371"),
-        (1, "nautical mile", "m", "1852"),
-        (50, "m2", "sq ft", "538.1955"),
-        (50, "m²", "sqft", "538.1955"),
-        (1, "kg*m^2/s^2", "J", "1"),
-        (1, "light year", "km", "9460730472580.8008"),
-        (3, "h", "minutes", "180"),
-        (1, "GiB", "MB", "1073.7418"),
-    ],
-)
-def test_units(marvin_tools: ToolRunner, value: float, from_unit: str, to_unit: str, result: str) -> None:
-    outcome = convert(marvin_tools, value, from_unit, to_unit)
-    assert not outcome.is_error, outcome.text
-    assert outcome.text.partition(" = ")[2].split()[0] == result
+# One session for a whole table: the first call reads the definitions of all units.
+CONVERSIONS: list[tuple[float, str, str, str]] = [
+    (100, "°F", "°C", "37.7778"),
+    (100, "F", "C", "37.7778"),
+    (212, "fahrenheit", "Celsius", "100"),
+    (-40, "degrees C", "deg F", "-40"),
+    (0, "celsius", "K", "273.15"),
+    (2, "lbs", "kg", "0.907185"),
+    (2, "cups", "mL", "473.1765"),
+    (1, "gal", "L", "3.7854"),
+    (8, "fl oz", "ml", "236.5882"),
+    (60, "mph", "km/h", "96.5606"),
+    (100, "kmh", "meters per second", "27.7778"),
+    (6, "feet", "cm", "182.88"),
+    (1, "KM", "Miles", "0.621371"),
+    (1, "nautical mile", "m", "1852"),
+    (50, "m2", "sq ft", "538.1955"),
+    (50, "m²", "sqft", "538.1955"),
+    (1, "kg*m^2/s^2", "J", "1"),
+    (1, "light year", "km", "9460730472580.8008"),
+    (3, "h", "minutes", "180"),
+    (1, "GiB", "MB", "1073.7418"),
+]
+REFUSED = [
+    ("kg", "m", "kg measures [mass] and m measures [length]"),
+    ("kilogrm", "g", "Did you mean kilogram"),
+    ("qqqqq", "g", "is not known. Use"),
+    ("", "g", "'' is no unit"),
+    ("9^9^9^9", "m", "is no unit"),
+    ("m^9^9^9", "m", "is no unit"),
+    ("(9)**99*m", "m", "is no unit"),
+    ("9⁹⁹⁹⁹⁹⁹m", "m", "is no unit"),
+    ("m" * 1000, "m", "is no unit"),
+    ("__import__('os')", "m", "is no unit"),
+    ("USD", "kg", "USD is a currency and kg is none"),
+    ("km", "euros", "euros is a currency and km is none"),
+]
+
+
+def test_units(marvin_tools: ToolRunner) -> None:
+    for value, from_unit, to_unit, result in CONVERSIONS:
+        outcome = convert(marvin_tools, value, from_unit, to_unit)
+        assert not outcome.is_error, outcome.text
+        assert outcome.text.partition(" = ")[2].split()[0] == result, outcome.text
 
 
 def test_the_answer_names_the_units_that_were_understood(marvin_tools: ToolRunner) -> None:
@@ -53,31 +68,13 @@ def test_the_answer_names_the_units_that_were_understood(marvin_tools: ToolRunne
     assert convert(marvin_tools, 1e-9, "m", "angstrom").text == "1e-09 meter = 10 angstrom"
 
 
-@pytest.mark.parametrize(
-    ("from_unit", "to_unit", "says"),
-    [
-        ("kg", "m", "kg measures [mass] and m measures [length]"),
-        ("kilogrm", "g", "Did you mean kilogram"),
-        ("qqqqq", "g", "is not known. Use"),
-        ("", "g", "'' is no unit"),
-        ("9^9^9^9", "m", "is no unit"),
-        ("m^9^9^9", "m", "is no unit"),
-        ("(9)**99*m", "m", "is no unit"),
-        ("9⁹⁹⁹⁹⁹⁹m", "m", "is no unit"),
-        ("m" * 1000, "m", "is no unit"),
-        ("__import__('os')", "m", "is no unit"),
-        ("USD", "kg", "USD is a currency and kg is none"),
-        ("km", "euros", "euros is a currency and km is none"),
-    ],
-)
-def test_what_cannot_be_converted_is_explained(
-    marvin_tools: ToolRunner, from_unit: str, to_unit: str, says: str
-) -> None:
+def test_what_cannot_be_converted_is_explained(marvin_tools: ToolRunner) -> None:
     """I10: the error says what is wrong and what to do."""
-    outcome = convert(marvin_tools, 1, from_unit, to_unit)
-    assert outcome.is_error
-    assert says in outcome.text
-    assert outcome.elapsed < 5
+    for from_unit, to_unit, says in REFUSED:
+        outcome = convert(marvin_tools, 1, from_unit, to_unit)
+        assert outcome.is_error, outcome.text
+        assert says in outcome.text
+        assert outcome.elapsed < 5, outcome.text
 
 
 @pytest.mark.parametrize(

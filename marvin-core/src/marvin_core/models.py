@@ -198,7 +198,7 @@ class Models:
             ConfigError: where the service is not set up.
             ProviderError: where it cannot be reached, refuses the key, or fails.
         """
-        spec = self._catalog.spec(name, "marvin providers")
+        spec = self._catalog.spec(name, "")
         provider = self._serving(Named(spec=spec, model=self._catalog.default_model(spec)), "").provider
         return await provider.served() if isinstance(provider, Lists) else []
 

@@ -11,10 +11,10 @@ import typer
 
 from .arguments import parse_key_values
 from .config import Config, Secrets
-from .errors import UsageError
+from .errors import ToolError, UsageError
 from .messages import ToolOutput
 from .streams import Streams
-from .toolhelp import IN_SHELL, tool_help
+from .toolhelp import IN_SHELL, tool_help, with_typed_calls
 from .tools import ToolSpec
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ class Run:
         if self._app is None:
             self._app = App(self.config, self.secrets, lambda text: self.streams.err(f"marvin: {text}"))
         return self._app
+
+    def say(self, text: str) -> None:
+        """Write a text of Marvin's own."""
+        from .ui.rendering import for_people
+
+        self.streams.out(for_people(text, self.streams.stdout))
 
     def session(self) -> Session:
         """A session for calling tools; nobody is asked."""
@@ -65,14 +71,28 @@ def run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, strea
 
 def extend(app: typer.Typer) -> None:
     """Add the core's sub-commands."""
-    tools = typer.Typer(no_args_is_help=True, help="What Marvin can do: list, show and call tools.")
+    tools = typer.Typer(invoke_without_command=True, help="What Marvin can do: list, show and call tools.")
+    tools.callback()(_default_of_tools)
     tools.command("list")(list_tools)
     tools.command("show")(show_tool)
     tools.command("call")(call_tool)
     app.add_typer(tools, name="tools")
-    packs = typer.Typer(no_args_is_help=True, help="What is installed, and what is wrong with it.")
+    packs = typer.Typer(invoke_without_command=True, help="What is installed, and what is wrong with it.")
+    packs.callback()(_default_of_packs)
     packs.command("list")(list_packs)
     app.add_typer(packs, name="packs")
+
+
+def _default_of_tools(context: typer.Context) -> None:
+    """List the tools, where nothing else is asked for."""
+    if context.invoked_subcommand is None:
+        list_tools(context)
+
+
+def _default_of_packs(context: typer.Context) -> None:
+    """List the packs, where nothing else is asked for."""
+    if context.invoked_subcommand is None:
+        list_packs(context)
 
 
 def list_tools(
@@ -93,9 +113,9 @@ def list_tools(
     for spec in sorted(app.plugins.tools, key=lambda spec: (spec.source, spec.group)):
         if f"{spec.source} {spec.group}" != group:
             group = f"{spec.source} {spec.group}"
-            run.streams.out(f"{spec.group} ({spec.source})\n")
+            run.say(f"{spec.group} ({spec.source})\n")
         note = f"  [not offered: {missing[spec.name]}]" if spec.name in missing else ""
-        run.streams.out(f"  {spec.name:{width}}  {_summary(spec)}{note}\n")
+        run.say(f"  {spec.name:{width}}  {_summary(spec)}{note}\n")
     if all(spec.group == "session" for spec in app.plugins.tools):  # those of the core alone
         run.streams.out('No pack with tools is installed. Try: pip install "marvin-core[coding]"\n')
 
@@ -126,7 +146,7 @@ def show_tool(context: typer.Context, name: Annotated[str, typer.Argument(help="
     lines = [tool_help(spec, IN_SHELL)]
     if spec.name in session.toolbox.missing:
         lines.append(f"Not offered here: {session.toolbox.missing[spec.name]}")
-    run.streams.out("\n".join(lines) + "\n")
+    run.say("\n".join(lines) + "\n")
 
 
 def call_tool(
@@ -141,9 +161,13 @@ def call_tool(
         raise UsageError("Give the arguments as key=value or with --json, not both.")
     session = run.session()
     spec = session.toolbox.spec(name)
-    arguments = _json_object(as_json) if as_json is not None else parse_key_values(pairs or [], spec)
+    try:
+        arguments = _json_object(as_json) if as_json is not None else parse_key_values(pairs or [], spec)
+    except ToolError as error:
+        raise ToolError(with_typed_calls(str(error), IN_SHELL)) from error
     output = asyncio.run(_call(session, name, arguments))
-    run.streams.out(output.text + ("" if output.text.endswith("\n") else "\n"))
+    text = with_typed_calls(output.text, IN_SHELL) if output.is_error else output.text
+    run.streams.out(text + ("" if text.endswith("\n") else "\n"))
     if output.is_error:
         raise typer.Exit(1)
 
@@ -166,7 +190,7 @@ async def _call(session: Session, name: str, arguments: dict[str, Any]) -> ToolO
 
 
 def list_packs(context: typer.Context) -> None:
-    """List the installed packs; exits with 1 where one of them has a problem."""
+    """List the installed packs. Exits with 1 where one of them has a problem."""
     run: Run = context.obj
     app = run.app()
     packs = app.plugins.checked()

@@ -30,12 +30,19 @@ _HIDDEN = "(not shown)"
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    group = typer.Typer(no_args_is_help=True, help="config.yaml and the system prompt: show, set, edit.")
+    group = typer.Typer(invoke_without_command=True, help="config.yaml and the system prompt: show, set, edit.")
+    group.callback()(_default)
     group.command("show")(show_config)
     # A value may begin with a hyphen.
     group.command("set", context_settings={"ignore_unknown_options": True})(set_value)
     group.command("edit")(edit_config)
     app.add_typer(group, name="config")
+
+
+def _default(context: typer.Context) -> None:
+    """Show what is configured, where nothing else is asked for."""
+    if context.invoked_subcommand is None:
+        show_config(context)
 
 
 def _path(run: Run) -> Path:
@@ -46,7 +53,10 @@ def show_config(
     context: typer.Context,
     what: Annotated[str, typer.Argument(metavar="[prompt]", help="`prompt`: the system prompt, part by part.")] = "",
 ) -> None:
-    """Show what is configured and where it comes from, or the system prompt that a session here would carry."""
+    """Show what is configured, or the system prompt.
+
+    Each value with where it comes from; the prompt is the one that a session here would carry.
+    """
     run: Run = context.obj
     if what == "prompt":
         session = run.session()
@@ -96,7 +106,7 @@ def set_value(
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key; a dot leads below: waits.tool.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value, as YAML; empty takes the key away.")],
 ) -> None:
-    """Set a value in config.yaml; comments stay, and a value that would not do changes nothing."""
+    """Set a value in config.yaml; comments stay. A value that would not do changes nothing."""
     from .roundtrip import with_value
 
     run: Run = context.obj
@@ -159,7 +169,7 @@ def _update(run: Run, path: Path, change: Any) -> None:
 
 
 def edit_config(context: typer.Context) -> None:
-    """Open config.yaml in the editor that EDITOR names; where the result would not do, the file stays as it was."""
+    """Open config.yaml in the editor that EDITOR names. Where the result would not do, the file stays as it was."""
     run: Run = context.obj
     path = _path(run)
     before = path.read_bytes() if path.exists() else None

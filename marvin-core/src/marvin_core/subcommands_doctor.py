@@ -52,7 +52,7 @@ class Report:
         self.problems = 0
 
     def _line(self, mark: str, text: str, advice: str = "") -> None:
-        out = self._run.streams.out
+        out = self._run.say
         out(f"  {mark:6} {text}".replace("\n", "\n         ") + "\n")
         if advice:
             out(f"         -> {advice}".replace("\n", "\n            ") + "\n")

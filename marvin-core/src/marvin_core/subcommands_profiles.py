@@ -62,7 +62,7 @@ def new_profile(context: typer.Context, name: _Name) -> None:
 
 
 def show_profile(context: typer.Context) -> None:
-    """Show the profile in use: where it is, its preferences, places and chat log."""
+    """Show the profile in use: preferences, places and chat log."""
     run: Run = context.obj
     profiles = _profiles(run)
     name = profiles.active

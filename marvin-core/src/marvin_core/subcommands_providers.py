@@ -39,14 +39,17 @@ def list_providers(
     context: typer.Context,
     check: Annotated[bool, typer.Option(help="Ask those that are set up whether they answer.")] = True,
 ) -> None:
-    """List the services: why each can be used or what to do, whether it answers, and why the default was chosen."""
+    """List the services: which are set up, and which one is used.
+
+    Each says why it can be used or what to do, and whether it answers.
+    """
     run: Run = context.obj
     app = run.app()
     entries = app.models.listed()
     usable = [entry for entry in entries if entry.reason or _is_here(app, entry)]
     answers = asyncio.run(_answers(app, usable)) if check else {}
     chosen = app.choice.endpoint.provider if app.choice.endpoint is not None else ""
-    out = run.streams.out
+    out = run.say
     for entry in entries:
         mark = "*" if entry.provider == chosen else " "
         state = entry.reason or "not set up"
@@ -65,7 +68,8 @@ def list_providers(
 def _why(app: App) -> str:
     choice = app.choice
     if choice.endpoint is None:
-        return choice.how_to.partition("\n")[0] + " A chat then works without a model, with tools only."
+        told = choice.how_to.partition("\n")[0].removesuffix(" To set a provider, do one of these:")
+        return f"{told} A chat works without one, with tools only."
     model = choice.endpoint.model or "the server's own model"
     return f"{choice.endpoint.provider} with {model} is used, because {choice.reason}."
 
@@ -94,7 +98,7 @@ def list_models(context: typer.Context, name: _Name) -> None:
     """List the models that a service serves."""
     run: Run = context.obj
     app = run.app()
-    app.catalog.spec(name, "marvin providers models")
+    app.catalog.spec(name, "")
 
     async def ask() -> list[str]:
         try:

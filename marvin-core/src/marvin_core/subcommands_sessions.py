@@ -67,7 +67,10 @@ def _folder(run: Run) -> Path:
 
 
 def list_sessions(context: typer.Context, here: _Here = False) -> None:
-    """List the sessions, the one written last first: id, title, when that was, model, messages, folder."""
+    """List the sessions, the one written last first.
+
+    Each with its id, title, when that was, model, messages and folder.
+    """
     run: Run = context.obj
     working_dir = str(run.config.working_dir.resolve()) if here else ""
     damaged = []
@@ -77,7 +80,7 @@ def list_sessions(context: typer.Context, here: _Here = False) -> None:
             damaged.append(path)
         else:
             lines.append(_line(entry))
-    run.streams.out("".join(lines) or "There are no sessions yet. `marvin` begins one.\n")
+    run.say("".join(lines) or "There are no sessions yet. `marvin` begins one.\n")
     for path in damaged:
         run.streams.err(f"marvin: {path} is damaged: it has no header that can be read. See `marvin sessions doctor`.")
 

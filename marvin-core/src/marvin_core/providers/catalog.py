@@ -58,7 +58,7 @@ class Catalog:
         """The service of this name.
 
         Raises:
-            UsageError, ConfigError: where there is none; `origin` says who asked for it.
+            UsageError, ConfigError: where there is none; `origin` says where it was named, if it was.
         """
         if name in self.known:
             return self.known[name]
@@ -66,7 +66,7 @@ class Catalog:
 
         near = get_close_matches(name, self.known, 1)
         hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.known)}."
-        text = f"There is no provider {name!r} (from {origin}). {hint}"
+        text = f"There is no provider {name!r}{f' (from {origin})' if origin else ''}. {hint}"
         raise UsageError(text) if origin.startswith("--") else ConfigError(text)
 
     def reason(self, spec: ProviderSpec) -> str:

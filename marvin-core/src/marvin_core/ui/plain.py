@@ -11,7 +11,7 @@ from .base import SessionControl
 
 NO_MODEL = (
     "Marvin, without a model: none is configured. `marvin providers` says how to set one.\n"
-    "Tools work: /name key=value calls one, Tab completes, /help lists them; a plain request finds the nearest ones."
+    "Tools work: /name key=value calls one, Tab completes, a plain request finds the nearest. /help shows what works."
 )
 _DUMB = frozenset({"", "dumb", "unknown"})
 
@@ -52,6 +52,11 @@ def _collect_garbage_again() -> None:
 
 
 def _greeting(session: SessionControl) -> str:
+    resumed = f"\nGoing on with the session {session.id}." if session.id else ""
+    return _who_answers(session) + resumed
+
+
+def _who_answers(session: SessionControl) -> str:
     models = session.models
     if not session.configured:
         return "Marvin. The model cannot be used, so only tools can be called: /name key=value. /help shows how."

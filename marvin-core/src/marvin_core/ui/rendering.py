@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -43,6 +44,7 @@ _INLINE = re.compile(r"(?P<code>`[^`\n]+`)|(?P<bold>\*\*[^*\n]+\*\*)")
 _ITEM = re.compile(r"\s*(?:[-*+] |\d{1,3}[.)] |> ?)?")
 _COLUMN = re.compile(r" *\S+(?: \S+)*  +(?=\S)")
 _HANGING = "     "
+_USUAL_COLUMNS = 80
 
 Measure: TypeAlias = Callable[[str], int]
 """How many columns a text takes."""
@@ -179,6 +181,14 @@ def wrapped(text: str, width: int, measure: Measure, hanging: str | None = None)
             rest = rest and begin + rest
         rows.append(rest)
     return "\n".join(rows)
+
+
+def for_people(text: str, descriptor: int) -> str:
+    """The text, wrapped where it goes to a terminal, which would break it in the middle of words."""
+    if not os.isatty(descriptor):
+        return text
+    columns = os.get_terminal_size(descriptor).columns or _USUAL_COLUMNS  # some terminals do not know theirs
+    return wrapped(text, max(10, columns - 1), len)
 
 
 def _beginning(line: str, width: int) -> str:

@@ -14,7 +14,7 @@ from ..events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, ToolE
 from ..signals import ending
 from .base import SessionControl
 from .lines import Lines, Shown
-from .rendering import Paint, call_line, diff_lines, disarm, outcome_line, wrapped
+from .rendering import Paint, call_line, diff_lines, disarm, for_people, outcome_line
 
 PROMPT = "> "
 INTERRUPTED = 130
@@ -100,13 +100,14 @@ class SimpleChat:
                 self._print("")
                 return None
             except KeyboardInterrupt:
+                self._suggested = ""
                 self._print("\n(Ctrl+D leaves)")
             except UnicodeError:
                 self._print("That line is not UTF-8, so it was not sent.")
 
     def _suggest(self, line: str) -> None:
         if sys.stdin.isatty():  # an empty line of a pipe is no answer
-            self._line(f"Enter alone sends: {line}")
+            self._say(f"Enter alone sends: {line}")
             self._suggested = line
 
     def _sign(self) -> str:
@@ -172,8 +173,8 @@ class SimpleChat:
         self._print(disarm(text))
 
     def _say(self, text: str) -> None:
-        """A text of Marvin's own: a terminal would break it in the middle of words."""
-        self._line(wrapped(text, os.get_terminal_size(1).columns - 1, len) if os.isatty(1) else text)
+        """A text of Marvin's own."""
+        self._line(for_people(text, sys.stdout.fileno()))
 
     def _finish_line(self) -> None:
         if self._in_line:
