@@ -20,7 +20,8 @@ MODULES = sorted(
 # What is not ours is imported once.
 IMPORT_EACH = """
 import os, sys
-import asyncio, httpx, importlib.metadata, pluggy, prompt_toolkit, pydantic.functional_validators, pydantic.main, pytest, typer
+import asyncio, httpx, importlib.metadata, pluggy, prompt_toolkit, pytest, typer
+import pydantic.functional_validators, pydantic.main
 for name in sys.argv[1:]:
     child = os.fork()
     if child == 0:

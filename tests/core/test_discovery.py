@@ -8,6 +8,8 @@ import pytest
 
 from .installing import Ended, Place, tool_pack
 
+pytestmark = pytest.mark.xdist_group("crowd")  # on one worker, so that the packs below are loaded once
+
 GROUP_PLUGIN = """
 from marvin_core import ToolGroup, hookimpl
 

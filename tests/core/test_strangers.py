@@ -133,7 +133,7 @@ def test_commands_of_the_configuration_folder_are_listed_in_the_chat(place: Plac
         stdin=b"/help\n/exit\n",
     )
     assert ended.code == 0, ended.err
-    assert "/review Look at a file" in " ".join(ended.out.split())
+    assert "/review [TEXT] Look at a file" in " ".join(ended.out.split())
 
 
 def _marvin() -> list[str]:
