@@ -35,11 +35,13 @@ ANSWERS: dict[str, Callable[..., Answer]] = {
     "ollama": answers_ollama.text,
 }
 HOST = "models.test"
-wires = pytest.mark.parametrize("wire", sorted(WIRES))
+wires = pytest.mark.parametrize("wire", sorted(ANSWERS))
+ELSEWHERE = {"copilot", "local"}
+"""Copilot's program makes its own connections, with the variables of its environment; `local` makes none."""
 
 
 def test_every_wire_format_is_tried_here() -> None:
-    assert ANSWERS.keys() == WIRES.keys()
+    assert ANSWERS.keys() == WIRES.keys() - ELSEWHERE
 
 
 class Asked(NamedTuple):
