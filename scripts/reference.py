@@ -74,7 +74,8 @@ def environment(index: Index) -> str:
         if spec.url_variable:
             rows[spec.url_variable] = f"The address of {spec.name}; {spec.base_url} without it."
         if spec.model_variable:
-            rows[spec.model_variable] = f"The model of {spec.name}; {spec.default_model} without it."
+            default = f"; {spec.default_model} without it" if spec.default_model else ""
+            rows[spec.model_variable] = f"The model of {spec.name}{default}."
     for tool in index.tools:
         for name in tool.settings:
             rows.setdefault(name, f"Used by the tool {tool.name}.")

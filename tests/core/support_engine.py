@@ -164,9 +164,8 @@ def make(
     config, secrets = settled(tmp_path, *argv, **settings)
     clients = Clients(config)
     model = (provider or Script(*script)) if configured else None
-    table = Prices(
-        prices or {}, config.cache_folder / "prices.json", frozenset() if prices else frozenset({"scripted"})
-    )
+    table = Prices(prices or {}, config.cache_folder / "prices.json")
+    table.add("scripted", "", local=not prices)
     meter = UsageMeter(table.cost, table.is_known)
     given = Ingredients(
         config=config,

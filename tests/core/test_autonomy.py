@@ -8,10 +8,13 @@ import pytest
 
 from marvin_core.autonomy import GO_ON, PLAY
 from marvin_core.config import Price
+from marvin_core.events import Event
+from marvin_core.messages import user
 from marvin_core.plugins import Plugins
 from marvin_core.providers.base import Delta
 from marvin_core.tools import ToolSpec
 
+from .conversations import rounds
 from .support_engine import SPECS, Hang, Made, calls, make, run, says, settled, until
 from .test_commands import Chat, chatting, kept
 
@@ -179,7 +182,7 @@ def test_play_mode_ends_after_its_turns(tmp_path: Path) -> None:
 
 def test_play_mode_ends_with_its_budget(tmp_path: Path) -> None:
     made = made_with(tmp_path, *[says("Hm.")] * 60, prices=PRICES)
-    assert play(made, "6").endswith("Its budget of 6 USD is spent.")
+    assert play(made, "6").endswith("Its budget of 6 USD covers no further request.")
     spent = made.meter.summary()["session_cost"]
     assert 0 < spent <= 6
 
@@ -194,6 +197,51 @@ def test_play_mode_is_refused_without_a_price(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", ["", "much", "-1", "0", "nan", "inf", "--turns", "--turns 0", "1 --turns x"])
 def test_play_mode_wants_a_limit(tmp_path: Path, words: str) -> None:
     assert play(made_with(tmp_path), words).startswith("Error: ")
+
+
+def test_the_summary_of_a_long_conversation_is_paid_out_of_the_budget_of_play_mode(tmp_path: Path) -> None:
+    made = made_with(tmp_path, says("In short."), says("Hm."), says("Hm."), prices=PRICES)
+    made.engine.conversation.load([user("Build it"), *rounds(30, size=4_000)])
+    assert play(made, "0.000001").endswith("Its budget of 1e-06 USD covers no further request.")
+    assert made.provider is not None
+    assert not made.provider.requests
+
+
+@pytest.mark.parametrize("line", ["/play --turns 5", "/pro Think"])
+def test_what_an_answer_works_with_is_not_changed_under_it(tmp_path: Path, line: str) -> None:
+    """I17: its folder and its model stay the same."""
+    made = made_with(tmp_path, [Hang()], says("Two."))
+
+    async def work() -> None:
+        import asyncio
+
+        chat = Chat(made)
+        root = chat.session.working_dir
+        seen: list[Event] = []
+        answer = asyncio.ensure_future(chat.session.submit("first"))
+        await until(lambda: chat.session.busy)
+        chat.session.subscribe(seen.append)
+        assert (await chat.do(line)).startswith("Error: An answer is still running.")
+        assert (chat.session.working_dir, chat.session.autonomy.going, seen) == (root, "off", [])
+        answer.cancel()
+        await asyncio.wait({answer})
+        await chat.session.close()
+
+    run(work())
+
+
+def test_a_playground_that_cannot_be_made_leaves_the_limits_of_the_chat(tmp_path: Path) -> None:
+    made = made_with(tmp_path, looking(1), looking(2), says("Found."))
+    made.config.data_folder.mkdir(parents=True, exist_ok=True)
+    (made.config.data_folder / "playground").touch()
+
+    async def work(chat: Chat) -> None:
+        assert (await chat.do("/play --turns 1")).startswith("Error: ")
+        assert (await chat.session.submit("Look twice")).text == "Found."
+
+    chatting(made, work)
+    assert made.provider is not None
+    assert [request.tool_choice for request in made.provider.requests] == ["auto"] * 3
 
 
 def test_cancelling_play_mode_brings_everything_back(tmp_path: Path) -> None:

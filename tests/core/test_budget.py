@@ -49,7 +49,8 @@ class Desk:
 
     def maybe(self, *argv: str, env: Mapping[str, str] | None = None, **waits: Any) -> Budget | None:
         config, _ = settled(self._folder, *argv, env=env)
-        prices = Prices(self._prices, config.cache_folder / "prices.json", frozenset({"local"}))
+        prices = Prices(self._prices, config.cache_folder / "prices.json")
+        prices.add("local", "", local=True)
         config = config.replace(waits=config.waits.replace(ceiling_poll=0.005, **waits))
         return budget_of(config, prices, lambda provider, model: self._longest, self.warnings.append)
 

@@ -125,7 +125,8 @@ def test_the_key_goes_into_the_endpoint_and_is_not_shown(desk: Desk) -> None:
 
 def test_an_endpoint_of_config_yaml(desk: Desk) -> None:
     endpoint = desk.endpoint("--provider", "mine", yaml=MINE, MINE_KEY=KEY)
-    shown = {name: value for name, value in endpoint.as_dict().items() if name not in ("key", "waits", "environment")}
+    unshown = ("key", "waits", "environment", "learn")
+    shown = {name: value for name, value in endpoint.as_dict().items() if name not in unshown}
     assert shown == {
         "provider": "mine",
         "base_url": "https://models.example/v1",
@@ -166,6 +167,35 @@ MODELS: list[tuple[tuple[str, ...], str, Mapping[str, str], str]] = [
 @pytest.mark.parametrize(("argv", "yaml", "env", "model"), MODELS)
 def test_which_model(desk: Desk, argv: tuple[str, ...], yaml: str, env: Mapping[str, str], model: str) -> None:
     assert desk.endpoint("--provider", "groq", *argv, yaml=yaml, GROQ_API_KEY=KEY, **env).model == model
+
+
+@pytest.mark.parametrize(
+    ("argv", "env", "expected", "notice"),
+    [
+        (("--model", "high"), {"ANTHROPIC_API_KEY": KEY}, "anthropic/claude-opus-4-6", ""),
+        (("--model", "low"), {"OPENAI_API_KEY": KEY}, "openai/gpt-5.3-codex", ""),
+        (("--model", "low"), {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}, "openai/gpt-5.3-codex", ""),
+        (("--model", "high", "--model", "high=claude-next"), {"ANTHROPIC_API_KEY": KEY}, "anthropic/claude-next", ""),
+        (("--model", "high", "--model", "high=new"), {"GROQ_API_KEY": KEY}, "groq/new", ""),
+        (("--model", "high"), {"GROQ_API_KEY": KEY}, "groq/llama-3.3-70b-versatile", "claude-opus-4.6"),
+        (
+            ("--model", "high", "--provider", "groq"),
+            {"GROQ_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY},
+            "groq/llama-3.3-70b-versatile",
+            "groq does not serve claude-opus-4.6",
+        ),
+        ((), {"MARVIN_MODEL": "high", "ANTHROPIC_API_KEY": KEY}, "anthropic/claude-opus-4-6", ""),
+    ],
+)
+def test_high_and_low_stand_for_the_models_of_tiers(
+    desk: Desk, argv: tuple[str, ...], env: Mapping[str, str], expected: str, notice: str
+) -> None:
+    """Where nobody serves the default of a tier the provider's own default answers, and that is told."""
+    chosen = desk.choice(*argv, **env)
+    assert chosen.endpoint is not None
+    assert f"{chosen.endpoint.provider}/{chosen.endpoint.model}" == expected
+    assert notice in chosen.notice
+    assert bool(notice) == bool(chosen.notice)
 
 
 @pytest.mark.parametrize(
@@ -230,3 +260,23 @@ def test_the_window_of_a_model_is_that_of_the_longest_beginning() -> None:
     assert [spec.window(model) for model in ("qwen/qwen3-32b", "qwen2", "llama")] == [3, 2, 1]
     assert spec.replace(windows={"qwen": 2}).window("llama") is None
     assert spec.replace(windows=None).window("llama") is None
+
+
+def found_here(environment: Mapping[str, str]) -> str:
+    """What a provider with a program of its own says where that is there."""
+    return "its program is logged in"
+
+
+def test_only_a_chat_without_a_key_looks_for_a_program_that_is_logged_in(desk: Desk) -> None:
+    acme = ProviderSpec(
+        name="acme", factory="a:b", base_url="", default_model="m", ready="tests.core.test_choose:found_here"
+    )
+
+    def chosen(*, chat: bool, **env: str) -> str:
+        config, secrets = load((), {"HOME": str(desk.home), **env}, cwd=desk.home)
+        choice = choose(config, Catalog(config, secrets, (acme, *SPECS)), (lambda: ()) if chat else None)
+        return choice.endpoint.provider if choice.endpoint is not None else ""
+
+    assert chosen(chat=True) == "acme"
+    assert chosen(chat=False) == "", "a run without anybody there uses no login that nobody spoke of"
+    assert chosen(chat=True, GROQ_API_KEY=KEY) == "groq"

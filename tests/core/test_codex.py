@@ -471,6 +471,16 @@ def test_a_token_is_renewed_before_it_ends(tmp_path: Path, chatgpt: ChatGPT) -> 
     assert len(chatgpt.asked("/oauth/token")) == 1
 
 
+def test_tools_can_show_neither_the_tokens_of_a_login_nor_those_that_renew_it(tmp_path: Path, chatgpt: ChatGPT) -> None:
+    """I24: the values that are redacted from every output are those in use."""
+    kept(tmp_path).save(chatgpt.tokens(expires=time.time() + 5))
+    _, secrets = settled(tmp_path)
+    answered(chatgpt, tmp_path, learn=secrets.learn)
+    new = kept(tmp_path).read()
+    assert new is not None
+    assert {new.access.reveal(), new.refresh.reveal()} <= set(secrets.known())
+
+
 def test_what_a_renewal_leaves_out_stays(tmp_path: Path, chatgpt: ChatGPT) -> None:
     """The service need not give another refresh token, nor say again whose account it is."""
     old = chatgpt.tokens(expires=1)

@@ -18,6 +18,7 @@ from marvin_core import tiers as tiers_module
 from marvin_core.config import GIT_LOCAL_VARIABLES, SECRETS, Config, Secrets, load
 from marvin_core.environment import ENVIRONMENT
 from marvin_core.errors import ConfigError, UsageError
+from marvin_core.providers.base import Secret
 from marvin_core.settings import KEYS
 from marvin_core.waits import Waits
 
@@ -466,6 +467,8 @@ def test_what_is_redacted(desk: Desk) -> None:
     assert other.known() == ()
     other.declare(["ACME_KEY"])
     assert other.known() == ("declared-later",)
+    other.learn(Secret("a token of a login"))
+    assert other.known() == ("a token of a login", "declared-later")
 
 
 def test_children_get_no_secret_under_any_name(desk: Desk) -> None:

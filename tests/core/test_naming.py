@@ -148,6 +148,34 @@ def test_the_best_model(tmp_path: Path, env: Mapping[str, str], expected: str) -
     assert f"{best.name}/{best.model}" == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "env", "expected", "reason"),
+    [
+        ("high", ALL, "anthropic/claude-opus-4-6", "claude-opus-4.6"),
+        ("low", ALL, "openai/gpt-5.3-codex", "gpt-5.3-codex"),
+        ("high", {"GROQ_API_KEY": KEY}, "groq/llama-3.3-70b-versatile", "nothing that is set up serves"),
+        ("high", {"GROQ_API_KEY": KEY, "MARVIN_CODE_MODEL_HIGH": "qwen/qwen3-32b"}, "groq/qwen/qwen3-32b", "is set"),
+    ],
+)
+def test_high_and_low_are_names_of_models(
+    tmp_path: Path, name: str, env: Mapping[str, str], expected: str, reason: str
+) -> None:
+    of = models(tmp_path, "--model", "groq/llama-3.3-70b-versatile", **env)
+    first = of.first()
+    assert first is not None
+    serving = of.named(name, first.provider)
+    assert f"{serving.provider.name}/{serving.provider.model}" == expected
+    assert reason in serving.reason
+
+
+def test_a_tier_whose_model_the_user_named_is_an_error_where_nobody_serves_it(tmp_path: Path) -> None:
+    of = models(tmp_path, "--model", "high=lama-3.3-70b", GROQ_API_KEY=KEY)
+    first = of.first()
+    assert first is not None
+    with pytest.raises(UsageError, match=r"llama-3\.3-70b-versatile"):
+        of.named("high", first.provider)
+
+
 def test_the_best_of_no_models_is_told_how_to_set_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="To set a provider"):
         models(tmp_path).pro(None)

@@ -241,9 +241,9 @@ def test_a_clear_request_that_only_reads_is_one_call(text: str) -> None:
 def test_what_changes_something_is_shown_and_waits(text: str) -> None:
     refused = not_acted(text)
     assert refused.line == CONFIRMED[text]
-    assert refused.line in refused.text
+    assert refused.line in str(refused)
     assert refused.shell == refused.line.replace("/", "marvin tools call ", 1)
-    assert "was not called yet" in refused.text
+    assert "was not called yet" in str(refused)
 
 
 @pytest.mark.parametrize("text", INCOMPLETE)
@@ -251,7 +251,7 @@ def test_what_is_missing_is_asked_for_by_name(text: str) -> None:
     line, missing = INCOMPLETE[text]
     refused = not_acted(text)
     assert refused.line == line
-    assert f"\n  {missing}: " in refused.text
+    assert f"\n  {missing}: " in str(refused)
 
 
 @pytest.mark.parametrize("text", OFFERED)
@@ -274,14 +274,14 @@ def test_a_misspelled_request_is_offered_what_it_would_mean_and_never_acted_upon
 def test_where_nothing_is_near_it_says_so(text: str) -> None:
     refused = not_acted(text)
     assert not refused.line
-    assert "No tool here is near to this" in refused.text
-    assert "/help" in refused.text
-    assert "marvin tools list" in refused.text
+    assert "No tool here is near to this" in str(refused)
+    assert "/help" in str(refused)
+    assert "marvin tools list" in str(refused)
 
 
 @pytest.mark.parametrize("text", ["run make test", "convert 5 miles", "git push", "tell me a joke"])
 def test_every_refusal_says_that_there_is_no_model_and_how_to_set_one(text: str) -> None:
-    told = not_acted(text).text
+    told = str(not_acted(text))
     assert told.endswith(NO_MODEL)
     assert "No model is configured" in told
     assert "marvin providers" in told
@@ -291,7 +291,7 @@ def test_every_refusal_says_that_there_is_no_model_and_how_to_set_one(text: str)
 @pytest.mark.parametrize("text", [*OFFERED, *CONFIRMED, *INCOMPLETE])
 def test_every_line_that_is_shown_can_be_typed(text: str) -> None:
     known = {spec.name: spec for spec in specs()}
-    lines = [line.strip() for line in not_acted(text).text.splitlines() if line.startswith("  /")]
+    lines = [line.strip() for line in str(not_acted(text)).splitlines() if line.startswith("  /")]
     for line in lines:
         name, _, words = line.partition(" ")
         spec = known[name[1:]]

@@ -27,7 +27,8 @@ def with_rates(folder: Path, rates: Any, key: str = "p/m") -> Prices:
 
 def test_what_runs_on_this_machine_costs_nothing(tmp_path: Path) -> None:
     """I11: and it is known to cost nothing, without asking any table."""
-    prices = Prices({}, tmp_path / "prices.json", frozenset({"ollama"}))
+    prices = Prices({}, tmp_path / "prices.json")
+    prices.add("ollama", "http://127.0.0.1:11434", local=True)
     assert prices.cost("ollama", "anything", BIG) == 0.0
     assert prices.is_known("ollama", "anything")
     assert list(tmp_path.iterdir()) == []
@@ -46,7 +47,8 @@ def test_own_prices_come_first_and_those_of_a_provider_before_those_of_a_model(t
 
 def test_a_server_on_this_machine_can_be_given_a_price(tmp_path: Path) -> None:
     """It may hand requests on to a service that costs."""
-    prices = Prices({"m": Price(input=2.0)}, tmp_path / "prices.json", frozenset({"p"}))
+    prices = Prices({"m": Price(input=2.0)}, tmp_path / "prices.json")
+    prices.add("p", "http://127.0.0.1:8080", local=True)
     assert prices.cost("p", "m", Usage(input_tokens=1_000_000)) == 2.0
     assert prices.cost("p", "other", Usage(input_tokens=1_000_000)) == 0.0
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from marvin_core import MarvinError, Usage
 from marvin_core.files import locked
+from marvin_core.threads import in_thread
 from marvin_core.usage import UsageMeter
 from marvin_core.waits import Waits
 
@@ -43,6 +46,24 @@ def test_requests_and_cost_are_summed_for_each_model() -> None:
         "model_turns": {"dear": 2, "cheap": 1},
         "model_cost": {"dear": 0.3, "cheap": 0.015},
     }
+
+
+def test_the_sums_can_be_asked_for_while_requests_are_priced() -> None:
+    """I11: the price table takes most of a second to import, and a chat goes on meanwhile."""
+
+    def slow(provider: str, model: str, usage: Usage) -> float | None:
+        time.sleep(0.005)
+        return price(provider, model, usage)
+
+    found = UsageMeter(slow, lambda provider, model: False)
+
+    async def work() -> list[Any]:
+        counted = [found.count("p", model, SOME) for model in ("dear", "cheap", "free")]
+        return await asyncio.gather(*counted, *(in_thread(found.summary) for _ in range(2)))
+
+    dear, cheap, free, *_ = run(work())
+    assert (dear, cheap, free) == (pytest.approx(0.15), pytest.approx(0.015), 0.0)
+    assert found.summary()["session_cost"] == 0.165
 
 
 def test_what_has_no_price_makes_the_sum_unknown_and_never_zero() -> None:

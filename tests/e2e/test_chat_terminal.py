@@ -237,6 +237,23 @@ def test_a_line_typed_during_an_answer_follows_it(marvin: Marvin, marvin_model_s
     assert terminal.leave() == 0
 
 
+def test_steering_is_read_in_the_middle_of_an_answer(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open
+) -> None:
+    """It goes along with the outputs of the tools, and is no prompt of its own."""
+    marvin_model_server.script(pause(1.0, calls(("get_usage", {}), text="Working.")), text("Metric, then."))
+    terminal = chat()
+    terminal.type(f"one{ENTER}")
+    terminal.until("waiting for an answer")
+    terminal.type(f"/steer use metric{ENTER}")
+    terminal.until("(read with the next request) use metric")
+    assert posts(marvin_model_server) <= 1
+    terminal.until("Metric, then.")
+    assert [message["role"] for message in conversation(marvin_model_server)] == ["user", "assistant", "tool", "user"]
+    assert prompts(marvin_model_server) == ["one", "use metric"]
+    assert terminal.leave() == 0
+
+
 def test_ctrl_c_ends_an_answer_and_gives_back_what_waited(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open
 ) -> None:

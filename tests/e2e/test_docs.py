@@ -203,6 +203,15 @@ def test_the_chats_of_the_readme_are_real(
         assert played(program, chat) == re.sub(r"\d\.\d s", "0.0 s", chat).splitlines()
 
 
+def test_every_page_can_be_found() -> None:
+    """From the first page, and in the contents of the site."""
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {"index.md"}
+    first = set(re.findall(r"\]\(([^)#:]+)\)", (DOCS / "index.md").read_text(encoding="utf-8")))
+    site = set(re.findall(r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert first == pages
+    assert site - {"index.md"} == pages
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):

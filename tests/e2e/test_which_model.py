@@ -115,6 +115,19 @@ def test_a_default_model_that_is_gone_is_replaced_with_one_notice(
     assert "qwen/qwen3-33b" in named.said
 
 
+def test_tools_that_a_service_does_not_take_are_named_once(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    marvin.config(
+        f"provider: mine\nproviders: {{mine: {{base_url: '{marvin_model_server.url}', models: [m], max_tools: 2}}}}\n"
+    )
+    marvin_model_server.script(*[text("Fine.")] * 4)
+    result = marvin.ask("--tools", "get_usage,compact_history,search_history_backups")
+    assert len(marvin_model_server.requests[-1].body["tools"]) == 2
+    assert "mine takes 2 tools. Left out: " in result.said
+    chat = marvin.run("--plain", "--tools", "get_usage,compact_history,search_history_backups", stdin=b"one\ntwo\n")
+    assert f"{chat.text}{chat.said}".count("mine takes 2 tools") == 1
+    assert "mine takes" not in marvin.ask("--tools", "get_usage,compact_history").said
+
+
 # --- by name --------------------------------------------------------------------------------------------------------
 
 
@@ -205,7 +218,7 @@ def test_the_list_of_services(marvin: Marvin, marvin_model_server: ModelServer, 
     lines = shown.splitlines()
     assert any(line.startswith("* groq") and line.endswith("GROQ_API_KEY is set") for line in lines)
     assert "does not work: groq cannot be reached" in shown
-    assert "    answers, 1 models" in shown
+    assert "    answers, 1 model\n" in shown
     assert "Anthropic: set ANTHROPIC_API_KEY" in shown
     assert lines[-1] == "groq with llama-3.3-70b-versatile is used, because GROQ_API_KEY is set."
     assert KEY not in shown

@@ -124,6 +124,6 @@ def test_the_server_tells_its_window_and_its_model(marvin: Marvin, llama: str) -
     assert [asyncio.run(window(model)) for model in ("", NAME)] == [WINDOW, WINDOW]
     marvin.env["LLAMA_SERVER_URL"] = f"{llama}/v1"
     shown = marvin.run("providers").text
-    assert "    answers, 1 models\n" in shown
+    assert "    answers, 1 model\n" in shown
     assert f"\nllama-server with {NAME} is used, because LLAMA_SERVER_URL is set.\n" in shown
     assert marvin.run("providers", "models", "llama-server").text == f"{NAME}\n"

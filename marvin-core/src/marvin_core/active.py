@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from .errors import ConfigError, MarvinError, UsageError
 from .providers.base import OFFLINE, Measures, ModelEntry, ModelSource, Provider, Serving, ThinkingLevel
+from .tiers import ALIASES
 from .window import Window
 
 if TYPE_CHECKING:
@@ -71,8 +72,11 @@ class ActiveModel:
         return self._chosen.provider.model if self._chosen else ""
 
     def use(self, name: str) -> None:
-        """Go on with the model that a name means. Raises as `ModelSource.named`."""
-        self._take(self.source.named(name, self._chosen.provider if self._chosen else None))
+        """Go on with the model that a name means; of a tier, say why. Raises as `ModelSource.named`."""
+        serving = self.source.named(name, self._chosen.provider if self._chosen else None)
+        self._take(serving)
+        if name in ALIASES:
+            self._tell(f"{name} is {serving.provider.model} of {serving.provider.name}: {serving.reason}.")
 
     def _take(self, serving: Serving) -> None:
         self._chosen = serving

@@ -41,6 +41,8 @@ class App:
         self.catalog = Catalog(config, secrets, self.plugins.providers)
         self._clients = Clients(config)
         self.choice: Choice = choose(config, self.catalog, self._probe if chat else None)
+        if self.choice.notice:
+            warn(self.choice.notice)
         if self.choice.endpoint is not None:
             self._clients.expect(self.choice.endpoint.base_url)
         self._prices = Prices(config.prices, config.cache_folder / "prices.json")

@@ -79,9 +79,9 @@ class Autonomy:
 
         Gives the prompt to begin with.
         """
+        self._playground.mkdir(parents=True, exist_ok=True)
         before, self.turns = self.going, turns
         self.purse = self._allow(dollars) if dollars is not None else None
-        self._playground.mkdir(parents=True, exist_ok=True)
         self.switch("play")
         try:
             with self._workspace.visiting(self._playground):

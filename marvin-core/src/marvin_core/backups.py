@@ -7,13 +7,14 @@ import os
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from .compacting import is_summary
 from .errors import MarvinError
 from .files import update_file
 from .messages import Message, ToolCall, ToolOutput, from_dict, to_dict
 from .records import Record
+from .session_records import record_line
 from .waits import Waits
 from .workspace import Workspace
 
@@ -64,7 +65,7 @@ class Backups:
         Raises:
             OSError: where neither the workspace nor the data folder takes it; nothing of it is left behind.
         """
-        data = b"".join(map(_line, messages))
+        data = b"".join(record_line(to_dict(message)) for message in messages)
         try:
             path = _write_new(self._workspace.folder("logs"), self._name(now), data)
         except OSError:
@@ -209,13 +210,6 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _line(message: Message) -> bytes:
-    try:
-        return json.dumps(to_dict(message), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-    except UnicodeEncodeError:  # half of a surrogate pair has no bytes of its own, only an escape
-        return json.dumps(to_dict(message), separators=(",", ":")).encode() + b"\n"
-
-
 def _stamp(now: float) -> str:
     from datetime import UTC, datetime
 
@@ -280,5 +274,5 @@ def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-def _counted(count: int, thing: Any) -> str:
+def _counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"

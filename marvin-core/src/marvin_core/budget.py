@@ -60,8 +60,8 @@ class Rate(Record):
 class Budget:
     """What may still be spent.
 
-    The ledger is opened with the first request, or the first child. `longest` tells the output limit of a
-    provider's model, in tokens, None where it is not known. `warn` is told in one line of what keeps the agent waiting.
+    The ledger is opened when it is first needed. `longest` tells the output limit of a provider's model, in tokens,
+    None where it is not known. `warn` is told in one line of what keeps the agent waiting.
     """
 
     def __init__(

@@ -10,6 +10,7 @@ from . import commands_autonomy as autonomy
 from . import commands_settings as settings
 from .archive import local_time
 from .errors import MarvinError
+from .threads import in_thread
 from .ui.base import Command, SessionControl
 
 if TYPE_CHECKING:
@@ -65,8 +66,6 @@ def _command(usage: str, text: str, run: _Run) -> Command:
 
 
 async def _sessions(session: SessionControl, words: str) -> str:
-    from .threads import in_thread
-
     found = await in_thread(lambda: session.archive.recent(_LISTED))
     if not found:
         return "There are no sessions of this folder yet."
@@ -98,7 +97,7 @@ async def _fork(session: SessionControl, words: str) -> str:
 
 
 async def _tree(session: SessionControl, words: str) -> str:
-    found = session.archive.branches()
+    found = await in_thread(session.archive.branches)
     if words:
         if not words.isdecimal() or not 1 <= int(words) <= len(found):
             return f"Error: there is no branch {words!r}. /tree lists them by number."
@@ -138,7 +137,6 @@ async def _jobs(session: SessionControl, words: str) -> str:
 
 async def _usage(session: SessionControl, words: str) -> str:
     from .session_tools import usage_text
-    from .threads import in_thread
 
     return usage_text(await in_thread(lambda: session.usage(lifetime=True)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .commands_settings import check_free
 from .errors import BudgetExceeded, ConfigError, UsageError
 from .providers.base import OFFLINE
 from .ui.base import SessionControl
@@ -40,12 +41,13 @@ async def play(session: SessionControl, words: str) -> str:
     """Let the agent explore on its own."""
     _check_model(session)
     dollars, turns = _limits(words)
+    check_free(session)
     async with session.autonomy.playing(dollars, turns) as prompt:
         folder = session.working_dir
         result = await session.submit(prompt)
     ended = f"Play mode is over. What was made is in {folder}."
     if isinstance(result.error, BudgetExceeded):
-        return f"{ended} Its budget of {dollars:g} USD is spent."
+        return f"{ended} Its budget of {dollars:g} USD covers no further request."
     if isinstance(result.error, ConfigError):
         return f"Error: {result.error}\nWithout a budget: /play --turns N."
     return ended if result.error is None else f"Error: {result.error}\n{ended}"

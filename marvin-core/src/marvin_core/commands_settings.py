@@ -11,7 +11,10 @@ from .toolbox import SETS
 from .ui.base import SessionControl
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from .providers.base import ModelEntry
+    from .ui.base import ModelControl
 
 _LISTED_TOOLS = 8
 _TARGET = 50_000
@@ -23,21 +26,25 @@ async def model(session: SessionControl, words: str) -> str:
     """Tell the models, or take another one."""
     models = session.models
     if not words:
-        return _model_list(session)
-    if session.busy:
-        raise UsageError("An answer is still running. Wait for it, or cancel it first.")
+        return _model_list(models, await in_thread(models.listed))  # servers on this machine are asked for theirs
+    check_free(session)
     models.use(words)
     return f"{models.model or 'The default model'} of {models.provider_name} answers from here on."
 
 
-def _model_list(session: SessionControl) -> str:
-    models = session.models
-    if models.provider_name in ("", OFFLINE) and not any(entry.reason for entry in models.listed()):
-        ways = [f"  - {entry.how_to}" for entry in models.listed() if entry.how_to]
+def check_free(session: SessionControl) -> None:
+    """Raise `UsageError` where an answer runs, which what is about to be changed would reach."""
+    if session.busy:
+        raise UsageError("An answer is still running. Wait for it, or cancel it first.")
+
+
+def _model_list(models: ModelControl, entries: Sequence[ModelEntry]) -> str:
+    if models.provider_name in ("", OFFLINE) and not any(entry.reason for entry in entries):
+        ways = [f"  - {entry.how_to}" for entry in entries if entry.how_to]
         told = "No model is configured. To set one, do one of these and start Marvin again:"
         return "\n".join([told, *ways, "A server on this machine can be used at once, as in /model ollama."])
     lines = []
-    for entry in models.listed():
+    for entry in entries:
         if not entry.reason and entry.provider != models.provider_name:
             continue
         lines.append(f"{entry.provider} ({entry.reason or models.reason})")
@@ -45,7 +52,7 @@ def _model_list(session: SessionControl) -> str:
         for name in filter(None, names):
             current = (entry.provider, name) == (models.provider_name, models.model)
             lines.append(f"{'*' if current else ' '} {entry.provider}/{name}")
-    others = [entry.provider for entry in models.listed() if not entry.reason]
+    others = [entry.provider for entry in entries if not entry.reason]
     if others:
         lines.append(f"Not set up: {', '.join(others)}; `marvin providers` says how.")
     return "\n".join([*lines, "/model PROVIDER/MODEL takes another one; what is said so far goes along."])
@@ -71,6 +78,7 @@ async def pro(session: SessionControl, words: str) -> str | None:
     """Send one prompt to the best model that is set up."""
     if not words:
         return "Write the prompt behind it: !pro PROMPT goes to the best model that is set up, and only that one."
+    check_free(session)
     with session.models.pro():
         result = await session.submit(words)
     return f"Error: {result.error}" if result.error is not None else None

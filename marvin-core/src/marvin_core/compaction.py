@@ -174,8 +174,9 @@ class Compactor:
         after = composed(found, await self._summary(found), backup.shown)
         if not self._replace(before, after):
             return ""
+        messages = "message" if len(before) == 1 else "messages"
         told = (
-            f"{why}The conversation was compacted: {len(before):,} messages became {len(after):,}, about "
+            f"{why}The conversation was compacted: {len(before):,} {messages} became {len(after):,}, about "
             f"{tokens:,} tokens became {self._tokens():,}; the whole of it is in {backup.shown}."
         )
         if not quiet:

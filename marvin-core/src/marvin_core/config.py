@@ -146,6 +146,7 @@ class Secrets:
         self._home = home
         self._passed_on = frozenset(passed_on)
         self._names = set(SECRETS)
+        self._learned: set[str] = set()
 
     def declare(self, names: Iterable[str]) -> None:
         """Count these variables among the secrets, too."""
@@ -170,9 +171,13 @@ class Secrets:
         """The value of a variable that is no secret, or None."""
         return self._env.get(name)
 
+    def learn(self, secret: Secret) -> None:
+        """Count a value that no variable holds among those to redact, such as a token of a login."""
+        self._learned.add(secret.reveal())
+
     def known(self) -> tuple[str, ...]:
         """The values to redact, longest first."""
-        values = {self._env[name].strip() for name in self._names if name in self._env}
+        values = self._learned | {self._env[name].strip() for name in self._names if name in self._env}
         return tuple(sorted((v for v in values if len(v) >= _SHORTEST_SECRET), key=len, reverse=True))
 
     def child_environment(self, handed_on: Iterable[str] = ()) -> dict[str, str]:

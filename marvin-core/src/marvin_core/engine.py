@@ -25,7 +25,7 @@ from .policy import Policy
 from .processes import ProcessRunner
 from .profile import SessionProfile
 from .prompt import Part, SystemPrompt
-from .providers.base import ModelSource
+from .providers.base import ModelSource, Provider
 from .recorder import Recorder
 from .records import Record
 from .resources import Resources
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from .budget import Budget
 
 ROUNDS: Mapping[Mode, int] = {"chat": 10, "coding": 50}
+_NAMED = 8
+"""How many tools that are left out are told by name."""
 
 
 class Ingredients(Record):
@@ -58,9 +60,9 @@ class Ingredients(Record):
     meter: UsageMeter
     asker: Asker | None
     budget: Budget | None = None
+    """The cost ceiling, if there is one; the models' requests are paid out of it already."""
     allow: Callable[[float], Budget]
     """Makes a budget of this many USD, beside the one that there is."""
-    """The cost ceiling, if there is one; the models' requests are paid out of it already."""
 
 
 class Engine:
@@ -79,6 +81,7 @@ class Engine:
         self.accounts = Accounts(given.meter, config.config_folder / "usage.json", given.budget)
         self.bus.subscribe(self.accounts.listen)
         self.farewell: str | None = None
+        self._left_out: list[str] = []
         self.model = ActiveModel(given.models, self._model_changed, self.tell, self.warn)
         self.compactor = self._make_compactor()
         self.resources = Resources()
@@ -123,7 +126,7 @@ class Engine:
         config = self.given.config
         return Compactor(
             Around(
-                provider=lambda: self.model.for_prompt(restarts=True) if self.model.configured else None,
+                provider=self._summarising_provider,
                 window=lambda: self.model.window,
                 conversation=self.conversation,
                 recorder=self.recorder,
@@ -135,6 +138,10 @@ class Engine:
                 waits=config.waits,
             )
         )
+
+    def _summarising_provider(self) -> Provider | None:
+        model = self.model
+        return model.for_prompt(restarts=True, purse=self.autonomy.purse) if model.configured else None
 
     def _make_processes(self) -> ProcessRunner:
         given = self.given
@@ -180,6 +187,7 @@ class Engine:
 
     def _make_agent(self) -> Agent:
         self.autonomy.begin()
+        self._tell_left_out()
         surroundings = Surroundings(
             system_prompt=self._system_prompt,
             prepare=self._prepare,
@@ -201,6 +209,18 @@ class Engine:
             self.bus.emit,
             surroundings,
         )
+
+    def _tell_left_out(self) -> None:
+        """Tell which tools the model is not offered because it takes fewer, where that is not what was told last."""
+        provider = self.model.provider
+        names = [spec.name for spec in self.toolbox.offered[provider.max_tools :]] if provider.max_tools else []
+        if names and names != self._left_out:
+            few = f"{', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
+            self.warn(
+                f"{provider.name} takes {provider.max_tools} tools. Left out: {few}. "
+                "--tools, or !mode in a chat, chooses which are offered."
+            )
+        self._left_out = names
 
     async def _system_prompt(self) -> tuple[str, int]:
         *stable, volatile = [part.text for part in await self.prompt_parts()]

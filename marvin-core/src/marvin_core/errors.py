@@ -151,11 +151,6 @@ class NotActed(ProviderError):
         self.line = line
         self.shell = shell
 
-    @property
-    def text(self) -> str:
-        """What to tell people."""
-        return str(self)
-
 
 class BadRequest(ProviderError):
     """The service did not accept the request (any other 4xx)."""

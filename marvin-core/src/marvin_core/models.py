@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,10 +11,11 @@ from .clients import Clients
 from .config import Config
 from .errors import ConfigError, MarvinError
 from .loading import imported
-from .providers.base import OFFLINE, Endpoint, Lists, ModelEntry, Provider, ProviderFactory, Serving
+from .providers.base import OFFLINE, Endpoint, Lists, ModelEntry, Provider, ProviderFactory, ProviderSpec, Serving
 from .providers.catalog import Catalog
 from .providers.choose import Choice
-from .providers.naming import Named, default_of, named
+from .providers.naming import Named, default_of, find, named
+from .tiers import ALIASES, TIERS
 
 if TYPE_CHECKING:
     from .budget import Budget
@@ -64,7 +66,25 @@ class Models:
     def named(self, name: str, current: Provider | None) -> Serving:
         """The model that a name means; see `ModelSource.named`."""
         spec = self._catalog.known.get(current.name) if current else None
+        if name in ALIASES:
+            return self._of_tier(ALIASES[name], spec)
         return self._serving(named(self._catalog, name, spec), "you chose it")
+
+    def _of_tier(self, tier: str, current: ProviderSpec | None) -> Serving:
+        """The model of a tier; where it is the tier's default and nobody serves it, that of the current service."""
+        wanted = self._config.tiers[tier]
+        if wanted != TIERS[tier].model:
+            return self._serving(named(self._catalog, wanted, current), f"{wanted} is set for it")
+        found = find(self._catalog, wanted, current)
+        if found is not None and self._catalog.reason(found.spec):
+            return self._serving(found, f"{wanted} is its default")
+        return self._default(current, wanted)
+
+    def _default(self, current: ProviderSpec | None, wanted: str) -> Serving:
+        if current is None or current.name == OFFLINE:
+            raise ConfigError(self._catalog.how_to())
+        best = Named(spec=current, model=self._catalog.default_model(current))
+        return self._serving(best, f"nothing that is set up serves {wanted}")
 
     def pro(self, current: Provider | None) -> Serving:
         """Copilot where it is set up, else the model of the high tier, else the current one's default."""
@@ -74,11 +94,7 @@ class Models:
                 return self._serving(found, "it is the best that is set up")
             except MarvinError:  # the next one is no worse than none
                 continue
-        spec = self._catalog.known.get(current.name) if current else None
-        if spec is None or spec.name == OFFLINE:
-            raise ConfigError(self._catalog.how_to())
-        best = Named(spec=spec, model=self._catalog.default_model(spec))
-        return self._serving(best, f"nothing that is set up serves {self._config.tiers['opus']}")
+        return self._default(self._catalog.known.get(current.name) if current else None, self._config.tiers["opus"])
 
     def _copilot(self) -> Named | None:
         spec = self._catalog.known.get("copilot")
@@ -207,6 +223,7 @@ class Models:
         self._clients.patient(coding)
 
     async def aclose(self) -> None:
-        """Close the connections of all providers."""
-        for provider in self._made.values():
-            await provider.aclose()
+        """Close the connections of all providers; one that fails does not keep the others open."""
+        async with AsyncExitStack() as closing:
+            for provider in self._made.values():
+                closing.push_async_callback(provider.aclose)

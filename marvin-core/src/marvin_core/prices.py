@@ -24,15 +24,14 @@ _ANYWHERE = "openai-compat"
 class Prices:
     """Looks prices up.
 
-    `local` holds the providers whose requests cost nothing, since they run on this machine. A model
-    is looked up in the table once and then kept in the cache file, since the table takes most of a
+    A model is looked up in the table once and then kept in the cache file, since the table takes most of a
     second to import; the file counts until the table is another one, and for a week at most.
     """
 
-    def __init__(self, own: Mapping[str, Price], cache: Path, local: frozenset[str] = frozenset()) -> None:
+    def __init__(self, own: Mapping[str, Price], cache: Path) -> None:
         self._own = own
         self._cache = cache
-        self._local = set(local)
+        self._local: set[str] = set()
         self._addresses: dict[str, str] = {}
         self._known: dict[str, Any] | None = None
         self._since = 0.0

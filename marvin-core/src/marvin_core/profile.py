@@ -36,8 +36,6 @@ class SessionProfile:
     """
 
     def __init__(self, config: Config, bus: Bus, clock: Clock, *, chat: bool) -> None:
-        self._config = config
-        self._bus = bus
         self._clock = clock
         self._chat = chat
         self._personal = config.depth == 0 and not config.rooted

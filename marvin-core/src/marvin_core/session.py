@@ -44,7 +44,7 @@ class Session:
 
     @property
     def mode(self) -> Mode:
-        """Whether coding mode is on."""
+        """Which mode is on."""
         return self._engine.mode
 
     @property
@@ -99,8 +99,10 @@ class Session:
     def resume(self, path: Path) -> None:
         """Go on with an earlier session before there is an interface; its interrupted calls are given an output."""
         stop_keeping = self._engine.bus.subscribe(self._early.append)
-        self._engine.lifecycle.open(path)
-        stop_keeping()
+        try:
+            self._engine.lifecycle.open(path)
+        finally:
+            stop_keeping()
 
     async def submit(self, text: str) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""

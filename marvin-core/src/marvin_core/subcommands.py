@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -71,28 +71,26 @@ def run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, strea
 
 def extend(app: typer.Typer) -> None:
     """Add the core's sub-commands."""
-    tools = typer.Typer(invoke_without_command=True, help="What Marvin can do: list, show and call tools.")
-    tools.callback()(_default_of_tools)
+    tools = group("What Marvin can do: list, show and call tools.", list_tools)
     tools.command("list")(list_tools)
     tools.command("show")(show_tool)
     tools.command("call")(call_tool)
     app.add_typer(tools, name="tools")
-    packs = typer.Typer(invoke_without_command=True, help="What is installed, and what is wrong with it.")
-    packs.callback()(_default_of_packs)
+    packs = group("What is installed, and what is wrong with it.", list_packs)
     packs.command("list")(list_packs)
     app.add_typer(packs, name="packs")
 
 
-def _default_of_tools(context: typer.Context) -> None:
-    """List the tools, where nothing else is asked for."""
-    if context.invoked_subcommand is None:
-        list_tools(context)
+def group(text: str, default: Callable[[typer.Context], None]) -> typer.Typer:
+    """Sub-commands below one name; `text` is its help, `default` is done where none of them is asked for."""
+    made = typer.Typer(invoke_without_command=True, help=text)
 
+    @made.callback()
+    def without_subcommand(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            default(context)
 
-def _default_of_packs(context: typer.Context) -> None:
-    """List the packs, where nothing else is asked for."""
-    if context.invoked_subcommand is None:
-        list_packs(context)
+    return made
 
 
 def list_tools(

@@ -14,6 +14,7 @@ from .config import check_settings
 from .errors import ConfigError, UsageError
 from .files import replace_file, update_file
 from .settings import KEYS, parse_settings
+from .subcommands import group
 
 if TYPE_CHECKING:
     from .prompt import Part
@@ -30,19 +31,12 @@ _HIDDEN = "(not shown)"
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    group = typer.Typer(invoke_without_command=True, help="config.yaml and the system prompt: show, set, edit.")
-    group.callback()(_default)
-    group.command("show")(show_config)
+    config = group("config.yaml and the system prompt: show, set, edit.", show_config)
+    config.command("show")(show_config)
     # A value may begin with a hyphen.
-    group.command("set", context_settings={"ignore_unknown_options": True})(set_value)
-    group.command("edit")(edit_config)
-    app.add_typer(group, name="config")
-
-
-def _default(context: typer.Context) -> None:
-    """Show what is configured, where nothing else is asked for."""
-    if context.invoked_subcommand is None:
-        show_config(context)
+    config.command("set", context_settings={"ignore_unknown_options": True})(set_value)
+    config.command("edit")(edit_config)
+    app.add_typer(config, name="config")
 
 
 def _path(run: Run) -> Path:

@@ -8,6 +8,7 @@ import typer
 
 from .chatlog import KEPT
 from .profiles import Profiles
+from .subcommands import group
 
 if TYPE_CHECKING:
     from .subcommands import Run
@@ -17,19 +18,12 @@ _Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name."
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    group = typer.Typer(invoke_without_command=True, help="Who uses Marvin: preferences, places and chat log of each.")
-    group.callback()(_default)
-    group.command("list")(list_profiles)
-    group.command("use")(use_profile)
-    group.command("new")(new_profile)
-    group.command("show")(show_profile)
-    app.add_typer(group, name="profiles")
-
-
-def _default(context: typer.Context) -> None:
-    """List the profiles, where nothing else is asked for."""
-    if context.invoked_subcommand is None:
-        list_profiles(context)
+    profiles = group("Who uses Marvin: preferences, places and chat log of each.", list_profiles)
+    profiles.command("list")(list_profiles)
+    profiles.command("use")(use_profile)
+    profiles.command("new")(new_profile)
+    profiles.command("show")(show_profile)
+    app.add_typer(profiles, name="profiles")
 
 
 def _profiles(run: Run) -> Profiles:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .errors import MarvinError
+from .subcommands import group
 
 if TYPE_CHECKING:
     from .app import App
@@ -21,18 +22,11 @@ _SHOWN_MODELS = 3
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    group = typer.Typer(invoke_without_command=True, help="The model services: which can be used, and which one is.")
-    group.callback()(_default)
-    group.command("list")(list_providers)
-    group.command("models")(list_models)
-    group.command("login")(login)
-    app.add_typer(group, name="providers")
-
-
-def _default(context: typer.Context) -> None:
-    """List the services, where nothing else is asked for."""
-    if context.invoked_subcommand is None:
-        list_providers(context)
+    providers = group("The model services: which can be used, and which one is.", list_providers)
+    providers.command("list")(list_providers)
+    providers.command("models")(list_models)
+    providers.command("login")(login)
+    app.add_typer(providers, name="providers")
 
 
 def list_providers(
@@ -91,7 +85,7 @@ async def _answer(app: App, name: str) -> str:
         served = await app.models.served(name)
     except MarvinError as error:
         return f"does not work: {error}"
-    return f"answers, {len(served)} models" if served else "answers"
+    return f"answers, {len(served)} model{'' if len(served) == 1 else 's'}" if served else "answers"
 
 
 def list_models(context: typer.Context, name: _Name) -> None:

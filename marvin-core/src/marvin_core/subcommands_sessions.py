@@ -16,6 +16,7 @@ from .export import as_json, as_markdown, as_text
 from .export_html import as_html
 from .session_doctor import Diagnosis, diagnose, repair
 from .session_records import Whole, load_whole
+from .subcommands import group
 
 if TYPE_CHECKING:
     from .subcommands import Run
@@ -40,10 +41,7 @@ _WRITERS = {Format.MARKDOWN: as_markdown, Format.HTML: as_html, Format.JSON: as_
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    group = typer.Typer(
-        invoke_without_command=True, help="What was talked about: list, search, show, export, rename, mend."
-    )
-    group.callback()(_default)
+    sessions = group("What was talked about: list, search, show, export, rename, mend.", list_sessions)
     for name, function in (
         ("list", list_sessions),
         ("show", show_session),
@@ -52,14 +50,8 @@ def extend(app: typer.Typer) -> None:
         ("rename", rename_session),
         ("doctor", examine_sessions),
     ):
-        group.command(name)(function)
-    app.add_typer(group, name="sessions")
-
-
-def _default(context: typer.Context) -> None:
-    """List the sessions, where nothing else is asked for."""
-    if context.invoked_subcommand is None:
-        list_sessions(context)
+        sessions.command(name)(function)
+    app.add_typer(sessions, name="sessions")
 
 
 def _folder(run: Run) -> Path:

@@ -13,20 +13,20 @@ class Tier(Record):
 
     variable: str
     model: str
-    purpose: str
 
 
 TIERS: Mapping[str, Tier] = {
-    "opus": Tier(variable="MARVIN_CODE_MODEL_HIGH", model="claude-opus-4.6", purpose="reviews, and `!pro`"),
-    "codex": Tier(variable="MARVIN_CODE_MODEL_LOW", model="gpt-5.3-codex", purpose="writing code, and fixes"),
-    "plan": Tier(variable="MARVIN_CODE_MODEL_PLAN", model="gpt-5.2", purpose="finding errors; else that of opus"),
-    "plan_gen": Tier(variable="MARVIN_CODE_MODEL_PLAN_GEN", model="gemini-3-pro-preview", purpose="specifications"),
-    "test_writer": Tier(variable="MARVIN_CODE_MODEL_TEST_WRITER", model="gemini-3-pro-preview", purpose="tests"),
-    "aux_reviewer": Tier(variable="MARVIN_CODE_MODEL_AUX_REVIEWER", model="gpt-5.2", purpose="further reviewers"),
+    "opus": Tier(variable="MARVIN_CODE_MODEL_HIGH", model="claude-opus-4.6"),
+    "codex": Tier(variable="MARVIN_CODE_MODEL_LOW", model="gpt-5.3-codex"),
+    "plan": Tier(variable="MARVIN_CODE_MODEL_PLAN", model="gpt-5.2"),
+    "plan_gen": Tier(variable="MARVIN_CODE_MODEL_PLAN_GEN", model="gemini-3-pro-preview"),
+    "test_writer": Tier(variable="MARVIN_CODE_MODEL_TEST_WRITER", model="gemini-3-pro-preview"),
+    "aux_reviewer": Tier(variable="MARVIN_CODE_MODEL_AUX_REVIEWER", model="gpt-5.2"),
 }
 """The tiers by name."""
 
-_ALIASES = {"high": "opus", "low": "codex"}
+ALIASES: Mapping[str, str] = {"high": "opus", "low": "codex"}
+"""Names of tiers that may stand wherever a model is named."""
 
 
 def tier_models(named: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
@@ -37,9 +37,9 @@ def tier_models(named: Mapping[str, str], env: Mapping[str, str]) -> dict[str, s
     """
     chosen = {}
     for name, model in named.items():
-        tier = _ALIASES.get(name, name)
+        tier = ALIASES.get(name, name)
         if tier not in TIERS:
-            raise UsageError(f"There is no tier {name!r} for {model}. There are: {', '.join([*TIERS, *_ALIASES])}.")
+            raise UsageError(f"There is no tier {name!r} for {model}. There are: {', '.join([*TIERS, *ALIASES])}.")
         chosen[tier] = model
     models = {name: chosen.get(name) or env.get(tier.variable) or tier.model for name, tier in TIERS.items()}
     # Planning goes where the best reviews go, if only that was set.

@@ -112,8 +112,9 @@ class Toolbox:
     def hold(self, name: str, reason: str) -> None:
         """Keep a tool back from the next request on; `reason` completes "not available here: ..."."""
         self._held[name] = reason
-        if name in self._specs:
-            self.choose(self.selection)
+        if self._specs.pop(name, None) is not None:
+            self.missing[name] = reason
+            self.offered = tuple(self._specs.values())
 
     def release(self, name: str) -> None:
         """Offer a tool again that was held back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ class UsageMeter:
         self._is_quick = is_quick
         self._requests: list[tuple[str, str, Usage]] = []
         self._costs: list[float | None] = []
+        # Costs are looked up in threads: by the agent after a request, and by whoever asks for the sums meanwhile.
+        self._pricing = threading.Lock()
 
     def add(self, provider: str, model: str, usage: Usage) -> None:
         """Count one model request; it is priced when a cost is first asked for."""
@@ -42,15 +45,17 @@ class UsageMeter:
         """Count one model request; returns its cost in USD, None where unknown."""
         if provider == OFFLINE:
             return 0.0
+        number = len(self._requests)
         self.add(provider, model, usage)
-        if self._is_quick(provider, model):
-            return self._priced()[-1]
-        return (await in_thread(self._priced))[-1]
+        costs = self._priced() if self._is_quick(provider, model) else await in_thread(self._priced)
+        return costs[number]
 
     def _priced(self) -> list[float | None]:
-        for provider, model, usage in self._requests[len(self._costs) :]:
-            self._costs.append(self._cost(provider, model, usage))
-        return self._costs
+        """The cost of each request so far."""
+        with self._pricing:
+            for provider, model, usage in self._requests[len(self._costs) :]:
+                self._costs.append(self._cost(provider, model, usage))
+            return list(self._costs)
 
     def _cost(self, provider: str, model: str, usage: Usage) -> float | None:
         if usage.cost is not None:
@@ -63,7 +68,8 @@ class UsageMeter:
         """The fields of MARVIN_COST: session_cost, llm_turns, model_turns, model_cost."""
         turns: dict[str, int] = {}
         costs: dict[str, float | None] = {}
-        for (_, model, _usage), cost in zip(self._requests, self._priced(), strict=True):
+        # Not strict: in another thread, one more request may have been counted since.
+        for (_, model, _usage), cost in zip(self._requests, self._priced(), strict=False):
             turns[model] = turns.get(model, 0) + 1
             so_far = costs.get(model, 0.0)
             costs[model] = None if cost is None or so_far is None else so_far + cost

@@ -13,7 +13,7 @@ from ..tools import ToolSpec
 from .anthropic_thinking import generation_of, plan, returned
 from .base import Request
 from .call_names import allowed_name, with_ids
-from .encoding import Encoded, dump, object_arguments
+from .encoding import Encoded, EncodedTools, dump, object_arguments
 from .sight import instead_of, text_of
 
 GO_ON = "Continue."
@@ -43,9 +43,7 @@ class AnthropicWire:
         self._max_output = max_output
         self.generation = generation_of(model)
         self._messages = Encoded(self._message)
-        self._specs = Encoded(_tool)
-        self._offered: tuple[ToolSpec, ...] = ()
-        self._tools = b""
+        self._tools = EncodedTools(_tool)
         self._returns = False
         self._may_return = True
 
@@ -78,11 +76,9 @@ class AnthropicWire:
         return b",".join(turns)
 
     def _tool_fields(self, request: Request) -> list[bytes]:
-        if request.tools is not self._offered:
-            self._offered = request.tools
-            self._tools = b",".join(self._specs.forms(request.tools))
-        if self._tools:
-            fields = [b'"tools":[' + self._tools[:-1] + _MARK + b"}]"]
+        tools = self._tools.joined(request.tools)
+        if tools:
+            fields = [b'"tools":[' + tools[:-1] + _MARK + b"}]"]
             return [*fields, b'"tool_choice":{"type":"none"}'] if request.tool_choice == "none" else fields
         called = {allowed_name(call.name, _LONGEST_NAME) for message in request.messages for call in message.calls}
         if not called:
@@ -114,7 +110,7 @@ class AnthropicWire:
         return sorted(blocks, key=lambda block: block["type"] == "tool_use")
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
-        arguments = json.loads(object_arguments(call, self._offered))
+        arguments = json.loads(object_arguments(call, self._tools.offered))
         try:
             json.dumps(arguments, allow_nan=False)
         except ValueError:

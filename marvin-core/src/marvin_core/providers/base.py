@@ -171,6 +171,7 @@ class Endpoint(Record):
 
     `context_window` and `max_output`, the longest answer, are in tokens; None where unknown. `profile_folder` is
     that of the active profile, where logins are kept. `environment` gives the one for a program of the provider's own.
+    `learn` is to be told of each secret that the provider finds by itself, so that nobody is shown it.
     """
 
     provider: str
@@ -184,6 +185,7 @@ class Endpoint(Record):
     headers: Mapping[str, str] | None = None
     profile_folder: Path | None = None
     environment: Callable[[], dict[str, str]] | None = None
+    learn: Callable[[Secret], None] | None = None
     waits: Waits = Waits()
 
 

@@ -144,6 +144,7 @@ class Catalog:
             headers=settings.headers if settings else None,
             profile_folder=self._profile_folder() if spec.login else None,
             environment=lambda: self._environment(spec),
+            learn=self._secrets.learn,
             waits=self._config.waits,
         )
 

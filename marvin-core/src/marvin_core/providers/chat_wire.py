@@ -11,7 +11,7 @@ from ..tools import ToolSpec
 from .base import Endpoint, Request
 from .call_names import allowed_name, with_ids
 from .chat_services import placeholder_signature, service_of, thinking_fields
-from .encoding import Encoded, dump, object_arguments
+from .encoding import Encoded, EncodedTools, dump, object_arguments
 from .gemini_schema import gemini_schema
 from .sight import instead_of
 
@@ -29,9 +29,7 @@ class ChatWire:
         self._service = service_of(endpoint)
         self._placeholder = placeholder_signature(self._service, endpoint.model)
         self._messages = Encoded(self._message)
-        self._specs = Encoded(self._tool)
-        self._offered: tuple[ToolSpec, ...] = ()
-        self._tools = b""
+        self._tools = EncodedTools(self._tool, endpoint.max_tools)
 
     def optional(self, request: Request) -> dict[str, Any]:
         """The fields that not every service knows: the count of tokens, and how much to think."""
@@ -55,12 +53,10 @@ class ChatWire:
         return b",".join(messages)
 
     def _tool_fields(self, request: Request) -> list[bytes]:
-        if request.tools is not self._offered:
-            self._offered = request.tools
-            self._tools = b",".join(self._specs.forms(request.tools[: self._endpoint.max_tools]))
-        if not self._tools:  # an empty list is refused by strict servers, and so is a choice without tools
+        joined = self._tools.joined(request.tools)
+        if not joined:  # an empty list is refused by strict servers, and so is a choice without tools
             return []
-        tools = b'"tools":[' + self._tools + b"]"
+        tools = b'"tools":[' + joined + b"]"
         return [tools, b'"tool_choice":"none"'] if request.tool_choice == "none" else [tools]
 
     def _tool(self, spec: ToolSpec) -> bytes:
@@ -92,7 +88,8 @@ class ChatWire:
         return [form] if message.text or calls else []
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
-        function = {"name": allowed_name(call.name, _LONGEST_NAME), "arguments": object_arguments(call, self._offered)}
+        arguments = object_arguments(call, self._tools.offered)
+        function = {"name": allowed_name(call.name, _LONGEST_NAME), "arguments": arguments}
         return {"id": call.id, "type": "function", "function": function, **self._own(call.provider_data)}
 
     def _is_own(self, message: Message) -> bool:

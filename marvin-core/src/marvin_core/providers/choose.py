@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..config import Config
 from ..records import Record
+from ..tiers import ALIASES, TIERS
 from .base import OFFLINE, Endpoint, ProviderSpec
 from .catalog import Catalog, KeyMissingError
 from .naming import find, prefixed
@@ -20,7 +21,8 @@ Probe = Callable[[], "Sequence[Found]"]
 class Choice(Record):
     """The outcome: an endpoint and the factory that makes its provider, or neither and what to do about it.
 
-    `reason` says why this one; `local` that its requests run on this machine and cost nothing.
+    `reason` says why this one; `local` that its requests run on this machine and cost nothing; `notice` what is not
+    as it was asked for.
     """
 
     endpoint: Endpoint | None
@@ -28,6 +30,7 @@ class Choice(Record):
     reason: str = ""
     local: bool = False
     how_to: str = ""
+    notice: str = ""
 
 
 def choose(config: Config, catalog: Catalog, probe: Probe | None = None) -> Choice:
@@ -40,11 +43,45 @@ def choose(config: Config, catalog: Catalog, probe: Probe | None = None) -> Choi
     Raises:
         UsageError, ConfigError: where the one that was asked for does not exist.
     """
+    if config.model not in ALIASES:
+        return _chosen(config, catalog, probe)
+    model, notice = _model_of_tier(config, catalog)
+    chosen = _chosen(config.replace(model=model), catalog, probe)
+    if chosen.endpoint is None or chosen.endpoint.provider == OFFLINE:
+        return chosen
+    return chosen.replace(notice=notice)
+
+
+def _model_of_tier(config: Config, catalog: Catalog) -> tuple[str, str]:
+    """What `high` and `low` stand for, and a notice where that is the default because nobody serves the tier's."""
+    tier = ALIASES[config.model]
+    wanted = config.tiers[tier]
+    if config.provider:
+        current: ProviderSpec | None = catalog.spec(config.provider, config.provider_origin)
+    else:
+        current = next(_candidates(catalog, chat=True), (None, ""))[0]
+    found = find(catalog, wanted, current)
+    if found is not None and (found.spec is current or not config.provider):
+        return f"{found.spec.name}/{found.model}", ""
+    if wanted != TIERS[tier].model:
+        return wanted, ""
+    whose = config.provider or "What is set up"
+    return "", f"{whose} does not serve {wanted}, which {config.model} stands for; the default model answers."
+
+
+def _candidates(catalog: Catalog, *, chat: bool) -> Iterator[tuple[ProviderSpec, str]]:
+    """What is taken without being asked for: services with a key or login, then those that only a chat looks for."""
+    found = list(catalog.set_up())
+    yield from ((spec, reason) for spec, reason in found if not spec.ready)
+    yield from ((spec, reason) for spec, reason in found if spec.ready and chat)
+
+
+def _chosen(config: Config, catalog: Catalog, probe: Probe | None) -> Choice:
     if config.provider:
         spec = catalog.spec(config.provider, config.provider_origin)
         origin = config.provider_origin
         return _choice(catalog, spec, config.model.removeprefix(f"{spec.name}/"), config, origin, f"{origin} names it")
-    first, origin = next(catalog.set_up(), (None, ""))
+    first, origin = next(_candidates(catalog, chat=probe is not None), (None, ""))
     asked = prefixed(catalog, config.model, first)
     if asked is not None:
         name = config.model.removeprefix(f"{asked.name}/")

@@ -36,6 +36,9 @@ class Codex(Responses):
 
     async def _headers(self) -> dict[str, str]:
         tokens = self._used = await self._login.tokens()
+        if self._endpoint.learn is not None:
+            self._endpoint.learn(tokens.access)
+            self._endpoint.learn(tokens.refresh)
         # The key of the endpoint is what no error may show.
         self._endpoint = self._endpoint.replace(key=tokens.access)
         own = {"originator": "marvin", "openai-beta": "responses=experimental"}

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 _STARTER = "import os,sys;os.setsid();open(sys.argv[1],'w').write(str(os.getpid()));os.execv(sys.argv[2],sys.argv[2:])"
 """Starts the program in a session of its own, where Ctrl+C in the terminal does not reach it, and tells its number."""
-
-
 _TOLD = "pid"
 _PREFIX = "marvin-copilot-"
 
@@ -66,8 +64,8 @@ class Runtime:
 
         from .copilot_errors import not_started
 
+        await in_thread(lambda: remove_leftovers(Path(tempfile.gettempdir())))
         sdk = await in_thread(imported_sdk)
-        remove_leftovers(Path(tempfile.gettempdir()))
         self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
         told = self._folder / _TOLD
         token, since = os.urandom(8).hex(), ticks()
@@ -113,23 +111,28 @@ class Runtime:
         client, self._client = self._client, None
         family, self._family = self._family, None
         folder, self._folder = self._folder, None
-        if client is not None:
+        if client is not None or folder is not None:
             await asyncio.shield(asyncio.ensure_future(self._end(client, family, folder)))
 
     async def _end(self, client: Any, family: Family | None, folder: Path | None) -> None:
         import shutil
 
         try:
-            async with asyncio.timeout(self._waits.close):
-                await client.stop()
-        except Exception:  # whatever keeps it from ending by itself, it is ended
-            await client.force_stop()
+            if client is not None:
+                await self._disconnect(client)
         finally:
             if family is not None:
                 family.reaped()
                 family.kill()
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    async def _disconnect(self, client: Any) -> None:
+        try:
+            async with asyncio.timeout(self._waits.close):
+                await client.stop()
+        except Exception:  # whatever keeps it from ending by itself, it is ended
+            await client.force_stop()
 
 
 def remove_leftovers(folder: Path) -> None:

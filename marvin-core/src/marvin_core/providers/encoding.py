@@ -39,6 +39,24 @@ class Encoded(Generic[T]):
         self._known = {}
 
 
+class EncodedTools:
+    """The tools on offer, joined anew only where they are others. `most` is how many a request may carry."""
+
+    def __init__(self, encode: Callable[[ToolSpec], bytes], most: int | None = None) -> None:
+        self._specs = Encoded(encode)
+        self._most = most
+        self._joined = b""
+        self.offered: tuple[ToolSpec, ...] = ()
+        """Those of the newest request."""
+
+    def joined(self, tools: tuple[ToolSpec, ...]) -> bytes:
+        """The encoded forms of these tools, with commas between them; empty where there are none."""
+        if tools is not self.offered:
+            self.offered = tools
+            self._joined = b",".join(self._specs.forms(tools[: self._most]))
+        return self._joined
+
+
 def dump(value: object) -> bytes:
     """The value as JSON."""
     # "replace": a lone surrogate, from a file name for instance, cannot be sent.

@@ -13,7 +13,7 @@ from typing import Any
 from ..messages import Image, Message, Thinking, ToolCall, ToolOutput
 from ..tools import ToolSpec
 from .base import Request
-from .encoding import Encoded, dump, object_arguments
+from .encoding import Encoded, EncodedTools, dump, object_arguments
 from .sight import instead_of, text_of
 
 _HAS_LEVELS = "gpt-oss"
@@ -26,11 +26,8 @@ class OllamaWire:
     def __init__(self, provider: str, model: str, max_tools: int | None) -> None:
         self._provider = provider
         self._model = model
-        self._max_tools = max_tools
         self._messages = Encoded(self._message)
-        self._specs = Encoded(_tool)
-        self._offered: tuple[ToolSpec, ...] = ()
-        self._tools = b""
+        self._tools = EncodedTools(_tool, max_tools)
 
     def body(self, request: Request, *, window: int, with_think: bool) -> bytes:
         """The JSON of a streamed request. `window` is in tokens; not every model knows `think`."""
@@ -55,11 +52,9 @@ class OllamaWire:
         return request.thinking if _HAS_LEVELS in self._model else True
 
     def _tool_fields(self, request: Request) -> list[bytes]:
-        if request.tools is not self._offered:
-            self._offered = request.tools
-            self._tools = b",".join(self._specs.forms(request.tools[: self._max_tools]))
+        tools = self._tools.joined(request.tools)
         # There is no choice of tools in this format: none on offer is the way to have none called.
-        return [b'"tools":[' + self._tools + b"]"] if self._tools and request.tool_choice == "auto" else []
+        return [b'"tools":[' + tools + b"]"] if tools and request.tool_choice == "auto" else []
 
     def _message(self, message: Message) -> bytes:
         if message.role == "assistant":
@@ -81,7 +76,7 @@ class OllamaWire:
         return [form] if message.text or message.calls else []
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
-        arguments = json.loads(object_arguments(call, self._offered))
+        arguments = json.loads(object_arguments(call, self._tools.offered))
         return {"id": call.id, "function": {"name": call.name, "arguments": arguments}}
 
 

@@ -14,7 +14,7 @@ from ..messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from ..tools import ToolSpec
 from .base import Request, ThinkingLevel
 from .call_names import allowed_name, with_ids
-from .encoding import Encoded, dump, object_arguments
+from .encoding import Encoded, EncodedTools, dump, object_arguments
 from .sight import instead_of
 
 LONGEST_CALL_ID = 64
@@ -34,13 +34,10 @@ class ResponsesWire:
     def __init__(self, provider: str, model: str, max_tools: int | None, without: Iterable[str] = ()) -> None:
         self._provider = provider
         self._model = model
-        self._max_tools = max_tools
         self._without = set(without)
         self._forgotten: set[str] = set()
         self._messages = Encoded(self._message)
-        self._specs = Encoded(_tool)
-        self._offered: tuple[ToolSpec, ...] = ()
-        self._tools = b""
+        self._tools = EncodedTools(_tool, max_tools)
         self._first: bytes | None = None
         self._cache_key = b""
 
@@ -80,12 +77,10 @@ class ResponsesWire:
         return True
 
     def _tool_fields(self, request: Request) -> list[bytes]:
-        if request.tools is not self._offered:
-            self._offered = request.tools
-            self._tools = b",".join(self._specs.forms(request.tools[: self._max_tools]))
-        if not self._tools:
+        tools = self._tools.joined(request.tools)
+        if not tools:
             return []
-        fields = [b'"tools":[' + self._tools + b"]", b'"parallel_tool_calls":true']
+        fields = [b'"tools":[' + tools + b"]", b'"parallel_tool_calls":true']
         return [*fields, b'"tool_choice":"none"'] if request.tool_choice == "none" else fields
 
     def _reasoning_fields(self, thinking: ThinkingLevel) -> list[bytes]:
@@ -154,7 +149,7 @@ class ResponsesWire:
             "type": "function_call",
             "call_id": call.id,
             "name": allowed_name(call.name, LONGEST_NAME),
-            "arguments": object_arguments(call, self._offered),
+            "arguments": object_arguments(call, self._tools.offered),
         }
 
 
