@@ -324,19 +324,20 @@ def test_a_login_is_found_in_files(login: str, home: Path, sdk: Callable[[], Non
     assert ready(environment(home, GH_TOKEN="gho_1")) == "GH_TOKEN is set"
 
 
-def test_copilot_comes_first_where_it_is_set_up(home: Path, sdk: Callable[[], None]) -> None:
+def test_a_chat_takes_copilot_where_it_is_set_up_and_nothing_else_is(home: Path, sdk: Callable[[], None]) -> None:
     """I24: no representation of the choice shows the token, and other services' programs do not get it."""
     token, key = "gho_0123456789abcdef", "sk-0123456789"
     variables = environment(home, GH_TOKEN=token, ANTHROPIC_API_KEY=key, MARVIN_CHAT_MODEL="gpt-5.1")
 
     def choice(**more: str) -> Any:
         config, secrets = load([], {**variables, **more}, cwd=home)
-        return choose(config, Catalog(config, secrets, tuple(marvin_register_providers())))
+        return choose(config, Catalog(config, secrets, tuple(marvin_register_providers())), tuple)
 
-    assert choice().endpoint.provider == "anthropic"
+    assert choice(ANTHROPIC_API_KEY="").endpoint.provider == "offline"
     program(home / "bin" / "copilot")
     sdk()
-    chosen = choice()
+    assert choice().endpoint.provider == "anthropic"
+    chosen = choice(ANTHROPIC_API_KEY="")
     assert (chosen.endpoint.provider, chosen.endpoint.model, chosen.endpoint.max_tools) == ("copilot", "gpt-5.1", 128)
     assert chosen.reason == "GH_TOKEN is set"
     assert token not in repr(chosen)
