@@ -32,6 +32,12 @@ _LIMIT = 60.0
 _READ = 64 * 1024
 
 
+_SAMPLED = 0.02
+"""Seconds between two looks at a chat's memory."""
+_LAST = 5
+"""Of these looks, the last ones count."""
+
+
 class BenchmarkError(Exception):
     """What was measured did not do what it should; its numbers would mean nothing."""
 
@@ -114,11 +120,26 @@ class Lab:
     def _flags(self) -> list[str]:
         return ["--non-interactive", "--prompt", PROMPT, "--tools", "coding", "--working-dir", str(self.work)]
 
-    def chat(self, lines: Sequence[str], script: Sequence[Description]) -> Run:
-        """Run a chat that reads these lines, as `run`."""
+    def chat(self, lines: Sequence[str], script: Sequence[Description]) -> float:
+        """Run a chat that reads these lines; returns its resident memory near its end, in bytes."""
         typed = self.folder / "lines"
         typed.write_text("".join(f"{line}\n" for line in lines))
-        return self.run([MARVIN, "--plain", "--working-dir", str(self.work)], script, typed=typed)
+        self._ask(script)
+        command = [MARVIN, "--plain", "--working-dir", str(self.work)]
+        samples: list[float] = []
+        with open(typed, "rb") as stdin, open(self._errors, "wb") as errors:
+            process = subprocess.Popen(
+                command, cwd=self.work, env=self._env, stdin=stdin, stdout=subprocess.DEVNULL, stderr=errors
+            )
+            while process.poll() is None:
+                shown = subprocess.run(
+                    ["ps", "-o", "rss=", "-p", str(process.pid)], capture_output=True, text=True, check=False
+                ).stdout.strip()
+                samples += [float(shown) * 1024] if shown not in ("", "0") else []
+                time.sleep(_SAMPLED)
+        exchanges = [Exchange(**entry) for entry in self._ask(None)]
+        self._judge(command, process.returncode, exchanges, len(script))
+        return median(samples[-_LAST:])
 
     def run(
         self,
@@ -127,26 +148,24 @@ class Lab:
         *,
         piped: bool = False,
         packages: Path | None = None,
-        typed: Path = Path(os.devnull),
     ) -> Run:
         """Run a command in the working folder while the server plays the script.
 
         Args:
             piped: read its standard output as it comes; else that goes to the null device.
             packages: a folder of further distributions.
-            typed: a file with its standard input.
 
         Raises:
             BenchmarkError: it failed, made other requests than the script has, or a tool call failed.
         """
         self._ask(script)
-        with open(self._errors, "wb") as errors, open(typed, "rb") as stdin:
+        with open(self._errors, "wb") as errors:
             begun = time.monotonic_ns()
             process = subprocess.Popen(
                 command,
                 cwd=self.work,
                 env={**self._env, "PYTHONPATH": str(packages)} if packages else self._env,
-                stdin=stdin,
+                stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE if piped else subprocess.DEVNULL,
                 stderr=errors,
             )

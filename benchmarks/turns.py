@@ -20,11 +20,11 @@ _MB = 1_000_000
 def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     """The row of the table on turns."""
 
-    def peak(turns: int) -> float:
+    def held(turns: int) -> float:
         lines = [f"This is prompt {number}." for number in range(turns)]
-        return median([lab.chat(lines, [answers.text(_TOKENS)] * turns).peak / _MB for _ in range(rounds)])
+        return median([lab.chat(lines, [answers.text(_TOKENS)] * turns) / _MB for _ in range(rounds)])
 
-    peak(1)  # whatever is built once, is built
-    few, many = peak(_FEW), peak(_MANY)
+    held(1)  # whatever is built once, is built
+    few, many = held(_FEW), held(_MANY)
     how = f"{many:.1f} MB; {few:.1f} MB after {_FEW} turns of {_TOKENS} tokens each"
     yield Row(f"memory after {_MANY} turns, more than after {_FEW}", many - few, _GOAL, "MB", how)

@@ -189,24 +189,27 @@ class HttpProvider(OfEndpoint, ABC):
     async def served(self) -> list[str]:
         """The models that the service lists; see `Lists`."""
         import asyncio
+        import json
 
         import httpx
 
         from .failures import from_status, from_transport
 
         headers, waits, url = await self._sendable_headers(), self._waits, self._models_url
+        said = bytearray()
         try:
             async with asyncio.timeout(waits.model_list):
-                response = await self._connected().get(url, headers=headers)
+                async with self._connected().stream("GET", url, headers=headers) as response:
+                    await _gather(response, said, _MODEL_LIST)
         except TimeoutError:
             late = httpx.ReadTimeout("")
             raise from_transport(self._endpoint, url, late, begun=False, silence=waits.model_list) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._failed(error, begun=False) from None
         if response.status_code in _NOT_ALLOWED or response.is_server_error:
-            raise from_status(self._endpoint, url, response.status_code, response.headers, response.content)
+            raise from_status(self._endpoint, url, response.status_code, response.headers, bytes(said))
         try:
-            return self._listed(response.json())
+            return self._listed(json.loads(said))
         except ValueError:
             return []
 
