@@ -108,6 +108,23 @@ def test_a_folder_that_cannot_be_written_is_told_once_and_the_conversation_goes_
     assert "goes on unsaved" in told[0]
 
 
+def test_what_could_not_be_written_is_written_as_soon_as_it_can_be(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions"
+    folder.write_text("in the way")
+    told: list[str] = []
+    recorder = begun(folder, told)
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    recorder.save(user("two"))
+    folder.unlink()
+    recorder.save(user("three"))
+    recorder.close()
+    found = load(folder / f"{recorder.id}.jsonl")
+    assert [message.text for message in found.messages] == ["one", "two", "three"]
+    assert found.state == {"pack": {"n": 1}}
+    assert len(told) == 1
+
+
 def test_a_fork_begins_a_file_of_its_own_with_what_was_said(tmp_path: Path) -> None:
     recorder = begun(tmp_path, [])
     recorder.save(user("one"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,10 @@ _TICK = 1_000_000
 
 
 class Recorder:
-    """Writes the messages of one session; `warn` is told once when that stops being possible."""
+    """Writes the messages of one session.
+
+    Where that is not possible `warn` is told once, and what could not be written is written as soon as it can be.
+    """
 
     def __init__(self, folder: Path, waits: Waits, warn: Callable[[str], None]) -> None:
         self.folder = folder
@@ -29,6 +33,7 @@ class Recorder:
         self._transcript: Transcript | None = None
         self._state = "{}"
         self._state_saved = True
+        self._waiting: deque[Callable[[Transcript], None]] = deque()
         self.id = ""
 
     @property
@@ -46,6 +51,7 @@ class Recorder:
 
     def _start(self, header: Header) -> None:
         self.close()
+        self._waiting.clear()
         self.id = header.id
         self._state, self._state_saved = "{}", True
         self._transcript = Transcript(self.folder / f"{self.id}.jsonl", header, self._waits)
@@ -53,6 +59,7 @@ class Recorder:
     def resume(self, path: Path, loaded: Loaded) -> None:
         """Go on with a session that was loaded."""
         self.close()
+        self._waiting.clear()
         self.id = loaded.header.id
         self._state, self._state_saved = json.dumps(loaded.state), True
         self._transcript = Transcript.resumed(path, loaded, self._waits)
@@ -74,13 +81,14 @@ class Recorder:
     def clear(self) -> None:
         """Stop writing to this session; the next `begin` makes another one."""
         self.close()
+        self._waiting.clear()
         self._transcript = None
         self.id = ""
 
     def step_back(self) -> None:
         """Go back to before the last message; what comes next becomes another branch of the file."""
         if self._transcript is not None:
-            self._transcript.step_back()
+            self._guarded(Transcript.step_back)
             self._state_saved = self._state == "{}"  # it may stand in the branch that was left
 
     def save(self, message: Message) -> None:
@@ -122,14 +130,19 @@ class Recorder:
             self._transcript.close()
 
     def _guarded(self, write: Callable[[Transcript], None]) -> None:
+        """Write, after what could not be written so far; what fails now is tried again with the next."""
         if self._transcript is None:
             return
+        told = bool(self._waiting)
+        self._waiting.append(write)
         try:
-            write(self._transcript)
+            while self._waiting:
+                self._waiting[0](self._transcript)
+                self._waiting.popleft()
         except MarvinError as error:
-            self.close()
-            self._transcript = None
-            self._warn(str(error))
+            self._transcript.close()
+            if not told:
+                self._warn(str(error))
 
 
 def _have_on_disk(transcript: Transcript) -> None:

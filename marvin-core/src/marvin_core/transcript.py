@@ -168,7 +168,7 @@ class Transcript:
         except OSError as error:
             raise SessionError(
                 f"The session cannot be saved to {self.path}: {error.strerror}. "
-                "Free space or make the folder writable; the conversation goes on unsaved."
+                "Free space or make the folder writable; until then the conversation goes on unsaved."
             ) from error
         self._leaf, self._before_last, self._compacted = leaf, before_last, compacted
         if records:
