@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from marvin_core import CallDelta, Delta, Hook, Record, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
-from marvin_core.budget import budget_for
+from marvin_core.budget import budget_of
 from marvin_core.clients import Clients
 from marvin_core.config import Config, Secrets, load
 from marvin_core.context import Asker
@@ -177,7 +177,7 @@ def make(
         client=clients.for_tools,
         close_client=clients.close,
         meter=meter,
-        allow=lambda dollars: budget_for(dollars, config, table, lambda provider, model: None, print),
+        allow=lambda dollars: budget_of(config.replace(max_cost=dollars), table, lambda provider, model: None, print),
         asker=asker,
     )
     session = Session(given)

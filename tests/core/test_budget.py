@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from marvin_core import CallDelta, Delta, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
+from marvin_core.app import App
 from marvin_core.budget import Budget, Hold, budget_of
 from marvin_core.config import Price
 from marvin_core.errors import (
@@ -47,7 +48,7 @@ class Desk:
         self._longest = longest
         self.warnings: list[str] = []
 
-    def maybe(self, *argv: str, env: Mapping[str, str] | None = None, **waits: Any) -> Budget | None:
+    def under(self, *argv: str, env: Mapping[str, str] | None = None, **waits: Any) -> Budget:
         config, _ = settled(self._folder, *argv, env=env)
         prices = Prices(self._prices, config.cache_folder / "prices.json")
         prices.add("local", "", local=True)
@@ -55,14 +56,10 @@ class Desk:
         return budget_of(config, prices, lambda provider, model: self._longest, self.warnings.append)
 
     def budget(self, ceiling: str, env: Mapping[str, str] | None = None, **waits: Any) -> Budget:
-        found = self.maybe("--max-cost", ceiling, env=env, **waits)
-        assert found is not None
-        return found
+        return self.under("--max-cost", ceiling, env=env, **waits)
 
     def child(self, parent: Budget, *argv: str, **waits: Any) -> Budget:
-        found = self.maybe(*argv, env=parent.child_environment(), **waits)
-        assert found is not None
-        return found
+        return self.under(*argv, env=parent.child_environment(), **waits)
 
 
 @pytest.fixture
@@ -90,7 +87,7 @@ def left(budget: Budget) -> float:
 
 
 def test_without_a_ceiling_there_is_no_budget_and_no_ledger(desk: Desk, tmp_path: Path) -> None:
-    assert desk.maybe() is None
+    assert App(*settled(tmp_path), warn=pytest.fail).budget is None
     run(desk.budget("1").aclose())  # nothing was asked
     assert not list(tmp_path.rglob("ledgers"))
 

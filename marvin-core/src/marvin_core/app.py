@@ -54,15 +54,16 @@ class App:
         """The cost ceiling, if there is one."""
         if self.config.max_cost is None and not self.config.ledger:
             return None
-        from .budget import budget_of
-
-        return budget_of(self.config, self._prices, self.catalog.longest, self._warn)
+        return self._budget_of(self.config)
 
     def _allow(self, dollars: float) -> Budget:
-        """A budget of this many USD, beside the ceiling of the run, if there is one."""
-        from .budget import budget_for
+        """A budget of this many USD, beside the ceiling of the run, if there is one; what is spent counts in both."""
+        return self._budget_of(self.config.replace(max_cost=dollars, ledger=""))
 
-        return budget_for(dollars, self.config, self._prices, self.catalog.longest, self._warn)
+    def _budget_of(self, config: Config) -> Budget:
+        from .budget import budget_of
+
+        return budget_of(config, self._prices, self.catalog.longest, self._warn)
 
     def _probe(self) -> Sequence[Found]:
         from .providers.probing import probe

@@ -255,22 +255,9 @@ class Budget:
 
 def budget_of(
     config: Config, prices: Prices, longest: Callable[[str, str], int | None], warn: Callable[[str], None]
-) -> Budget | None:
-    """The budget that --max-cost, MARVIN_MAX_COST and MARVIN_LEDGER ask for; None where nothing does."""
-    if config.max_cost is None and not config.ledger:
-        return None
-    return Budget(lambda: _open(config), prices, longest, config.waits, warn)
-
-
-def budget_for(
-    dollars: float,
-    config: Config,
-    prices: Prices,
-    longest: Callable[[str, str], int | None],
-    warn: Callable[[str], None],
 ) -> Budget:
-    """A budget of so many USD beside that of the run; what is spent counts in both."""
-    return Budget(lambda: _open(config.replace(max_cost=dollars, ledger="")), prices, longest, config.waits, warn)
+    """The budget of the ceiling and the ledger that a configuration names."""
+    return Budget(lambda: _open(config), prices, longest, config.waits, warn)
 
 
 def _open(config: Config) -> Ledger:

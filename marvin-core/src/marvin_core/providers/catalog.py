@@ -87,8 +87,11 @@ class Catalog:
         return ""
 
     def set_up(self) -> Iterator[tuple[ProviderSpec, str]]:
-        """The services that are set up, and why each counts as such."""
-        for spec in self.known.values():
+        """The services that are set up, and why each counts as such.
+
+        Looked for one by one, as far as somebody asks: those with a program of their own take the longest.
+        """
+        for spec in sorted(self.known.values(), key=lambda spec: bool(spec.ready)):
             reason = self.reason(spec)
             if reason:
                 yield spec, reason

@@ -71,9 +71,7 @@ def _model_of_tier(config: Config, catalog: Catalog) -> tuple[str, str]:
 
 def _candidates(catalog: Catalog, *, chat: bool) -> Iterator[tuple[ProviderSpec, str]]:
     """What is taken without being asked for: services with a key or login, then those that only a chat looks for."""
-    found = list(catalog.set_up())
-    yield from ((spec, reason) for spec, reason in found if not spec.ready)
-    yield from ((spec, reason) for spec, reason in found if spec.ready and chat)
+    return ((spec, reason) for spec, reason in catalog.set_up() if chat or not spec.ready)
 
 
 def _chosen(config: Config, catalog: Catalog, probe: Probe | None) -> Choice:
