@@ -14,15 +14,15 @@ _TIMED = """
 import asyncio, json, os, sys, time
 from pathlib import Path
 from marvin_core import Message, Text, ToolCall, ToolOutput
-from marvin_core.compaction import Around, Compactor
-from marvin_core.config import load
-from marvin_core.context import SystemClock
-from marvin_core.conversation import Conversation
-from marvin_core.messages import to_dict, tool, user
-from marvin_core.recorder import Recorder
-from marvin_core.usage import UsageMeter
-from marvin_core.window import Window
-from marvin_core.workspace import Workspace
+from marvin_core.conversation.compactor import Around, Compactor
+from marvin_core.config.load import load
+from marvin_core.engine.call_context import SystemClock
+from marvin_core.conversation.conversation import Conversation
+from marvin_core.api.messages import to_dict, tool, user
+from marvin_core.sessions.writer import Recorder
+from marvin_core.usage.meter import UsageMeter
+from marvin_core.conversation.window import Window
+from marvin_core.guard.files.workspace import Workspace
 
 def turn(number):
     call = ToolCall(id=f"call_{number}", name="read_file", arguments=json.dumps({"path": f"src/module_{number}.py"}))

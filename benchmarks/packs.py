@@ -42,7 +42,7 @@ def marvin_register_tools():
 _LOAD = """
 import json, sys, time
 from pathlib import Path
-from marvin_core import index
+from marvin_core.plugins import index
 folder = Path(sys.argv[1])
 begun = time.perf_counter()
 index.load_index(folder, folder)

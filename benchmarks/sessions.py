@@ -11,10 +11,10 @@ from benchmarks import answers
 from benchmarks.lab import PYTHON, Lab, interleaved, median
 from benchmarks.table import Row
 from marvin_core import Message, Text, ToolCall, ToolOutput
-from marvin_core.messages import Usage, tool, user
-from marvin_core.session_records import Header
-from marvin_core.transcript import Transcript
-from marvin_core.waits import Waits
+from marvin_core.api.messages import Usage, tool, user
+from marvin_core.api.timeouts import Waits
+from marvin_core.sessions.records import Header
+from marvin_core.sessions.transcript import Transcript
 
 _MESSAGES = 10_000
 _SINCE = 40
@@ -23,7 +23,9 @@ _GOALS = {"compacted": 0.05, "whole": 3.0}
 _TIMED = """
 import gc, json, sys, time
 from pathlib import Path
-from marvin_core import conversation, recorder, transcript, waits
+from marvin_core.api import timeouts
+from marvin_core.conversation import conversation
+from marvin_core.sessions import transcript, writer as sessions
 gc.disable()  # as it is until the first request is out
 path = Path(sys.argv[2])
 
@@ -33,7 +35,7 @@ def decode():
 def resume():
     loaded = transcript.load(path)
     messages, _ = transcript.heal(loaded.messages)
-    writer = recorder.Recorder(path.parent, waits.Waits(), print)
+    writer = sessions.Recorder(path.parent, timeouts.Waits(), print)
     writer.resume(path, loaded)
     live = conversation.Conversation(writer.save)
     live.load(messages)

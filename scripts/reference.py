@@ -12,15 +12,16 @@ from typing import Any
 import typer
 
 import marvin_pipeline.plugin
-from marvin_core import builtin, errors, events, hookspecs
-from marvin_core.arguments import example_call, type_text
-from marvin_core.discovery import discover
-from marvin_core.environment import ENVIRONMENT
-from marvin_core.flags import parser
-from marvin_core.index import Index
-from marvin_core.records import Record
-from marvin_core.settings import KEYS, KIND_NAMES, MEANINGS
-from marvin_core.waits import Waits
+from marvin_core import builtin
+from marvin_core.api import errors, events, hookspecs
+from marvin_core.api.record import Record
+from marvin_core.api.timeouts import Waits
+from marvin_core.config.environment import ENVIRONMENT
+from marvin_core.config.flags import parser
+from marvin_core.config.settings import KEYS, KIND_NAMES, MEANINGS
+from marvin_core.plugins.discovery import discover
+from marvin_core.plugins.index import Index
+from marvin_core.tools.arguments import example_call, type_text
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NOTE = "<!-- Written by scripts/reference.py (`make docs`). Change the code it comes from, not this page. -->\n"

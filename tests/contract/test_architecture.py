@@ -45,7 +45,7 @@ NO_LAYER = ("", "providers", "ui")
 
 
 class Import(NamedTuple):
-    """A module of marvin_core that another one imports, `agent` for `marvin_core.agent`."""
+    """A module of marvin_core that another one imports, `agent` for `marvin_core.engine.agent`."""
 
     name: str
     at_top: bool

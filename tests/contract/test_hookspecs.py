@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from marvin_core import Hook, hookspecs
+from marvin_core import Hook
+from marvin_core.api import hookspecs
 
 TESTS = Path(__file__).parents[1]
 SPECS: dict[str, Callable[..., Any]] = {

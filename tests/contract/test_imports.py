@@ -36,7 +36,7 @@ GROUPS = 2
 
 
 def test_all_modules_are_found() -> None:
-    assert {"marvin_core.session", "marvin_core.providers.base", "marvin_tools_coding.plugin"} <= set(MODULES)
+    assert {"marvin_core.engine.session", "marvin_core.api.providers", "marvin_tools_coding.plugin"} <= set(MODULES)
 
 
 @pytest.mark.parametrize("group", range(GROUPS))

@@ -23,10 +23,10 @@ FORBIDDEN = {
     "ctypes",
     "genai_prices",
     "tomllib",
-    "marvin_core.discovery",
-    "marvin_core.schema",
-    "marvin_core.subcommands",
-    "marvin_core.ui.plain",
+    "marvin_core.plugins.discovery",
+    "marvin_core.tools.schema",
+    "marvin_core.cli.commands.tools",
+    "marvin_core.ui.plain.chat",
     "prompt_toolkit",
     "marvin_tools_coding",
 }
@@ -107,12 +107,12 @@ def test_the_cheap_way_is_taken_only_where_the_caches_are_warm(tmp_path: Path) -
     (tmp_path / ".config" / "marvin").mkdir(parents=True)
     (tmp_path / ".config" / "marvin" / "config.yaml").write_text("tools: coding\n")
     found = place.run(text("Hello."))
-    assert {"ruamel.yaml", "pydantic", "importlib.metadata", "marvin_core.discovery"} <= found
+    assert {"ruamel.yaml", "pydantic", "importlib.metadata", "marvin_core.plugins.discovery"} <= found
 
 
 def test_a_chat_in_a_pipe_does_not_import_the_line_editor(start: Start) -> None:
     """It costs 195 ms, and only a terminal needs it."""
     with ModelServer() as server:
         found = start.imported("--plain", url=server.url)
-    assert "marvin_core.ui.simple_chat" in found
-    assert loaded(found, "prompt_toolkit", "wcwidth", "marvin_core.ui.terminal_chat", "rich", "pygments") == set()
+    assert "marvin_core.ui.plain.simple_chat" in found
+    assert loaded(found, "prompt_toolkit", "wcwidth", "marvin_core.ui.plain.terminal_chat", "rich", "pygments") == set()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from marvin_core import Tool, ToolGroup, ToolSpec
-from marvin_core.schema import describe
+from marvin_core.tools.schema import describe
 
 CONTRACT: dict[str, dict[str, Any]] = {
     tool["name"]: tool for tool in json.loads(Path(__file__).with_name("tools.json").read_text())["tools"]

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
-from marvin_core.http import HttpSettings, make_client
-from marvin_core.messages import Message
-from marvin_core.providers.base import Delta, Endpoint, Request, Secret
-from marvin_core.providers.ollama import Ollama, create
+from marvin_core.api.messages import Message
+from marvin_core.api.providers import Delta, Endpoint, Request, Secret
+from marvin_core.http.client import HttpSettings, make_client
+from marvin_core.providers.ollama.provider import Ollama, create
 from marvin_core.testing import Answer, ModelServer, RecordedRequest, document, error
 from tests.core.chatting import WAITS, Transport, answer_of, request
 

@@ -7,21 +7,12 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Literal, cast
 
-from marvin_core.http import HttpSettings, make_client
-from marvin_core.messages import Message, user
-from marvin_core.providers.base import (
-    CallDelta,
-    Delta,
-    Endpoint,
-    Provider,
-    Request,
-    Secret,
-    TextDelta,
-    ThinkingDelta,
-)
-from marvin_core.providers.chat_completions import ChatCompletions
+from marvin_core.api.messages import Message, user
+from marvin_core.api.providers import CallDelta, Delta, Endpoint, Provider, Request, Secret, TextDelta, ThinkingDelta
+from marvin_core.api.timeouts import Waits
+from marvin_core.http.client import HttpSettings, make_client
+from marvin_core.providers.chat_completions.provider import ChatCompletions
 from marvin_core.testing import Answer, ModelServer, RecordedRequest
-from marvin_core.waits import Waits
 
 KEY = "sk-test-0123456789abcdef"
 WAITS = Waits(http=5.0, retry_backoff=(0.0, 0.0, 0.0), model_list=2.0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from marvin_core.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput, tool, user
+from marvin_core.api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput, tool, user
 
 
 def answer(text: str, *calls: ToolCall) -> Message:

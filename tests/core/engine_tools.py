@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from marvin_core import Call, Field, Image, Text, ToolContext, ToolError, ToolResult, tool
-from marvin_core.tools import Tool
+from marvin_core.api.tools import Tool
 
 
 def _log(context: ToolContext) -> list[str]:

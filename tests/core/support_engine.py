@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from marvin_core import CallDelta, Delta, Hook, Record, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
-from marvin_core.budget import budget_of
-from marvin_core.clients import Clients
-from marvin_core.config import Config, Secrets, load
-from marvin_core.context import Asker
-from marvin_core.engine import Engine, Ingredients
-from marvin_core.events import Event
-from marvin_core.messages import ToolCall, ToolOutput
-from marvin_core.prices import Prices
-from marvin_core.schema import describe
-from marvin_core.session import Session
+from marvin_core.api.events import Event
+from marvin_core.api.messages import ToolCall, ToolOutput
+from marvin_core.api.timeouts import Waits
+from marvin_core.api.tools import Access
+from marvin_core.config.load import Config, Secrets, load
+from marvin_core.engine.call_context import Asker
+from marvin_core.engine.engine import Engine, Ingredients
+from marvin_core.engine.session import Session
+from marvin_core.http.clients import Clients
 from marvin_core.testing import ScriptedModels, ScriptedProvider
-from marvin_core.tools import Access
-from marvin_core.usage import UsageMeter
-from marvin_core.waits import Waits
+from marvin_core.tools.schema import describe
+from marvin_core.usage.budget import budget_of
+from marvin_core.usage.meter import UsageMeter
+from marvin_core.usage.prices import Prices
 
 from . import engine_tools
 

@@ -27,10 +27,8 @@ from marvin_core import (
     UsageDelta,
     Verdict,
 )
-from marvin_core.agent import OUT_OF_ROUNDS
-from marvin_core.config import Price
-from marvin_core.errors import OutputLimit, Refused
-from marvin_core.events import (
+from marvin_core.api.errors import OutputLimit, Refused
+from marvin_core.api.events import (
     AgentEnd,
     Event,
     MessageEnd,
@@ -43,8 +41,10 @@ from marvin_core.events import (
     TurnStart,
     UsageReport,
 )
-from marvin_core.providers.base import Retrying
-from marvin_core.transcript import INTERRUPTED, heal
+from marvin_core.api.providers import Retrying
+from marvin_core.config.load import Price
+from marvin_core.engine.agent import OUT_OF_ROUNDS
+from marvin_core.sessions.transcript import INTERRUPTED, heal
 
 from .support_engine import USED, Hang, Made, Script, calls, make, run, says, spec, until
 

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marvin_core.assembly import Assembly
-from marvin_core.errors import (
+from marvin_core.api.errors import (
     AuthFailed,
     BadRequest,
     ContextOverflow,
@@ -29,8 +28,7 @@ from marvin_core.errors import (
     StreamBroken,
     Unreachable,
 )
-from marvin_core.http import HttpSettings, make_client
-from marvin_core.messages import (
+from marvin_core.api.messages import (
     Image,
     Message,
     ProviderData,
@@ -45,10 +43,7 @@ from marvin_core.messages import (
     tool,
     user,
 )
-from marvin_core.providers.anthropic import create
-from marvin_core.providers.anthropic_stream import AnthropicStream
-from marvin_core.providers.anthropic_wire import AnthropicWire
-from marvin_core.providers.base import (
+from marvin_core.api.providers import (
     CallDelta,
     Delta,
     Provider,
@@ -59,6 +54,12 @@ from marvin_core.providers.base import (
     ThinkingDelta,
     UsageDelta,
 )
+from marvin_core.api.tools import ToolSpec
+from marvin_core.engine.assembly import Assembly
+from marvin_core.http.client import HttpSettings, make_client
+from marvin_core.providers.anthropic.provider import create
+from marvin_core.providers.anthropic.request import AnthropicWire
+from marvin_core.providers.anthropic.stream import AnthropicStream
 from marvin_core.testing import (
     Answer,
     ModelServer,
@@ -72,7 +73,6 @@ from marvin_core.testing import (
     html,
     raw,
 )
-from marvin_core.tools import ToolSpec
 from tests.core import support_engine
 from tests.core.answers_anthropic import (
     SIGNATURE,

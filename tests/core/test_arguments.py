@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_core import ToolError, ToolSpec
-from marvin_core.arguments import (
+from marvin_core.tools.arguments import (
     ArgumentError,
     CutOff,
     coerce,

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import CallDelta, Delta, ProviderData, Stop, Text, TextDelta, Thinking, ThinkingDelta, ToolCall, Usage
-from marvin_core.assembly import CANCELLED, Assembly
-from marvin_core.messages import Message, StopReason
-from marvin_core.providers.base import UsageDelta
+from marvin_core.api.messages import Message, StopReason
+from marvin_core.api.providers import UsageDelta
+from marvin_core.engine.assembly import CANCELLED, Assembly
 
 
 def assemble(*deltas: Delta) -> Assembly:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.autonomy import GO_ON, PLAY
-from marvin_core.config import Price
-from marvin_core.events import Event
-from marvin_core.messages import user
-from marvin_core.plugins import Plugins
-from marvin_core.providers.base import Delta
-from marvin_core.tools import ToolSpec
+from marvin_core.api.events import Event
+from marvin_core.api.messages import user
+from marvin_core.api.providers import Delta
+from marvin_core.api.tools import ToolSpec
+from marvin_core.config.load import Price
+from marvin_core.engine.autonomy import GO_ON, PLAY
+from marvin_core.plugins.manager import Plugins
 
 from .conversations import rounds
 from .support_engine import SPECS, Hang, Made, calls, make, run, says, settled, until

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.bm25 import Ranking, normalized, words
-from marvin_core.tools import ToolSpec
+from marvin_core.api.tools import ToolSpec
+from marvin_core.tools.routing.ranking import Ranking, normalized, words
 
 
 def spec(name: str, description: str, *says: str, **parameters: str) -> ToolSpec:

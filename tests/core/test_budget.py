@@ -12,10 +12,7 @@ from typing import Any
 import pytest
 
 from marvin_core import CallDelta, Delta, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
-from marvin_core.app import App
-from marvin_core.budget import Budget, Hold, budget_of
-from marvin_core.config import Price
-from marvin_core.errors import (
+from marvin_core.api.errors import (
     BudgetExceeded,
     ConfigError,
     Overloaded,
@@ -24,9 +21,12 @@ from marvin_core.errors import (
     StreamBroken,
     UsageError,
 )
-from marvin_core.messages import Image, Message, Text, user
-from marvin_core.prices import Prices
-from marvin_core.providers.bounded import Bounded
+from marvin_core.api.messages import Image, Message, Text, user
+from marvin_core.app import App
+from marvin_core.config.load import Price
+from marvin_core.providers.budgeted import Bounded
+from marvin_core.usage.budget import Budget, Hold, budget_of
+from marvin_core.usage.prices import Prices
 
 from .support_engine import Hang, Script, run, settled, spec
 

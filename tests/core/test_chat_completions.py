@@ -14,7 +14,7 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from marvin_core.errors import (
+from marvin_core.api.errors import (
     AuthFailed,
     BadRequest,
     ContextOverflow,
@@ -27,7 +27,7 @@ from marvin_core.errors import (
     StreamBroken,
     Unreachable,
 )
-from marvin_core.messages import (
+from marvin_core.api.messages import (
     Image,
     Message,
     ProviderData,
@@ -40,19 +40,11 @@ from marvin_core.messages import (
     tool,
     user,
 )
-from marvin_core.providers.base import (
-    CallDelta,
-    Delta,
-    Request,
-    Secret,
-    Stop,
-    TextDelta,
-    ThinkingDelta,
-    UsageDelta,
-)
-from marvin_core.providers.chat_completions import create
-from marvin_core.providers.chat_stream import ChatStream
-from marvin_core.providers.chat_wire import ChatWire
+from marvin_core.api.providers import CallDelta, Delta, Request, Secret, Stop, TextDelta, ThinkingDelta, UsageDelta
+from marvin_core.api.tools import ToolSpec
+from marvin_core.providers.chat_completions.provider import create
+from marvin_core.providers.chat_completions.request import ChatWire
+from marvin_core.providers.chat_completions.stream import ChatStream
 from marvin_core.testing import (
     Answer,
     ModelServer,
@@ -71,7 +63,6 @@ from marvin_core.testing import (
     raw,
     text,
 )
-from marvin_core.tools import ToolSpec
 from tests.core.chatting import (
     KEY,
     TRANSPORTS,

@@ -8,19 +8,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from marvin_core.archive import search
-from marvin_core.chatlog import COMPACT, KEPT, ChatLog, Entry, compact, entry, seed
-from marvin_core.events import Notice
-from marvin_core.waits import Waits
+from marvin_core.api.events import Notice
+from marvin_core.api.timeouts import Waits
+from marvin_core.profiles.chat_log import COMPACT, KEPT, ChatLog, Entry, compact, entry, seed
+from marvin_core.sessions.search import search
 
 from .support_engine import Made, make, run, says
 
 WRITER = """
 import sys
 from pathlib import Path
-from marvin_core.archive import search
-from marvin_core.chatlog import ChatLog, entry
-from marvin_core.waits import Waits
+from marvin_core.sessions.search import search
+from marvin_core.profiles.chat_log import ChatLog, entry
+from marvin_core.api.timeouts import Waits
 log = ChatLog(Path(sys.argv[1]), Waits(), print)
 for number in range(10):
     log.append([entry("you", f"{sys.argv[2]}-{number}", 0.0)])

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from marvin_core.api.errors import ConfigError, MarvinError, UsageError
+from marvin_core.api.providers import Endpoint, ProviderSpec
 from marvin_core.builtin import marvin_register_providers
-from marvin_core.config import load
-from marvin_core.errors import ConfigError, MarvinError, UsageError
-from marvin_core.providers.base import Endpoint, ProviderSpec
-from marvin_core.providers.catalog import Catalog
-from marvin_core.providers.choose import Choice, choose
+from marvin_core.config.load import load
+from marvin_core.providers.selection.catalog import Catalog
+from marvin_core.providers.selection.choose import Choice, choose
 
 KEY = "sk-0123456789abcdef"
 SPECS = tuple(marvin_register_providers())

@@ -22,8 +22,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 import pytest
 
-from marvin_core.config import Config
-from marvin_core.errors import (
+from marvin_core.api.errors import (
     AuthFailed,
     ModelNotFound,
     Overloaded,
@@ -33,15 +32,16 @@ from marvin_core.errors import (
     Unreachable,
     UsageError,
 )
-from marvin_core.http import HttpSettings, make_client
-from marvin_core.messages import user
-from marvin_core.providers.base import Endpoint, Request, Secret
-from marvin_core.providers.codex import Codex, create
-from marvin_core.providers.codex_login import PORTS, login
-from marvin_core.providers.codex_tokens import LOG_IN, TokenFile, Tokens
+from marvin_core.api.messages import user
+from marvin_core.api.providers import Endpoint, Request, Secret
+from marvin_core.api.timeouts import Waits
+from marvin_core.config.load import Config
+from marvin_core.http.client import HttpSettings, make_client
+from marvin_core.providers.codex.login import PORTS, login
+from marvin_core.providers.codex.provider import Codex, create
+from marvin_core.providers.codex.tokens import LOG_IN, TokenFile, Tokens
 from marvin_core.testing import Answer, document, error, paced, raw
 from marvin_core.testing.model_server import LoopbackServer, RecordedRequest
-from marvin_core.waits import Waits
 from tests.core import answers_responses as responses
 from tests.core.chatting import answer_of, request, text_of
 from tests.core.support_engine import settled
@@ -570,10 +570,10 @@ def test_requests_that_come_together_share_one_renewal(tmp_path: Path, chatgpt: 
 PROCESS = """
 import asyncio, sys
 from pathlib import Path
-from marvin_core.http import HttpSettings, make_client
-from marvin_core.messages import user
-from marvin_core.providers.base import Endpoint, Request, Secret, TextDelta
-from marvin_core.providers.codex import create
+from marvin_core.http.client import HttpSettings, make_client
+from marvin_core.api.messages import user
+from marvin_core.api.providers import Endpoint, Request, Secret, TextDelta
+from marvin_core.providers.codex.provider import create
 
 async def main():
     endpoint = Endpoint(provider="codex", base_url=sys.argv[1], model="gpt-5.3-codex", key=Secret(""), key_hint="",

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from marvin_core import Message, Unreachable
-from marvin_core.commands import core_commands
-from marvin_core.errors import MarvinError, SessionError
-from marvin_core.events import AgentStart, AppStart, SessionClear, SessionResume, SessionStart
-from marvin_core.transcript import load
+from marvin_core.api.errors import MarvinError, SessionError
+from marvin_core.api.events import AgentStart, AppStart, SessionClear, SessionResume, SessionStart
+from marvin_core.sessions.transcript import load
+from marvin_core.ui.commands.core import core_commands
 
 from .support_engine import Hang, Made, calls, make, run, says, until
 

@@ -12,23 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_core import Delta, Record, Request, ToolSpec
-from marvin_core.compacting import KEPT, composed, is_summary, plan, plan_turns
-from marvin_core.compaction import Around, Compactor
-from marvin_core.config import load
-from marvin_core.context import SystemClock
-from marvin_core.conversation import Conversation
-from marvin_core.digests import digest
-from marvin_core.errors import Overloaded
-from marvin_core.events import Event, Notice, UsageReport
-from marvin_core.messages import Message, ToolCall, from_dict, tool, user
-from marvin_core.providers.base import Retrying, TextDelta
-from marvin_core.recorder import Recorder
+from marvin_core.api.errors import Overloaded
+from marvin_core.api.events import Event, Notice, UsageReport
+from marvin_core.api.messages import Message, ToolCall, from_dict, tool, user
+from marvin_core.api.providers import Retrying, TextDelta
+from marvin_core.api.timeouts import Waits
+from marvin_core.config.load import load
+from marvin_core.conversation.compactor import Around, Compactor
+from marvin_core.conversation.conversation import Conversation
+from marvin_core.conversation.digest import digest
+from marvin_core.conversation.plan import KEPT, composed, is_summary, plan, plan_turns
+from marvin_core.conversation.window import Window, characters
+from marvin_core.engine.call_context import SystemClock
+from marvin_core.guard.files.workspace import Workspace
+from marvin_core.sessions.transcript import load as load_session
+from marvin_core.sessions.writer import Recorder
 from marvin_core.testing import ScriptedProvider
-from marvin_core.transcript import load as load_session
-from marvin_core.usage import UsageMeter
-from marvin_core.waits import Waits
-from marvin_core.window import Window, characters
-from marvin_core.workspace import Workspace
+from marvin_core.usage.meter import UsageMeter
 
 from .conversations import answer, assert_accepted, call, conversations, output, rounds, turns
 from .support_engine import Hang, Script, run, says, until

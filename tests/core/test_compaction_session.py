@@ -14,15 +14,15 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from marvin_core import ContextOverflow, Delta
-from marvin_core import session_tools as tools
-from marvin_core.compacting import KEPT, is_summary
-from marvin_core.events import Notice
-from marvin_core.messages import Message, user
-from marvin_core.schema import describe
+from marvin_core.api.events import Notice
+from marvin_core.api.messages import Message, user
+from marvin_core.api.tools import Tool
+from marvin_core.conversation.plan import KEPT, is_summary
+from marvin_core.conversation.window import Window, characters
+from marvin_core.sessions.transcript import load
 from marvin_core.testing import ModelServer, answers
-from marvin_core.tools import Tool
-from marvin_core.transcript import load
-from marvin_core.window import Window, characters
+from marvin_core.tools import session_tools as tools
+from marvin_core.tools.schema import describe
 
 from .chatting import chat as adapter
 from .conversations import answer, assert_accepted, conversations, rounds, turns

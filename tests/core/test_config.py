@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from marvin_core import config as config_module
-from marvin_core import tiers as tiers_module
-from marvin_core.config import GIT_LOCAL_VARIABLES, SECRETS, Config, Secrets, load
-from marvin_core.environment import ENVIRONMENT
-from marvin_core.errors import ConfigError, UsageError
-from marvin_core.providers.base import Secret
-from marvin_core.settings import KEYS
-from marvin_core.waits import Waits
+from marvin_core.api.errors import ConfigError, UsageError
+from marvin_core.api.providers import Secret
+from marvin_core.api.timeouts import Waits
+from marvin_core.config import load as config_module
+from marvin_core.config import tiers as tiers_module
+from marvin_core.config.environment import ENVIRONMENT
+from marvin_core.config.load import GIT_LOCAL_VARIABLES, SECRETS, Config, Secrets, load
+from marvin_core.config.settings import KEYS
 
 from .installing import unprivileged
 
@@ -352,7 +352,7 @@ def test_an_unreadable_working_directory_is_refused(given: str) -> None:
 def test_a_current_folder_that_is_gone_is_an_error_with_advice(desk: Desk) -> None:
     """In a child, as a process has one current folder."""
     script = (
-        "import os\nfrom marvin_core.config import load\nfrom marvin_core.errors import ConfigError\n"
+        "import os\nfrom marvin_core.config.load import load\nfrom marvin_core.api.errors import ConfigError\n"
         "os.rmdir(os.getcwd())\n"
         "try: load([], {'HOME': '/'})\nexcept ConfigError as error: print(error)"
     )

@@ -12,9 +12,7 @@ from typing import Any
 
 import pytest
 
-from marvin_core.builtin import marvin_register_providers
-from marvin_core.config import load
-from marvin_core.errors import (
+from marvin_core.api.errors import (
     AuthFailed,
     BadRequest,
     ConfigError,
@@ -26,14 +24,16 @@ from marvin_core.errors import (
     RateLimited,
     Unreachable,
 )
-from marvin_core.messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutput, tool, user
-from marvin_core.providers.base import Endpoint, Secret
-from marvin_core.providers.catalog import Catalog
-from marvin_core.providers.choose import choose
-from marvin_core.providers.copilot_cli import find_program, program_environment, ready, required_program
-from marvin_core.providers.copilot_errors import typed
-from marvin_core.providers.copilot_runtime import remove_leftovers
-from marvin_core.providers.copilot_transcript import GO_ON, Known, Prompt, whole
+from marvin_core.api.messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutput, tool, user
+from marvin_core.api.providers import Endpoint, Secret
+from marvin_core.builtin import marvin_register_providers
+from marvin_core.config.load import load
+from marvin_core.providers.copilot.errors import typed
+from marvin_core.providers.copilot.installation import find_program, program_environment, ready, required_program
+from marvin_core.providers.copilot.runtime import remove_leftovers
+from marvin_core.providers.copilot.transcript import GO_ON, Known, Prompt, whole
+from marvin_core.providers.selection.catalog import Catalog
+from marvin_core.providers.selection.choose import choose
 
 PIXEL = Image(media_type="image/png", data="iVBORw0KGgo=")
 

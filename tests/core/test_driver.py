@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from marvin_core import BudgetExceeded, Hook, HookContext, MarvinError, StreamBroken, TextDelta, ToolSpec, Verdict
-from marvin_core.driver import Driver
-from marvin_core.events import AgentEnd, AgentStart
+from marvin_core.api.events import AgentEnd, AgentStart
+from marvin_core.engine.driver import Driver
 
 from .support_engine import Hang, Made, calls, make, run, says, until
 

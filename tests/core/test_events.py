@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 import pytest
 
-from marvin_core import events
-from marvin_core.events import Event, to_json
-from marvin_core.messages import Text, ToolCall, Usage, user
-from marvin_core.records import Record
+from marvin_core.api import events
+from marvin_core.api.events import Event, to_json
+from marvin_core.api.messages import Text, ToolCall, Usage, user
+from marvin_core.api.record import Record
 
 EXAMPLES: dict[str, Event] = {
     "app_start": events.AppStart(version="1"),

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 import pytest
 
-from marvin_core.errors import (
+from marvin_core.api.errors import (
     AuthFailed,
     BadRequest,
     ContextOverflow,
@@ -21,7 +21,7 @@ from marvin_core.errors import (
     StreamBroken,
     Unreachable,
 )
-from marvin_core.providers.base import Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
+from marvin_core.api.providers import Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
 from marvin_core.providers.resilient import Resilient
 from marvin_core.testing import ScriptedProvider
 from tests.core.chatting import WAITS, request, text_of

@@ -11,13 +11,13 @@ from typing import IO
 
 import pytest
 
-from marvin_core.errors import MarvinError
-from marvin_core.files import locked, read_trusted_json, replace_file, write_cache
+from marvin_core.api.errors import MarvinError
+from marvin_core.util.state_files import locked, read_trusted_json, replace_file, write_cache
 
 HOLDER = """
 import sys
 from pathlib import Path
-from marvin_core.files import locked
+from marvin_core.util.state_files import locked
 with locked(Path(sys.argv[1]), 5, 0.01):
     print("held", flush=True)
     sys.stdin.readline()
@@ -25,7 +25,7 @@ with locked(Path(sys.argv[1]), 5, 0.01):
 COUNTER = """
 import sys
 from pathlib import Path
-from marvin_core.files import locked, replace_file
+from marvin_core.util.state_files import locked, replace_file
 path = Path(sys.argv[1])
 for _ in range(25):
     with locked(path, 20, 0.001):
@@ -34,7 +34,7 @@ for _ in range(25):
 WRITER = """
 import sys
 from pathlib import Path
-from marvin_core.files import replace_file
+from marvin_core.util.state_files import replace_file
 path = Path(sys.argv[1])
 while not path.with_name("stop").exists():
     for letter in b"ab":
@@ -124,7 +124,8 @@ def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")
     script = (
-        "import resource, signal, sys\nfrom pathlib import Path\nfrom marvin_core.files import replace_file\n"
+        "import resource, signal, sys\nfrom pathlib import Path\n"
+        "from marvin_core.util.state_files import replace_file\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: replace_file(Path(sys.argv[1]), b'x' * 100_000)\nexcept OSError: print('refused')\n"
     )

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.cli import SUBCOMMANDS
-from marvin_core.errors import UsageError
-from marvin_core.flags import DESCRIPTION, first_word, parse, parser
+from marvin_core.api.errors import UsageError
+from marvin_core.cli.main import SUBCOMMANDS
+from marvin_core.config.flags import DESCRIPTION, first_word, parse, parser
 
 from .installing import Place
 

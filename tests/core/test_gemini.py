@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from marvin_core.assembly import Assembly
-from marvin_core.messages import Message, ProviderData, Text, Thinking, ToolCall, ToolOutput, tool, user
-from marvin_core.providers.base import CallDelta, Delta, Stop, ThinkingDelta
+from marvin_core.api.messages import Message, ProviderData, Text, Thinking, ToolCall, ToolOutput, tool, user
+from marvin_core.api.providers import CallDelta, Delta, Stop, ThinkingDelta
+from marvin_core.engine.assembly import Assembly
 from marvin_core.testing import Answer, events, text
 from tests.core.chatting import ask, call_piece, chunk, merged, request
 
@@ -185,7 +185,7 @@ def test_a_call_that_was_cut_off_still_looks_so() -> None:
 
 @pytest.mark.parametrize("body", [[{"error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}}]])
 def test_errors_in_a_list_are_understood(body: object) -> None:
-    from marvin_core.errors import BadRequest
+    from marvin_core.api.errors import BadRequest
     from marvin_core.testing import error
 
     with pytest.raises(BadRequest, match="bad"):

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marvin_core.backups import Backups
-from marvin_core.compacting import composed, plan
-from marvin_core.config import load
-from marvin_core.digests import digest
-from marvin_core.errors import MarvinError
-from marvin_core.messages import Message, from_dict, to_dict, tool, user
-from marvin_core.waits import Waits
-from marvin_core.workspace import Workspace
+from marvin_core.api.errors import MarvinError
+from marvin_core.api.messages import Message, from_dict, to_dict, tool, user
+from marvin_core.api.timeouts import Waits
+from marvin_core.config.load import load
+from marvin_core.conversation.backups import Backups
+from marvin_core.conversation.digest import digest
+from marvin_core.conversation.plan import composed, plan
+from marvin_core.guard.files.workspace import Workspace
 
 from .conversations import answer, call, conversations, output, rounds
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from marvin_core import Ask, Deny, Event, Hook, HookContext, Message, ToolResult, ToolSpec, Verdict
-from marvin_core.events import Notice
-from marvin_core.hookrunner import HookRunner
-from marvin_core.messages import user
-from marvin_core.tools import Mode, ProcessResult
-from marvin_core.waits import Waits
+from marvin_core.api.events import Notice
+from marvin_core.api.messages import user
+from marvin_core.api.timeouts import Waits
+from marvin_core.api.tools import Mode, ProcessResult
+from marvin_core.engine.hook_runner import HookRunner
 
 from .support_engine import run, spec, until
 

@@ -18,11 +18,11 @@ from typing import Any
 import httpx
 import pytest
 
-from marvin_core.dialing import race
-from marvin_core.errors import ConfigError
-from marvin_core.http import HttpSettings, TlsContext, make_client
+from marvin_core.api.errors import ConfigError
+from marvin_core.api.timeouts import Waits
+from marvin_core.http.client import HttpSettings, TlsContext, make_client
+from marvin_core.http.connect import race
 from marvin_core.testing import ModelServer, cut_after, document, drop, hang, hang_after, paced, raw, text
-from marvin_core.waits import Waits
 from tests.core.chatting import TRANSPORTS, Transport
 
 transports = pytest.mark.parametrize("transport", TRANSPORTS)
@@ -67,7 +67,7 @@ def test_httpx_comes_without_its_command_line(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("print('click was imported')")
     load = """
         import sys
-        from marvin_core.http import load_httpx
+        from marvin_core.http.client import load_httpx
         load_httpx()
         import httpx
         assert httpx.AsyncClient and httpx.get
@@ -81,7 +81,7 @@ def test_an_httpx_that_is_imported_already_is_left_alone() -> None:
     code = """
         import sys, httpx
         before = sys.modules.get("httpx._main", "absent")
-        from marvin_core.http import load_httpx
+        from marvin_core.http.client import load_httpx
         load_httpx()
         print(before is sys.modules.get("httpx._main", "absent"))
         """
@@ -93,7 +93,7 @@ def test_a_direct_request_over_http_loads_neither_the_stock_transport_nor_certif
         out = in_new_process(
             f"""
             import asyncio, sys
-            from marvin_core.http import HttpSettings, make_client
+            from marvin_core.http.client import HttpSettings, make_client
 
             def certificates():
                 raise AssertionError("a TLS context for http://")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.index import load_index
+from marvin_core.plugins.index import load_index
 
 from .installing import MARVIN, Place, tool_pack
 

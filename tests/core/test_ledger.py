@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from marvin_core import MarvinError
-from marvin_core.errors import BudgetExceeded, ConfigError
-from marvin_core.files import acquire
-from marvin_core.ledger import Ledger
-from marvin_core.waits import Waits
+from marvin_core.api.errors import BudgetExceeded, ConfigError
+from marvin_core.api.timeouts import Waits
+from marvin_core.usage.ledger import Ledger
+from marvin_core.util.state_files import acquire
 
 WAITS = Waits(lock=10.0, lock_poll=0.001)
 
@@ -45,8 +45,8 @@ def dead_agent(ledger: Ledger, amount: int, keep: int = 0) -> None:
     """A process that reserves and dies without a word."""
     code = """
         import os, sys
-        from marvin_core.ledger import Ledger
-        from marvin_core.waits import Waits
+        from marvin_core.usage.ledger import Ledger
+        from marvin_core.api.timeouts import Waits
         assert Ledger.inherit(sys.argv[1], Waits()).reserve(int(sys.argv[2]), int(sys.argv[3]))
         os._exit(9)
     """
@@ -237,9 +237,9 @@ def test_an_agent_that_holds_the_lock_for_ever_is_not_waited_for_without_end(tmp
 
 FULL_DISK = """
     import os, resource, sys
-    from marvin_core.errors import BudgetExceeded
-    from marvin_core.ledger import Ledger
-    from marvin_core.waits import Waits
+    from marvin_core.api.errors import BudgetExceeded
+    from marvin_core.usage.ledger import Ledger
+    from marvin_core.api.timeouts import Waits
 
     ledger = Ledger.inherit(sys.argv[1], Waits())
     size = os.stat(sys.argv[1]).st_size
@@ -263,8 +263,8 @@ def test_where_a_reservation_cannot_be_written_nothing_is_spent_and_nothing_is_t
 
 SPENDER = """
     import random, sys
-    from marvin_core.ledger import Ledger
-    from marvin_core.waits import Waits
+    from marvin_core.usage.ledger import Ledger
+    from marvin_core.api.timeouts import Waits
 
     ledger = Ledger.inherit(sys.argv[1], Waits(lock=30.0, lock_poll=0.001))
     sys.stdin.read()

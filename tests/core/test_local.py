@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from marvin_core.api.errors import ConfigError, MarvinError, ModelNotFound
 from marvin_core.builtin import marvin_register_providers
-from marvin_core.config import load
-from marvin_core.errors import ConfigError, MarvinError, ModelNotFound
-from marvin_core.providers.catalog import Catalog
-from marvin_core.providers.choose import choose
+from marvin_core.config.load import load
 from marvin_core.providers.local import create
+from marvin_core.providers.selection.catalog import Catalog
+from marvin_core.providers.selection.choose import choose
 from tests.core.chatting import request
 
 

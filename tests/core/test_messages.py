@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.messages import (
+from marvin_core.api.messages import (
     Image,
     Message,
     ProviderData,

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from marvin_core.api.errors import ConfigError, UsageError
 from marvin_core.app import App
 from marvin_core.builtin import marvin_register_providers
-from marvin_core.config import load
-from marvin_core.errors import ConfigError, UsageError
-from marvin_core.models import Models
-from marvin_core.providers.catalog import Catalog
-from marvin_core.providers.naming import find, named
+from marvin_core.config.load import load
+from marvin_core.providers.selection.catalog import Catalog
+from marvin_core.providers.selection.model_names import find, named
+from marvin_core.providers.selection.models import Models
 
 KEY = "sk-0123456789abcdef"
 ALL = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GROQ_API_KEY"), KEY)

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marvin_core.arguments import parse_key_values
-from marvin_core.errors import NotActed, ProviderError
-from marvin_core.index import load_index
-from marvin_core.messages import Message, Text, ToolOutput, tool, user
-from marvin_core.providers.base import CallDelta, Delta, Endpoint, Request, Secret, Stop, TextDelta
+from marvin_core.api.errors import NotActed, ProviderError
+from marvin_core.api.messages import Message, Text, ToolOutput, tool, user
+from marvin_core.api.providers import CallDelta, Delta, Endpoint, Request, Secret, Stop, TextDelta
+from marvin_core.api.session import TurnResult
+from marvin_core.api.tools import ToolSpec
+from marvin_core.plugins.index import load_index
 from marvin_core.providers.offline import NO_MODEL, NO_OUTPUT, STILL_NO_MODEL, create
-from marvin_core.routing import Router
-from marvin_core.schema import describe
-from marvin_core.tools import ToolSpec
-from marvin_core.ui.base import TurnResult
+from marvin_core.tools.arguments import parse_key_values
+from marvin_core.tools.routing.router import Router
+from marvin_core.tools.schema import describe
 
 from . import engine_tools
 from .support_engine import Made, make, run

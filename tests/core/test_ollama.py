@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.errors import (
+from marvin_core.api.errors import (
     AuthFailed,
     BadRequest,
     ContextOverflow,
@@ -21,7 +21,7 @@ from marvin_core.errors import (
     StreamBroken,
     Unreachable,
 )
-from marvin_core.messages import (
+from marvin_core.api.messages import (
     Image,
     Message,
     ProviderData,
@@ -34,7 +34,7 @@ from marvin_core.messages import (
     tool,
     user,
 )
-from marvin_core.providers.base import (
+from marvin_core.api.providers import (
     CallDelta,
     Delta,
     Request,
@@ -45,11 +45,11 @@ from marvin_core.providers.base import (
     ThinkingLevel,
     UsageDelta,
 )
-from marvin_core.providers.json_lines import JsonLines
-from marvin_core.providers.ollama_stream import OllamaStream
-from marvin_core.providers.ollama_window import PromptWatch
+from marvin_core.api.tools import ToolSpec
+from marvin_core.providers.http.json_lines import JsonLines
+from marvin_core.providers.ollama.stream import OllamaStream
+from marvin_core.providers.ollama.truncation import PromptWatch
 from marvin_core.testing import Answer, cut_after, document, drop, error, hang, html, raw, split
-from marvin_core.tools import ToolSpec
 from tests.core import answers_ollama as ollama
 from tests.core.answers_ollama import OllamaServer, ask, connected, sent
 from tests.core.chatting import TRANSPORTS, Transport, answer_of, calls_of, endpoint, merged, request, text_of

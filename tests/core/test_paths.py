@@ -21,8 +21,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marvin_core.errors import PathRefused, ToolError
-from marvin_core.paths import SandboxPaths
+from marvin_core.api.errors import PathRefused, ToolError
+from marvin_core.guard.files.sandbox import SandboxPaths
 
 RACE_SECONDS = 0.5
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.arguments import example_call, key_value_words, parse_key_values
-from marvin_core.errors import ToolError
-from marvin_core.phrases import Phrase, with_phrases
-from marvin_core.slots import KINDS, Utterance
-from marvin_core.tools import ToolSpec
+from marvin_core.api.errors import ToolError
+from marvin_core.api.tools import ToolSpec
+from marvin_core.tools.arguments import example_call, key_value_words, parse_key_values
+from marvin_core.tools.routing.phrases import Phrase, with_phrases
+from marvin_core.tools.routing.slots import KINDS, Utterance
 
 from .installing import Place
 
@@ -218,7 +218,7 @@ def marvin_register_tools():
 SAID = """
 import json
 from pathlib import Path
-from marvin_core.index import load_index
+from marvin_core.plugins.index import load_index
 
 index = load_index(Path.home() / "cache")
 phrases = [entry["say"] for spec in index.tools if spec.name == "wave" for entry in spec.phrases]
@@ -263,7 +263,7 @@ def test_the_list_of_packs_shows_a_mistake_and_the_tool_still_works(tmp_path: Pa
 
 
 def test_the_packs_of_this_repository_make_no_mistakes(tmp_path: Path) -> None:
-    from marvin_core.index import load_index
+    from marvin_core.plugins.index import load_index
 
     index = load_index(tmp_path)
     assert any(spec.phrases for spec in index.tools)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from marvin_core import Usage
-from marvin_core.config import Price
-from marvin_core.prices import Prices
+from marvin_core.config.load import Price
+from marvin_core.usage.prices import Prices
 
 BIG = Usage(input_tokens=100_000, output_tokens=2_000, cache_read_tokens=60_000, cache_write_tokens=10_000)
 
@@ -216,8 +216,8 @@ def test_a_price_is_looked_up_in_the_table_once_and_kept(tmp_path: Path) -> None
     assert cost is not None
     assert first.cost("openai", "no-such-model-at-all", BIG) is None
     code = (
-        "import sys; from pathlib import Path; from marvin_core.messages import Usage\n"
-        "from marvin_core.prices import Prices\n"
+        "import sys; from pathlib import Path; from marvin_core.api.messages import Usage\n"
+        "from marvin_core.usage.prices import Prices\n"
         "prices = Prices({}, Path(sys.argv[1]))\n"
         "usage = Usage(input_tokens=100_000, output_tokens=2_000, cache_read_tokens=60_000,"
         " cache_write_tokens=10_000)\n"

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from marvin_core.api.timeouts import Waits
 from marvin_core.builtin import marvin_register_providers
-from marvin_core.config import load
-from marvin_core.providers.catalog import Catalog
-from marvin_core.providers.choose import choose
-from marvin_core.providers.probing import Found, probe
+from marvin_core.config.load import load
+from marvin_core.providers.selection.catalog import Catalog
+from marvin_core.providers.selection.choose import choose
+from marvin_core.providers.selection.local_servers import Found, probe
 from marvin_core.testing import Answer, document, error, hang, html, raw
 from marvin_core.testing.model_server import LoopbackServer, RecordedRequest
-from marvin_core.waits import Waits
 
 
 class Fixed(LoopbackServer):

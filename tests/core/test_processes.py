@@ -15,10 +15,10 @@ from typing import TypeVar
 import pexpect
 import pytest
 
-from marvin_core.errors import ToolError
-from marvin_core.process_tree import parse_ps
-from marvin_core.processes import ProcessRunner
-from marvin_core.waits import Waits
+from marvin_core.api.errors import ToolError
+from marvin_core.api.timeouts import Waits
+from marvin_core.guard.processes.runner import ProcessRunner
+from marvin_core.guard.processes.tree import parse_ps
 
 T = TypeVar("T")
 
@@ -151,8 +151,8 @@ def test_no_terminal_can_be_opened(tmp_path: Path) -> None:
     script = f"""
 import asyncio, os
 from pathlib import Path
-from marvin_core.processes import ProcessRunner
-from marvin_core.waits import Waits
+from marvin_core.guard.processes.runner import ProcessRunner
+from marvin_core.api.timeouts import Waits
 os.close(os.open("/dev/tty", os.O_RDWR))
 env = dict(PATH={os.environ["PATH"]!r})
 runner = ProcessRunner(root=Path("/"), child_env=env, logs_folder=Path, waits=Waits())

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.errors import UsageError
-from marvin_core.profiles import Profiles
-from marvin_core.waits import Waits
+from marvin_core.api.errors import UsageError
+from marvin_core.api.timeouts import Waits
+from marvin_core.profiles.store import Profiles
 
 from .support_engine import make, run, says
 
@@ -94,8 +94,8 @@ def test_the_first_preference_keeps_the_examples(tmp_path: Path) -> None:
 SETTER = """
 import sys
 from pathlib import Path
-from marvin_core.profiles import Profiles
-from marvin_core.waits import Waits
+from marvin_core.profiles.store import Profiles
+from marvin_core.api.timeouts import Waits
 Profiles(Path(sys.argv[1]), Waits()).change_preference("main", f"key{sys.argv[2]}", lambda _: int(sys.argv[2]))
 """
 

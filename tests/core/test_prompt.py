@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from marvin_core import Hook, HookContext
-from marvin_core.prompt import (
+from marvin_core.engine.system_prompt import (
     CODING,
     DOCUMENT_LIMIT,
     PERSONALITY,

@@ -17,19 +17,24 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from marvin_core.assembly import Assembly
-from marvin_core.errors import BadRequest
-from marvin_core.http import HttpSettings, make_client
-from marvin_core.messages import Image, Message, Text, ToolOutput, from_dict, to_dict, tool, user
-from marvin_core.normalform import normal_form
-from marvin_core.providers import anthropic, chat_completions, codex, offline, ollama, responses
-from marvin_core.providers.base import ClientFactory, Endpoint, Provider, Request, Secret, ThinkingLevel
-from marvin_core.providers.sight import NOT_SEEN
-from marvin_core.records import Record
-from marvin_core.schema import describe
+from marvin_core.api.errors import BadRequest
+from marvin_core.api.messages import Image, Message, Text, ToolOutput, from_dict, to_dict, tool, user
+from marvin_core.api.providers import ClientFactory, Endpoint, Provider, Request, Secret, ThinkingLevel
+from marvin_core.api.record import Record
+from marvin_core.api.tools import ToolSpec
+from marvin_core.engine.assembly import Assembly
+from marvin_core.http.client import HttpSettings, make_client
+from marvin_core.providers import offline
+from marvin_core.providers.anthropic import provider as anthropic
+from marvin_core.providers.chat_completions import provider as chat_completions
+from marvin_core.providers.codex import provider as codex
+from marvin_core.providers.http.images import NOT_SEEN
+from marvin_core.providers.ollama import provider as ollama
+from marvin_core.providers.responses import provider as responses
+from marvin_core.sessions.transcript import interrupted
 from marvin_core.testing import Answer, error, events
-from marvin_core.tools import ToolSpec
-from marvin_core.transcript import interrupted
+from marvin_core.tools.normal_form import normal_form
+from marvin_core.tools.schema import describe
 from tests.core import answers_anthropic, answers_ollama, answers_responses, strict_wires
 from tests.core.chatting import WAITS, answer_of, call_piece, chunk
 from tests.core.engine_tools import look, picture

@@ -17,11 +17,11 @@ from typing import NamedTuple
 import pytest
 
 from marvin_core import testing
-from marvin_core.clients import Clients
-from marvin_core.errors import ProviderError, Unreachable
-from marvin_core.providers.base import Endpoint, Provider, Secret
-from marvin_core.providers.catalog import WIRES
-from marvin_core.providers.codex_tokens import TokenFile, Tokens
+from marvin_core.api.errors import ProviderError, Unreachable
+from marvin_core.api.providers import Endpoint, Provider, Secret
+from marvin_core.http.clients import Clients
+from marvin_core.providers.codex.tokens import TokenFile, Tokens
+from marvin_core.providers.selection.catalog import WIRES
 from marvin_core.testing import Answer, ModelServer
 from tests.core import answers_anthropic, answers_ollama, answers_responses
 from tests.core.chatting import WAITS, answer_of, text_of

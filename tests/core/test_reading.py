@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.config import load
-from marvin_core.errors import MarvinError
-from marvin_core.reading import read_prompt
-from marvin_core.streams import Streams
+from marvin_core.api.errors import MarvinError
+from marvin_core.cli.prompt_input import read_prompt
+from marvin_core.config.load import load
+from marvin_core.util.streams import Streams
 
 from .installing import MARVIN, Place, unprivileged
 

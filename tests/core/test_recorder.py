@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from marvin_core.archive import branches
-from marvin_core.errors import SessionError
-from marvin_core.messages import user
-from marvin_core.recorder import Recorder
-from marvin_core.session_doctor import diagnose
-from marvin_core.session_records import BackwardReader, branch_backwards, load_whole
-from marvin_core.transcript import load
-from marvin_core.waits import Waits
+from marvin_core.api.errors import SessionError
+from marvin_core.api.messages import user
+from marvin_core.api.timeouts import Waits
+from marvin_core.sessions.doctor import diagnose
+from marvin_core.sessions.records import BackwardReader, branch_backwards, load_whole
+from marvin_core.sessions.search import branches
+from marvin_core.sessions.transcript import load
+from marvin_core.sessions.writer import Recorder
 
 from .support_engine import run
 
@@ -174,10 +174,10 @@ def test_state_is_written_again_in_a_branch_that_has_none(tmp_path: Path) -> Non
 FULL = """
     import asyncio, os, resource, sys
     from pathlib import Path
-    from marvin_core.messages import user
-    from marvin_core.recorder import Recorder
-    from marvin_core.transcript import load
-    from marvin_core.waits import Waits
+    from marvin_core.api.messages import user
+    from marvin_core.sessions.writer import Recorder
+    from marvin_core.sessions.transcript import load
+    from marvin_core.api.timeouts import Waits
 
     recorder = Recorder(Path(sys.argv[1]), Waits(), print)
     recorder.begin(0.0, "A chat", "p", "m", "/w")
@@ -244,10 +244,10 @@ def test_what_changes_in_the_header_is_in_the_file(tmp_path: Path) -> None:
 PROCESS = """
     import sys
     from pathlib import Path
-    from marvin_core.messages import user
-    from marvin_core.recorder import Recorder
-    from marvin_core.transcript import load
-    from marvin_core.waits import Waits
+    from marvin_core.api.messages import user
+    from marvin_core.sessions.writer import Recorder
+    from marvin_core.sessions.transcript import load
+    from marvin_core.api.timeouts import Waits
 
     path, name, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     recorder = Recorder(path.parent, Waits(), sys.exit)

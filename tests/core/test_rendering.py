@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from marvin_core.events import ToolExecutionEnd, ToolExecutionStart
-from marvin_core.ui.agreeing import folds, steady
+from marvin_core.api.events import ToolExecutionEnd, ToolExecutionStart
+from marvin_core.ui.plain.terminal_quirks import folds, steady
 from marvin_core.ui.rendering import (
     DIFF_LINES,
     Markdown,

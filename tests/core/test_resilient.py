@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from marvin_core.errors import (
+from marvin_core.api.errors import (
     AuthFailed,
     BadRequest,
     ContextOverflow,
@@ -22,10 +22,10 @@ from marvin_core.errors import (
     StreamBroken,
     Unreachable,
 )
-from marvin_core.providers.base import CallDelta, Delta, Retrying, Stop, TextDelta, ThinkingDelta
+from marvin_core.api.providers import CallDelta, Delta, Retrying, Stop, TextDelta, ThinkingDelta
+from marvin_core.api.timeouts import Waits
 from marvin_core.providers.resilient import Resilient
 from marvin_core.testing import Answer, ModelServer, ScriptedProvider, calls, cut_after, error, events, text
-from marvin_core.waits import Waits
 from tests.core.chatting import TRANSPORTS, WAITS, Transport, answer_of, chat, chunk, request, text_of
 
 

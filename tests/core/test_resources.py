@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from marvin_core.resources import Resources
+from marvin_core.engine.resources import Resources
 
 from .support_engine import run, until
 

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from marvin_core.assembly import Assembly
-from marvin_core.errors import (
+from marvin_core.api.errors import (
     AuthFailed,
     BadRequest,
     ContextOverflow,
@@ -28,8 +27,7 @@ from marvin_core.errors import (
     StreamBroken,
     Unreachable,
 )
-from marvin_core.http import HttpSettings, make_client
-from marvin_core.messages import (
+from marvin_core.api.messages import (
     Image,
     Message,
     ProviderData,
@@ -44,7 +42,7 @@ from marvin_core.messages import (
     tool,
     user,
 )
-from marvin_core.providers.base import (
+from marvin_core.api.providers import (
     CallDelta,
     Delta,
     Request,
@@ -55,10 +53,13 @@ from marvin_core.providers.base import (
     ThinkingLevel,
     UsageDelta,
 )
+from marvin_core.api.tools import ToolSpec
+from marvin_core.engine.assembly import Assembly
+from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers.resilient import Resilient
-from marvin_core.providers.responses import Responses, create
-from marvin_core.providers.responses_stream import ResponsesStream
-from marvin_core.providers.responses_wire import ResponsesWire
+from marvin_core.providers.responses.provider import Responses, create
+from marvin_core.providers.responses.request import ResponsesWire
+from marvin_core.providers.responses.stream import ResponsesStream
 from marvin_core.testing import (
     Answer,
     ModelServer,
@@ -73,7 +74,6 @@ from marvin_core.testing import (
     html,
     raw,
 )
-from marvin_core.tools import ToolSpec
 from tests.core import answers_responses as responses
 from tests.core.chatting import KEY, TRANSPORTS, WAITS, Transport, answer_of, calls_of, endpoint, request, text_of
 from tests.core.support_engine import make, run

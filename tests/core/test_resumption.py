@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from marvin_core import Message, ToolCall
-from marvin_core.messages import user
-from marvin_core.resumption import gone
-from marvin_core.session_records import Header
+from marvin_core.api.messages import user
+from marvin_core.engine.resumption import gone
+from marvin_core.sessions.records import Header
 
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from marvin_core import Event, Hook, HookContext, TextDelta
-from marvin_core.errors import ConfigError, SessionError
-from marvin_core.events import AppStart, Notice, SessionResume, SessionStart
-from marvin_core.messages import ToolOutput, from_dict
-from marvin_core.transcript import INTERRUPTED, load, sessions
+from marvin_core.api.errors import ConfigError, SessionError
+from marvin_core.api.events import AppStart, Notice, SessionResume, SessionStart
+from marvin_core.api.messages import ToolOutput, from_dict
+from marvin_core.sessions.transcript import INTERRUPTED, load, sessions
 
 from .support_engine import QUICK, Hang, Made, Script, calls, make, run, says, until
 

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_core import MarvinError, Message, Text, ToolCall, ToolOutput
-from marvin_core.errors import SessionError
-from marvin_core.messages import tool, user
-from marvin_core.session_doctor import diagnose, repair
-from marvin_core.session_records import Header, load_whole
-from marvin_core.transcript import INTERRUPTED, Transcript, heal, load
-from marvin_core.waits import Waits
+from marvin_core.api.errors import SessionError
+from marvin_core.api.messages import tool, user
+from marvin_core.api.timeouts import Waits
+from marvin_core.sessions.doctor import diagnose, repair
+from marvin_core.sessions.records import Header, load_whole
+from marvin_core.sessions.transcript import INTERRUPTED, Transcript, heal, load
 
 WAITS = Waits(lock=0.05, lock_poll=0.005)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from marvin_core import ToolSpec, UsageDelta
-from marvin_core import session_tools as tools
-from marvin_core.config import Price
-from marvin_core.messages import Usage
-from marvin_core.schema import describe
-from marvin_core.tools import Tool
+from marvin_core.api.messages import Usage
+from marvin_core.api.tools import Tool
+from marvin_core.config.load import Price
+from marvin_core.tools import session_tools as tools
+from marvin_core.tools.schema import describe
 
 from .support_engine import SPECS, Made, calls, make, run, says
 

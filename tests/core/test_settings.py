@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from marvin_core.errors import ConfigError
-from marvin_core.settings import KEYS, MEANINGS, read_settings
+from marvin_core.api.errors import ConfigError
+from marvin_core.config.settings import KEYS, MEANINGS, read_settings
 
 from .installing import unprivileged
 

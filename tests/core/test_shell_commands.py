@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from marvin_core.shell_commands import danger, parts
+from marvin_core.guard.permissions.shell_commands import danger, parts
 
 ROOT = Path("/srv/project")
 HOME = os.path.expanduser("~")

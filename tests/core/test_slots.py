@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.slots import KINDS, Utterance, kind_of
+from marvin_core.tools.routing.slots import KINDS, Utterance, kind_of
 
 
 def found(kind: str, text: str) -> list[Any]:

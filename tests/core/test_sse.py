@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.providers.sse import SSEParser
+from marvin_core.providers.http.sse import SSEParser
 
 
 def events(*reads: bytes) -> list[bytes]:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from marvin_core import MarvinError, in_thread, update_file
-from marvin_core.files import locked
-from marvin_core.waits import Waits
+from marvin_core.api.timeouts import Waits
+from marvin_core.util.state_files import locked
 
 COUNT = """
 import sys

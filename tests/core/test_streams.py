@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.streams import Streams
+from marvin_core.util.streams import Streams
 
 from .installing import Place
 

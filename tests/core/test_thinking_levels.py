@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.assembly import Assembly
-from marvin_core.errors import BadRequest, ContextOverflow
-from marvin_core.messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput, tool, user
-from marvin_core.providers.base import Stop, TextDelta, ThinkingDelta, ThinkingLevel
-from marvin_core.providers.chat_services import service_of
-from marvin_core.providers.thinking_tags import ThinkingTags
+from marvin_core.api.errors import BadRequest, ContextOverflow
+from marvin_core.api.messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput, tool, user
+from marvin_core.api.providers import Stop, TextDelta, ThinkingDelta, ThinkingLevel
+from marvin_core.engine.assembly import Assembly
+from marvin_core.providers.chat_completions.services import service_of
+from marvin_core.providers.http.thinking_tags import ThinkingTags
 from marvin_core.testing import Answer, ModelServer, document, error, events, text
 from tests.core.chatting import answer_of, ask, call_piece, chat, chunk, endpoint, merged, request, text_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from marvin_core.schema import describe
-from marvin_core.toolhelp import IN_SHELL, summary, tool_help, typed_call
-from marvin_core.ui.byhand import help_about
-from marvin_core.ui.completing import candidates
+from marvin_core.tools.help import IN_SHELL, summary, tool_help, typed_call
+from marvin_core.tools.schema import describe
+from marvin_core.ui.completion import candidates
+from marvin_core.ui.manual_calls import help_about
 
 from . import engine_tools
 from .support_engine import make, spec

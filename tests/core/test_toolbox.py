@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from marvin_core import ToolError, ToolSpec
-from marvin_core.config import Config, Permissions
-from marvin_core.errors import UsageError
-from marvin_core.toolbox import SETS, Toolbox, find_tool, select
+from marvin_core.api.errors import UsageError
+from marvin_core.config.load import Config, Permissions
+from marvin_core.tools.toolbox import SETS, Toolbox, find_tool, select
 
 from . import engine_tools
 from .support_engine import SPECS, run, settled, spec, until

@@ -20,10 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import MarvinError, Message, Text, ToolCall, ToolOutput
-from marvin_core.errors import SessionError
-from marvin_core.messages import tool, user
-from marvin_core.session_records import Header
-from marvin_core.transcript import (
+from marvin_core.api.errors import SessionError
+from marvin_core.api.messages import tool, user
+from marvin_core.api.timeouts import Waits
+from marvin_core.sessions.records import Header
+from marvin_core.sessions.transcript import (
     INTERRUPTED,
     Transcript,
     find,
@@ -34,7 +35,6 @@ from marvin_core.transcript import (
     read_header,
     sessions,
 )
-from marvin_core.waits import Waits
 
 WAITS = Waits(lock=5.0, lock_poll=0.002)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")
@@ -252,11 +252,11 @@ def test_any_bytes_after_the_header_are_skipped(tmp_path_factory: pytest.TempPat
 FULL_DISK = """
     import resource, sys
     from pathlib import Path
-    from marvin_core.errors import SessionError
-    from marvin_core.messages import user
-    from marvin_core.session_records import Header
-    from marvin_core.transcript import Transcript, load
-    from marvin_core.waits import Waits
+    from marvin_core.api.errors import SessionError
+    from marvin_core.api.messages import user
+    from marvin_core.sessions.records import Header
+    from marvin_core.sessions.transcript import Transcript, load
+    from marvin_core.api.timeouts import Waits
 
     path = Path(sys.argv[1])
     header = Header(id="s1", title="t", time=0.0, provider="p", model="m", working_dir="/w")
@@ -298,10 +298,10 @@ def test_a_write_that_the_disk_takes_in_part_is_cut_back(file: Path) -> None:
 WRITER = """
     import sys
     from pathlib import Path
-    from marvin_core.messages import user
-    from marvin_core.session_records import Header
-    from marvin_core.transcript import Transcript
-    from marvin_core.waits import Waits
+    from marvin_core.api.messages import user
+    from marvin_core.sessions.records import Header
+    from marvin_core.sessions.transcript import Transcript
+    from marvin_core.api.timeouts import Waits
 
     header = Header(id="s1", title="t", time=0.0, provider="p", model="m", working_dir="/w")
     transcript = Transcript(Path(sys.argv[1]), header, Waits())

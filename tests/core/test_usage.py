@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from marvin_core import MarvinError, Usage
-from marvin_core.files import locked
-from marvin_core.threads import in_thread
-from marvin_core.usage import UsageMeter
-from marvin_core.waits import Waits
+from marvin_core.api.timeouts import Waits
+from marvin_core.usage.meter import UsageMeter
+from marvin_core.util.state_files import locked
+from marvin_core.util.threads import in_thread
 
 from .support_engine import run
 
@@ -186,9 +186,9 @@ def test_a_file_that_another_process_holds_is_not_waited_for_without_end(tmp_pat
 SAVER = """
     import sys
     from pathlib import Path
-    from marvin_core.messages import Usage
-    from marvin_core.usage import UsageMeter
-    from marvin_core.waits import Waits
+    from marvin_core.api.messages import Usage
+    from marvin_core.usage.meter import UsageMeter
+    from marvin_core.api.timeouts import Waits
 
     sys.stdin.read()
     for _ in range(20):

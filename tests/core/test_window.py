@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.window import UNKNOWN_WINDOW, Window
+from marvin_core.conversation.window import UNKNOWN_WINDOW, Window
 
 
 @pytest.mark.parametrize(

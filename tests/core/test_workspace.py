@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.config import load
-from marvin_core.errors import PathRefused
-from marvin_core.workspace import Workspace
+from marvin_core.api.errors import PathRefused
+from marvin_core.config.load import load
+from marvin_core.guard.files.workspace import Workspace
 
 
 @pytest.fixture

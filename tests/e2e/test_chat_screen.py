@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from marvin_core.commands import core_commands
 from marvin_core.testing import ModelServer, calls, hang_after, paced, text
+from marvin_core.ui.commands.core import core_commands
 from tests.e2e.support_e2e import Marvin, conversation, wait_until
 from tests.e2e.support_screen import Screen
 

@@ -447,7 +447,7 @@ def test_history_is_kept_between_runs(marvin: Marvin, marvin_model_server: Model
 def test_eight_chats_share_one_history(tmp_path: Path) -> None:
     """No line is lost, however many write."""
     code = (
-        "import sys; from pathlib import Path; from marvin_core.ui.line_history import LineHistory\n"
+        "import sys; from pathlib import Path; from marvin_core.ui.plain.line_history import LineHistory\n"
         "history = LineHistory(lambda: Path(sys.argv[1]))\n"
         "for number in range(50): history.store_string(f'{sys.argv[2]}-{number}\\nsecond')\n"
     )
@@ -455,7 +455,7 @@ def test_eight_chats_share_one_history(tmp_path: Path) -> None:
     command = [PROGRAM[0], "-c", code, str(path)]
     writers = [subprocess.Popen([*command, str(number)]) for number in range(8)]
     assert [writer.wait(30) for writer in writers] == [0] * 8
-    from marvin_core.ui.line_history import LineHistory
+    from marvin_core.ui.plain.line_history import LineHistory
 
     found = list(LineHistory(lambda: path).load_history_strings())
     assert sorted(found) == sorted(f"{writer}-{number}\nsecond" for writer in range(8) for number in range(50))

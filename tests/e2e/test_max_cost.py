@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from marvin_core.ledger import Ledger
+from marvin_core.api.timeouts import Waits
 from marvin_core.testing import ModelServer, answers
-from marvin_core.waits import Waits
+from marvin_core.usage.ledger import Ledger
 
 from .support_e2e import Marvin, Running, posts, wait_until
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from marvin_core.records import Record
+from marvin_core.api.record import Record
 from tests.e2e.support_e2e import Marvin, Result, assert_loadable, block_texts
 from tests.real.aimock import Aimock
 

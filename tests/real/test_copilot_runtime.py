@@ -15,8 +15,7 @@ from typing import Any, cast
 
 import pytest
 
-from marvin_core.assembly import Assembly
-from marvin_core.errors import (
+from marvin_core.api.errors import (
     AuthFailed,
     ContextOverflow,
     ModelNotFound,
@@ -27,14 +26,15 @@ from marvin_core.errors import (
     StreamBroken,
     Unreachable,
 )
-from marvin_core.http import HttpSettings, make_client
-from marvin_core.messages import Image, Message, Text, ToolOutput, tool, user
-from marvin_core.providers.base import CallDelta, Delta, Endpoint, Request, Secret, TextDelta
-from marvin_core.providers.copilot import Copilot, create
-from marvin_core.providers.copilot_cli import has_sdk
+from marvin_core.api.messages import Image, Message, Text, ToolOutput, tool, user
+from marvin_core.api.providers import CallDelta, Delta, Endpoint, Request, Secret, TextDelta
+from marvin_core.api.timeouts import Waits
+from marvin_core.api.tools import ToolSpec
+from marvin_core.engine.assembly import Assembly
+from marvin_core.http.client import HttpSettings, make_client
+from marvin_core.providers.copilot.installation import has_sdk
+from marvin_core.providers.copilot.provider import Copilot, create
 from marvin_core.testing import Answer, ModelServer, calls, cut_after, drop, error, hang_after, text
-from marvin_core.tools import ToolSpec
-from marvin_core.waits import Waits
 from tests.e2e.support_e2e import Marvin, alive, wait_until
 from tests.e2e.test_docs import DOCS, blocks, shell
 

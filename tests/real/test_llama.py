@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from marvin_core.http import HttpSettings, make_client
-from marvin_core.providers.base import Endpoint, Measures, Secret
-from marvin_core.providers.chat_completions import create
-from marvin_core.waits import Waits
+from marvin_core.api.providers import Endpoint, Measures, Secret
+from marvin_core.api.timeouts import Waits
+from marvin_core.http.client import HttpSettings, make_client
+from marvin_core.providers.chat_completions.provider import create
 from tests.e2e.support_e2e import Marvin, assert_loadable, block_texts
 from tests.real.components import asked
 from tests.real.llama_server import NAME, WINDOW

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from marvin_core import Tool, ToolError, ToolResult
-from marvin_core.paths import SandboxPaths
-from marvin_core.processes import ProcessRunner
-from marvin_core.waits import Waits
+from marvin_core.api.timeouts import Waits
+from marvin_core.guard.files.sandbox import SandboxPaths
+from marvin_core.guard.processes.runner import ProcessRunner
 
 
 class SessionFacts:

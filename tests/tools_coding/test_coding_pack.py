@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from marvin_core import Tool
-from marvin_core.schema import describe
+from marvin_core.tools.schema import describe
 from marvin_tools_coding.plugin import marvin_register_tools
 
 

@@ -329,7 +329,7 @@ class TestForeignPatches:
 
 
 def test_only_the_writable_files_can_be_written(tmp_path: Path) -> None:
-    from marvin_core.paths import SandboxPaths
+    from marvin_core.guard.files.sandbox import SandboxPaths
 
     project = Project(tmp_path / "project")
     project.write("spec.md", "old\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core import ToolContext, ToolError, ToolResult
-from marvin_core.schema import describe
+from marvin_core.tools.schema import describe
 from marvin_tools_coding import git, shell
 from marvin_tools_coding.shell import jobs, run_command
 

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from pydantic import Field
 
-    from .config import Config
-    from .errors import (
+    from .api.errors import (
         AuthFailed,
         BadRequest,
         BudgetExceeded,
@@ -35,12 +34,11 @@ if TYPE_CHECKING:
         ToolError,
         Unreachable,
     )
-    from .events import Event
-    from .files import update_file
-    from .hooks import Ask, Deny, Hook, HookContext, Verdict
-    from .hookspecs import hookimpl
-    from .messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput, Usage
-    from .providers.base import (
+    from .api.events import Event
+    from .api.hooks import Ask, Deny, Hook, HookContext, Verdict
+    from .api.hookspecs import hookimpl
+    from .api.messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput, Usage
+    from .api.providers import (
         CallDelta,
         ClientFactory,
         Delta,
@@ -54,74 +52,76 @@ if TYPE_CHECKING:
         ThinkingDelta,
         UsageDelta,
     )
-    from .records import Record
-    from .threads import in_thread
-    from .tools import Call, ProcessResult, Tool, ToolContext, ToolGroup, ToolResult, ToolSpec, tool
-    from .ui.base import UI, Command, SessionControl, TurnResult, UISpec
+    from .api.record import Record
+    from .api.session import UI, Command, SessionControl, TurnResult, UISpec
+    from .api.tools import Call, ProcessResult, Tool, ToolContext, ToolGroup, ToolResult, ToolSpec, tool
+    from .config.load import Config
+    from .util.state_files import update_file
+    from .util.threads import in_thread
 
 _HOME_OF = {
-    "AuthFailed": "errors",
-    "BadRequest": "errors",
-    "BudgetExceeded": "errors",
-    "ConfigError": "errors",
-    "ContextOverflow": "errors",
-    "MarvinError": "errors",
-    "ModelNotFound": "errors",
-    "NotActed": "errors",
-    "OutputLimit": "errors",
-    "Overloaded": "errors",
-    "PathRefused": "errors",
-    "ProviderError": "errors",
-    "QuotaExhausted": "errors",
-    "RateLimited": "errors",
-    "Refused": "errors",
-    "StreamBroken": "errors",
-    "ToolError": "errors",
-    "Unreachable": "errors",
-    "Config": "config",
-    "Event": "events",
-    "update_file": "files",
-    "Ask": "hooks",
-    "Deny": "hooks",
-    "Hook": "hooks",
-    "HookContext": "hooks",
-    "Verdict": "hooks",
-    "hookimpl": "hookspecs",
-    "Image": "messages",
-    "Message": "messages",
-    "ProviderData": "messages",
-    "Text": "messages",
-    "Thinking": "messages",
-    "ToolCall": "messages",
-    "ToolOutput": "messages",
-    "Usage": "messages",
-    "CallDelta": "providers.base",
-    "ClientFactory": "providers.base",
-    "Delta": "providers.base",
-    "Endpoint": "providers.base",
-    "Provider": "providers.base",
-    "ProviderSpec": "providers.base",
-    "Request": "providers.base",
-    "Secret": "providers.base",
-    "Stop": "providers.base",
-    "TextDelta": "providers.base",
-    "ThinkingDelta": "providers.base",
-    "UsageDelta": "providers.base",
-    "Record": "records",
-    "in_thread": "threads",
-    "Call": "tools",
-    "ProcessResult": "tools",
-    "Tool": "tools",
-    "ToolContext": "tools",
-    "ToolGroup": "tools",
-    "ToolResult": "tools",
-    "ToolSpec": "tools",
-    "tool": "tools",
-    "Command": "ui.base",
-    "SessionControl": "ui.base",
-    "TurnResult": "ui.base",
-    "UI": "ui.base",
-    "UISpec": "ui.base",
+    "AuthFailed": "api.errors",
+    "BadRequest": "api.errors",
+    "BudgetExceeded": "api.errors",
+    "ConfigError": "api.errors",
+    "ContextOverflow": "api.errors",
+    "MarvinError": "api.errors",
+    "ModelNotFound": "api.errors",
+    "NotActed": "api.errors",
+    "OutputLimit": "api.errors",
+    "Overloaded": "api.errors",
+    "PathRefused": "api.errors",
+    "ProviderError": "api.errors",
+    "QuotaExhausted": "api.errors",
+    "RateLimited": "api.errors",
+    "Refused": "api.errors",
+    "StreamBroken": "api.errors",
+    "ToolError": "api.errors",
+    "Unreachable": "api.errors",
+    "Config": "config.load",
+    "Event": "api.events",
+    "update_file": "util.state_files",
+    "Ask": "api.hooks",
+    "Deny": "api.hooks",
+    "Hook": "api.hooks",
+    "HookContext": "api.hooks",
+    "Verdict": "api.hooks",
+    "hookimpl": "api.hookspecs",
+    "Image": "api.messages",
+    "Message": "api.messages",
+    "ProviderData": "api.messages",
+    "Text": "api.messages",
+    "Thinking": "api.messages",
+    "ToolCall": "api.messages",
+    "ToolOutput": "api.messages",
+    "Usage": "api.messages",
+    "CallDelta": "api.providers",
+    "ClientFactory": "api.providers",
+    "Delta": "api.providers",
+    "Endpoint": "api.providers",
+    "Provider": "api.providers",
+    "ProviderSpec": "api.providers",
+    "Request": "api.providers",
+    "Secret": "api.providers",
+    "Stop": "api.providers",
+    "TextDelta": "api.providers",
+    "ThinkingDelta": "api.providers",
+    "UsageDelta": "api.providers",
+    "Record": "api.record",
+    "in_thread": "util.threads",
+    "Call": "api.tools",
+    "ProcessResult": "api.tools",
+    "Tool": "api.tools",
+    "ToolContext": "api.tools",
+    "ToolGroup": "api.tools",
+    "ToolResult": "api.tools",
+    "ToolSpec": "api.tools",
+    "tool": "api.tools",
+    "Command": "api.session",
+    "SessionControl": "api.session",
+    "TurnResult": "api.session",
+    "UI": "api.session",
+    "UISpec": "api.session",
 }
 
 __all__ = [

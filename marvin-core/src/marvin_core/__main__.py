@@ -13,7 +13,7 @@ def main() -> None:
         print(f"marvin {__version__}")
         return
     if sys.argv[1:] == ["--help"]:
-        from .flags import parser
+        from .config.flags import parser
 
         parser().print_help()
         return
@@ -29,8 +29,8 @@ def main() -> None:
     # At the first tool call pydantic would look for plugins in every installed package. Not in `env`: children may.
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     try:
-        from .cli import main as run
-        from .streams import Streams
+        from .cli.main import main as run
+        from .util.streams import Streams
 
         code = run(sys.argv[1:], env, Streams())
         for stream in filter(None, (sys.stdout, sys.stderr)):

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from .clients import Clients
-from .config import Config, Secrets
-from .context import Asker
-from .engine import Ingredients
-from .loading import imported
-from .models import Models
-from .plugins import Plugins
-from .prices import Prices
-from .providers.catalog import Catalog
-from .providers.choose import Choice, choose
-from .session import Session
-from .usage import UsageMeter
+from .config.load import Config, Secrets
+from .engine.call_context import Asker
+from .engine.engine import Ingredients
+from .engine.session import Session
+from .http.clients import Clients
+from .plugins.manager import Plugins
+from .providers.selection.catalog import Catalog
+from .providers.selection.choose import Choice, choose
+from .providers.selection.models import Models
+from .usage.meter import UsageMeter
+from .usage.prices import Prices
+from .util.imports import imported
 
 if TYPE_CHECKING:
-    from .budget import Budget
-    from .providers.probing import Found
-    from .ui.base import UI
+    from .api.session import UI
+    from .providers.selection.local_servers import Found
+    from .usage.budget import Budget
 
 
 class App:
@@ -61,12 +61,12 @@ class App:
         return self._budget_of(self.config.replace(max_cost=dollars, ledger=""))
 
     def _budget_of(self, config: Config) -> Budget:
-        from .budget import budget_of
+        from .usage.budget import budget_of
 
         return budget_of(config, self._prices, self.catalog.longest, self._warn)
 
     def _probe(self) -> Sequence[Found]:
-        from .providers.probing import probe
+        from .providers.selection.local_servers import probe
 
         return probe(self.catalog, self.config.waits)
 

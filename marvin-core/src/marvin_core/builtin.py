@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .hookspecs import hookimpl
-from .providers.base import OFFLINE, ProviderSpec
-from .tools import ToolGroup
-from .ui.base import Command, UISpec
+from .api.hookspecs import hookimpl
+from .api.providers import OFFLINE, ProviderSpec
+from .api.session import Command, UISpec
+from .api.tools import ToolGroup
 
 if TYPE_CHECKING:
     import typer
@@ -19,13 +19,15 @@ _OFFLINE = "marvin_core.providers.offline:create"
 
 @hookimpl
 def marvin_register_providers() -> Iterable[ProviderSpec]:
-    """The services of models.toml."""
+    """The services of services.toml."""
     import tomllib
     from importlib.resources import files
 
-    from .providers.catalog import WIRES
+    from .providers.selection.catalog import WIRES
 
-    table = tomllib.loads(files("marvin_core").joinpath("models.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads(
+        files("marvin_core.providers.selection").joinpath("services.toml").read_text(encoding="utf-8")
+    )
     services = [_provider(name, WIRES[entry.pop("wire")], entry) for name, entry in table.items()]
     return [
         *services,
@@ -42,13 +44,13 @@ def _provider(name: str, factory: str, entry: dict[str, Any]) -> ProviderSpec:
 def marvin_register_tools() -> Iterable[ToolGroup]:
     """The tools that belong to no pack."""
     tools = ("get_usage", "compact_history", "search_history_backups", "end_elaborate", "end_play_mode", "exit_app")
-    return [ToolGroup(name="session", module="marvin_core.session_tools", tools=tools, phrases="phrases.toml")]
+    return [ToolGroup(name="session", module="marvin_core.tools.session_tools", tools=tools, phrases="phrases.toml")]
 
 
 @hookimpl
 def marvin_register_commands() -> Iterable[Command]:
     """The slash commands of the core."""
-    from .commands import core_commands
+    from .ui.commands.core import core_commands
 
     return core_commands()
 
@@ -56,21 +58,14 @@ def marvin_register_commands() -> Iterable[Command]:
 @hookimpl
 def marvin_register_uis() -> Iterable[UISpec]:
     """The interfaces of the core."""
-    return [UISpec(name="plain", factory="marvin_core.ui.plain:PlainChat")]
+    return [UISpec(name="plain", factory="marvin_core.ui.plain.chat:PlainChat")]
 
 
 @hookimpl
 def marvin_extend_cli(app: typer.Typer) -> None:
     """The sub-commands of the core."""
-    from . import (
-        subcommands,
-        subcommands_config,
-        subcommands_doctor,
-        subcommands_profiles,
-        subcommands_providers,
-        subcommands_sessions,
-    )
+    from .cli.commands import config, doctor, profiles, providers, sessions, tools
 
-    modules = (subcommands, subcommands_sessions, subcommands_profiles, subcommands_providers)
-    for module in (*modules, subcommands_config, subcommands_doctor):
+    modules = (tools, sessions, profiles, providers)
+    for module in (*modules, config, doctor):
         module.extend(app)

@@ -1,1 +1,0 @@
-"""Model services: the contract in `base`, and one adapter a wire format."""

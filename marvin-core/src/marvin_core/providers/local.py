@@ -12,13 +12,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError, ModelNotFound, Unreachable
-from ..threads import in_thread
-from .base import ClientFactory, Delta, Endpoint, Request, Secret
-from .identity import OfEndpoint
+from ..api.errors import ConfigError, ModelNotFound, Unreachable
+from ..api.providers import ClientFactory, Delta, Endpoint, Request, Secret
+from ..util.threads import in_thread
+from .wrapper import OfEndpoint
 
 if TYPE_CHECKING:
-    from .chat_completions import ChatCompletions
+    from .chat_completions.provider import ChatCompletions
 
 _MISSING = 'The provider local needs the package xllamacpp. Install it: pip install "marvin-core[local]"'
 _WINDOW = 8_192
@@ -92,7 +92,7 @@ class Local(OfEndpoint):
 
 
 def _chat_at(endpoint: Endpoint, address: str, key: str, client: ClientFactory) -> ChatCompletions:
-    from .chat_completions import ChatCompletions
+    from .chat_completions.provider import ChatCompletions
 
     return ChatCompletions(endpoint.replace(base_url=f"{address}/v1", model="", key=Secret(key)), client)
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from ..arguments import type_text
-from ..errors import NotActed
-from ..messages import Message, Usage
-from ..routing import Proposal, Route, Router
-from ..toolhelp import IN_SHELL, one_line_example, summary, typed_call, with_typed_calls
-from ..tools import ToolSpec
-from .base import CallDelta, ClientFactory, Delta, Endpoint, Request, Stop, TextDelta, UsageDelta
+from ..api.errors import NotActed
+from ..api.messages import Message, Usage
+from ..api.providers import CallDelta, ClientFactory, Delta, Endpoint, Request, Stop, TextDelta, UsageDelta
+from ..api.tools import ToolSpec
+from ..tools.arguments import type_text
+from ..tools.help import IN_SHELL, one_line_example, summary, typed_call, with_typed_calls
+from ..tools.routing.router import Proposal, Route, Router
 
 NAME = "offline"
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, S
 from contextlib import aclosing
 from typing import cast
 
-from ..errors import (
+from ..api.errors import (
     AuthFailed,
     ContextOverflow,
     ModelNotFound,
@@ -17,9 +17,9 @@ from ..errors import (
     StreamBroken,
     Unreachable,
 )
-from ..waits import Waits
-from .base import CallDelta, Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
-from .identity import Around
+from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
+from ..api.timeouts import Waits
+from .wrapper import Around
 
 _REASONS: dict[type[ProviderError], str] = {
     RateLimited: "Rate limited by {}",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         split,
         text,
     )
-    from .guard import Guard
+    from .leaks import Guard
     from .model_server import ModelServer, RecordedRequest
     from .replay import HttpReplay, ReplayedRequest
     from .scripted import ScriptedModels, ScriptedProvider
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _HOME_OF = {
     "Answer": "answers",
-    "Guard": "guard",
+    "Guard": "leaks",
     "HttpReplay": "replay",
     "ModelServer": "model_server",
     "Options": "tool_runner",

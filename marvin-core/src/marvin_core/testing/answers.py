@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from ..records import Record
+from ..api.record import Record
 
 Step: TypeAlias = bytes | float
 """Bytes that are sent in one write, as one HTTP chunk; or a pause in seconds."""

@@ -21,7 +21,7 @@ def marvin_guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     Its folders are those of pytest's temporary files, `marvin_home` and `marvin_workdir` among them. Files
     that child processes write are not seen.
     """
-    from .guard import Guard
+    from .leaks import Guard
 
     guard = Guard([tmp_path_factory.getbasetemp()])
     yield
@@ -34,7 +34,7 @@ def marvin_guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def marvin_home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A home folder of the test's own, in HOME; no variable leads to another one, and no key is set."""
     _guard_first(request)
-    from .places import own_home
+    from .environment import own_home
 
     with own_home(tmp_path / "home") as folder:
         yield folder
@@ -44,7 +44,7 @@ def marvin_home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path
 def marvin_workdir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """An empty folder of the test's own, and the current one."""
     _guard_first(request)
-    from .places import own_working_dir
+    from .environment import own_working_dir
 
     with own_working_dir(tmp_path / "work") as folder:
         yield folder
@@ -53,7 +53,7 @@ def marvin_workdir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[P
 @pytest.fixture
 def marvin_repository(marvin_workdir: Path) -> Path:
     """`marvin_workdir` as a git repository with one empty commit."""
-    from .places import start_repository
+    from .environment import start_repository
 
     start_repository(marvin_workdir)
     return marvin_workdir

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from ..transport import DirectTransport
+from ..http.transport import DirectTransport
 
 
 class Redirecting(httpx.AsyncBaseTransport):

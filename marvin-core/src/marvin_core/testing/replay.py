@@ -10,9 +10,9 @@ import json as json_module
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from ..http import HttpSettings, load_httpx, make_client
-from ..records import Record
-from ..waits import Waits
+from ..api.record import Record
+from ..api.timeouts import Waits
+from ..http.client import HttpSettings, load_httpx, make_client
 from .answers import Answer
 from .model_server import LoopbackServer, RecordedRequest
 

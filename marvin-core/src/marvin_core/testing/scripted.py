@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..errors import ConfigError, UsageError
-from ..providers.base import Delta, ModelEntry, Provider, Request, Serving
+from ..api.errors import ConfigError, UsageError
+from ..api.providers import Delta, ModelEntry, Provider, Request, Serving
 
 if TYPE_CHECKING:
-    from ..budget import Budget
+    from ..usage.budget import Budget
 
 ScriptStep: TypeAlias = Delta | BaseException
 
@@ -87,7 +87,7 @@ class ScriptedModels:
         self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, purse: Budget | None
     ) -> Provider:
         """The provider as it is, paid out of the purse."""
-        from ..providers.bounded import Bounded
+        from ..providers.budgeted import Bounded
 
         return Bounded(provider, purse) if purse is not None else provider
 

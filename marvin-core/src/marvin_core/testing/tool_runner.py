@@ -9,19 +9,19 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypedDict, Unpack
 
-from ..clients import Clients
-from ..config import Config, load
-from ..engine import Engine, Ingredients
-from ..errors import ConfigError
-from ..events import Event, Notice, ToolExecutionEnd, ToolExecutionUpdate
-from ..hooks import Hook
-from ..http import HttpSettings, make_client
-from ..messages import Image, Text, ToolCall, ToolOutput
-from ..records import Record
-from ..schema import describe
-from ..tools import Mode, Tool, ToolSpec
-from ..usage import UsageMeter
-from .places import search_path
+from ..api.errors import ConfigError
+from ..api.events import Event, Notice, ToolExecutionEnd, ToolExecutionUpdate
+from ..api.hooks import Hook
+from ..api.messages import Image, Text, ToolCall, ToolOutput
+from ..api.record import Record
+from ..api.tools import Mode, Tool, ToolSpec
+from ..config.load import Config, load
+from ..engine.engine import Engine, Ingredients
+from ..http.client import HttpSettings, make_client
+from ..http.clients import Clients
+from ..tools.schema import describe
+from ..usage.meter import UsageMeter
+from .environment import search_path
 from .scripted import ScriptedModels
 
 if TYPE_CHECKING:
@@ -235,6 +235,6 @@ class ToolRunner:
 @cache
 def installed_tools() -> tuple[ToolSpec, ...]:
     """The tools of all installed packs, found once: what is installed does not change while tests run."""
-    from ..discovery import discover
+    from ..plugins.discovery import discover
 
     return discover().tools

@@ -1,1 +1,0 @@
-"""Interfaces: the contract in `base`, and the built-in ones."""

@@ -9,13 +9,13 @@ import signal
 from collections.abc import Callable
 from typing import NoReturn
 
-from ..config import OutputFormat
-from ..errors import MarvinError, NotActed
-from ..events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice, to_json
-from ..signals import ending
-from ..streams import Streams, cost_line, result_line
-from ..usage import UsageMeter
-from .base import SessionControl, TurnResult
+from ..api.errors import MarvinError, NotActed
+from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice, to_json
+from ..api.session import SessionControl, TurnResult
+from ..config.load import OutputFormat
+from ..usage.meter import UsageMeter
+from ..util.signals import ending
+from ..util.streams import Streams, cost_line, result_line
 
 INTERRUPTED = 130
 _UNFINISHED = ("broken", "cancelled")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from ..events import ToolExecutionEnd, ToolExecutionStart
-from ..providers.base import OFFLINE
-from .byhand import BY_HAND
+from ..api.events import ToolExecutionEnd, ToolExecutionStart
+from ..api.providers import OFFLINE
+from .manual_calls import BY_HAND
 
 Role: TypeAlias = Literal[
     "user", "heading", "bold", "code", "tool", "error", "notice", "faint", "added", "removed", "place"

@@ -1,0 +1,206 @@
+"""The closed union of events that every interface, hook and structured output consumes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+
+from .messages import Message, StopReason, Usage, to_dict
+from .record import Record
+
+
+class AppStart(Record):
+    """The program is up; sent once."""
+
+    type: ClassVar[str] = "app_start"
+    version: str
+
+
+class SessionStart(Record):
+    """A new session began."""
+
+    type: ClassVar[str] = "session_start"
+    session_id: str
+    provider: str
+    model: str
+    working_dir: str
+
+
+class SessionResume(Record):
+    """An earlier session was loaded; `healed` counts the interrupted calls that were given an output."""
+
+    type: ClassVar[str] = "session_resume"
+    session_id: str
+    provider: str
+    model: str
+    messages: int
+    healed: int
+
+
+class SessionClear(Record):
+    """The conversation was cleared."""
+
+    type: ClassVar[str] = "session_clear"
+    session_id: str
+
+
+class AgentStart(Record):
+    """A prompt was taken up."""
+
+    type: ClassVar[str] = "agent_start"
+    prompt: str
+
+
+class TurnStart(Record):
+    """One model request is about to be made; `round` counts from 1."""
+
+    type: ClassVar[str] = "turn_start"
+    round: int
+
+
+class MessageStart(Record):
+    """The first part of an answer is here."""
+
+    type: ClassVar[str] = "message_start"
+    role: Literal["user", "assistant"]
+
+
+class MessageUpdate(Record):
+    """A piece of an answer: text, thinking, or the arguments of the call that `call_id` and `name` say."""
+
+    type: ClassVar[str] = "message_update"
+    kind: Literal["text", "thinking", "tool_call"]
+    delta: str
+    call_id: str = ""
+    name: str = ""
+
+
+class MessageEnd(Record):
+    """The answer is complete, or ended as its stop reason says."""
+
+    type: ClassVar[str] = "message_end"
+    message: Message
+    stop_reason: StopReason
+
+
+class ToolExecutionStart(Record):
+    """A call begins; `arguments` are the parsed ones where they could be parsed."""
+
+    type: ClassVar[str] = "tool_execution_start"
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+class ToolExecutionUpdate(Record):
+    """A running tool reports progress."""
+
+    type: ClassVar[str] = "tool_execution_update"
+    call_id: str
+    name: str
+    text: str
+
+
+class ToolExecutionEnd(Record):
+    """A call has its output; `details` is for interfaces (a diff, a table), `elapsed` is in seconds."""
+
+    type: ClassVar[str] = "tool_execution_end"
+    call_id: str
+    name: str
+    text: str
+    is_error: bool
+    elapsed: float
+    details: Mapping[str, Any] | None = None
+
+
+class Notice(Record):
+    """Something a person should know: a retry, a fallback, a choice."""
+
+    type: ClassVar[str] = "notice"
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+class UsageReport(Record):
+    """What one model request used; `cost` is in USD, and None where no price is known."""
+
+    type: ClassVar[str] = "usage"
+    provider: str
+    model: str
+    usage: Usage
+    cost: float | None
+
+
+class ModelCycle(Record):
+    """The model was changed in the middle of a prompt."""
+
+    type: ClassVar[str] = "model_cycle"
+    previous: str
+    model: str
+    reason: str
+
+
+class TurnEnd(Record):
+    """One model request and its calls are done."""
+
+    type: ClassVar[str] = "turn_end"
+    round: int
+
+
+class AgentEnd(Record):
+    """The prompt is done."""
+
+    type: ClassVar[str] = "agent_end"
+    stop_reason: Literal["done", "cancelled", "error", "rounds", "budget"]
+    text: str
+    error: str = ""
+
+
+Event: TypeAlias = (
+    AppStart
+    | SessionStart
+    | SessionResume
+    | SessionClear
+    | AgentStart
+    | TurnStart
+    | MessageStart
+    | MessageUpdate
+    | MessageEnd
+    | ToolExecutionStart
+    | ToolExecutionUpdate
+    | ToolExecutionEnd
+    | Notice
+    | UsageReport
+    | ModelCycle
+    | TurnEnd
+    | AgentEnd
+)
+
+
+class Emit(Protocol):
+    """Publishes an event. Synchronous, and never raises."""
+
+    def __call__(self, event: Event, /) -> None: ...
+
+
+Unsubscribe: TypeAlias = Callable[[], None]
+
+
+def to_json(event: Event) -> str:
+    """The event as one line of `--output-format stream-json`."""
+    data = {"type": event.type, **_plain(event)}
+    # Details come from packs and may hold anything: what JSON does not know is written as text.
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    return {name: _plain_value(value) for name, value in record.as_dict().items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Message):
+        return to_dict(value)
+    if isinstance(value, Record):
+        return _plain(value)
+    return value

@@ -1,0 +1,79 @@
+"""Hooks: code of packs that watches, and may tighten, what the agent does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from .events import Event
+from .messages import Message
+from .record import Record
+from .tools import Mode, ProcessResult, ToolResult, ToolSpec
+
+
+class Deny(Record):
+    """The call must not run; the model is told the reason."""
+
+    reason: str
+
+
+class Ask(Record):
+    """The call needs a yes from the user; `reason` is shown with the question."""
+
+    reason: str
+
+
+Verdict: TypeAlias = Deny | Ask | None
+
+
+class HookContext(Protocol):
+    """What a hook gets with each call."""
+
+    @property
+    def cwd(self) -> Path: ...
+    @property
+    def config_folder(self) -> Path: ...
+    @property
+    def mode(self) -> Mode: ...
+
+    def send(self, text: str) -> None:
+        """Queue a message for the model, delivered at the next turn boundary."""
+        ...
+
+    async def run(self, argv: Sequence[str]) -> ProcessResult:
+        """Run a program in the working directory."""
+        ...
+
+
+class Hook:
+    """A base class of no-ops; override what you need.
+
+    Hooks only tighten: the strongest of the rules' and all hooks' verdicts holds. A `before_tool`
+    that raises or takes longer than its limit denies the call; anything else that raises or takes
+    too long is logged and skipped.
+    """
+
+    async def on_prompt(self, context: HookContext, text: str) -> str | None:
+        """A prompt was submitted. Returns the text to use instead, or None to leave it."""
+        return None
+
+    async def system_prompt(self, context: HookContext) -> str | None:
+        """Text to add to the system prompt, or None."""
+        return None
+
+    async def before_request(self, context: HookContext, messages: Sequence[Message]) -> None:
+        """A request to the model is about to be made."""
+
+    async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+        """A validated call is about to run. Returns a `Deny`, an `Ask`, or None to have no opinion."""
+        return None
+
+    async def after_tool(
+        self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult
+    ) -> ToolResult | None:
+        """A call has its result. Returns the result to use instead, or None to leave it."""
+        return None
+
+    async def on_event(self, context: HookContext, event: Event) -> None:
+        """Something happened. Fed from a queue; the loop never waits for it."""

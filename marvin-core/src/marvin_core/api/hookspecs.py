@@ -1,0 +1,88 @@
+"""The hooks that a pack can implement; the reference page is generated from this module.
+
+A pack's plugin module marks its implementations with `marvin_core.hookimpl`. Registration hooks
+return plain objects; nothing is decided in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    import typer
+
+    from ..config.load import Config
+    from .hooks import Hook
+    from .providers import ProviderSpec
+    from .session import Command, UISpec
+    from .tools import Tool, ToolGroup
+
+PROJECT = "marvin"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def marvin_configure(config: Config) -> None:
+    """Called once, before any other hook of a pack that is loaded at start, with the frozen configuration.
+
+    For a pack that adapts to it; the configuration itself cannot be changed. A pack that brings only
+    tools or providers is not loaded at start, and gets what it needs in the context of its calls.
+    """
+
+
+@hookspec
+def marvin_register_tools() -> Iterable[Tool | ToolGroup]:
+    """Return the tools of the pack: `Tool` objects, or `ToolGroup`s whose module is imported on first use.
+
+    Called when the index is built, not at every start.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def marvin_register_providers() -> Iterable[ProviderSpec]:
+    """Return the model services that the pack can talk to, as data.
+
+    Called when the index is built, not at every start; the factory is imported when chosen.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def marvin_register_hooks() -> Iterable[Hook]:
+    """Return `Hook` objects that watch, and may tighten, what the agent does.
+
+    Called at every start, so keep the plugin module light.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def marvin_register_uis() -> Iterable[UISpec]:
+    """Return interfaces, as data; `ui:` in config.yaml chooses one.
+
+    Called when the index is built, not at every start.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def marvin_register_commands() -> Iterable[Command]:
+    """Return slash commands for the interactive interfaces.
+
+    Called when an interactive interface starts.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def marvin_extend_cli(app: typer.Typer) -> None:
+    """Add sub-commands to the `marvin` command line.
+
+    Called only when a sub-command is run, and only for packs that the index lists for it.
+    """

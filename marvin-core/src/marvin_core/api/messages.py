@@ -1,0 +1,193 @@
+"""Messages and their blocks: what a conversation is made of, and its plain-dictionary form in sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from .record import Record
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+StopReason: TypeAlias = Literal["stop", "tool_calls", "length", "refused", "cancelled", "broken"]
+
+
+class Usage(Record):
+    """Token counts of one model request, as the provider reports them.
+
+    `input_tokens` includes the cached ones; `output_tokens` includes the reasoning ones. `cost` is in
+    USD and is set only where the provider itself states it.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float | None = None
+
+
+class ProviderData(Record):
+    """Opaque data of one provider (a signature, encrypted reasoning), returned to that provider only."""
+
+    provider: str
+    data: Mapping[str, Any]
+
+
+class Text(Record):
+    """Visible text."""
+
+    text: str
+    provider_data: ProviderData | None = None
+
+
+class Image(Record):
+    """An image: its media type, as in `image/png`, and its bytes in base64."""
+
+    media_type: str
+    data: str
+
+
+class Thinking(Record):
+    """Reasoning that the model showed; never counted as its answer."""
+
+    text: str
+    provider_data: ProviderData | None = None
+
+
+class ToolCall(Record):
+    """A call that the model asks for.
+
+    `arguments` is the text exactly as it was received. `complete` is false when the answer was cut
+    off inside it; such a call is never run.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    complete: bool = True
+    provider_data: ProviderData | None = None
+
+
+class ToolOutput(Record):
+    """The one output of a call."""
+
+    call_id: str
+    name: str
+    content: tuple[Text | Image, ...]
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """The text blocks of the output, joined."""
+        return "".join(block.text for block in self.content if isinstance(block, Text))
+
+
+Block: TypeAlias = Text | Image | Thinking | ToolCall | ToolOutput
+
+
+class Message(Record):
+    """One message. `provider`, `model`, `usage` and `stop_reason` are set on answers of a model."""
+
+    role: Role
+    content: tuple[Block, ...]
+    provider: str = ""
+    model: str = ""
+    usage: Usage | None = None
+    stop_reason: StopReason | None = None
+
+    @property
+    def text(self) -> str:
+        """The visible text of the message, joined."""
+        return "".join(block.text for block in self.content if isinstance(block, Text))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls that the message asks for, in order."""
+        return tuple(block for block in self.content if isinstance(block, ToolCall))
+
+    @property
+    def outputs(self) -> tuple[ToolOutput, ...]:
+        """The tool outputs that the message carries, in order."""
+        return tuple(block for block in self.content if isinstance(block, ToolOutput))
+
+
+def user(text: str, *images: Image) -> Message:
+    """A message of the user."""
+    return Message(role="user", content=(Text(text=text), *images))
+
+
+def system(text: str) -> Message:
+    """A system message."""
+    return Message(role="system", content=(Text(text=text),))
+
+
+def tool(outputs: Sequence[ToolOutput]) -> Message:
+    """The message that carries the outputs of one round of calls."""
+    return Message(role="tool", content=tuple(outputs))
+
+
+_BLOCK_KINDS: dict[str, type[Record]] = {
+    "text": Text,
+    "image": Image,
+    "thinking": Thinking,
+    "tool_call": ToolCall,
+    "tool_output": ToolOutput,
+}
+_TEXTS = frozenset(("text", "media_type", "data", "id", "call_id", "name", "arguments"))
+_KIND_OF = {kind: name for name, kind in _BLOCK_KINDS.items()}
+
+
+def to_dict(message: Message) -> dict[str, Any]:
+    """The message as plain JSON data; fields at their default are left out."""
+    data = _fields(message)
+    data["content"] = [_block_to_dict(block) for block in message.content]
+    if message.usage is not None:
+        data["usage"] = _fields(message.usage)
+    return data
+
+
+def from_dict(data: Mapping[str, Any]) -> Message:
+    """The message that `to_dict` wrote.
+
+    Raises:
+        ValueError: where the data is not such a message; the text says what is wrong.
+    """
+    try:
+        values = dict(data)
+        values["content"] = tuple(_block_from_dict(block) for block in values["content"])
+        if values.get("usage") is not None:
+            values["usage"] = Usage(**values["usage"])
+        if values["role"] not in ("system", "user", "assistant", "tool"):
+            raise ValueError(f"unknown role {values['role']!r}")
+        return Message(**values)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a message: {error}") from error
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    defaults = type(record)._defaults
+    return {name: value for name, value in record.as_dict().items() if value is not defaults[name]}
+
+
+def _block_to_dict(block: Block) -> dict[str, Any]:
+    data: dict[str, Any] = {"type": _KIND_OF[type(block)], **_fields(block)}
+    if isinstance(block, ToolOutput):
+        data["content"] = [_block_to_dict(part) for part in block.content]
+    elif not isinstance(block, Image) and block.provider_data is not None:
+        data["provider_data"] = block.provider_data.as_dict()
+    return data
+
+
+def _block_from_dict(data: Mapping[str, Any]) -> Any:
+    values = dict(data)
+    kind = _BLOCK_KINDS.get(values.pop("type"))
+    if kind is None:
+        raise ValueError(f"unknown block type {data['type']!r}")
+    if kind is ToolOutput:
+        values["content"] = tuple(_block_from_dict(part) for part in values["content"])
+    if values.get("provider_data") is not None:
+        values["provider_data"] = ProviderData(**values["provider_data"])
+    for name, value in values.items():
+        if name in _TEXTS and not isinstance(value, str):
+            raise ValueError(f"{name} of a {data['type']} block is {value!r}, not text")
+    return kind(**values)

@@ -1,0 +1,306 @@
+"""The contract between the agent and a model service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+
+from .messages import Message, ProviderData, StopReason, Usage
+from .record import Record
+from .timeouts import Waits
+from .tools import ToolSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import httpx
+
+    from ..usage.budget import Budget
+
+OFFLINE = "offline"
+"""The provider that has no model: never chosen but in a chat, or by its name."""
+
+ToolChoice: TypeAlias = Literal["auto", "none"]
+ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
+
+
+class Request(Record):
+    """One request to a model: the system prompt, the conversation so far, and the tools on offer.
+
+    The first `stable` characters of `system` are the same from request to request: a service that caches
+    what it is told to is told to cache up to there.
+    """
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    thinking: ThinkingLevel = "off"
+    max_output_tokens: int | None = None
+    stable: int = 0
+
+
+class TextDelta(Record):
+    """A piece of visible text."""
+
+    text: str
+
+
+class ThinkingDelta(Record):
+    """A piece of reasoning, or the opaque data that belongs to the reasoning so far."""
+
+    text: str
+    provider_data: ProviderData | None = None
+
+
+class CallDelta(Record):
+    """A piece of a tool call.
+
+    `key` tells the calls of one answer apart. `id` and `name` come whole, in the first piece at the
+    latest; `arguments` is a fragment of their JSON text.
+    """
+
+    key: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    provider_data: ProviderData | None = None
+
+
+class UsageDelta(Record):
+    """The token counts so far; the last one counts."""
+
+    usage: Usage
+
+
+class Stop(Record):
+    """The end of an answer and its reason. Always the last; a stream without it raises `StreamBroken`."""
+
+    reason: StopReason
+
+
+class Retrying(Record):
+    """A wrapper says that it starts over: nothing of this answer has been shown or kept so far."""
+
+    text: str
+
+
+class Switched(Record):
+    """A wrapper says that another model starts over: what came of this answer so far does not count."""
+
+    previous: str
+    model: str
+    reason: str
+
+
+Delta: TypeAlias = TextDelta | ThinkingDelta | CallDelta | UsageDelta | Stop | Retrying | Switched
+
+
+class Provider(Protocol):
+    """A model behind a wire format.
+
+    `context_window` is in tokens, None where unknown. `max_tools` is the most tools a request may
+    carry, None for no limit.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def context_window(self) -> int | None: ...
+    @property
+    def max_tools(self) -> int | None: ...
+
+    def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """The answer, piece by piece. An async generator: close it with `aclosing`.
+
+        Raises:
+            ProviderError: one of its sub-classes, at any point of the iteration.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        ...
+
+
+@runtime_checkable
+class Lists(Protocol):
+    """A provider that can say which models its service serves."""
+
+    async def served(self) -> list[str]:
+        """The names of the models; empty where the service lists none.
+
+        Raises:
+            ProviderError: where it cannot be reached, refuses the key, or fails.
+        """
+        ...
+
+
+@runtime_checkable
+class Measures(Protocol):
+    """A provider that can ask its service how long a context its model takes."""
+
+    async def find_window(self) -> int | None:
+        """The context window in tokens, which `context_window` tells from then on; None where nobody says."""
+        ...
+
+
+class Secret:
+    """A value that must not be shown: neither its text form nor its representation tells it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself, for a request header."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+
+class Endpoint(Record):
+    """Where and as whom to ask: what a provider's factory is given.
+
+    `context_window` and `max_output`, the longest answer, are in tokens; None where unknown. `profile_folder` is
+    that of the active profile, where logins are kept. `environment` gives the one for a program of the provider's own.
+    `learn` is to be told of each secret that the provider finds by itself, so that nobody is shown it.
+    """
+
+    provider: str
+    base_url: str
+    model: str
+    key: Secret
+    key_hint: str
+    context_window: int | None = None
+    max_tools: int | None = None
+    max_output: int | None = None
+    headers: Mapping[str, str] | None = None
+    profile_folder: Path | None = None
+    environment: Callable[[], dict[str, str]] | None = None
+    learn: Callable[[Secret], None] | None = None
+    waits: Waits = Waits()
+
+
+class ProviderSpec(Record):
+    """A provider as data.
+
+    `factory` is `module:callable`, called with an `Endpoint` and a function that makes the HTTP
+    client on first use. `key_variables` are tried in order, then `key_file` in the home folder; a
+    provider with neither needs no key. `model_variable` and `url_variable` override the defaults; where
+    `keyless`, an address of one's own in `url_variable` chooses the provider and needs no key. Where `login`,
+    the active profile holds a login instead of a key. `ready` is `module:callable`, called with the environment of the
+    provider's program where neither key nor address says whether the provider is set up: it returns why it is, or
+    an empty text. `handed_on` are the secret variables that this program gets.
+    `windows` holds context windows and `outputs` the longest answers, in tokens by the beginning of a
+    model's name. `models` are those that people may want to choose from. `how_to` completes
+    "To set a provider: ..." in the texts for people.
+    """
+
+    name: str
+    factory: str
+    base_url: str
+    default_model: str
+    key_variables: tuple[str, ...] = ()
+    key_file: str = ""
+    model_variable: str = ""
+    url_variable: str = ""
+    keyless: bool = False
+    login: bool = False
+    in_process: bool = False
+    ready: str = ""
+    handed_on: tuple[str, ...] = ()
+    max_tools: int | None = None
+    windows: Mapping[str, int] | None = None
+    outputs: Mapping[str, int] | None = None
+    models: tuple[str, ...] = ()
+    how_to: str = ""
+
+    def window(self, model: str) -> int | None:
+        """The context window of a model, in tokens; None where this provider does not know it."""
+        return _by_beginning(self.windows or {}, model)
+
+    def output(self, model: str) -> int | None:
+        """The longest answer of a model, in tokens; None where this provider does not know it."""
+        return _by_beginning(self.outputs or {}, model)
+
+
+def _by_beginning(table: Mapping[str, int], model: str) -> int | None:
+    fitting = [start for start in table if model.startswith(start)]
+    return table[max(fitting, key=len)] if fitting else None
+
+
+ClientFactory: TypeAlias = "Callable[[], httpx.AsyncClient]"
+ProviderFactory: TypeAlias = Callable[[Endpoint, ClientFactory], Provider]
+
+
+class Serving(Record):
+    """A model that is ready to answer, and why it was chosen."""
+
+    provider: Provider
+    reason: str
+
+
+class ModelEntry(Record):
+    """A model service as lists show it; `reason` says why it can be used, and is empty where it cannot."""
+
+    provider: str
+    models: tuple[str, ...]
+    reason: str
+    how_to: str
+
+
+class ModelSource(Protocol):
+    """Where a session gets its models from. Providers are made on first use and kept."""
+
+    @property
+    def how_to(self) -> str:
+        """What to do where there is no model."""
+        ...
+
+    def first(self) -> Serving | None:
+        """The model that a session begins with; None where none is configured."""
+        ...
+
+    def named(self, name: str, current: Provider | None) -> Serving:
+        """The model that a name means: `PROVIDER/MODEL`, the name of a model, or of a provider.
+
+        Raises:
+            UsageError, ConfigError: where there is none, or its provider is not set up.
+        """
+        ...
+
+    def pro(self, current: Provider | None) -> Serving:
+        """The model for prompts that deserve the best one. Raises as `named`."""
+        ...
+
+    def resilient(
+        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, purse: Budget | None
+    ) -> Provider:
+        """The provider, wrapped for one prompt: it tries again, and goes on with another model where that helps.
+
+        Args:
+            moved: told of the larger model that a conversation needs from here on.
+            restarts: whether an answer of which something was shown may be given again by another model.
+            purse: what the prompt may cost, beside the ceiling of the run.
+        """
+        ...
+
+    def listed(self) -> Sequence[ModelEntry]:
+        """Every service, those that are set up first."""
+        ...
+
+    def patient(self, coding: bool) -> None:
+        """Wait for silent services as long as coding mode takes, or as a chat does."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections of all providers."""
+        ...

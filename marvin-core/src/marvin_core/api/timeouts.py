@@ -1,0 +1,72 @@
+"""Every wait of Marvin, in seconds: time-outs, grace periods, back-offs, polls."""
+
+from __future__ import annotations
+
+from .record import Record
+
+
+class Waits(Record):
+    """How long things may take; `waits:` in config.yaml changes them. All in seconds."""
+
+    tool: float = 60.0
+    """A tool call that declares no time-out of its own."""
+    command_grace: float = 5.0
+    """On top of run_command's own time-out, before dispatch steps in."""
+    http: float = 30.0
+    """One HTTP request of a tool, and each connection to a model service."""
+    model_idle: float = 180.0
+    """Silence of a model service, counted from its last byte."""
+    model_idle_coding: float = 900.0
+    """The same in coding mode."""
+    probe: float = 0.15
+    """For all local servers together to say which models they have, before a chat begins that has no model."""
+    model_list: float = 5.0
+    """For a small question to a model service: what it serves, after it refused a model; how large a window is."""
+    stream_end: float = 0.2
+    """After an answer said that it is complete, for its connection to become free for the next request."""
+    connect_stagger: float = 0.25
+    """The head start of each address of a host over the next one, while a connection is made."""
+    retry_backoff: tuple[float, ...] = (1.0, 2.0, 4.0)
+    """The pauses before the retries of a model request; their number is the number of retries."""
+    retry_after_limit: float = 60.0
+    """The longest `retry-after` that is waited for; a longer one ends the retries."""
+    summary: float = 120.0
+    """For a model to summarise the older messages of a conversation; after that, lists stand for them."""
+    output_tail: float = 0.5
+    """How long output may go on after its program has ended."""
+    settle: float = 0.05
+    """How long what a command started may take to go once its output has ended, before it counts as a job."""
+    terminate: float = 0.5
+    """Between asking processes to end (SIGTERM) and killing those that did not."""
+    kill_poll: float = 0.01
+    """Between two looks at whether killed processes are gone."""
+    kill_limit: float = 5.0
+    """The longest that killed processes are waited for."""
+    pack: float = 10.0
+    """The loading of one pack, and each of its registration hooks."""
+    hook_decision: float = 5.0
+    """A `before_tool` hook; longer is a denial."""
+    hook: float = 2.0
+    """Any other hook; longer is logged and skipped."""
+    lock: float = 5.0
+    """For the lock of a state file."""
+    lock_poll: float = 0.01
+    """Between two tries for such a lock."""
+    ceiling: float = 900.0
+    """Under a cost ceiling: for money that requests of other agents hold to come free."""
+    ceiling_poll: float = 0.2
+    """Between two looks at whether it did."""
+    redraw: float = 0.03
+    """Between two updates of what a chat shows while an answer comes in."""
+    tick: float = 1.0
+    """Between two updates of the seconds that a chat shows while it waits."""
+    runtime_start: float = 60.0
+    """For the program through which a model service works, as Copilot's, to start."""
+    runtime_poll: float = 1.0
+    """Between two looks at whether that program, while it is silent, still runs."""
+    login: float = 300.0
+    """For the user to log in to a model service in the browser."""
+    stdin_idle: float = 60.0
+    """Silence of standard input while the prompt is read from it."""
+    close: float = 5.0
+    """The end of a session: resources, connections, jobs."""

@@ -1,0 +1,207 @@
+"""The sub-command `marvin config`: show what is configured, change a value, open the file in an editor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...api.errors import ConfigError, UsageError
+from ...config.load import check_settings
+from ...config.settings import KEYS, parse_settings
+from ...util.state_files import replace_file, update_file
+from .tools import group
+
+if TYPE_CHECKING:
+    from ...engine.session import Session
+    from ...engine.system_prompt import Part
+    from .tools import Run
+
+_TEMPLATE = """\
+# What Marvin does differently for you. Every key: marvin config show, and the reference page config.yaml.
+# provider: groq
+# model: llama-3.3-70b-versatile
+"""
+_HIDDEN = "(not shown)"
+
+
+def extend(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    config = group("config.yaml and the system prompt: show, set, edit.", show_config)
+    config.command("show")(show_config)
+    # A value may begin with a hyphen.
+    config.command("set", context_settings={"ignore_unknown_options": True})(set_value)
+    config.command("edit")(edit_config)
+    app.add_typer(config, name="config")
+
+
+def _path(run: Run) -> Path:
+    return run.config.config_folder / "config.yaml"
+
+
+def show_config(
+    context: typer.Context,
+    what: Annotated[str, typer.Argument(metavar="[prompt]", help="`prompt`: the system prompt, part by part.")] = "",
+) -> None:
+    """Show what is configured, or the system prompt.
+
+    Each value with where it comes from; the prompt is the one that a session here would carry.
+    """
+    run: Run = context.obj
+    if what == "prompt":
+        session = run.session()
+        for part in asyncio.run(_prompt(session)):
+            run.streams.out(f"== {part.origin} ({len(part.text):,} characters)\n{part.text}\n\n")
+        return
+    if what:
+        raise UsageError(f"marvin config show takes nothing or `prompt`, not {what!r}.")
+    config, path = run.config, _path(run)
+    there = path.exists()
+    settings = parse_settings(path.read_bytes(), path) if there else {}
+    lines = [
+        f"config.yaml    {path}{'' if there else ' (not there; every key is optional)'}",
+        f"data           {config.data_folder}",
+        f"cache          {config.cache_folder}",
+        f"working dir    {config.working_dir}",
+        f"provider       {_chosen(config.provider, config.provider_origin)}",
+        f"model          {_chosen(config.model, config.model_origin)}",
+        "",
+        *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in _shown(settings).items()),
+    ]
+    run.streams.out("\n".join(lines).rstrip() + "\n")
+
+
+async def _prompt(session: Session) -> list[Part]:
+    try:
+        return list(await session.prompt_parts())
+    finally:
+        await session.close()
+
+
+def _chosen(value: str, origin: str) -> str:
+    return f"{value} (from {origin})" if value else "not named; see marvin doctor"
+
+
+def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without the values of headers, which may be keys."""
+    providers = {
+        name: {**entry, **({"headers": dict.fromkeys(entry["headers"], _HIDDEN)} if "headers" in entry else {})}
+        for name, entry in settings.get("providers", {}).items()
+    }
+    return {**settings, **({"providers": providers} if providers else {})}
+
+
+def set_value(
+    context: typer.Context,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key; a dot leads below: waits.tool.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value, as YAML; empty takes the key away.")],
+) -> None:
+    """Set a value in config.yaml; comments stay. A value that would not do changes nothing."""
+    from ...util.yaml_edit import with_value
+
+    run: Run = context.obj
+    path = _path(run)
+    keys = key.split(".")
+    wanted = _value(keys, value)
+
+    def changed(content: bytes | None) -> bytes:
+        if content:
+            _check(run, content, path)  # what is wrong already is named as such
+        try:
+            text = with_value((content or b"").decode(), keys, wanted)
+        except ValueError as error:
+            raise ConfigError(f"{key} cannot be set: {error}.") from error
+        _check(run, text.encode(), path)
+        return text.encode()
+
+    _update(run, path, changed)
+    run.streams.out(f"{path}: {f'{key} is set.' if wanted is not None else f'{key} is taken away.'}\n")
+
+
+def _value(keys: list[str], value: str) -> Any:
+    """The value as the key's type wants it: text as it is, everything else read as YAML."""
+    expected: Any = KEYS
+    for key in keys:
+        expected = expected.get(key, expected.get(str)) if isinstance(expected, Mapping) else None
+    if value == "":
+        return None
+    if expected is str:
+        return value
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return YAML().load(value)
+    except YAMLError as error:
+        raise UsageError(f"{value!r} is not YAML. A list is written [a, b].") from error
+
+
+def _check(run: Run, content: bytes, path: Path) -> None:
+    """Raise `ConfigError` where Marvin could not start with this config.yaml."""
+    settings = parse_settings(content, path)
+    check_settings(settings)
+    if settings.get("transport", "direct") not in ("direct", "stock"):
+        raise ConfigError(f"{path}: transport is {settings['transport']!r}; use direct or stock.")
+    provider = settings.get("provider", "")
+    if provider and provider not in settings.get("providers", {}):
+        from ...plugins.manager import Plugins
+
+        known = [spec.name for spec in Plugins(run.config, lambda text: None).providers]
+        if provider not in known:
+            raise ConfigError(f"{path}: there is no provider {provider!r}. There are: {', '.join(known)}.")
+
+
+def _update(run: Run, path: Path, change: Any) -> None:
+    try:
+        update_file(path, change, run.config.waits)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be changed: {error.strerror}. It is as it was.") from error
+
+
+def edit_config(context: typer.Context) -> None:
+    """Open config.yaml in the editor that EDITOR names. Where the result would not do, the file stays as it was."""
+    run: Run = context.obj
+    path = _path(run)
+    before = path.read_bytes() if path.exists() else None
+    draft = path.with_name("config.draft.yaml")
+    if draft.exists():  # what could not be saved the last time
+        run.streams.err(f"marvin: going on with the version that was not saved: {draft}")
+    else:
+        replace_file(draft, before if before is not None else _TEMPLATE.encode())
+    _open_editor(run, draft)
+    after = draft.read_bytes()
+    if after == (before if before is not None else _TEMPLATE.encode()):
+        draft.unlink()
+        run.streams.out(f"{path}: nothing changed.\n")
+        return
+
+    def changed(content: bytes | None) -> bytes:
+        if content != before:
+            raise ConfigError(f"{path} was changed by somebody else meanwhile. Your version is in {draft}.")
+        try:
+            _check(run, after, path)
+        except ConfigError as error:
+            raise ConfigError(f"{error}\n{path} is as it was; your version is in {draft}.") from error
+        return after
+
+    _update(run, path, changed)
+    draft.unlink()
+    run.streams.out(f"{path}: saved.\n")
+
+
+def _open_editor(run: Run, path: Path) -> None:
+    import shlex
+    import subprocess  # an editor needs the terminal itself, so it is no child of the kind that tools start
+
+    try:
+        words = shlex.split(run.config.editor)
+        status = subprocess.run([*words, str(path)], env=run.secrets.child_environment(), check=False).returncode
+    except (OSError, ValueError) as error:
+        path.unlink()
+        raise ConfigError(f"The editor {run.config.editor!r} cannot be started: {error}. Set EDITOR.") from error
+    if status:
+        raise ConfigError(f"{run.config.editor} ended with status {status}, so nothing was changed. See {path}.")

@@ -1,0 +1,142 @@
+"""The sub-command `marvin doctor`: what is installed, configured, reachable and missing, and what to do about each."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+from typing import TYPE_CHECKING
+
+import typer
+
+from ... import __version__
+from ...api.errors import ConfigError, MarvinError
+from ...config.load import check_settings
+from ...config.settings import read_settings
+
+if TYPE_CHECKING:
+    from ...api.providers import ProviderSpec
+    from ...app import App
+    from .tools import Run
+
+
+def extend(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    app.command("doctor")(doctor)
+
+
+def doctor(context: typer.Context) -> None:
+    """Say what is installed, configured, reachable and missing, and what to do; 1 where something is broken."""
+    run: Run = context.obj
+    report = Report(run)
+    report.configuration()
+    try:
+        app = run.app()
+    except MarvinError as error:
+        report.broken(str(error), "Correct it: marvin config edit")
+    else:
+        report.installed(app)
+        report.provider(app)
+        asyncio.run(report.reachable(app))
+        report.tools(app)
+    run.streams.out(f"\n{report.verdict()}\n")
+    if report.problems:
+        raise typer.Exit(1)
+
+
+class Report:
+    """Prints what it finds; `problems` counts what is broken."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.problems = 0
+
+    def _line(self, mark: str, text: str, advice: str = "") -> None:
+        out = self._run.say
+        out(f"  {mark:6} {text}".replace("\n", "\n         ") + "\n")
+        if advice:
+            out(f"         -> {advice}".replace("\n", "\n            ") + "\n")
+
+    def _heading(self, text: str) -> None:
+        self._run.streams.out(f"\n{text}\n")
+
+    def broken(self, text: str, advice: str) -> None:
+        """Print something that is broken and what to do about it."""
+        self.problems += 1
+        self._line("BROKEN", text, advice)
+
+    def verdict(self) -> str:
+        """The last line."""
+        if not self.problems:
+            return "Nothing is broken."
+        return f"{self.problems} {'thing is' if self.problems == 1 else 'things are'} broken; see the lines above."
+
+    def configuration(self) -> None:
+        """The folders and config.yaml."""
+        config = self._run.config
+        self._run.streams.out(f"Marvin {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
+        self._heading("Configuration")
+        path = config.config_folder / "config.yaml"
+        try:
+            check_settings(read_settings(path, config.cache_folder / "config.json"))
+            self._line("ok", f"{path}{'' if path.exists() else ' is not there; defaults are used'}")
+        except ConfigError as error:
+            self.broken(str(error), "marvin config edit")
+        for folder in (config.config_folder, config.data_folder, config.cache_folder):
+            if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
+                self.broken(f"{folder} cannot be written.", "Make it yours, or set MARVIN_HOME to another folder.")
+
+    def installed(self, app: App) -> None:
+        """The packs and their problems."""
+        self._heading("Installed")
+        for pack in app.plugins.checked():
+            label = f"{pack.name}  {pack.distribution} {pack.version}, {len(app.plugins.tools_of(pack))} tools"
+            if pack.problems:
+                self.broken(f"{label}\n{pack.problems[0]}", f"See marvin packs list; reinstall {pack.distribution}.")
+            else:
+                self._line("ok", label)
+
+    def provider(self, app: App) -> None:
+        """The model service that is used, and which keys there are, by name only."""
+        self._heading("Model")
+        choice = app.choice
+        if choice.endpoint is not None:
+            self._line("ok", f"{choice.endpoint.provider}, because {choice.reason}; model {choice.endpoint.model}")
+        elif app.config.provider:
+            self.broken(f"{app.config.provider} cannot be used.", choice.how_to)
+        else:
+            self._line("none", choice.how_to)
+        for spec in app.plugins.providers:
+            self._key(spec)
+
+    def _key(self, spec: ProviderSpec) -> None:
+        present = [name for name in spec.key_variables if self._run.secrets.get(name, spec.key_file)]
+        if present:
+            self._line("ok", f"a key of {spec.name}: {', '.join(present)}")
+
+    async def reachable(self, app: App) -> None:
+        """Whether the chosen service answers."""
+        endpoint = app.choice.endpoint
+        if endpoint is None:
+            return
+        try:
+            await app.models.served(endpoint.provider)
+        except MarvinError as error:
+            advice = (
+                "Start the server." if app.choice.local else "Check the network, the address, the key and HTTPS_PROXY."
+            )
+            self.broken(str(error), advice)
+        else:
+            self._line("ok", f"{endpoint.base_url} answers")
+        finally:
+            await app.models.aclose()
+
+    def tools(self, app: App) -> None:
+        """The tools that are not offered, by what they lack."""
+        missing = app.session(asker=None, interactive=False).toolbox.missing
+        self._heading(f"Tools: {len(app.plugins.tools) - len(missing)} of {len(app.plugins.tools)} are offered")
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in missing.items():
+            by_reason.setdefault(reason, []).append(name)
+        for reason, names in by_reason.items():
+            self._line("none", f"{', '.join(names)}: {reason}")

@@ -1,0 +1,70 @@
+"""The sub-command `marvin profiles`: which there are, which one is used, and what it holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...profiles.chat_log import KEPT
+from ...profiles.store import Profiles
+from .tools import group
+
+if TYPE_CHECKING:
+    from .tools import Run
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.")]
+
+
+def extend(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    profiles = group("Who uses Marvin: preferences, places and chat log of each.", list_profiles)
+    profiles.command("list")(list_profiles)
+    profiles.command("use")(use_profile)
+    profiles.command("new")(new_profile)
+    profiles.command("show")(show_profile)
+    app.add_typer(profiles, name="profiles")
+
+
+def _profiles(run: Run) -> Profiles:
+    return Profiles(run.config.config_folder, run.config.waits, lambda text: run.streams.err(f"marvin: {text}"))
+
+
+def list_profiles(context: typer.Context) -> None:
+    """List the profiles; a star marks the one in use."""
+    run: Run = context.obj
+    profiles = _profiles(run)
+    active = profiles.active
+    for name in profiles.names():
+        run.streams.out(f"{'*' if name == active else ' '} {name}\n")
+
+
+def use_profile(context: typer.Context, name: _Name) -> None:
+    """Use a profile from now on; one that is not there yet is made."""
+    run: Run = context.obj
+    profiles = _profiles(run)
+    is_new = name not in profiles.names()
+    folder = profiles.switch(name)
+    run.streams.out(f"{'Made and chose' if is_new else 'Chose'} the profile {name}: {folder}\n")
+
+
+def new_profile(context: typer.Context, name: _Name) -> None:
+    """Make a profile, without using it yet."""
+    run: Run = context.obj
+    folder = _profiles(run).create(name)
+    run.streams.out(f"Made the profile {name}: {folder}\nUse it: marvin profiles use {name}\n")
+
+
+def show_profile(context: typer.Context) -> None:
+    """Show the profile in use: preferences, places and chat log."""
+    run: Run = context.obj
+    profiles = _profiles(run)
+    name = profiles.active
+    preferences = profiles.preferences(name)
+    places = profiles.saved_places(name)
+    lines = [f"{name}  {profiles.folder(name)}", "", f"preferences  {profiles.preferences_file(name)}"]
+    lines += [f"  {key}: {value}" for key, value in preferences.items()] or ["  none set; edit the file to set some"]
+    lines += ["", f"saved places  {len(places)}"]
+    lines += [f"  {place.get('label', '')}: {place.get('address') or place.get('name', '')}" for place in places]
+    lines += ["", f"chat log  {len(profiles.chat_log(name).newest(KEPT))} entries"]
+    run.streams.out("\n".join(lines) + "\n")

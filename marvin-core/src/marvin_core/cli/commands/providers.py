@@ -1,0 +1,113 @@
+"""The sub-command `marvin providers`: which services there are, which can be used, and which one is."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...api.errors import MarvinError
+from .tools import group
+
+if TYPE_CHECKING:
+    from ...api.providers import ModelEntry
+    from ...app import App
+    from .tools import Run
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The provider's name.")]
+_SHOWN_MODELS = 3
+
+
+def extend(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    providers = group("The model services: which can be used, and which one is.", list_providers)
+    providers.command("list")(list_providers)
+    providers.command("models")(list_models)
+    providers.command("login")(login)
+    app.add_typer(providers, name="providers")
+
+
+def list_providers(
+    context: typer.Context,
+    check: Annotated[bool, typer.Option(help="Ask those that are set up whether they answer.")] = True,
+) -> None:
+    """List the services: which are set up, and which one is used.
+
+    Each says why it can be used or what to do, and whether it answers.
+    """
+    run: Run = context.obj
+    app = run.app()
+    entries = app.models.listed()
+    usable = [entry for entry in entries if entry.reason or _is_here(app, entry)]
+    answers = asyncio.run(_answers(app, usable)) if check else {}
+    chosen = app.choice.endpoint.provider if app.choice.endpoint is not None else ""
+    out = run.say
+    for entry in entries:
+        mark = "*" if entry.provider == chosen else " "
+        state = entry.reason or "not set up"
+        told = answers.get(entry.provider, "")
+        if not entry.reason and told.startswith("answers"):
+            state = "not asked for, but it is there"
+        out(f"{mark} {entry.provider:14} {state}\n")
+        out(f"    models: {', '.join(entry.models[:_SHOWN_MODELS]) or 'what the server lists'}\n")
+        if entry.reason or told.startswith("answers"):
+            out(f"    {told}\n" if told else "")
+        else:
+            out(f"    {entry.how_to[:1].upper()}{entry.how_to[1:]}\n")
+    out(f"\n{_why(app)}\n")
+
+
+def _why(app: App) -> str:
+    choice = app.choice
+    if choice.endpoint is None:
+        told = choice.how_to.partition("\n")[0].removesuffix(" To set a provider, do one of these:")
+        return f"{told} A chat works without one, with tools only."
+    model = choice.endpoint.model or "the server's own model"
+    return f"{choice.endpoint.provider} with {model} is used, because {choice.reason}."
+
+
+def _is_here(app: App, entry: ModelEntry) -> bool:
+    """Whether it would run on this machine, so that asking costs nothing and tells nobody anything."""
+    return app.catalog.is_local(app.catalog.known[entry.provider])
+
+
+async def _answers(app: App, entries: list[ModelEntry]) -> dict[str, str]:
+    """What each service says when it is asked for its models."""
+    told = await asyncio.gather(*(_answer(app, entry.provider) for entry in entries))
+    await app.models.aclose()
+    return dict(zip([entry.provider for entry in entries], told, strict=True))
+
+
+async def _answer(app: App, name: str) -> str:
+    try:
+        served = await app.models.served(name)
+    except MarvinError as error:
+        return f"does not work: {error}"
+    return f"answers, {len(served)} model{'' if len(served) == 1 else 's'}" if served else "answers"
+
+
+def list_models(context: typer.Context, name: _Name) -> None:
+    """List the models that a service serves."""
+    run: Run = context.obj
+    app = run.app()
+    app.catalog.spec(name, "")
+
+    async def ask() -> list[str]:
+        try:
+            return await app.models.served(name)
+        finally:
+            await app.models.aclose()
+
+    for model in asyncio.run(ask()):
+        run.streams.out(f"{model}\n")
+
+
+def login(context: typer.Context, name: _Name) -> None:
+    """Log in to a service that has accounts instead of keys (codex)."""
+    run: Run = context.obj
+    from ...providers.codex.login import login as log_in
+
+    read_line = sys.stdin.readline if run.streams.stdin_is_terminal() else None
+    log_in(name, run.config, lambda text: run.streams.out(f"{text}\n"), read_line)

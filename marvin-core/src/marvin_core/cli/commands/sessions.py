@@ -1,0 +1,216 @@
+"""The sub-command `marvin sessions`: list, show, search, export, rename and mend what was talked about."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...api.errors import MarvinError, SessionError, UsageError
+from ...sessions import transcript
+from ...sessions.doctor import Diagnosis, diagnose, repair
+from ...sessions.export import as_json, as_markdown, as_text
+from ...sessions.export_html import as_html
+from ...sessions.records import Whole, load_whole
+from ...sessions.search import entries, local_time, one_line, search
+from .tools import group
+
+if TYPE_CHECKING:
+    from ...api.session import SessionEntry
+    from .tools import Run
+
+_TITLE = 80
+
+_Id = Annotated[str, typer.Argument(metavar="ID", help="The session's id, or the beginning of it.")]
+_Here = Annotated[bool, typer.Option("--here", help="Only sessions of this folder.")]
+
+
+class Format(StrEnum):
+    """What an export is written as."""
+
+    MARKDOWN = "md"
+    HTML = "html"
+    JSON = "json"
+
+
+_WRITERS = {Format.MARKDOWN: as_markdown, Format.HTML: as_html, Format.JSON: as_json}
+
+
+def extend(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    sessions = group("What was talked about: list, search, show, export, rename, mend.", list_sessions)
+    for name, function in (
+        ("list", list_sessions),
+        ("show", show_session),
+        ("search", search_sessions),
+        ("export", export_session),
+        ("rename", rename_session),
+        ("doctor", examine_sessions),
+    ):
+        sessions.command(name)(function)
+    app.add_typer(sessions, name="sessions")
+
+
+def _folder(run: Run) -> Path:
+    return run.config.data_folder / "sessions"
+
+
+def list_sessions(context: typer.Context, here: _Here = False) -> None:
+    """List the sessions, the one written last first.
+
+    Each with its id, title, when that was, model, messages and folder.
+    """
+    run: Run = context.obj
+    working_dir = str(run.config.working_dir.resolve()) if here else ""
+    damaged = []
+    lines = []
+    for path, entry in entries(_folder(run), working_dir):
+        if entry is None:
+            damaged.append(path)
+        else:
+            lines.append(_line(entry))
+    run.say("".join(lines) or "There are no sessions yet. `marvin` begins one.\n")
+    for path in damaged:
+        run.streams.err(f"marvin: {path} is damaged: it has no header that can be read. See `marvin sessions doctor`.")
+
+
+def _line(entry: SessionEntry) -> str:
+    model = one_line("/".join(filter(None, (entry.provider, entry.model)))) or "no model"
+    facts = f"{local_time(entry.time)}, {model}, {_messages(entry.messages)}, {one_line(entry.working_dir)}"
+    return f"{entry.id}  {entry.title}\n    {facts}\n"
+
+
+def _messages(count: int) -> str:
+    return f"{count} message{'' if count == 1 else 's'}"
+
+
+def show_session(context: typer.Context, session_id: _Id) -> None:
+    """Show what was said in a session."""
+    run: Run = context.obj
+    run.streams.out(as_text(_whole(run, session_id)))
+
+
+def _whole(run: Run, session_id: str) -> Whole:
+    whole = load_whole(transcript.find(_folder(run), session_id))
+    for problem in whole.problems:
+        run.streams.err(f"marvin: {problem}")
+    return whole
+
+
+def search_sessions(
+    context: typer.Context,
+    text: Annotated[list[str], typer.Argument(metavar="TEXT", help="What to look for; capitals do not matter.")],
+) -> None:
+    """Find the sessions whose title or messages hold a text. Exits with 1 where there is none."""
+    run: Run = context.obj
+    wanted = " ".join(text)
+    if not wanted.strip():
+        raise UsageError("There is nothing to look for. Give some text.")
+    found = False
+    for hit in search(_folder(run), wanted):
+        found = True
+        run.streams.out(f"{hit.entry.id}  {hit.entry.title}\n")
+        run.streams.out("".join(f"    {snippet}\n" for snippet in hit.snippets))
+        if hit.messages > len(hit.snippets):
+            run.streams.out(f"    and in {_messages(hit.messages - len(hit.snippets))} more\n")
+    if not found:
+        run.streams.err(f"marvin: no session holds {wanted!r}. `marvin sessions list` shows what there is.")
+        raise typer.Exit(1)
+
+
+def export_session(
+    context: typer.Context,
+    session_id: _Id,
+    kind: Annotated[Format, typer.Option("--format", help="Markdown or HTML to read, or JSON with everything.")] = (
+        Format.MARKDOWN
+    ),
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write here, not to stdout.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE where it exists.")] = False,
+) -> None:
+    """Write a session as Markdown, HTML or JSON."""
+    run: Run = context.obj
+    text = _WRITERS[kind](_whole(run, session_id))
+    if output is None:
+        run.streams.out(text)
+        return
+    try:
+        with output.open("wb" if force else "xb") as stream:
+            stream.write(text.encode("utf-8", "replace"))
+    except FileExistsError as error:
+        raise UsageError(f"{output} exists. Choose another file, or replace it with --force.") from error
+    except OSError as error:
+        raise SessionError(f"{output} cannot be written: {error.strerror}. Choose another file.") from error
+    run.streams.err(f"marvin: wrote {output}")
+
+
+def rename_session(
+    context: typer.Context,
+    session_id: _Id,
+    title: Annotated[list[str], typer.Argument(metavar="TITLE", help="The new title.")],
+) -> None:
+    """Give a session another title; its id stays."""
+    run: Run = context.obj
+    new = one_line(" ".join(title))[:_TITLE]
+    if not new:
+        raise UsageError("The title is empty. Give some words.")
+    path = transcript.find(_folder(run), session_id)
+    written = path.stat()
+    writer = transcript.Transcript.resumed(path, transcript.load(path), run.config.waits)
+    try:
+        writer.change_header(title=new)
+        # A title is no use of the session: it keeps its place in the lists.
+        os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
+    finally:
+        writer.close()
+    run.streams.out(f"{path.stem}  {new}\n")
+
+
+def examine_sessions(
+    context: typer.Context,
+    session_id: Annotated[str, typer.Argument(metavar="[ID]", help="Look at this session only.")] = "",
+    mend: Annotated[bool, typer.Option("--repair", help="Mend what is wrong; the original is kept beside.")] = False,
+) -> None:
+    """Find what is wrong with session files, and mend it. Nothing is ever deleted.
+
+    Exits with 1 where something is wrong and was not mended.
+    """
+    run: Run = context.obj
+    folder = _folder(run)
+    paths = [transcript.find(folder, session_id)] if session_id else transcript.sessions(folder)
+    left = [path for path in paths if not _examine(run, path, mend=mend)]
+    if left:
+        hint = "" if mend else " `marvin sessions doctor --repair` mends them and keeps the originals."
+        run.streams.err(f"marvin: {len(left)} of {_files(len(paths))} have problems.{hint}")
+        raise typer.Exit(1)
+    run.streams.out(f"{_files(len(paths))} looked at, nothing is wrong {'any more' if mend else 'with them'}.\n")
+
+
+def _files(count: int) -> str:
+    return f"{count} session file{'' if count == 1 else 's'}"
+
+
+def _examine(run: Run, path: Path, *, mend: bool) -> bool:
+    """Tell what is wrong with a file; returns whether nothing is, or nothing is any more."""
+    kept: Path | None = None
+    try:
+        if mend:
+            found, kept = repair(path, run.config.waits)
+        else:
+            found = diagnose(path, run.config.waits)
+    except MarvinError as error:
+        run.streams.out(f"{path.name}\n    {error}\n")
+        return False
+    if found.problems:
+        run.streams.out(f"{path.name}\n" + "".join(f"    {problem}\n" for problem in found.problems))
+        if mend:
+            run.streams.out(f"    {_mended(found, kept)}\n")
+    return mend or not found.problems
+
+
+def _mended(found: Diagnosis, kept: Path | None) -> str:
+    if kept is None:
+        return "It was mended in place."
+    return f"It was {'moved aside' if found.content is None else 'mended; the original is kept'} as {kept.name}."

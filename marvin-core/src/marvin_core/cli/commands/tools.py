@@ -1,0 +1,203 @@
+"""The sub-commands of the core: `marvin tools` and `marvin packs`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...api.errors import ToolError, UsageError
+from ...api.messages import ToolOutput
+from ...api.tools import ToolSpec
+from ...config.load import Config, Secrets
+from ...tools.arguments import parse_key_values
+from ...tools.help import IN_SHELL, tool_help, with_typed_calls
+from ...util.streams import Streams
+
+if TYPE_CHECKING:
+    from ...app import App
+    from ...engine.session import Session
+
+
+class Run:
+    """What the sub-commands of one invocation share; typer hands it on as the context's object."""
+
+    def __init__(self, config: Config, secrets: Secrets, streams: Streams) -> None:
+        self.config = config
+        self.secrets = secrets
+        self.streams = streams
+        self._app: App | None = None
+
+    def app(self) -> App:
+        """The program, put together once."""
+        from ...app import App
+
+        if self._app is None:
+            self._app = App(self.config, self.secrets, lambda text: self.streams.err(f"marvin: {text}"))
+        return self._app
+
+    def say(self, text: str) -> None:
+        """Write a text of Marvin's own."""
+        from ...ui.rendering import for_people
+
+        self.streams.out(for_people(text, self.streams.stdout))
+
+    def session(self) -> Session:
+        """A session for calling tools; nobody is asked."""
+        return self.app().session(asker=None, interactive=False)
+
+
+def run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, streams: Streams) -> int:
+    """Run a sub-command; returns its exit code."""
+    run = Run(config, secrets, streams)
+    application = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    application.callback()(lambda: None)
+    if words[0] in ("config", "doctor", "profiles"):
+        # What helps to mend an installation must not need a sound one.
+        from ...builtin import marvin_extend_cli
+
+        marvin_extend_cli(application)
+    else:
+        run.app().plugins.extend_cli(application)
+    try:
+        application(list(words), prog_name="marvin", obj=run)
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
+    return 0
+
+
+def extend(app: typer.Typer) -> None:
+    """Add the core's sub-commands."""
+    tools = group("What Marvin can do: list, show and call tools.", list_tools)
+    tools.command("list")(list_tools)
+    tools.command("show")(show_tool)
+    tools.command("call")(call_tool)
+    app.add_typer(tools, name="tools")
+    packs = group("What is installed, and what is wrong with it.", list_packs)
+    packs.command("list")(list_packs)
+    app.add_typer(packs, name="packs")
+
+
+def group(text: str, default: Callable[[typer.Context], None]) -> typer.Typer:
+    """Sub-commands below one name; `text` is its help, `default` is done where none of them is asked for."""
+    made = typer.Typer(invoke_without_command=True, help=text)
+
+    @made.callback()
+    def without_subcommand(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            default(context)
+
+    return made
+
+
+def list_tools(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """List every tool, and why it is not offered where it is not."""
+    run: Run = context.obj
+    app = run.app()
+    session = app.session(asker=None, interactive=False)
+    missing = session.toolbox.missing
+    if as_json:
+        entries = [_entry(spec, missing) for spec in app.plugins.tools]
+        run.streams.out(json.dumps(entries, ensure_ascii=False, indent=2) + "\n")
+        return
+    width = max((len(spec.name) for spec in app.plugins.tools), default=0)
+    group = ""
+    for spec in sorted(app.plugins.tools, key=lambda spec: (spec.source, spec.group)):
+        if f"{spec.source} {spec.group}" != group:
+            group = f"{spec.source} {spec.group}"
+            run.say(f"{spec.group} ({spec.source})\n")
+        note = f"  [not offered: {missing[spec.name]}]" if spec.name in missing else ""
+        run.say(f"  {spec.name:{width}}  {_summary(spec)}{note}\n")
+    if all(spec.group == "session" for spec in app.plugins.tools):  # those of the core alone
+        run.streams.out('No pack with tools is installed. Try: pip install "marvin-core[coding]"\n')
+
+
+def _entry(spec: ToolSpec, missing: Any) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "group": spec.group,
+        "distribution": spec.source,
+        "access": sorted(spec.access),
+        "description": spec.description,
+        "parameters": spec.parameters,
+        "offered": spec.name not in missing,
+        "reason": missing.get(spec.name, ""),
+    }
+
+
+def _summary(spec: ToolSpec) -> str:
+    return spec.description.partition("\n")[0]
+
+
+def show_tool(context: typer.Context, name: Annotated[str, typer.Argument(help="The tool.")]) -> None:
+    """Show what a tool does, its parameters, and a call of it."""
+    run: Run = context.obj
+    app = run.app()
+    session = app.session(asker=None, interactive=False)
+    spec = next((spec for spec in app.plugins.tools if spec.name == name), None) or session.toolbox.spec(name)
+    lines = [tool_help(spec, IN_SHELL)]
+    if spec.name in session.toolbox.missing:
+        lines.append(f"Not offered here: {session.toolbox.missing[spec.name]}")
+    run.say("\n".join(lines) + "\n")
+
+
+def call_tool(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="The tool.")],
+    pairs: Annotated[list[str] | None, typer.Argument(metavar="key=value ...", help="Its arguments.")] = None,
+    as_json: Annotated[str | None, typer.Option("--json", help="The arguments as a JSON object.")] = None,
+) -> None:
+    """Call a tool by hand. Exits with 1 where the tool reports an error."""
+    run: Run = context.obj
+    if as_json is not None and pairs:
+        raise UsageError("Give the arguments as key=value or with --json, not both.")
+    session = run.session()
+    spec = session.toolbox.spec(name)
+    try:
+        arguments = _json_object(as_json) if as_json is not None else parse_key_values(pairs or [], spec)
+    except ToolError as error:
+        raise ToolError(with_typed_calls(str(error), IN_SHELL)) from error
+    output = asyncio.run(_call(session, name, arguments))
+    text = with_typed_calls(output.text, IN_SHELL) if output.is_error else output.text
+    run.streams.out(text + ("" if text.endswith("\n") else "\n"))
+    if output.is_error:
+        raise typer.Exit(1)
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--json takes a JSON object: {error}.") from error
+    if not isinstance(value, dict):
+        raise UsageError(f"--json takes a JSON object, not {text[:40]!r}.")
+    return value
+
+
+async def _call(session: Session, name: str, arguments: dict[str, Any]) -> ToolOutput:
+    try:
+        return await session.call_tool(name, arguments)
+    finally:
+        await session.close()
+
+
+def list_packs(context: typer.Context) -> None:
+    """List the installed packs. Exits with 1 where one of them has a problem."""
+    run: Run = context.obj
+    app = run.app()
+    packs = app.plugins.checked()
+    for pack in packs:
+        count = len(app.plugins.tools_of(pack))
+        run.streams.out(f"{pack.name}  {pack.distribution} {pack.version}, {count} tools\n")
+        for problem in pack.problems:
+            run.streams.out(f"  problem: {problem}\n".replace("\n", "\n    ").rstrip(" "))
+        if pack.traceback:
+            run.streams.out("".join(f"    {line}\n" for line in pack.traceback.splitlines()))
+    if any(pack.problems for pack in packs):
+        raise typer.Exit(1)

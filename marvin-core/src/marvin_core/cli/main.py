@@ -1,0 +1,178 @@
+"""The command line: flags in, exit code out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from ..api.errors import ConfigError, MarvinError, UsageError
+from ..api.messages import Usage
+from ..config.load import Config, OutputFormat, Secrets, load
+from ..util.streams import Streams, cost_line, result_line
+
+if TYPE_CHECKING:
+    from ..app import App
+    from ..engine.session import Session
+
+INTERRUPTED = 130
+SUBCOMMANDS = frozenset({"tools", "packs", "sessions", "profiles", "providers", "config", "doctor"})
+_PIPELINE = 'No installed pack brings the pipeline. Install it: pip install "marvin-core[pipeline]"'
+_NOTHING_USED = {"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}
+
+
+def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
+    """Run the program.
+
+    Args:
+        argv: the words behind the program's name.
+        env: the environment.
+
+    Returns:
+        The exit code: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted.
+    """
+    index: int | None = None
+    try:
+        index = _subcommand(argv, env)
+        if index is not None:
+            from ..util.signals import end_like_ctrl_c
+            from .commands.tools import run_subcommand
+
+            end_like_ctrl_c()
+            return run_subcommand(argv[index:], *_loaded(argv, index, env), streams)
+        config, secrets = load(argv, env)
+        sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
+        if config.design_first:
+            raise UsageError(_PIPELINE)
+        interactive = streams.stdin_is_terminal() or config.plain
+        if config.non_interactive or not interactive:
+            return _non_interactive(config.replace(non_interactive=True), secrets, streams)
+        return _chat(config, secrets, streams)
+    except MarvinError as error:
+        if not isinstance(error, ConfigError) or index is not None or not _is_headless(argv, streams):
+            streams.err(f"marvin: {error}")
+            return error.exit_code
+        from ..config.flags import parse
+
+        code = _failed(streams, parse(argv).output_format, str(error), error.exit_code)
+        streams.err(cost_line(_NOTHING_USED))  # the arguments were right, so the line is due
+        return code
+    except KeyboardInterrupt:
+        streams.err("marvin: interrupted")
+        return INTERRUPTED
+
+
+def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> tuple[Config, Secrets]:
+    """The configuration for a sub-command. Those that help to mend config.yaml start without it, and say so."""
+    try:
+        return load(argv[:index], env)
+    except ConfigError:
+        if argv[index] not in ("config", "doctor"):
+            raise
+        return load(argv[:index], env, with_file=False)
+
+
+def _is_headless(argv: Sequence[str], streams: Streams) -> bool:
+    """Whether arguments that could be read ask for a non-interactive run, where there is no Config to say so."""
+    return "--non-interactive" in argv or not ("--plain" in argv or streams.stdin_is_terminal())
+
+
+def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
+    """Where the sub-command is, if the first bare word names one of the core or of a pack."""
+    if all(word.startswith("-") for word in argv):
+        return None
+    from ..config.flags import first_word
+
+    index = first_word(argv)
+    if index is None or argv[index] in SUBCOMMANDS:
+        return index
+    from ..plugins.manager import Plugins
+
+    return index if argv[index] in Plugins(load((), env)[0], lambda text: None).cli_names() else None
+
+
+def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
+    """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
+    import signal
+
+    from ..util.signals import ending
+
+    app: App | None = None
+    numbers = ending()
+    try:
+        for number in numbers:
+            signal.signal(number, lambda *_: _leave(streams))
+        from .prompt_input import read_prompt
+
+        prompt = read_prompt(config, streams)
+        from ..app import App
+        from ..ui.headless import Headless
+
+        app = App(config, secrets, lambda text: streams.err(f"marvin: {text}"))
+        if app.choice.endpoint is None:
+            raise ConfigError(app.choice.how_to)
+        session = app.session(asker=None, interactive=False)
+        _resume(config, session)
+        return Headless(streams, config.output_format, app.meter).run(session, prompt)
+    except MarvinError as error:
+        return _failed(streams, config.output_format, str(error), error.exit_code)
+    except Exception as error:  # the last line below must come whatever is wrong with us
+        return _failed(streams, config.output_format, f"internal error: {type(error).__name__}: {error}", 1)
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)  # only the last line is left
+        if app is not None:
+            app.save_usage()
+        summary = _NOTHING_USED if app is None else app.meter.summary()
+        streams.err(cost_line(summary))
+
+
+def _failed(streams: Streams, output_format: OutputFormat, reason: str, code: int) -> int:
+    """Tell of a run that failed before its session could; returns the exit code."""
+    streams.err(f"marvin: {reason}")
+    if output_format == "json":
+        from contextlib import suppress
+
+        with suppress(OSError):
+            streams.out(result_line("", "", dict.fromkeys(Usage().as_dict(), 0), _NOTHING_USED, code))
+    return code
+
+
+def _leave(streams: Streams) -> NoReturn:
+    """Interrupted before anything began. An exception instead could be lost in a callback of an import."""
+    import os
+
+    streams.err("marvin: interrupted")
+    streams.err(cost_line(_NOTHING_USED))
+    os._exit(INTERRUPTED)
+
+
+def _resume(config: Config, session: Session) -> None:
+    """Load the session that --resume or --continue asks for."""
+    from ..sessions import transcript
+
+    folder = config.data_folder / "sessions"
+    if config.resume:
+        session.resume(transcript.find(folder, config.resume))
+    elif config.continue_session:
+        session.resume(transcript.newest_of(folder, str(session.working_dir)))
+
+
+def _chat(config: Config, secrets: Secrets, streams: Streams) -> int:
+    from ..app import App
+
+    prompt = config.prompt
+    if config.prompt_file is not None:
+        from .prompt_input import read_prompt
+
+        prompt = read_prompt(config, streams)
+    app = App(config, secrets, lambda text: streams.err(f"marvin: {text}"), chat=True)
+    ui = app.ui()
+    session = app.session(asker=ui.ask, interactive=True)
+    _resume(config, session)
+    if app.choice.endpoint is None:
+        streams.err(app.choice.how_to)
+    try:
+        return ui.run(session, prompt)
+    finally:
+        app.save_usage()

@@ -1,0 +1,155 @@
+"""The flags of the root command `marvin [PROMPT]`."""
+
+from __future__ import annotations
+
+import argparse
+
+from .. import TYPE_CHECKING, __version__
+from ..api.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+USAGE = "marvin [FLAGS] [PROMPT]\n       marvin SUB-COMMAND ... (each has its own --help)"
+DESCRIPTION = """\
+Marvin is an assistant in your terminal. You say what you want; a language
+model gets it done with tools: it reads and edits files, runs commands, uses
+git, fetches pages. In the chat it asks before it runs a command.
+
+examples:
+  marvin                        open the chat; /help there says what works
+  marvin "what does app.py do?" open the chat and ask this first
+  marvin --non-interactive --prompt "fix the failing test" --working-dir app
+                                do one job without questions, print the answer
+
+sub-commands:
+  doctor     what works here, what does not, and what to do about it
+  providers  the model services, how to set one up, and logging in
+  config     show or change what is configured
+  tools      list the tools, and call one by hand; that needs no model
+  sessions   list, search, show and export what was said before
+  profiles   list and switch profiles: preferences, places, history
+  packs      what is installed; a pack may bring more sub-commands
+"""
+
+EPILOG = """\
+No model yet? Set the key of a service, as in GROQ_API_KEY, or run a local
+server and set OPENAI_COMPAT_URL; `marvin providers list` names them all.
+Exit codes: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted.
+The documentation is in the folder docs of Marvin's source.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}. Run `marvin --help` for the flags.")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The flags and words of a command line; flags may stand between the words, and after `--` all are words.
+
+    Raises:
+        UsageError: for a wrong flag or value.
+    """
+    end = list(argv).index("--") if "--" in argv else len(argv)
+    flags = parser().parse_intermixed_args(argv[:end])  # which does not know `--` on Python 3.11
+    flags.words = [*flags.words, *argv[end + 1 :]]
+    return flags
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the root command; it raises `UsageError` and never exits by itself but for --help."""
+    result = _Parser(
+        prog="marvin",
+        usage=USAGE,
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = result.add_argument
+    add(
+        "words",
+        nargs="*",
+        metavar="PROMPT",
+        help="what to do, in your words",
+    )
+    add(
+        "--non-interactive",
+        action="store_true",
+        help="run one prompt without asking anybody anything, then leave",
+    )
+    add("--prompt", metavar="TEXT", help="the prompt; the same as PROMPT")
+    add("--prompt-file", metavar="PATH", help="read the prompt from a file")
+    add("--working-dir", metavar="PATH", help="the folder that files and commands are confined to")
+    _add_choices(result)
+    add("--plain", action="store_true", help="the plain chat, which also works in a pipe")
+    add("--design-first", action="store_true", help="run the test-first pipeline (needs marvin-pipeline)")
+    add("-B", dest="no_bytecode", action="store_true", help="write no bytecode files")
+    add("--version", action="version", version=f"marvin {__version__}")
+    return result
+
+
+def _add_choices(parser: argparse.ArgumentParser) -> None:
+    """The flags that choose a model, tools, a form of output, and a session."""
+    add = parser.add_argument
+    add("--provider", metavar="NAME", help="the model service")
+    add(
+        "--model",
+        metavar="[TIER=]MODEL",
+        action="append",
+        default=[],
+        help="the model, or the model of a tier",
+    )
+    add(
+        "--tools",
+        metavar="SETS",
+        help="tool sets, groups and names; a leading - takes away (coding,-run_command)",
+    )
+    add(
+        "--output-format",
+        choices=("text", "json", "stream-json"),
+        default="text",
+        help="what a non-interactive run prints",
+    )
+    add(
+        "--on-ask",
+        choices=("allow", "deny", "allow-all"),
+        default="allow",
+        help="what a non-interactive run does with calls that would ask",
+    )
+    add(
+        "--continue",
+        dest="continue_",
+        action="store_true",
+        help="go on with the newest session of this folder",
+    )
+    add("--resume", metavar="ID", help="go on with this session")
+    add("--max-cost", metavar="USD", help="spend no more than this, agents below this one included")
+
+
+_WITH_VALUE = frozenset(
+    [
+        "--prompt",
+        "--prompt-file",
+        "--working-dir",
+        "--provider",
+        "--model",
+        "--tools",
+        "--output-format",
+        "--on-ask",
+        "--resume",
+        "--max-cost",
+    ]
+)
+
+
+def first_word(argv: Sequence[str]) -> int | None:
+    """The index of the first bare word of a command line, or None."""
+    index = 0
+    while index < len(argv) and argv[index] != "--":
+        if not argv[index].startswith("-"):
+            return index
+        index += 2 if argv[index] in _WITH_VALUE else 1
+    return None

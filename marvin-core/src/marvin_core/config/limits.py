@@ -1,0 +1,42 @@
+"""How deep and how dear a run may get, as flags and variables say it."""
+
+from __future__ import annotations
+
+import math
+
+from ..api.errors import ConfigError, UsageError
+
+MAX_DEPTH = 5
+
+
+def depth(value: str) -> int:
+    """MARVIN_DEPTH: how deep this agent is nested.
+
+    Raises:
+        ConfigError: where it is no number, or deeper than agents may be.
+    """
+    try:
+        found = int(value or 0)
+    except ValueError:
+        raise ConfigError(f"MARVIN_DEPTH is {value!r}; it must be a whole number. Unset it.") from None
+    if found > MAX_DEPTH:
+        raise ConfigError(f"Agents may be nested {MAX_DEPTH} deep; this one would be number {found}. Do the work here.")
+    return max(found, 0)
+
+
+def max_cost(flag: str | None, variable: str | None) -> float | None:
+    """The cost ceiling in USD, by --max-cost or else MARVIN_MAX_COST; None without one.
+
+    Raises:
+        UsageError, ConfigError: where it is no amount.
+    """
+    name, value = ("--max-cost", flag) if flag is not None else ("MARVIN_MAX_COST", variable or "")
+    if not value and flag is None:
+        return None
+    try:
+        if 0 <= float(value) < math.inf:
+            return float(value)
+    except ValueError:
+        pass
+    text = f"{name} is {value!r}; it takes US dollars, from 0 on, as in 2.50."
+    raise ConfigError(text) if flag is None else UsageError(text)

@@ -1,0 +1,400 @@
+"""Flags, environment and config.yaml in one frozen value. The only reader of the environment."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from ..api.errors import ConfigError, UsageError
+from ..api.providers import Secret
+from ..api.record import Record
+from ..api.timeouts import Waits
+from .limits import depth, max_cost
+from .settings import read_settings
+from .tiers import tier_models
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
+
+SECRETS = frozenset(
+    "OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY GROQ_API_KEY OPENAI_COMPAT_API_KEY GOOGLE_PLACES_API_KEY"
+    " GNEWS_API_KEY NEWSAPI_KEY STEAM_API_KEY OMDB_API_KEY RAWG_API_KEY"
+    " GH_TOKEN GITHUB_TOKEN COPILOT_GITHUB_TOKEN".split()
+)
+"""Variables whose values reach no child, log or message unless they are handed over by name."""
+
+GIT_LOCAL_VARIABLES = frozenset(
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_DIR"
+    " GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS"
+    " GIT_REPLACE_REF_BASE GIT_PREFIX GIT_SHALLOW_FILE GIT_COMMON_DIR GIT_INTERNAL_SUPER_PREFIX".split()
+)
+"""What `git rev-parse --local-env-vars` names: variables that tie git to another repository."""
+
+_SHORTEST_SECRET = 8
+
+
+class Permissions(Record):
+    """The rules of config.yaml, each `tool` or `tool(pattern)`."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class Price(Record):
+    """USD per million tokens, from config.yaml."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class EndpointSettings(Record):
+    """One entry of `providers:` in config.yaml; empty fields keep the provider's defaults."""
+
+    wire: str = ""
+    base_url: str = ""
+    key: str = ""
+    models: tuple[str, ...] = ()
+    context_window: int | None = None
+    windows: Mapping[str, int] | None = None
+    max_tools: int | None = None
+    headers: Mapping[str, str] | None = None
+    auth_url: str = ""
+
+
+class Config(Record):
+    """Everything that was asked for, without secrets. Paths are absolute."""
+
+    prompt: str | None
+    prompt_file: Path | None
+    non_interactive: bool
+    plain: bool
+    design_first: bool
+    working_dir: Path
+    """The sandbox root."""
+    rooted: bool
+    """Whether the root was set with --working-dir."""
+    in_home: bool
+    """Whether the root is the home folder itself, where write and exec tools ask."""
+    provider: str
+    provider_origin: str
+    model: str
+    model_origin: str
+    tiers: Mapping[str, str]
+    """The model of each tier, by the tier's name."""
+    fallback: tuple[str, ...]
+    """The models that go on where the chosen one fails."""
+    tools: str
+    output_format: OutputFormat
+    on_ask: OnAsk
+    continue_session: bool
+    resume: str
+    max_cost: float | None
+    """The cost ceiling in USD."""
+    ledger: str
+    """The address of the ledger that a parent handed over."""
+    home: Path
+    config_folder: Path
+    data_folder: Path
+    cache_folder: Path
+    packs: frozenset[str] | None
+    trace_hooks: bool
+    depth: int
+    read_only: bool
+    writable_files: tuple[str, ...] | None
+    ticket: str
+    subagent_log: Path | None
+    color: bool
+    editor: str
+    """The user's editor: a program, and maybe its arguments."""
+    terminal: str
+    """The kind of terminal; empty where none is named. Many say that they are one of xterm's; xterm is just `xterm`."""
+    ui: str
+    http_proxy: str
+    https_proxy: str
+    no_proxy: str
+    ca_file: str
+    transport: str
+    permissions: Permissions
+    endpoints: Mapping[str, EndpointSettings]
+    prices: Mapping[str, Price]
+    instructions: str
+    child_env: frozenset[str]
+    waits: Waits
+
+    @property
+    def coding(self) -> bool:
+        """Whether coding mode is on from the start."""
+        return self.non_interactive
+
+
+class Secrets:
+    """The values that Config leaves out, and the environment that children get."""
+
+    def __init__(self, env: Mapping[str, str], home: Path, passed_on: Iterable[str] = ()) -> None:
+        self._env = dict(env)
+        self._given = frozenset(env)
+        self._home = home
+        self._passed_on = frozenset(passed_on)
+        self._names = set(SECRETS)
+        self._learned: set[str] = set()
+
+    def declare(self, names: Iterable[str]) -> None:
+        """Count these variables among the secrets, too."""
+        self._names.update(names)
+
+    def get(self, name: str, key_file: str = "") -> Secret:
+        """The value of a variable, else the content of a key file below the home folder, else empty."""
+        value = self._env.get(name, "").strip()
+        if not value and key_file:
+            try:
+                value = (self._home / key_file).read_text(encoding="utf-8").strip()
+                self._env[name] = value
+            except (OSError, UnicodeDecodeError):
+                value = ""
+        return Secret(value)
+
+    def in_environment(self, name: str) -> bool:
+        """Whether a variable has a value there, and not only a key file."""
+        return name in self._given and bool(self._env.get(name, "").strip())
+
+    def setting(self, name: str) -> str | None:
+        """The value of a variable that is no secret, or None."""
+        return self._env.get(name)
+
+    def learn(self, secret: Secret) -> None:
+        """Count a value that no variable holds among those to redact, such as a token of a login."""
+        self._learned.add(secret.reveal())
+
+    def known(self) -> tuple[str, ...]:
+        """The values to redact, longest first."""
+        values = self._learned | {self._env[name].strip() for name in self._names if name in self._env}
+        return tuple(sorted((v for v in values if len(v) >= _SHORTEST_SECRET), key=len, reverse=True))
+
+    def child_environment(self, handed_on: Iterable[str] = ()) -> dict[str, str]:
+        """The environment of child processes: ours, less secrets and what ties git to another repository.
+
+        Of the secrets, those named in `handed_on` stay in it.
+        """
+        secret = self._names - self._passed_on - set(handed_on)
+        dropped = secret | GIT_LOCAL_VARIABLES
+        secret_values = {self._env[name] for name in secret if self._env.get(name)}
+        return {
+            name: value
+            for name, value in self._env.items()
+            if name not in dropped and not (len(value) >= _SHORTEST_SECRET and value in secret_values)
+        }
+
+
+def load(
+    argv: Sequence[str], env: Mapping[str, str], *, cwd: Path | None = None, with_file: bool = True
+) -> tuple[Config, Secrets]:
+    """Read flags, environment and config.yaml.
+
+    Args:
+        cwd: the folder that relative paths start from; the process's own without it.
+        with_file: whether config.yaml counts; without it, what is wrong in there can be looked at and repaired.
+
+    Raises:
+        UsageError: for a wrong flag or value.
+        ConfigError: for a wrong variable, folder or config.yaml.
+    """
+    from .flags import parse
+
+    flags = parse(argv)
+    cwd = cwd or _current_folder()
+    home = Path(env.get("HOME") or os.path.expanduser("~"))
+    folders = _folders(env, home, cwd)
+    settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json") if with_file else {}
+    working_dir = _working_dir(flags.working_dir, cwd, home)
+    provider, provider_origin = _first(
+        (flags.provider, "--provider"),
+        (env.get("LLM_PROVIDER"), "LLM_PROVIDER"),
+        (settings.get("provider"), "config.yaml"),
+    )
+    named, tiers = _models(flags.model)
+    model, model_origin = _first(
+        (named, "--model"), (env.get("MARVIN_MODEL"), "MARVIN_MODEL"), (settings.get("model"), "config.yaml")
+    )
+    config = Config(
+        prompt=_prompt(flags),
+        prompt_file=cwd / flags.prompt_file if flags.prompt_file is not None else None,
+        non_interactive=flags.non_interactive,
+        plain=flags.plain,
+        design_first=flags.design_first,
+        working_dir=working_dir,
+        rooted=flags.working_dir is not None,
+        in_home=flags.working_dir is None and working_dir == home.resolve(),
+        provider=provider,
+        provider_origin=provider_origin,
+        model=model,
+        model_origin=model_origin,
+        tiers=tier_models({**settings.get("models", {}), **tiers}, env),
+        tools=flags.tools or settings.get("tools", ""),
+        output_format=flags.output_format,
+        on_ask=flags.on_ask,
+        continue_session=flags.continue_,
+        resume=flags.resume or "",
+        max_cost=max_cost(flags.max_cost, env.get("MARVIN_MAX_COST")),
+        home=home,
+        config_folder=folders["config"],
+        data_folder=folders["data"],
+        cache_folder=folders["cache"],
+        ca_file=settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
+        **_from_environment(env, cwd),
+        **_from_settings(settings, env),
+    )
+    return config, Secrets(env, home, config.child_env)
+
+
+def _prompt(flags: Namespace) -> str | None:
+    words = " ".join(flags.words)
+    for flag, value in (("--prompt", flags.prompt), ("--prompt-file", flags.prompt_file)):
+        if words and value is not None:
+            raise UsageError(f"A prompt was given twice, as {flag} and as words. Give it once.")
+    return flags.prompt if flags.prompt is not None else (words or None)
+
+
+def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
+    """The fields that only a variable sets."""
+    log = env.get("MARVIN_SUBAGENT_LOG")
+    return {
+        "packs": frozenset(_list(env["MARVIN_PACKS"])) if env.get("MARVIN_PACKS") else None,
+        "trace_hooks": env.get("MARVIN_TRACE_HOOKS", "") not in ("", "0"),
+        "depth": depth(env.get("MARVIN_DEPTH", "")),
+        "read_only": env.get("MARVIN_READONLY", "") not in ("", "0"),
+        "writable_files": _list(env["MARVIN_WRITABLE_FILES"]) if env.get("MARVIN_WRITABLE_FILES") else None,
+        "ticket": env.get("MARVIN_TICKET", ""),
+        "ledger": env.get("MARVIN_LEDGER", ""),
+        "subagent_log": cwd / log if log else None,
+        "color": not env.get("NO_COLOR"),
+        "editor": env.get("EDITOR") or "nano",
+        "terminal": "xterm" if env.get("XTERM_VERSION") else env.get("TERM", ""),
+        "http_proxy": _either(env, "HTTP_PROXY"),
+        "https_proxy": _either(env, "HTTPS_PROXY"),
+        "no_proxy": _either(env, "NO_PROXY"),
+    }
+
+
+def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    """The fields that only config.yaml sets."""
+    rules = {name: tuple(map(str, lines)) for name, lines in settings.get("permissions", {}).items()}
+    return {
+        "ui": settings.get("ui", ""),
+        "transport": settings.get("transport", "direct"),
+        "permissions": Permissions(**rules),
+        "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
+        "prices": {name: Price(**entry) for name, entry in settings.get("prices", {}).items()},
+        "instructions": settings.get("instructions", ""),
+        "fallback": tuple(map(str, settings.get("fallback", []))),
+        "child_env": frozenset(map(str, settings.get("child_env", []))),
+        "waits": _waits(settings.get("waits", {})),
+    }
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Check what `load` makes of settings whose keys and types are right.
+
+    Raises:
+        ConfigError: for a value that no run could start with.
+    """
+    for name, entry in settings.get("providers", {}).items():
+        _endpoint(name, entry, {})
+    _waits(settings.get("waits", {}))
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise ConfigError(f"The current folder cannot be used: {error.strerror}. Change to another one.") from error
+
+
+def _folders(env: Mapping[str, str], home: Path, cwd: Path) -> dict[str, Path]:
+    if env.get("MARVIN_HOME"):
+        root = cwd / env["MARVIN_HOME"]
+        return {"config": root, "data": root / "data", "cache": root / "cache"}
+    base = _xdg(env, "XDG_CONFIG_HOME", home / ".config")
+    older = base / "local-finder"
+    return {
+        "config": older if older.is_dir() else base / "marvin",
+        "data": _xdg(env, "XDG_DATA_HOME", home / ".local" / "share") / "marvin",
+        "cache": _xdg(env, "XDG_CACHE_HOME", home / ".cache") / "marvin",
+    }
+
+
+def _xdg(env: Mapping[str, str], name: str, default: Path) -> Path:
+    given = Path(env.get(name) or default)
+    return given if given.is_absolute() else default  # the XDG specification: a relative one is to be ignored
+
+
+def _working_dir(given: str | None, cwd: Path, home: Path) -> Path:
+    if given is None:
+        return cwd.resolve()
+    if not given:
+        raise UsageError("--working-dir is empty. Name a folder, or leave the flag out to work in the current one.")
+    folder = home / given[2:] if given == "~" or given.startswith("~/") else cwd / given
+    try:
+        mode = folder.stat().st_mode
+    except OSError as error:
+        reason = "there is no such folder" if isinstance(error, FileNotFoundError) else error.strerror
+        raise UsageError(f"--working-dir {given}: {reason}. Create it, or name another one.") from error
+    if not stat.S_ISDIR(mode):
+        raise UsageError(f"--working-dir {given} is a file. Name the folder that it is in.")
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise UsageError(f"--working-dir {given} cannot be read. Change its permissions, or name another folder.")
+    return folder.resolve()
+
+
+def _first(*candidates: tuple[str | None, str]) -> tuple[str, str]:
+    return next(((value, origin) for value, origin in candidates if value), ("", ""))
+
+
+def _models(given: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The model named by a bare --model, and those named for tiers (`high=...`)."""
+    bare, tiers = "", {}
+    for value in given:
+        tier, equals, model = value.partition("=")
+        if not equals:
+            bare = value
+        elif tier and model:
+            tiers[tier] = model
+        else:
+            raise UsageError(f"--model {value}: write MODEL, or TIER=MODEL as in high=claude-opus-4.6.")
+    return bare, tiers
+
+
+def _endpoint(name: str, entry: Mapping[str, Any], env: Mapping[str, str]) -> EndpointSettings:
+    values = {**entry, "models": tuple(map(str, entry.get("models", [])))}
+    key = values.get("key", "")
+    if key and not key.replace("_", "").isalnum():
+        raise ConfigError(f"providers.{name}.key names the variable that holds the key, not the key itself.")
+    if key and key not in env and not key.isupper():
+        raise ConfigError(f"providers.{name}.key: {key[:4]}... does not look like a variable name, as in MY_KEY.")
+    headers = {header: str(value) for header, value in values.get("headers", {}).items()}
+    return EndpointSettings(**{**values, "headers": headers or None})
+
+
+def _waits(values: Mapping[str, Any]) -> Waits:
+    for name, value in values.items():
+        for seconds in value if isinstance(value, list) else [value]:
+            if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
+                raise ConfigError(f"waits.{name} in config.yaml takes seconds, from 0 on, found {seconds!r}.")
+    return Waits().replace(**{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()})
+
+
+def _list(value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _either(env: Mapping[str, str], name: str) -> str:
+    return env.get(name) or env.get(name.lower(), "")

@@ -1,0 +1,182 @@
+"""config.yaml: what it may hold, read with the place of every mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..api.errors import ConfigError
+from ..api.timeouts import Waits
+from ..util.state_files import read_trusted_json, write_cache
+
+_ENDPOINT = {
+    "wire": str,
+    "base_url": str,
+    "key": str,
+    "models": list,
+    "context_window": int,
+    "windows": {str: int},
+    "max_tools": int,
+    "headers": dict,
+    "auth_url": str,
+}
+_WAITS = {name: (list if isinstance(value, tuple) else float) for name, value in Waits().as_dict().items()}
+KEYS: Mapping[str, Any] = {
+    "provider": str,
+    "model": str,
+    "models": {str: str},
+    "providers": {str: _ENDPOINT},
+    "fallback": list,
+    "tools": str,
+    "ui": str,
+    "permissions": {"allow": list, "ask": list, "deny": list},
+    "child_env": list,
+    "transport": str,
+    "ca_file": str,
+    "prices": {str: {"input": float, "output": float, "cache_read": float, "cache_write": float}},
+    "instructions": str,
+    "waits": _WAITS,
+}
+"""Every key of config.yaml and the type of its value; a `str` key stands for any name."""
+
+MEANINGS: Mapping[str, str] = {
+    "provider": "The model service, where neither --provider nor LLM_PROVIDER names one.",
+    "model": "The model, where neither --model nor MARVIN_MODEL names one.",
+    "models.NAME": "The model of a tier.",
+    "providers.NAME.wire": "The format that the service speaks; chat-completions without it.",
+    "providers.NAME.base_url": "Its address, up to the version: https://models.example.com/v1.",
+    "providers.NAME.key": "The name of the variable with its key, never the key itself.",
+    "providers.NAME.models": "What it serves, the default first.",
+    "providers.NAME.context_window": "How many tokens its models take.",
+    "providers.NAME.windows.NAME": "How many tokens those take whose name begins so.",
+    "providers.NAME.max_tools": "How many tools a request may carry.",
+    "providers.NAME.headers": "Sent with every request.",
+    "providers.NAME.auth_url": "Where `marvin providers login` logs in.",
+    "fallback": "The models that go on where the chosen one fails: `PROVIDER` or `PROVIDER/MODEL`.",
+    "tools": "Tool sets, groups and names, as in --tools.",
+    "ui": "The interface of the chat; packs bring others beside `plain`.",
+    "permissions.allow": "Calls that are not asked about: `TOOL` or `TOOL(PATTERN)`, with * and ?.",
+    "permissions.ask": "Calls that are asked about.",
+    "permissions.deny": "Calls that never run.",
+    "child_env": "Secret variables that programs which tools start may see all the same.",
+    "transport": "`direct`, Marvin's own connections, or `stock`, those of the library httpx.",
+    "ca_file": "A file with the certificate authorities to trust; SSL_CERT_FILE without it.",
+    "prices.NAME.input": "What a million input tokens of this model cost, in USD.",
+    "prices.NAME.output": "What a million output tokens cost.",
+    "prices.NAME.cache_read": "What a million tokens cost that come from the service's cache.",
+    "prices.NAME.cache_write": "What a million tokens cost that go into it.",
+    "instructions": "Text that every system prompt carries.",
+    "waits": "See below.",
+}
+"""What each key means, by its full name; the reference page shows it."""
+
+KIND_NAMES = {
+    bool: "true or false",
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "a mapping",
+}
+
+
+def read_settings(path: Path, cache: Path) -> dict[str, Any]:
+    """The content of config.yaml, checked; an absent file is empty.
+
+    What was parsed is kept in `cache` by path, time and size, since the YAML library takes longer to
+    import than everything else here.
+
+    Raises:
+        ConfigError: where the file cannot be read, is not YAML, or holds an unknown key or a value of
+            the wrong type; the text names the file and the line.
+    """
+    try:
+        status = path.stat()
+        stamp = [str(path), status.st_mtime_ns, status.st_size, sorted(KEYS)]
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}. Make it readable or remove it.") from error
+    kept = read_trusted_json(cache)
+    if isinstance(kept, dict) and kept.get("stamp") == stamp and isinstance(kept.get("data"), dict):
+        return dict(kept["data"])
+    data = _parse(path)
+    write_cache(cache, {"stamp": stamp, "data": data})
+    return data
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return parse_settings(path.read_bytes(), path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}. Make it readable or remove it.") from error
+
+
+def parse_settings(content: bytes, path: Path) -> dict[str, Any]:
+    """What a config.yaml with this content would set; `path` is named in errors, which are those of `read_settings`."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        data = YAML().load(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
+    except MarkedYAMLError as error:
+        # What never ends is noticed at the end of the file; the mistake is where it begins.
+        mark = error.context_mark if "stream end" in (error.problem or "") else error.problem_mark
+        line = mark.line + 1 if mark else 1
+        raise ConfigError(f"{path}, line {line}: {error.problem or 'not YAML'}. Correct that line.") from error
+    except (YAMLError, ValueError, RecursionError) as error:  # the library lets wrong dates and numbers through
+        raise ConfigError(f"{path}: {error}. Correct it, or move it away to start from defaults.") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}, line 1: expected keys such as `provider: groq`, found {_kind(data)}.")
+    return _checked(data, KEYS, path, "")
+
+
+def _checked(data: Any, schema: Mapping[Any, Any], path: Path, where: str) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in data.items():
+        line = (data.lc.data or {}).get(key, (data.lc.line,))[0] + 1  # a key that was merged in (<<) has no line
+        expected = schema.get(key, schema.get(str))
+        name = f"{where}{key}"
+        if expected is None:
+            raise ConfigError(f"{path}, line {line}: unknown key {name!r}. {_nearest(str(key), schema)}")
+        if isinstance(expected, Mapping):
+            if not isinstance(value, dict):
+                raise ConfigError(f"{path}, line {line}: {name} takes keys below it, found {_kind(value)}.")
+            result[str(key)] = _checked(value, expected, path, f"{name}.")
+        else:
+            result[str(key)] = _value(value, expected, f"{path}, line {line}: {name}")
+    return result
+
+
+def _value(value: Any, expected: type, place: str) -> Any:
+    accepted: tuple[type, ...] = (int, float) if expected is float else (expected,)
+    if isinstance(value, bool) or not isinstance(value, accepted):
+        raise ConfigError(f"{place} takes {KIND_NAMES[expected]}, found {_kind(value)}.")
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return expected(value)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (int, float)) else str(value)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return next((f"{name} ({str(value)[:40]!r})" for kind, name in KIND_NAMES.items() if isinstance(value, kind)), "it")
+
+
+def _nearest(key: str, schema: Mapping[Any, Any]) -> str:
+    from difflib import get_close_matches
+
+    names = [name for name in schema if isinstance(name, str)]
+    near = get_close_matches(key, names, 1)
+    return f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(sorted(names))}."

@@ -1,0 +1,278 @@
+"""What was taken out of conversations: written before anything is, searched, and listed in an index."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import TypeAlias
+
+from ..api.errors import MarvinError
+from ..api.messages import Message, ToolCall, ToolOutput, from_dict, to_dict
+from ..api.record import Record
+from ..api.timeouts import Waits
+from ..guard.files.workspace import Workspace
+from ..sessions.records import record_line
+from ..util.state_files import update_file
+from .plan import is_summary
+
+_START = "context-backup-"
+_INDEX_TITLE = (
+    "# Backups of conversations\n\n"
+    "What was taken out of conversations to make room, newest first. "
+    "The tool search_history_backups searches the files in the folder `logs` beside this one.\n"
+)
+_INDEX_LIMIT = 60_000
+"""Characters of the whole index; the oldest entries go first."""
+_INDEX_REQUESTS, _INDEX_FILES, _INDEX_WORDS = 8, 20, 15
+_AROUND = 240
+"""Characters shown on each side of a hit."""
+_SHOWN = 40_000
+"""Characters of all hits together."""
+
+_Hit: TypeAlias = tuple[str, str]
+"""Where it is, and the text around it."""
+
+
+class Backup(Record):
+    """A backup that was written; `shown` is how models are told of it."""
+
+    path: Path
+    shown: str
+
+
+class Backups:
+    """The backups of one session's folder.
+
+    They are in `logs` of the workspace. What cannot be written there goes to the data folder, where those of
+    all folders are together: a mark in their names tells whose they are.
+
+    Args:
+        data_folder: Marvin's own, for what the workspace does not take.
+    """
+
+    def __init__(self, workspace: Workspace, data_folder: Path, waits: Waits) -> None:
+        self._workspace = workspace
+        self._shared = data_folder / "logs"
+        self._waits = waits
+        self._written: list[Path] = []
+
+    def write(self, messages: Sequence[Message], now: float) -> Backup:
+        """Write messages to a new file and have them on disk. Blocks: call it in a thread.
+
+        Raises:
+            OSError: where neither the workspace nor the data folder takes it; nothing of it is left behind.
+        """
+        data = b"".join(record_line(to_dict(message)) for message in messages)
+        try:
+            path = _write_new(self._workspace.folder("logs"), self._name(now), data)
+        except OSError:
+            if self._workspace_folder() == self._shared:
+                raise
+            path = _write_new(self._shared, f"{_stamp(now)}{self._mark()}", data)
+        self._written.append(path)
+        root = self._workspace.root
+        shown = path.relative_to(root) if path.is_relative_to(root) else path
+        return Backup(path=path, shown=str(shown))
+
+    def _name(self, now: float) -> str:
+        return f"{_stamp(now)}{self._mark() if self._workspace_folder() == self._shared else ''}"
+
+    def _workspace_folder(self) -> Path | None:
+        try:
+            return self._workspace.folder("logs")
+        except OSError:
+            return None
+
+    def _mark(self) -> str:
+        """Tells the backups of this working directory from those of others in the same folder."""
+        from hashlib import blake2s
+
+        return "-" + blake2s(os.fsencode(self._workspace.root), digest_size=4).hexdigest()
+
+    def files(self) -> list[Path]:
+        """The backups of this working directory and of this session, newest first."""
+        found = set(self._written) | set(self._shared.glob(f"{_START}*{self._mark()}*.jsonl"))
+        own = self._workspace_folder()
+        if own is not None and own != self._shared:
+            found |= set(own.glob(f"{_START}*.jsonl"))
+        # A link that a repository brings could lead anywhere.
+        return sorted((path for path in found if not path.is_symlink()), key=lambda path: path.name, reverse=True)
+
+    def search(self, query: str, most: int) -> str:
+        """The places of the backups that have all words of the query, newest first, as text. Blocks.
+
+        Words count as they stand, in upper or lower case. What stands in several backups is told once.
+        """
+        words = query.casefold().split()
+        if not words:
+            return "Error: there is no word to search for. Give one or more that stood in the message."
+        files = self.files()
+        if not files:
+            return "There are no backups here: nothing was taken out of a conversation of this folder yet."
+        told: list[str] = []
+        room, found = _SHOWN, 0
+        for place, text in _hits(files, words):
+            found += 1
+            shown = f"{place}\n{_indented(text)}"
+            if len(told) < most and len(shown) <= room:
+                told.append(shown)
+                room -= len(shown)
+            elif len(told) >= most:
+                break
+        if not told:
+            return (
+                f"Nothing in {_counted(len(files), 'backup')} of this folder has all of these words in one message: "
+                f"{', '.join(query.split())}. Try fewer words, or others."
+            )
+        more = " There are more: add a word, or raise max_results." if found > len(told) else ""
+        head = f"{_counted(len(told), 'place')} in {_counted(len(files), 'backup')}, newest first.{more}"
+        return "\n\n".join([head, *told])
+
+    def add_to_index(self, backup: Backup, messages: Sequence[Message], now: float) -> None:
+        """Tell of a backup in `memories/INDEX.md`. Blocks.
+
+        Raises:
+            OSError, MarvinError: where the index cannot be written; the backup is there all the same.
+        """
+        folder = backup.path.parent.parent / "memories"
+        index = folder / "INDEX.md"
+        if folder.is_symlink() or index.is_symlink():
+            raise MarvinError(f"{index} is a link, which may lead anywhere, so it was left alone. Remove it.")
+        entry = _index_entry(backup.path.name, messages, now)
+        update_file(index, lambda old: _extended(old, entry), self._waits)
+
+
+def _extended(old: bytes | None, entry: str) -> bytes:
+    earlier = (old or b"").decode("utf-8", "replace").split("\n## ")[1:]
+    entries: list[str] = []
+    room = _INDEX_LIMIT
+    for text in [entry, *earlier]:
+        room -= len(text)
+        if entries and room < 0:
+            break
+        entries.append(f"{text.rstrip()}\n")
+    return "\n## ".join([_INDEX_TITLE, *entries]).encode("utf-8", "replace")
+
+
+def _index_entry(name: str, messages: Sequence[Message], now: float) -> str:
+    from .digest import files, keywords, requests
+
+    asked = requests(messages)
+    left_out = f"- ({len(asked) - _INDEX_REQUESTS:,} more)\n" if len(asked) > _INDEX_REQUESTS else ""
+    lines = "".join(f"- {request}\n" for request in asked[:_INDEX_REQUESTS])
+    mentioned = list(files(messages))
+    more = f" and {len(mentioned) - _INDEX_FILES:,} more" if len(mentioned) > _INDEX_FILES else ""
+    return (
+        f"{_time(_stamp(now))} {name}\n\n{len(messages):,} messages. Requests:\n{lines or '- (none)'}{left_out}".rstrip(
+            "\n"
+        )
+        + f"\n\nFiles: {', '.join(mentioned[:_INDEX_FILES]) or 'none'}{more}\n"
+        f"Words: {', '.join(keywords(messages, _INDEX_WORDS)) or 'none'}\n"
+    )
+
+
+def _write_new(folder: Path, name: str, data: bytes) -> Path:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path, descriptor = _opened(folder, name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(descriptor)
+        _sync_folder(folder)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _opened(folder: Path, name: str) -> tuple[Path, int]:
+    """A new file that only this user may read, with a number where there is one of this name."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    for number in count(1):
+        path = folder / f"{_START}{name}{'' if number == 1 else f'-{number}'}.jsonl"
+        try:
+            return path, os.open(path, flags, 0o600)
+        except FileExistsError:
+            continue
+    raise AssertionError("count() has no end")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the name of a new file on disk, too."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _stamp(now: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S-%f")[:-3]
+
+
+def _time(stamp: str) -> str:
+    """`20261122-014245-123` as `2026-11-22 01:42:45 UTC`."""
+    day, clock = stamp[:8], stamp[9:15]
+    return f"{day[:4]}-{day[4:6]}-{day[6:]} {clock[:2]}:{clock[2:4]}:{clock[4:]} UTC"
+
+
+def _hits(files: Sequence[Path], words: Sequence[str]) -> Iterator[_Hit]:
+    # As they stand in JSON, so that most lines need not be read as such.
+    escaped = [json.dumps(word, ensure_ascii=False)[1:-1] for word in words]
+    seen: set[int] = set()
+    for path in files:
+        for number, text in reversed(list(_lines(path))):
+            if hash(text) in seen or not all(word in text.casefold() for word in escaped):
+                continue
+            seen.add(hash(text))
+            for who, said in _told(text):
+                folded = said.casefold()
+                if all(word in folded for word in words):
+                    when = _time(path.name.removeprefix(_START))
+                    yield f"{path.name}, line {number}, {when}, {who}:", _around(said, folded.index(words[0]))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a backup; none where it is a link or cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    with os.fdopen(descriptor, encoding="utf-8", errors="replace") as stream:
+        yield from enumerate(stream, 1)
+
+
+def _told(line: str) -> Iterator[_Hit]:
+    """Who says what in a message; nothing where a line is none, or is a summary of others."""
+    try:
+        message = from_dict(json.loads(line))
+    except (ValueError, RecursionError):
+        return
+    if is_summary(message):
+        return
+    if message.text:
+        yield message.role, message.text
+    for block in message.content:
+        if isinstance(block, ToolCall):
+            yield f"call of {block.name}", block.arguments
+        elif isinstance(block, ToolOutput):
+            yield f"output of {block.name}", block.text
+
+
+def _around(text: str, place: int) -> str:
+    start, end = max(place - _AROUND, 0), place + _AROUND
+    return f"{'…' if start else ''}{text[start:end].strip()}{'…' if end < len(text) else ''}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -1,0 +1,278 @@
+"""Keeping a conversation inside the window: when older messages make room, what stands for them, and where they go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from ..api.events import Emit, Notice
+from ..api.messages import Message
+from ..api.providers import OFFLINE
+from ..api.record import Record
+from ..api.timeouts import Waits
+from ..util.threads import in_thread
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..api.providers import Provider
+    from ..api.tools import Clock, Mode, ToolSpec
+    from ..engine.agent import Meter
+    from ..guard.files.workspace import Workspace
+    from ..sessions.writer import Recorder
+    from .backups import Backup, Backups
+    from .conversation import Conversation
+    from .plan import Plan
+    from .window import Window
+
+CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
+"""How many messages a conversation may have when a prompt begins."""
+_OVERFLOWS = 2
+"""How often a request that was too large is made smaller and sent again."""
+_NOTHING = "There is nothing to compact yet: {:,} messages, and the newest stay word for word."
+_LEAST_TOKENS = 500
+"""A conversation of fewer is not what makes a request too large."""
+
+
+class Around(Record):
+    """What compaction works with.
+
+    `provider` gives the model that summarises, None where there is none, and `window` that of the model in use.
+    """
+
+    provider: Callable[[], Provider | None]
+    window: Callable[[], Window]
+    conversation: Conversation
+    recorder: Recorder
+    workspace: Workspace
+    data_folder: Path
+    meter: Meter
+    emit: Emit
+    clock: Clock
+    waits: Waits
+
+
+class Compactor:
+    """Makes conversations smaller. Nothing is taken out before all of it is in a backup.
+
+    Cancelling leaves the conversation as it was.
+    """
+
+    def __init__(self, around: Around) -> None:
+        self._around = around
+        self._kept: Backups | None = None
+        self._asked: int | None = None
+        self._near = False
+        self._refused = False
+        self._sizes: dict[str, int] = {}
+        self.overhead = 0
+        """The characters of the newest request beside its messages: the system prompt and the tools."""
+
+    async def prepare(self, system: str, tools: Sequence[ToolSpec]) -> int:
+        """Make room before a request where that is needed, or where it was asked for.
+
+        Returns the characters that go along with the messages.
+        """
+        self.overhead = len(system) + sum(map(self._size_of, tools))
+        asked, self._asked = self._asked, None
+        limit = self._limit()
+        if asked is not None:
+            await self._compact(min(asked, limit // 2))
+        elif self._tokens() > limit:
+            await self._compact(limit // 2)
+        self._warn_when_near()
+        return self.overhead
+
+    async def make_room(self, overflows: int) -> bool:
+        """Make room after a request did not fit, although the estimate said so; whether to send it again.
+
+        Args:
+            overflows: how often this request did not fit so far.
+        """
+        before = self._tokens()
+        if overflows <= _OVERFLOWS and before >= _LEAST_TOKENS:
+            target = min(self._limit() // 2, before) // 2
+            if await self._compact(target, "The request did not fit into the window of the model. "):
+                return True
+        overhead = self._around.window().tokens(self.overhead)
+        self._notice(
+            "warning",
+            f"The request does not fit, and there is no more room to make: the system prompt and the tools take "
+            f"about {overhead:,} tokens. Offer fewer tools (--tools), choose a model with a larger window, or begin "
+            "anew with /clear.",
+        )
+        return False
+
+    async def compact(self, target_tokens: int) -> str:
+        """Compact now, between prompts; returns what to tell about it."""
+        from .plan import is_worth_it
+
+        target = min(target_tokens, self._limit() // 2)
+        messages = self._around.conversation.messages
+        if not is_worth_it(messages, self._characters(target)):
+            return _NOTHING.format(len(messages))
+        return await self._compact(target, quiet=True) or "The conversation stays as it is."
+
+    def compact_later(self, target_tokens: int) -> str:
+        """Compact before the next request, where the running calls have their outputs; returns what to tell."""
+        from .plan import is_worth_it
+
+        messages = self._around.conversation.messages
+        if not is_worth_it(messages, self._characters(target_tokens)):
+            return _NOTHING.format(len(messages))
+        self._asked = target_tokens
+        return (
+            f"Before the next request the older messages are backed up and become a summary, so that the conversation "
+            f"takes {target_tokens:,} tokens at most. The newest stay word for word; search_history_backups finds "
+            "the others."
+        )
+
+    def search(self, query: str, most: int) -> str:
+        """Search what was taken out of conversations of this folder; see `Backups.search`. Blocks."""
+        return self._backups().search(query, most)
+
+    def _backups(self) -> Backups:
+        from .backups import Backups
+
+        if self._kept is None:
+            self._kept = Backups(self._around.workspace, self._around.data_folder, self._around.waits)
+        return self._kept
+
+    async def cap(self, most: int) -> None:
+        """Take out the oldest turns of a conversation of more than `most` messages, before a prompt is added."""
+        from .digest import digest
+        from .plan import composed, plan_turns
+
+        before = self._around.conversation.messages
+        found = plan_turns(before, most)
+        if found is None:
+            return
+        backup = await self._backed_up(found.middle)
+        if backup is not None and self._replace(
+            before, composed(found, digest(found.middle, found.summary_limit), backup.shown)
+        ):
+            self._notice(
+                "info",
+                f"The conversation became long, so its oldest {len(found.middle):,} messages were summed up. "
+                f"They are kept in {backup.shown}.",
+            )
+            await self._index(backup, found.middle)
+
+    async def _compact(self, target_tokens: int, why: str = "", *, quiet: bool = False) -> str:
+        """Compact, and tell people unless `quiet`; returns what there is to tell, nothing where nothing was done."""
+        from .plan import composed, is_worth_it, plan
+
+        limit = self._characters(target_tokens)
+        before = self._around.conversation.messages
+        if not is_worth_it(before, limit):
+            return ""
+        backup = await self._backed_up(before)
+        if backup is None:
+            return ""
+        tokens = self._tokens()
+        found = plan(before, limit, backup.path.name)
+        after = composed(found, await self._summary(found), backup.shown)
+        if not self._replace(before, after):
+            return ""
+        messages = "message" if len(before) == 1 else "messages"
+        told = (
+            f"{why}The conversation was compacted: {len(before):,} {messages} became {len(after):,}, about "
+            f"{tokens:,} tokens became {self._tokens():,}; the whole of it is in {backup.shown}."
+        )
+        if not quiet:
+            self._notice("info", told)
+        await self._index(backup, before)
+        return told
+
+    async def _summary(self, found: Plan) -> str:
+        """What stands for the middle: of the model where one answers in time, else lists."""
+        from .digest import digest
+        from .plan import is_summary
+        from .summarizer import Summariser
+
+        around = self._around
+        listed = digest(found.middle, found.summary_limit)
+        provider = None if all(map(is_summary, found.middle)) else around.provider()
+        if provider is None or provider.name == OFFLINE:
+            return listed
+        self._notice("info", f"Making room: {provider.model} summarises {len(found.middle):,} older messages.")
+        summariser = Summariser(
+            provider=provider,
+            meter=around.meter,
+            emit=around.emit,
+            limit=around.waits.summary,
+        )
+        try:
+            return await summariser.summary(found.middle, self._characters(around.window().compact * 3 // 4))
+        except Exception as error:  # whatever it is, the conversation must go on
+            self._notice("warning", f"The model gave no summary, so lists stand for the older messages: {error}")
+            return listed
+
+    async def _backed_up(self, messages: Sequence[Message]) -> Backup | None:
+        """Back messages up; None, and a warning once, where that is not possible."""
+        around = self._around
+        try:
+            backup = await in_thread(lambda: self._backups().write(messages, around.clock.now()))
+        except OSError as error:
+            if not self._refused:
+                self._notice(
+                    "warning",
+                    f"The conversation was not compacted, since its backup cannot be written: {error.strerror} "
+                    f"({error.filename}). Free space or make the folder writable, or begin anew with /clear.",
+                )
+            self._refused = True
+            return None
+        self._refused = False
+        return backup
+
+    def _replace(self, before: Sequence[Message], after: Sequence[Message]) -> bool:
+        """Have the conversation be `after`, unless it went on meanwhile."""
+        around = self._around
+        if around.conversation.messages != before:
+            return False
+        around.recorder.compacted(after)
+        around.conversation.load(after)
+        return True
+
+    async def _index(self, backup: Backup, messages: Sequence[Message]) -> None:
+        from ..api.errors import MarvinError
+
+        now = self._around.clock.now()
+        try:
+            await in_thread(lambda: self._backups().add_to_index(backup, messages, now))
+        except (OSError, MarvinError) as error:
+            self._notice("warning", f"The index of backups was not written: {error}")
+
+    def _limit(self) -> int:
+        """The tokens that messages may take: what the rest of the request leaves, but never less than a quarter."""
+        window = self._around.window()
+        return max(window.compact - window.tokens(self.overhead), window.compact // 4)
+
+    def _tokens(self) -> int:
+        """About how many tokens the messages are."""
+        return self._around.window().tokens(self._around.conversation.characters)
+
+    def _characters(self, tokens: int) -> int:
+        return self._around.window().room(tokens)
+
+    def _size_of(self, tool: ToolSpec) -> int:
+        """The characters of a tool's schema in a request."""
+        if tool.name not in self._sizes:
+            import json
+
+            self._sizes[tool.name] = len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
+        return self._sizes[tool.name]
+
+    def _warn_when_near(self) -> None:
+        window = self._around.window()
+        used = window.tokens(self._around.conversation.characters + self.overhead)
+        if used > window.warn and not self._near:
+            self._notice(
+                "warning",
+                f"The conversation takes about {used:,} tokens. From {window.compact:,} on a summary takes the place "
+                "of older messages; /compact does that now.",
+            )
+        self._near = used > window.warn
+
+    def _notice(self, level: Literal["info", "warning"], text: str) -> None:
+        self._around.emit(Notice(level=level, text=text))

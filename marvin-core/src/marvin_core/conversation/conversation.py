@@ -1,0 +1,59 @@
+"""The live context: the messages that go to the model, and how much they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..api.messages import Message
+from .window import characters
+
+
+class Conversation:
+    """A list of messages that grows, until others take the place of the oldest.
+
+    `save` is told of each message as it is added, so that nothing is lost when the process dies.
+    """
+
+    def __init__(self, save: Callable[[Message], None]) -> None:
+        self._messages: list[Message] = []
+        self._save = save
+        self._characters = 0
+        self._answers: list[str] = []
+
+    def load(self, messages: Sequence[Message]) -> None:
+        """Start from messages that are saved already."""
+        self._messages = list(messages)
+        self._characters = characters(messages)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, oldest first."""
+        return tuple(self._messages)
+
+    @property
+    def characters(self) -> int:
+        """The characters of all messages."""
+        return self._characters
+
+    def append(self, message: Message) -> None:
+        """Add a message and save it."""
+        self._messages.append(message)
+        self._characters += characters([message])
+        if message.role == "assistant":
+            self._answers.append(message.text)
+        self._save(message)
+
+    def begin_answers(self) -> Sequence[str]:
+        """The texts of all answers from now on; those stay in it that are taken out to make room."""
+        self._answers = []
+        return self._answers
+
+    def output_characters(self, tool_name: str) -> int:
+        """The characters of this tool's outputs among the messages."""
+        return sum(
+            len(output.text)
+            for message in self._messages
+            if message.role == "tool"
+            for output in message.outputs
+            if output.name == tool_name
+        )

@@ -1,0 +1,138 @@
+"""What messages were about, told without a model: for summaries, for the index of backups, and as plain text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ..api.messages import Image, Message, Text, ToolCall
+from .plan import is_summary, level, shorten, summary_body
+
+_REQUESTS, _FINDINGS, _ERRORS, _FILES = 30, 15, 10, 40
+"""How many of each are told."""
+_LINE = 200
+_PATH_LIMIT = 200
+_PATH_KEYS = frozenset("path paths file files file_path filename source destination target".split())
+_PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |[+]{3} (?:b/)?)(\S.*)$", re.MULTILINE)
+_WORD = re.compile(r"[^\W\d_][\w-]{4,30}")
+_COMMON = frozenset(
+    "about above after again against being below between could doing during error every first found further having"
+    " other please really right should since still their there these thing things those three through under until"
+    " using where which while would write"
+    " aller alles andere dieser dieses einen einer keine nicht sollte wurde werden".split()
+)
+
+
+def digest(messages: Sequence[Message], limit: int) -> str:
+    """What was asked for, done and found, as lists; what an earlier summary says comes first.
+
+    Args:
+        limit: the most characters; of what is longer, the head and the tail stay.
+    """
+    earlier = [summary_body(message) for message in messages if is_summary(message)]
+    said = [message for message in messages if not is_summary(message)]
+    parts = [*earlier, *_sections(said)]
+    return shorten("\n\n".join(part for part in parts if part), limit, "the backup")
+
+
+def _sections(messages: Sequence[Message]) -> Iterator[str]:
+    yield _listed("The user asked for:", requests(messages), _REQUESTS)
+    touched = files(messages)
+    yield _listed("Files in calls of tools:", [f"{name} ({_counted(by)})" for name, by in touched.items()], _FILES)
+    outputs = [output for message in messages for output in message.outputs]
+    called = Counter(call.name for message in messages for call in message.calls)
+    if called:
+        failed = Counter(output.name for output in outputs if output.is_error)
+        told = [f"{n} {count}" + (f" ({failed[n]} failed)" if failed[n] else "") for n, count in called.most_common()]
+        yield f"Tools called: {', '.join(told)}."
+    errors = [f"{output.name}: {line(output.text)}" for output in outputs if output.is_error]
+    yield _listed("Errors:", errors, _ERRORS)
+    found = [line(message.text) for message in messages if message.role == "assistant" and message.text.strip()]
+    yield _listed("The assistant said:", found, _FINDINGS)
+
+
+def _listed(title: str, lines: Sequence[str], most: int) -> str:
+    """A list with a title; of a long one a third from its beginning stays, and the rest from its end."""
+    if not lines:
+        return ""
+    shown = list(lines)
+    if len(shown) > most:
+        head = most // 3
+        shown = [*shown[:head], f"... {len(shown) - most:,} more ...", *shown[len(shown) - (most - head) :]]
+    return "\n".join([title, *(f"- {entry}" for entry in shown)])
+
+
+def _counted(by: Counter[str]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in by.most_common())
+
+
+def requests(messages: Iterable[Message]) -> list[str]:
+    """The requests of the user, one short line each."""
+    return [line(m.text) for m in messages if m.role == "user" and not is_summary(m) and m.text.strip()]
+
+
+def files(messages: Iterable[Message]) -> dict[str, Counter[str]]:
+    """The paths that calls name, oldest first, each with the tools that were called with it."""
+    found: dict[str, Counter[str]] = {}
+    for message in messages:
+        for call in message.calls:
+            for path in dict.fromkeys(_paths(call)):
+                found.setdefault(path, Counter())[call.name] += 1
+    return found
+
+
+def _paths(call: ToolCall) -> Iterator[str]:
+    try:
+        arguments = json.loads(call.arguments)
+    except ValueError:
+        return
+    for name, value in arguments.items() if isinstance(arguments, dict) else ():
+        for text in value if isinstance(value, list) else [value]:
+            if not isinstance(text, str):
+                continue
+            if name in _PATH_KEYS and text and len(text) <= _PATH_LIMIT and "\n" not in text:
+                yield text
+            elif "\n" in text:
+                yield from (path.strip() for path in _PATCHED.findall(text) if len(path) <= _PATH_LIMIT)
+
+
+def keywords(messages: Iterable[Message], most: int) -> list[str]:
+    """The words that requests and answers use most, without those that every text has."""
+    counted: Counter[str] = Counter()
+    for message in messages:
+        if message.role in ("user", "assistant"):
+            counted.update(word for word in map(str.lower, _WORD.findall(message.text)) if word not in _COMMON)
+    return [word for word, _ in counted.most_common(most)]
+
+
+def line(text: str) -> str:
+    """The beginning of a text in one line."""
+    flat = " ".join(text[: _LINE * 4].split())
+    return flat if len(flat) <= _LINE else f"{flat[: _LINE - 1]}…"
+
+
+def as_text(messages: Sequence[Message], limit: int) -> str:
+    """The messages as text for a model to summarise, at most about `limit` characters; the longest parts are cut."""
+    parts = [part for message in messages for part in _parts(message)]
+    overhead = sum(len(title) + 3 for title, _ in parts)
+    cap = max(level([len(text) for _, text in parts], limit - overhead), _LINE)
+    return "\n\n".join(f"{title}\n{shorten(text, cap, 'the backup')}" for title, text in parts)
+
+
+def _parts(message: Message) -> Iterator[tuple[str, str]]:
+    if is_summary(message):
+        yield "EARLIER SUMMARY:", message.text.partition("\n\n")[2]
+    elif message.text.strip():
+        yield f"{message.role.upper()}:", message.text
+    for call in message.calls:
+        yield f"CALL OF {call.name}:", call.arguments
+    for output in message.outputs:
+        shown = [_shown(block) for block in output.content]
+        yield f"OUTPUT OF {output.name}{' (error)' if output.is_error else ''}:", "\n".join(shown)
+
+
+def _shown(block: Any) -> str:
+    return block.text if isinstance(block, Text) else "(an image)" if isinstance(block, Image) else ""

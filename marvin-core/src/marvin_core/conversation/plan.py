@@ -1,0 +1,274 @@
+"""Making a conversation smaller: what stays, what a summary replaces, and how long texts are shortened.
+
+Nothing here asks a model or touches a file; sizes are in characters as `window.characters` counts them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ..api.messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
+from ..api.record import Record
+from ..sessions.transcript import heal
+from .window import characters
+
+KEPT = 8
+"""The newest messages stay word for word, as long as they fit."""
+SUMMARY_LIMIT = 24_000
+"""The longest summary."""
+_FEWER = (KEPT, 4, 2, 1)
+_FLOOR = 200
+"""A text that would have to become shorter than this says nothing any more: then fewer messages are kept."""
+_SMALLEST = 2_000
+"""What a summary with its heading takes; less is not worth one."""
+_SUMMARY_START = "[Summary by Marvin of "
+_NEWEST = "\n\nThe newest request of the user, word for word:\n"
+
+
+class Plan(Record):
+    """What becomes of a conversation: `first` and `tail` stay, shortened where needed, a summary replaces `middle`.
+
+    `summary_limit` is how long the message with the summary may be.
+    """
+
+    first: tuple[Message, ...]
+    middle: tuple[Message, ...]
+    tail: tuple[Message, ...]
+    summary_limit: int
+
+
+def is_summary(message: Message) -> bool:
+    """Whether a message is the summary that an earlier compaction left."""
+    return message.role == "user" and message.text.startswith(_SUMMARY_START)
+
+
+def summary_body(message: Message) -> str:
+    """What a summary says, without what Marvin writes around it."""
+    return message.text.partition("\n\n")[2].partition(_NEWEST)[0]
+
+
+def is_worth_it(messages: Sequence[Message], limit: int) -> bool:
+    """Whether there is anything to summarise, or to shorten to get below the limit."""
+    whole, _ = heal(messages)
+    middle = _parted(whole, _tail_start(whole, KEPT))[1]
+    return characters(messages) > limit or (characters(middle) > _SMALLEST and not all(map(is_summary, middle)))
+
+
+def plan(messages: Sequence[Message], limit: int, backup: str) -> Plan:
+    """Part a conversation so that what it becomes is at most `limit` characters.
+
+    Kept are the first message of the user and the newest eight, where a message with calls and the one with
+    their outputs stay together. Where those alone are too much, their longest texts are shortened, then images
+    and reasoning go, then fewer messages are kept.
+
+    Args:
+        backup: the file that a shortened text names as the place where all of it is.
+    """
+    whole, _ = heal(messages)
+    limit = max(limit, _SMALLEST)
+    for kept in _FEWER:
+        first, middle, tail = _parted(whole, _tail_start(whole, kept))
+        reserve = min(SUMMARY_LIMIT, limit // 3) if middle else 0
+        for bare in (False, True):
+            shorter = shortened([*first, *tail], limit - reserve, backup, bare=bare)
+            if shorter is not None:
+                return _planned(shorter, len(first), middle, reserve)
+    first, middle, _ = _parted(whole, len(whole))
+    reserve = limit // 2 if middle else 0
+    shorter = shortened(first, limit - reserve, backup, bare=True, floor=0) or ()
+    return _planned(shorter, len(first), middle, reserve)
+
+
+def _planned(kept: tuple[Message, ...], first: int, middle: tuple[Message, ...], reserve: int) -> Plan:
+    return Plan(first=kept[:first], middle=middle, tail=kept[first:], summary_limit=reserve)
+
+
+def plan_turns(messages: Sequence[Message], most: int) -> Plan | None:
+    """Part a conversation of more than `most` messages so that its oldest turns go, and a quarter of those allowed.
+
+    Whole turns go; the newest one stays however long it is, and so does the first message of the user. None where
+    there is nothing to take out.
+    """
+    whole, _ = heal(messages)
+    starts = [i for i, message in enumerate(whole) if message.role == "user" and not is_summary(message)]
+    if len(whole) <= most or not starts:
+        return None
+    # Two messages go before those that stay: the first one, and the summary.
+    fitting = (start for start in starts if len(whole) - start + 2 <= most * 3 // 4)
+    first, middle, tail = _parted(whole, next(fitting, starts[-1]))
+    if all(map(is_summary, middle)):
+        return None
+    return Plan(first=first, middle=middle, tail=tail, summary_limit=SUMMARY_LIMIT)
+
+
+def _parted(messages: Sequence[Message], start: int) -> tuple[tuple[Message, ...], ...]:
+    """The first message of the user, the middle, and the tail that begins at `start`."""
+    said = (i for i, message in enumerate(messages[:start]) if message.role == "user" and not is_summary(message))
+    first = next(said, None)
+    middle = tuple(message for i, message in enumerate(messages[:start]) if i != first and message.content)
+    tail = tuple(message for message in messages[start:] if message.content)
+    return (() if first is None else (messages[first],)), middle, tail
+
+
+def _tail_start(messages: Sequence[Message], kept: int) -> int:
+    """Where the newest `kept` messages begin, or a little before, so that no call is cut from its output."""
+    start = len(messages)
+    for unit in reversed(_units(messages)):
+        if len(messages) - start >= kept:
+            break
+        start -= unit
+    return start
+
+
+def _units(messages: Sequence[Message]) -> list[int]:
+    """The lengths of what may not be cut: a message, or one with calls and the outputs behind it."""
+    units: list[int] = []
+    for message in messages:
+        if message.role == "tool" and units:
+            units[-1] += 1
+        else:
+            units.append(1)
+    return units
+
+
+def composed(found: Plan, body: str, source: str) -> tuple[Message, ...]:
+    """The conversation with a summary in the place of the middle; a plan without a middle needs none.
+
+    Args:
+        body: what the middle was about.
+        source: where the messages themselves are, as models are told.
+    """
+    if not found.middle:
+        return (*found.first, *found.tail)
+    count = len(found.middle)
+    head = (
+        f"{_SUMMARY_START}{count:,} earlier message{'' if count == 1 else 's'}, which were taken out to make room. "
+        "This is a record of what was said and done, and not a request.]\n"
+        f"[The messages themselves are in {source}; search_history_backups finds words in them.]"
+    )
+    request = _newest_request(found)
+    room = max(found.summary_limit - len(head) - 2, 0)
+    asked = f"{_NEWEST}{shorten(request, room // 3, source)}" if request and room > _FLOOR else ""
+    text = f"{head}\n\n{shorten(body, room - len(asked), source)}{asked}"
+    return (*found.first, user(text[: max(found.summary_limit, len(head))]), *found.tail)
+
+
+def _newest_request(found: Plan) -> str:
+    """What the user asked for last, where that stands in the middle; else empty."""
+    if any(message.role == "user" and not is_summary(message) for message in found.tail):
+        return ""
+    for message in reversed(found.middle):
+        if is_summary(message):
+            return message.text.partition(_NEWEST)[2]
+        if message.role == "user" and message.text:
+            return message.text
+    return ""
+
+
+def shortened(
+    messages: Sequence[Message], limit: int, backup: str, *, bare: bool = False, floor: int = _FLOOR
+) -> tuple[Message, ...] | None:
+    """The messages with their longest texts shortened to one length, so that all are at most `limit` characters.
+
+    None where texts would have to become shorter than `floor` characters for that.
+
+    Args:
+        bare: whether reasoning and images go first.
+    """
+    found = tuple(_bare(message) for message in messages) if bare else tuple(messages)
+    if characters(found) <= limit:
+        return found
+    lengths = [len(text) for message in found for text in _texts(message.content)]
+    cap = level(lengths, limit - (characters(found) - sum(lengths)))
+    if cap < floor:
+        return None
+    return tuple(_capped(message, max(cap, 0), backup) for message in found)
+
+
+def level(lengths: Iterable[int], room: int) -> int:
+    """The length that all longer ones must be cut to, so that their sum is at most `room`; may be negative."""
+    ordered = sorted(lengths)
+    for index, length in enumerate(ordered):
+        share = room // (len(ordered) - index)
+        if length > share:
+            return share
+        room -= length
+    return ordered[-1] if ordered and room >= 0 else room
+
+
+def shorten(text: str, limit: int, backup: str) -> str:
+    """The head and the tail of a text, at most `limit` characters, with a note of where all of it is."""
+    if len(text) <= limit:
+        return text
+    note = f"\n[... {len(text):,} characters in all; the rest is in {backup} ...]\n"
+    room = limit - len(note)
+    if room <= 0:
+        return "[left out]"[: max(limit, 0)]
+    tail = room // 3
+    return text[: room - tail] + note + (text[-tail:] if tail else "")
+
+
+def _texts(blocks: Iterable[Block]) -> Iterator[str]:
+    """Everything that can be shortened."""
+    for block in blocks:
+        if isinstance(block, Text):
+            yield block.text
+        elif isinstance(block, ToolCall):
+            yield block.arguments
+        elif isinstance(block, ToolOutput):
+            yield from _texts(block.content)
+
+
+def _capped(message: Message, cap: int, backup: str) -> Message:
+    return message.replace(content=tuple(_capped_block(block, cap, backup) for block in message.content))
+
+
+def _capped_block(block: Any, cap: int, backup: str) -> Any:
+    if isinstance(block, ToolOutput):
+        return block.replace(content=tuple(_capped_block(part, cap, backup) for part in block.content))
+    if isinstance(block, Text) and len(block.text) > cap:
+        return Text(text=shorten(block.text, cap, backup))  # what a provider signed is no longer this text
+    if isinstance(block, ToolCall) and len(block.arguments) > cap:
+        return block.replace(arguments=_shorter_arguments(block.arguments, cap, backup))
+    return block
+
+
+def _shorter_arguments(arguments: str, cap: int, backup: str) -> str:
+    """Arguments with their long texts shortened; still JSON, since services refuse what is not."""
+    try:
+        values = json.loads(arguments)
+    except ValueError:
+        values = None
+    limit = cap
+    while isinstance(values, dict) and limit > len(backup):
+        text = json.dumps(_shorter_values(values, limit, backup), ensure_ascii=False)
+        if len(text) <= cap:
+            return text
+        limit //= 2
+    note = json.dumps({"left_out": f"{len(arguments):,} characters, see {backup}"}, ensure_ascii=False)
+    return note if len(note) <= cap else "{}"
+
+
+def _shorter_values(value: Any, limit: int, backup: str) -> Any:
+    if isinstance(value, str):
+        return shorten(value, limit, backup)
+    if isinstance(value, dict):
+        return {name: _shorter_values(inner, limit, backup) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_shorter_values(inner, limit, backup) for inner in value]
+    return value
+
+
+def _bare(message: Message) -> Message:
+    kept = tuple(_without_image(block) for block in message.content if not isinstance(block, Thinking))
+    return message.replace(content=kept or (Text(text="[left out]"),))
+
+
+def _without_image(block: Any) -> Any:
+    if isinstance(block, Image):
+        return Text(text="[an image was left out to make room]")
+    if isinstance(block, ToolOutput):
+        return block.replace(content=tuple(map(_without_image, block.content)))
+    return block

@@ -1,0 +1,155 @@
+"""Which model answers now, how hard it thinks, and how much it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, get_args
+
+from ..api.errors import ConfigError, MarvinError, UsageError
+from ..api.providers import OFFLINE, Measures, ModelEntry, ModelSource, Provider, Serving, ThinkingLevel
+from ..config.tiers import ALIASES
+from ..conversation.window import Window
+
+if TYPE_CHECKING:
+    from ..usage.budget import Budget
+
+
+class ActiveModel:
+    """The model of a session, which people may change between prompts.
+
+    `changed` is called after each change, `tell` and `warn` with what people want to know.
+    """
+
+    def __init__(
+        self,
+        source: ModelSource,
+        changed: Callable[[], None],
+        tell: Callable[[str], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        self.source = source
+        self.thinking: ThinkingLevel = "off"
+        self._changed = changed
+        self._tell = tell
+        self._warn = warn
+        self._chosen = source.first()
+        self.window = self._make_window()
+        self._measured: Provider | None = None
+
+    def _make_window(self) -> Window:
+        return Window(self._chosen.provider.context_window if self._chosen else None)
+
+    @property
+    def provider(self) -> Provider:
+        """The provider that answers.
+
+        Raises:
+            ConfigError: where no model is configured; the text says how to set one.
+        """
+        if self._chosen is None:
+            raise ConfigError(self.source.how_to)
+        return self._chosen.provider
+
+    @property
+    def configured(self) -> bool:
+        """Whether a model answers."""
+        return self._chosen is not None
+
+    @property
+    def reason(self) -> str:
+        """Why this model was chosen."""
+        return self._chosen.reason if self._chosen else ""
+
+    @property
+    def provider_name(self) -> str:
+        """The model service, or an empty string."""
+        return self._chosen.provider.name if self._chosen else ""
+
+    @property
+    def model(self) -> str:
+        """The model, or an empty string."""
+        return self._chosen.provider.model if self._chosen else ""
+
+    def use(self, name: str) -> None:
+        """Go on with the model that a name means; of a tier, say why. Raises as `ModelSource.named`."""
+        serving = self.source.named(name, self._chosen.provider if self._chosen else None)
+        self._take(serving)
+        if name in ALIASES:
+            self._tell(f"{name} is {serving.provider.model} of {serving.provider.name}: {serving.reason}.")
+
+    def _take(self, serving: Serving) -> None:
+        self._chosen = serving
+        self.window = self._make_window()
+        self._changed()
+
+    def moved(self, provider: Provider) -> None:
+        """The conversation outgrew the model; this larger one goes on with it."""
+        self._take(Serving(provider=provider, reason="the conversation needs its larger window"))
+
+    def think(self, level: str) -> None:
+        """Have the model think so hard from the next prompt on.
+
+        Raises:
+            UsageError: for a level that does not exist.
+        """
+        levels = get_args(ThinkingLevel)
+        if level not in levels:
+            raise UsageError(f"There is no thinking level {level!r}. Use one of: {', '.join(levels)}.")
+        self.thinking = level  # type: ignore[assignment]  # it is one of them
+        self._changed()
+
+    def restore(self, provider: str, model: str, thinking: str, *, fixed: bool) -> None:
+        """Go on with the model that a session was with, if it can be had; where not, say so.
+
+        With `fixed` the user said which model is to answer, whatever the session was with.
+        """
+        if thinking in get_args(ThinkingLevel):
+            self.thinking = thinking  # type: ignore[assignment]  # it is one of them
+        if provider in ("", OFFLINE) or (provider, model) == (self.provider_name, self.model):
+            return
+        if fixed:
+            self._changed()
+            return
+        try:
+            serving = self.source.named(f"{provider}/{model}", None)
+        except MarvinError as error:
+            here = f"{self.provider_name}/{self.model} goes on with it" if self._chosen else "there is no model now"
+            self._warn(f"This session was with {provider}/{model}, which cannot be used: {error} {here}.")
+            self._changed()
+        else:
+            self._chosen = Serving(provider=serving.provider, reason="the session was with it")
+            self.window = self._make_window()
+
+    @contextmanager
+    def pro(self) -> Iterator[None]:
+        """The best model, for as long as the context lasts; says which. Raises as `ModelSource.pro`."""
+        before = self._chosen
+        self._chosen = best = self.source.pro(before.provider if before else None)
+        self.window = self._make_window()
+        self._tell(f"{best.provider.model} of {best.provider.name} answers this one: {best.reason}.")
+        try:
+            yield
+        finally:
+            self._chosen = before
+            self.window = self._make_window()
+
+    def listed(self) -> Sequence[ModelEntry]:
+        """Every service, those that are set up first."""
+        return self.source.listed()
+
+    def for_prompt(self, *, restarts: bool, purse: Budget | None = None) -> Provider:
+        """The provider of one prompt. Raises `ConfigError` where there is none."""
+        return self.source.resilient(self.provider, self.moved, restarts=restarts, purse=purse)
+
+    async def measure(self, characters: int) -> None:
+        """Ask the service for the model's window, once, where that is not known and a conversation becomes long."""
+        provider = self._chosen.provider if self._chosen else None
+        if provider is None or provider is self._measured or provider.context_window is not None:
+            return
+        if self.window.tokens(characters) < self.window.warn / 2 or not isinstance(provider, Measures):
+            return
+        self._measured = provider
+        size = await provider.find_window()
+        if size is not None:
+            self.window.resize(size)

@@ -1,0 +1,113 @@
+"""Putting an answer together from its pieces."""
+
+from __future__ import annotations
+
+import os
+
+from ..api.messages import Block, Message, ProviderData, StopReason, Text, Thinking, ToolCall, Usage
+from ..api.providers import CallDelta, Delta, Stop, TextDelta, ThinkingDelta, UsageDelta
+
+CANCELLED = "[Cancelled]"
+
+
+class _Part:
+    """One block while it grows; pieces are joined once, at the end."""
+
+    __slots__ = ("id", "kind", "name", "provider_data", "texts")
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.id = ""
+        self.name = ""
+        self.texts: list[str] = []
+        self.provider_data: ProviderData | None = None
+
+
+class Assembly:
+    """The answer so far. `feed` it every delta in order."""
+
+    def __init__(self, provider: str, model: str) -> None:
+        self.provider = provider
+        self.model = model
+        self._parts: list[_Part] = []
+        self._calls: dict[int, _Part] = {}
+        self.usage: Usage | None = None
+        self.stop_reason: StopReason | None = None
+
+    def feed(self, delta: Delta) -> _Part | None:
+        """Take a piece; returns the part of a call that it belongs to, if it does."""
+        if isinstance(delta, TextDelta):
+            self._last("text").texts.append(delta.text)
+        elif isinstance(delta, CallDelta):
+            return self._feed_call(delta)
+        elif isinstance(delta, ThinkingDelta):
+            part = self._last("thinking")
+            part.texts.append(delta.text)
+            part.provider_data = delta.provider_data or part.provider_data
+        elif isinstance(delta, UsageDelta):
+            self.usage = delta.usage
+        elif isinstance(delta, Stop):
+            self.stop_reason = delta.reason
+        return None
+
+    def _last(self, kind: str) -> _Part:
+        if not self._parts or self._parts[-1].kind != kind:
+            self._parts.append(_Part(kind))
+        return self._parts[-1]
+
+    def _feed_call(self, delta: CallDelta) -> _Part:
+        part = self._calls.get(delta.key)
+        if part is None:
+            part = self._calls[delta.key] = _Part("call")
+            part.id = self._own_id(delta.id)
+            self._parts.append(part)
+        part.name = delta.name or part.name
+        part.provider_data = delta.provider_data or part.provider_data
+        part.texts.append(delta.arguments)
+        return part
+
+    def _own_id(self, given: str) -> str:
+        """Every call needs an id of its own; some services leave it out or use one twice."""
+        if given and all(part.id != given for part in self._calls.values()):
+            return given
+        return f"call_{os.urandom(8).hex()}"
+
+    @property
+    def started(self) -> bool:
+        """Whether anything has come."""
+        return bool(self._parts)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing but thinking has come."""
+        return not any(part.kind == "call" or any(map(str.strip, part.texts)) for part in self._visible())
+
+    def _visible(self) -> list[_Part]:
+        return [part for part in self._parts if part.kind != "thinking"]
+
+    def message(self, ended: StopReason | None = None) -> Message:
+        """The answer. `ended` is why it ended where the provider did not say so itself."""
+        reason: StopReason = ended or self.stop_reason or "broken"
+        blocks = [self._block(part, reason) for part in self._parts]
+        if reason == "cancelled":
+            said = blocks[-1].text if blocks and isinstance(blocks[-1], Text) else ""
+            blocks.append(Text(text=CANCELLED if not said or said.endswith("\n") else f"\n{CANCELLED}"))
+        return Message(
+            role="assistant",
+            content=tuple(blocks),
+            provider=self.provider,
+            model=self.model,
+            usage=self.usage,
+            stop_reason=reason,
+        )
+
+    def _block(self, part: _Part, reason: StopReason) -> Block:
+        text = "".join(part.texts)
+        if part.kind == "text":
+            return Text(text=text)
+        if part.kind == "thinking":
+            return Thinking(text=text, provider_data=part.provider_data)
+        cut_off = reason in ("length", "broken", "cancelled") and part is self._parts[-1]
+        return ToolCall(
+            id=part.id, name=part.name, arguments=text, complete=not cut_off, provider_data=part.provider_data
+        )

@@ -1,0 +1,37 @@
+"""The session-wide subscription to events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..api.events import Event, Unsubscribe
+
+
+class Bus:
+    """Passes each event to every listener, at once and in order.
+
+    A listener that raises is dropped: one broken interface must not stop the others or the loop.
+    Its error is kept in `failure` for whoever runs the session.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[Event], None]] = []
+        self.failure: Exception | None = None
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
+        """Have every event from now on passed to the listener."""
+        self._listeners.append(listener)
+        return lambda: self._drop(listener)
+
+    def emit(self, event: Event) -> None:
+        """Publish an event."""
+        for listener in tuple(self._listeners):
+            try:
+                listener(event)
+            except Exception as error:  # see the class: never the loop's problem
+                self.failure = error
+                self._drop(listener)
+
+    def _drop(self, listener: Callable[[Event], None]) -> None:
+        if listener in self._listeners:
+            self._listeners.remove(listener)

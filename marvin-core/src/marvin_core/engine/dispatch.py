@@ -1,0 +1,249 @@
+"""One tool call, from its raw arguments to its output. Never raises; the output always says how to go on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..api.errors import ToolError
+from ..api.events import Emit, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from ..api.hooks import Ask, Deny
+from ..api.messages import Image, Text, ToolCall, ToolOutput
+from ..api.tools import ToolResult, ToolSpec
+from ..guard.permissions.policy import Policy, strongest
+from ..sessions.transcript import INTERRUPTED, interrupted
+from ..tools.toolbox import LoadedTool, Toolbox
+from .call_context import CallContext, Services
+from .hook_runner import HookRunner
+
+Fit = Callable[[str, int], str]
+_GO_ON = "What it was to do may be done. Check, then try it another way."
+
+
+class Dispatcher:
+    """Runs the calls of one session.
+
+    `fit` cuts a text to what the window has room for, given the characters already added by the
+    same batch.
+    """
+
+    def __init__(
+        self, toolbox: Toolbox, services: Services, policy: Policy, hooks: HookRunner, emit: Emit, fit: Fit
+    ) -> None:
+        self._toolbox = toolbox
+        self._services = services
+        self._policy = policy
+        self._hooks = hooks
+        self._emit = emit
+        self._fit = fit
+        self._running: dict[str, asyncio.Task[ToolOutput]] = {}
+
+    async def batch(self, calls: Sequence[ToolCall], outputs: list[ToolOutput]) -> None:
+        """Run the calls of one answer and fill `outputs` with exactly one output each, in their order.
+
+        Neighbouring calls that only read run side by side; every other call runs alone. When this is
+        cancelled, the calls that have not finished get the output "interrupted" and the cancellation
+        goes on.
+        """
+        try:
+            for group in self._groups(calls):
+                for call in group:
+                    self._running[call.id] = asyncio.ensure_future(self.call(call))
+                tasks = [self._running[call.id] for call in group]
+                await asyncio.wait(tasks)
+                outputs.extend(_output_of(call, task) for call, task in zip(group, tasks, strict=True))
+        except asyncio.CancelledError:
+            try:
+                await self._cancel_running()
+            finally:  # whoever cancels twice does not wait for what is slow to stop, but each call gets its output
+                outputs.extend(_output_of(call, self._running.get(call.id)) for call in calls[len(outputs) :])
+            raise
+        finally:
+            self._running.clear()
+            self._fit_all(outputs)
+
+    def cancel(self, call_id: str) -> bool:
+        """Cancel one running call; the others of its round go on. False where it does not run."""
+        task = self._running.get(call_id)
+        return task is not None and task.cancel()
+
+    async def _cancel_running(self) -> None:
+        for task in self._running.values():
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running.values())
+
+    def _groups(self, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
+        groups: list[list[ToolCall]] = []
+        beside = False
+        for call in calls:
+            may_run_beside = self._may_run_beside(call)
+            if groups and beside and may_run_beside:
+                groups[-1].append(call)
+            else:
+                groups.append([call])
+            beside = may_run_beside
+        return groups
+
+    def _may_run_beside(self, call: ToolCall) -> bool:
+        try:
+            return self._toolbox.spec(call.name).reads_only
+        except ToolError:
+            return True  # it will only be told that there is no such tool
+
+    def _fit_all(self, outputs: list[ToolOutput]) -> None:
+        added = 0
+        for index, output in enumerate(outputs):
+            blocks = tuple(
+                Text(text=self._fit(block.text, added)) if isinstance(block, Text) else block
+                for block in output.content
+            )
+            outputs[index] = output.replace(content=blocks)
+            added += len(outputs[index].text)
+
+    async def call(self, call: ToolCall) -> ToolOutput:
+        """Run one call."""
+        clock = self._services.clock
+        started = clock.monotonic()
+        arguments: dict[str, Any] = {}
+        result = ToolResult(content=INTERRUPTED, is_error=True)
+        try:
+            result = await self._result(call, arguments)
+        finally:  # a call that is cancelled ends, too
+            output = self._redacted(call, result)
+            elapsed = clock.monotonic() - started
+            self._emit(
+                ToolExecutionEnd(
+                    call_id=call.id,
+                    name=call.name,
+                    text=output.text,
+                    is_error=output.is_error,
+                    elapsed=elapsed,
+                    details=_without(result.details, self._services.secrets.known()),
+                )
+            )
+            self._audit(call.name, arguments, output.text, elapsed)
+        return output
+
+    async def _result(self, call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
+        try:
+            return _presentable(call.name, await self._checked(call, arguments))
+        except ToolError as error:
+            return ToolResult(content=f"Error: {error}", is_error=True)
+        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # a tool may raise anything, SystemExit too; the model gets something to act on
+            from traceback import format_exception_only
+
+            told = "".join(format_exception_only(error)).strip()
+            return ToolResult(content=f"Error: {call.name} failed unexpectedly: {told}. {_GO_ON}", is_error=True)
+
+    async def _checked(self, call: ToolCall, shown: dict[str, Any]) -> ToolResult:
+        """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
+        from ..tools.arguments import parse_arguments  # not needed before the first request is out
+
+        try:
+            spec = self._toolbox.spec(call.name)
+            shown.update(parse_arguments(call.arguments, spec, complete=call.complete))
+        finally:
+            told = _without(shown, self._services.secrets.known())
+            self._emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told))
+        loaded = await self._toolbox.load(call.name)
+        values = loaded.validate(shown)
+        await self._permit(spec, {**shown, **values})
+        result = await self._run(loaded, call, values)
+        return await self._hooks.after_tool(spec, shown, result)
+
+    async def _permit(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
+        root = self._services.paths().root
+        verdict = strongest(self._policy.judge(spec, arguments, root), await self._hooks.before_tool(spec, arguments))
+        if isinstance(verdict, Deny):
+            raise ToolError(f"{spec.name} was not run: {verdict.reason}.")
+        if isinstance(verdict, Ask) and not await self._confirmed(spec, arguments, verdict):
+            said = "nobody is there to give it (--on-ask deny). Do it another way, or leave it to the user"
+            if self._services.asker is not None:
+                said = "the answer was no. Ask what to do instead"
+            raise ToolError(f"{spec.name} was not run: {verdict.reason}, and {said}.")
+
+    async def _confirmed(self, spec: ToolSpec, arguments: Mapping[str, Any], verdict: Ask) -> bool:
+        if self._services.asker is None:
+            return self._services.config.on_ask != "deny"
+        shown = arguments.get("command") or json.dumps(arguments, ensure_ascii=False)[:500]
+        question = f"{spec.name}: {shown}\n({verdict.reason}) Run it?"
+        return await self._services.asker(question, ("yes", "no")) == "yes"
+
+    async def _run(self, loaded: LoadedTool, call: ToolCall, values: Mapping[str, Any]) -> ToolResult:
+        def report(text: str) -> None:
+            told = _without(text, self._services.secrets.known())
+            self._emit(ToolExecutionUpdate(call_id=call.id, name=call.name, text=told))
+
+        context = CallContext(self._services, loaded.spec, report)
+        limit = self._limit(loaded, values)
+        timer = asyncio.timeout(limit)
+        try:
+            async with timer:
+                returned = await loaded.call(values, context)
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            raise ToolError(
+                f"{call.name} took longer than {limit:g} s and was stopped. It may have done part of its work. "
+                "Check, then try a smaller step."
+            ) from None
+        if isinstance(returned, ToolResult):
+            return returned
+        return ToolResult(content="(no output)" if returned in (None, "") else str(returned))
+
+    def _limit(self, loaded: LoadedTool, values: Mapping[str, Any]) -> float:
+        waits = self._services.config.waits
+        declared = loaded.tool.timeout
+        if callable(declared):
+            return declared(values) + waits.command_grace
+        return declared or waits.tool
+
+    def _redacted(self, call: ToolCall, result: ToolResult) -> ToolOutput:
+        from ..tools.arguments import storable
+
+        secrets = self._services.secrets.known()
+        blocks = tuple(
+            Text(text=storable(_without(block.text, secrets))) if isinstance(block, Text) else block
+            for block in result.blocks
+        )
+        return ToolOutput(call_id=call.id, name=call.name, content=blocks, is_error=result.is_error)
+
+    def _audit(self, name: str, arguments: Mapping[str, Any], text: str, elapsed: float) -> None:
+        path = self._services.config.subagent_log
+        if path is not None:
+            from .call_log import append
+
+            shown = _without(", ".join(f"{k}={v}" for k, v in arguments.items()), self._services.secrets.known())
+            append(path, self._services.clock.now(), name, shown, text, elapsed)
+
+
+def _without(value: Any, secrets: Sequence[str]) -> Any:
+    """The text, or the texts in lists and mappings, without the secrets."""
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, "[redacted]")
+    elif isinstance(value, Mapping):
+        return {name: _without(inner, secrets) for name, inner in value.items()}
+    elif isinstance(value, (list, tuple)):
+        return [_without(inner, secrets) for inner in value]
+    return value
+
+
+def _presentable(name: str, result: ToolResult) -> ToolResult:
+    """The result, if its content is what a model can be shown."""
+    content: object = result.content
+    blocks = content if isinstance(content, (tuple, list)) else [Text(text=content)]  # type: ignore[arg-type]
+    if all(isinstance(b, Image) or (isinstance(b, Text) and isinstance(b.text, str)) for b in blocks):
+        return result
+    raise ToolError(f"{name} returned {content!r:.100}, which is neither text nor image. {_GO_ON}")
+
+
+def _output_of(call: ToolCall, task: asyncio.Task[ToolOutput] | None) -> ToolOutput:
+    if task is None or not task.done() or task.cancelled():
+        return interrupted(call.id, call.name)
+    return task.result()

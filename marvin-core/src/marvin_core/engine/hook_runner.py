@@ -1,0 +1,123 @@
+"""Running the hooks of packs: in order, each within its time, none able to loosen anything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from ..api.events import Event
+from ..api.hooks import Ask, Deny, Hook, HookContext, Verdict
+from ..api.messages import Message
+from ..api.timeouts import Waits
+from ..api.tools import ToolResult, ToolSpec
+from ..guard.permissions.policy import strongest
+
+T = TypeVar("T")
+
+
+class HookRunner:
+    """Calls the hooks of a session. `warn` is told of each one that is skipped."""
+
+    def __init__(self, hooks: Sequence[Hook], context: HookContext, waits: Waits, warn: Callable[[str], None]) -> None:
+        self._hooks = tuple(hooks)
+        self._context = context
+        self._waits = waits
+        self._warn = warn
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._told: set[int] = set()
+        self._feeder: asyncio.Task[None] | None = None
+
+    async def on_prompt(self, text: str) -> str:
+        """The prompt as the hooks leave it."""
+        for hook in self._hooks:
+            changed = await self._guarded(hook, "on_prompt", str, text)
+            text = text if changed is None else changed
+        return text
+
+    async def system_prompt(self) -> list[str]:
+        """What the hooks add to the system prompt."""
+        added = [await self._guarded(hook, "system_prompt", str) for hook in self._hooks]
+        return [text for text in added if text]
+
+    async def before_request(self, messages: Sequence[Message]) -> None:
+        """Tell the hooks that a request is about to be made."""
+        for hook in self._hooks:
+            await self._guarded(hook, "before_request", object, messages)
+
+    async def before_tool(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+        """The strongest verdict of all hooks; one that fails or takes too long denies."""
+        verdicts = [await self._verdict(hook, spec, arguments) for hook in self._hooks]
+        found = strongest(*verdicts)
+        return found if isinstance(found, (Deny, Ask)) else None
+
+    async def _verdict(self, hook: Hook, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+        name = type(hook).__name__
+        try:
+            async with asyncio.timeout(self._waits.hook_decision):
+                verdict: object = await hook.before_tool(self._context, spec, arguments)
+        except TimeoutError:
+            return Deny(reason=f"the hook {name} did not decide within {self._waits.hook_decision:g} s")
+        except Exception as error:  # a hook that guards something must fail closed
+            return Deny(reason=f"the hook {name} failed: {type(error).__name__}: {error}")
+        if verdict is None or isinstance(verdict, (Deny, Ask)):
+            return verdict
+        return Deny(reason=f"the hook {name} returned {verdict!r} instead of Deny, Ask or None")
+
+    async def after_tool(self, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult) -> ToolResult:
+        """The result as the hooks leave it."""
+        for hook in self._hooks:
+            changed = await self._guarded(hook, "after_tool", ToolResult, spec, arguments, result)
+            result = result if changed is None else changed
+        return result
+
+    async def _guarded(self, hook: Hook, what: str, kind: type[T], *arguments: object) -> T | None:
+        """What a method of a hook returns; None where it fails, takes too long or returns something else."""
+        try:
+            async with asyncio.timeout(self._waits.hook):
+                returned = await getattr(hook, what)(self._context, *arguments)
+            if returned is None or isinstance(returned, kind):
+                return returned
+            self._skip(hook, what, f"returned {returned!r:.100}")
+        except TimeoutError:
+            self._skip(hook, what, f"took longer than {self._waits.hook:g} s")
+        except Exception as error:  # a stranger's hook must not end the prompt
+            self._skip(hook, what, f"failed: {type(error).__name__}: {error}")
+        return None
+
+    def _skip(self, hook: Hook, what: str, why: str) -> None:
+        if what == "on_event":
+            if id(hook) in self._told:
+                return  # telling is an event itself: told each time, one failure would never end
+            self._told.add(id(hook))
+        self._warn(f"The hook {type(hook).__name__}.{what} {why}; skipped.")
+
+    def feed(self, event: Event) -> None:
+        """Queue an event for the hooks; returns at once."""
+        if not self._hooks:
+            return
+        self._events.put_nowait(event)
+        if self._feeder is None:
+            try:
+                self._feeder = asyncio.get_running_loop().create_task(self._feed())
+            except RuntimeError:
+                return  # the loop does not run yet: the first event inside of it starts the feeding
+
+    async def _feed(self) -> None:
+        while True:
+            event = await self._events.get()
+            for hook in self._hooks:
+                await self._guarded(hook, "on_event", object, event)
+            self._events.task_done()
+
+    async def close(self) -> None:
+        """Let the hooks see the events that wait, for as long as one hook may take; then stop."""
+        if self._feeder is None:
+            return
+        try:
+            async with asyncio.timeout(self._waits.hook):
+                await self._events.join()
+        except TimeoutError:
+            self._warn("Some hooks did not see the last events in time.")
+        self._feeder.cancel()
+        await asyncio.wait([self._feeder])

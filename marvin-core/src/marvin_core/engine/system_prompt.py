@@ -1,0 +1,224 @@
+"""The system prompt: what stays the same first, what changes last, so that provider caches hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..api.record import Record
+from ..api.tools import Mode
+from ..config.load import Config
+from ..guard.files.workspace import Workspace
+from .hook_runner import HookRunner
+
+PERSONALITY = """\
+You are Marvin, an assistant in the user's terminal. You get things done with your tools and say plainly \
+what you did. Be brief and exact. Never invent a result: where a tool fails, say so and try another way. \
+Answer in the user's language."""
+
+CODING = """\
+# Working on code
+You work inside one directory; every path is relative to it. Absolute paths and `..` are refused.
+- Look before you write: use tree, glob, code_grep and read_file with line ranges.
+- Change existing files with apply_patch: old_str must occur exactly once; include enough lines around it.
+- Write a large file in sections: create_file with the first part, then append_file for each further one. \
+Arguments that are cut off are not run.
+- Run the tests or the program after a change, and read what they print.
+- Calls that only read may be made several at once; everything else runs in order.
+- A tool error says what to do next. Do that instead of repeating the call."""
+
+DOCUMENT_LIMIT = 8_000
+"""Characters of one project document that go into the prompt."""
+
+_INSTRUCTION_FILES = (".marvin-instructions", ".marvin/instructions.md")
+_AGENTS_FILE = "AGENTS.md"
+_DOCUMENTS = (".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md")
+
+
+class Part(Record):
+    """A part of the system prompt and where it comes from."""
+
+    origin: str
+    text: str
+
+
+class Personal(Record):
+    """What the prompt says of the user; all but the profile's name is empty where nothing personal may be told."""
+
+    profile: str = ""
+    preferences: Sequence[tuple[str, Any]] = ()
+    places: Sequence[Mapping[str, Any]] = ()
+    history: str = ""
+
+
+class ActiveProfile(Protocol):
+    """Where the personal part comes from; `stamp` differs once that has changed."""
+
+    def stamp(self) -> object: ...
+    def personal(self) -> Personal: ...
+
+
+class Sources(Record):
+    """What the stable parts are made from.
+
+    `read` gives the text of a file below the root, or None; `extra` is the user's own text from config.yaml.
+    """
+
+    mode: Mode
+    root: Path
+    home: Path
+    read: Callable[[str], str | None]
+    extra: str = ""
+    personal: Personal = Personal()
+    bounds: Sequence[str] = ()
+    """What the agent may not do, and what it is to work on; one sentence each."""
+
+
+def stable_parts(sources: Sources) -> list[Part]:
+    """The parts that stay the same while nobody changes what they are made from; documents come last."""
+    parts = [Part(origin="built in", text=PERSONALITY)]
+    if sources.bounds:
+        lines = "\n".join(f"- {bound}" for bound in sources.bounds)
+        parts.append(Part(origin="built in", text=f"# What binds you\n{lines}"))
+    if sources.extra:
+        parts.append(Part(origin="config.yaml", text=sources.extra))
+    parts += _personal_parts(sources.personal)
+    if sources.mode == "coding":
+        parts.append(Part(origin="built in", text=f"{CODING}\nThe working directory is {sources.root}."))
+    return [*parts, *_project_parts(sources)]
+
+
+def bounds_of(config: Config) -> list[str]:
+    """What binds an agent whatever it is told later; tools that it rules out are not offered, or refuse."""
+    found = []
+    if config.read_only:
+        found.append("You may only read: nothing can be written or run here. Tell what you would change instead.")
+    elif config.writable_files is not None:
+        names = ", ".join(config.writable_files) or "none"
+        found.append(f"Of all files you may write only these: {names}. No program can be run.")
+    if config.ticket:
+        found.append(f"You work on the ticket {config.ticket}, and on nothing else.")
+    if config.max_cost is not None:
+        found.append(f"All requests to models together may cost {config.max_cost:g} USD; then the work ends.")
+    if config.depth:
+        found.append("You were started by another agent, which reads your last answer. Nobody answers questions.")
+    return found
+
+
+def _personal_parts(personal: Personal) -> Iterator[Part]:
+    if personal.preferences:
+        lines = "\n".join(f"- {name}: {_listed(value)}" for name, value in personal.preferences)
+        yield Part(origin="preferences.yaml", text=f"# What the user prefers\n{lines}")
+    if personal.profile:
+        yield Part(origin="last_profile", text=f"Active profile: {personal.profile}")
+    if personal.places:
+        lines = "\n".join(f"- {_place(place)}" for place in personal.places)
+        yield Part(origin="saved_places.json", text=f"# Places that the user saved\n{lines}")
+    if personal.history:
+        yield Part(origin="chat_log.json", text=f"# What was said last, shortened\n{personal.history}")
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _place(place: Mapping[str, Any]) -> str:
+    where = f"({place['lat']}, {place['lng']})" if "lat" in place and "lng" in place else ""
+    words = [str(place.get(key) or "") for key in ("name", "address")]
+    told = ", ".join(word for word in [*words, where, str(place.get("notes") or "")] if word)
+    return f"{place.get('label') or 'place'}: {told}"
+
+
+def _project_parts(sources: Sources) -> Iterator[Part]:
+    given: list[tuple[str, str | None]] = [(name, sources.read(name)) for name in _INSTRUCTION_FILES]
+    own = own_instructions(sources.home, sources.root)
+    given.append((str(own), _text_of(own)))
+    given.append((_AGENTS_FILE, sources.read(_AGENTS_FILE)))
+    for name, text in given:
+        if text and text.strip():
+            heading = f"# Instructions for this project ({name})"
+            yield Part(origin=name, text=f"{heading}\n{_cut(text.strip(), name)}")
+    for name in _DOCUMENTS if sources.mode == "coding" else ():
+        text = (sources.read(name) or "").strip()
+        if text:
+            yield Part(origin=name, text=f"# {name}\n{_cut(text, name)}")
+
+
+def own_instructions(home: Path, root: Path) -> Path:
+    """The user's own file for a working directory: for /home/ada/app, ~/.marvin/instructions/home/ada/app.md."""
+    below = home / ".marvin" / "instructions" / root.relative_to(root.anchor)
+    return below.with_name(f"{below.name}.md")
+
+
+def _text_of(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+def _cut(text: str, name: str) -> str:
+    if len(text) <= DOCUMENT_LIMIT:
+        return text
+    return (
+        f"{text[:DOCUMENT_LIMIT]}\n[... {len(text) - DOCUMENT_LIMIT:,} more characters in {name}; read_file shows them]"
+    )
+
+
+def volatile_part(now: float, jobs: Sequence[str]) -> str:
+    """What changes from request to request: the jobs that run, and the date."""
+    from time import localtime, strftime
+
+    lines = [f"Today is {strftime('%A, %Y-%m-%d', localtime(now))}."]
+    if jobs:
+        lines.append(f"Background jobs: {', '.join(jobs)}.")
+    return "\n".join(lines)
+
+
+class SystemPrompt:
+    """The system prompt of a session.
+
+    The stable parts are kept until the folder, the mode, the profile, or what the profile holds changes, so that
+    the caches of the services hold.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        config: Config,
+        mode: Callable[[], Mode],
+        profile: ActiveProfile,
+        hooks: HookRunner,
+    ) -> None:
+        self._workspace = workspace
+        self._config = config
+        self._mode = mode
+        self._profile = profile
+        self._hooks = hooks
+        self._key: object = None
+        self._stable: list[Part] = []
+
+    async def parts(self, now: float, jobs: Sequence[str]) -> list[Part]:
+        """The parts of the prompt for the next request, in their order."""
+        key = (self._workspace.root, self._mode(), self._profile.stamp())
+        if key != self._key:
+            self._stable = [*stable_parts(self._sources()), *await self._added()]
+            self._key = key
+        return [*self._stable, Part(origin="built in, new each time", text=volatile_part(now, jobs))]
+
+    def _sources(self) -> Sources:
+        return Sources(
+            mode=self._mode(),
+            root=self._workspace.root,
+            home=self._config.home,
+            read=self._workspace.read,
+            extra=self._config.instructions,
+            personal=self._profile.personal(),
+            bounds=bounds_of(self._config),
+        )
+
+    async def _added(self) -> list[Part]:
+        return [Part(origin="hooks of packs", text=text) for text in await self._hooks.system_prompt()]

@@ -1,0 +1,311 @@
+"""The sandbox: the only way from a model's string to the content of a file.
+
+Checking a path and using it afterwards leaves a moment in which a link can be swapped. So a folder is
+opened first, the kernel is asked where the descriptor really is, and then everything happens relative
+to that descriptor by a plain name that is never followed as a link.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from ...api.errors import PathRefused, ToolError
+from .errors import describe_failure, kind_of, nearest_names, outline
+from .folder_descriptors import Descent, Place
+
+HIDDEN = (".tickets",)
+"""What no tool may touch: tickets have a tool of their own."""
+
+PROTECTED = (
+    ".git",
+    ".marvin/upstream",
+    ".marvin/pipeline_state",
+    ".marvin/logs",
+    ".marvin/review-history-*",
+)
+"""What no tool may write to, at any depth. A star at the end stands for the rest of the name."""
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_PROBE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+
+
+class SandboxPaths:
+    """Files below one root. Thread-safe; holds no descriptor between calls.
+
+    Args:
+        root: the sandbox root; links in it are resolved once, here.
+        protected: patterns of places that cannot be written, see `PROTECTED`.
+        writable: if given, the only files that can be written or removed, relative to the root.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        protected: Collection[str] = PROTECTED,
+        writable: Collection[str] | None = None,
+    ) -> None:
+        self._given = os.path.abspath(root)
+        self._root = Path(os.path.realpath(root))
+        self._hidden = [tuple(pattern.split("/")) for pattern in HIDDEN]
+        self._protected = [tuple(pattern.split("/")) for pattern in protected]
+        self._writable = None if writable is None else frozenset(os.path.normpath(file) for file in writable)
+
+    @property
+    def root(self) -> Path:
+        """The sandbox root, resolved."""
+        return self._root
+
+    def overview(self) -> str:
+        """The working directory and a short tree of it, for error texts."""
+        return outline(self._root, HIDDEN)
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a regular file for reading.
+
+        Raises:
+            PathRefused: where the path, or what it links to, is outside or hidden.
+            ToolError: where it does not exist, is not a regular file, or cannot be read.
+        """
+        parts = self._parts(path)
+        with self._failures(path, parts, "read"), self._descent(path) as descent:
+            place = descent.follow(descent.place(parts))
+            self._check(path, place.parts, writing=False)
+            self._regular(path, place.status())
+            descriptor = os.open(place.name, _READ, dir_fd=place.folder)
+            try:
+                # What was looked at above may have been swapped since: only the descriptor counts.
+                self._regular(path, os.fstat(descriptor))
+                self._check(path, descent.locate(descriptor), writing=False)
+                return os.fdopen(descriptor, "rb")
+            except BaseException:
+                os.close(descriptor)
+                raise
+
+    def replace(self, path: str, data: bytes, *, create_only: bool = False) -> None:
+        """Write a file in one step, making its folders; a reader sees the old content or the new.
+
+        The mode of an existing file is kept and a link is followed. On failure nothing is left behind.
+
+        Args:
+            create_only: the file must not exist yet, not even a moment before it is put in place.
+
+        Raises:
+            PathRefused: where the path, or what it links to, is outside or protected.
+            ToolError: where it cannot be written; the old content is then untouched.
+        """
+        parts = self._parts(path)
+        self._check(path, parts, writing=True)
+        if path.endswith("/"):
+            raise ToolError(f"{path!r} names a folder. Name a file, without a slash at its end.")
+        with self._failures(path, parts, "write"), self._descent(path) as descent:
+            try:
+                place = self._place_to_write(descent, path, parts)
+                old = self._writable_status(path, place)
+                if old is not None and create_only:
+                    raise FileExistsError
+                self._put(place, data, old, create_only)
+            except BaseException:
+                descent.remove_made_folders()
+                raise
+
+    def remove(self, path: str) -> None:
+        """Delete a file; of a link, the link itself.
+
+        Raises:
+            PathRefused: where the path, or what it links to, is outside or protected.
+            ToolError: where it does not exist, is not a regular file, or cannot be deleted.
+        """
+        parts = self._parts(path)
+        self._check(path, parts, writing=True)
+        with self._failures(path, parts, "remove"), self._descent(path) as descent:
+            place = descent.place(parts)
+            target = descent.follow(place)
+            for checked in (place, target):
+                self._check(path, checked.parts, writing=True)
+                self._check_writable(path, checked.parts)
+            if place is target or target.exists():
+                self._regular(path, target.status())
+            os.unlink(place.name, dir_fd=place.folder)
+
+    def locate(self, path: str) -> str:
+        """The path relative to the root, checked, for handing to a program behind `--`.
+
+        Links in its folders are resolved; its last part stays as it is and need not exist.
+
+        Raises:
+            PathRefused: where the path, or what it links to, is outside or hidden.
+        """
+        parts = self._parts(path)
+        if not parts:
+            return "."
+        with self._failures(path, parts, "find"), self._descent(path) as descent:
+            existing = descent.deepest(parts)
+            place = descent.place(parts[: existing + 1])
+            self._check(path, descent.follow(place).parts, writing=False)
+            return "/".join((*place.parts, *parts[existing + 1 :]))
+
+    def _parts(self, path: str) -> tuple[str, ...]:
+        """The names that lead from the root to the file, `.` and `..` folded."""
+        if not path.strip():
+            raise self._refused("The path is empty. Give a path relative to the working directory.")
+        if "\0" in path:
+            raise self._refused(f"The path {path!r} holds a NUL character. Leave it out.")
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError:
+            raise self._refused(f"The path {path!r} holds characters that no file name can have.") from None
+        if path.startswith("~"):
+            raise self._refused(
+                f"{path!r} is refused: '~' is not expanded, and home folders cannot be reached. "
+                f"Use a path relative to the working directory (a file really named so is './{path}')."
+            )
+        if path.startswith("/"):
+            raise self._refused(f"{path!r} is refused: absolute paths are not allowed. {self._hint(path)}")
+        parts: list[str] = []
+        for part in path.split("/"):
+            if part == "..":
+                if not parts:
+                    raise self._refused(f"{path!r} leads out of the working directory. Stay inside of it.")
+                parts.pop()
+            elif part not in ("", "."):
+                parts.append(part)
+        self._check(path, tuple(parts), writing=False)
+        return tuple(parts)
+
+    def _hint(self, path: str) -> str:
+        plain = os.path.normpath("/" + path.lstrip("/"))
+        for candidate in (plain, os.path.realpath(plain)):
+            for root in (str(self._root), self._given):
+                if candidate == root or candidate.startswith(root.rstrip("/") + "/"):
+                    return f"Use the relative path {os.path.relpath(candidate, root)!r}."
+        return "Use a path relative to the working directory; what is outside of it cannot be reached."
+
+    def _check(self, path: str, parts: tuple[str, ...], *, writing: bool) -> None:
+        """Refuse what is hidden and, when writing, what is protected or not among the writable files."""
+        if _matches(parts, self._hidden):
+            raise self._refused(f"{path!r} is refused: tickets are reached by the tool tk only.")
+        if writing and _matches(parts, self._protected):
+            place = "/".join(parts)
+            raise self._refused(f"{path!r} is refused: tools do not write to {place!r}. Use another place.")
+
+    def _check_writable(self, path: str, parts: tuple[str, ...]) -> None:
+        if self._writable is not None and "/".join(parts) not in self._writable:
+            allowed = ", ".join(sorted(self._writable)) or "none"
+            raise self._refused(f"{path!r} is refused: the only files that may be written are: {allowed}.")
+
+    def _refused(self, reason: str) -> PathRefused:
+        return PathRefused(f"{reason}\n{self.overview()}")
+
+    def _regular(self, path: str, status: os.stat_result) -> None:
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError
+        if not stat.S_ISREG(status.st_mode):
+            raise self._refused(f"{path!r} is {kind_of(status.st_mode)}. Only regular files can be used.")
+
+    def _place_to_write(self, descent: Descent, path: str, parts: tuple[str, ...]) -> Place:
+        def guard(made: tuple[str, ...]) -> None:
+            self._check(path, made, writing=True)
+
+        if not parts:
+            raise IsADirectoryError
+        place = descent.follow(descent.place(parts, make=guard))
+        self._check(path, place.parts, writing=True)
+        self._check_writable(path, place.parts)
+        return place
+
+    def _writable_status(self, path: str, place: Place) -> os.stat_result | None:
+        """What is there, None for nothing. Fails where it may not be written, as a rename would not."""
+        if not place.exists():
+            return None
+        self._regular(path, place.status())
+        descriptor = os.open(place.name, _PROBE, dir_fd=place.folder)
+        try:
+            status = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        self._regular(path, status)
+        return status
+
+    @staticmethod
+    def _put(place: Place, data: bytes, old: os.stat_result | None, create_only: bool) -> None:
+        temporary = f".marvin-{os.urandom(8).hex()}.tmp"
+        with ExitStack() as undo:
+            # 0666: the kernel takes the umask off, which could not be read without setting it.
+            descriptor = os.open(temporary, _CREATE, 0o666, dir_fd=place.folder)
+            undo.callback(_discard, temporary, place.folder)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                if old is not None:
+                    _take_over(descriptor, old)
+            if create_only:
+                # Whoever makes the name first has it; the finished file then replaces the empty one.
+                os.close(os.open(place.name, _CREATE, 0o666, dir_fd=place.folder))
+                undo.callback(_discard, place.name, place.folder)
+            os.replace(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+            undo.pop_all()
+
+    @contextmanager
+    def _descent(self, path: str) -> Iterator[Descent]:
+        def outside() -> PathRefused:
+            return self._refused(f"{path!r} is refused: a link in it leads out of the working directory.")
+
+        with ExitStack() as stack:
+            yield Descent(self._root, stack, outside)
+
+    @contextmanager
+    def _failures(self, path: str, parts: tuple[str, ...], action: str) -> Iterator[None]:
+        """Turn what the system refuses into what the model can act on."""
+        try:
+            yield
+        except OSError as error:
+            if not self._root.is_dir():
+                text = f"The working directory {self._root} does not exist any more. Choose another one."
+                raise ToolError(text) from error
+            if isinstance(error, FileNotFoundError):
+                text = f"File not found: {path!r}.{self._nearest(parts)} Check the path with tree or glob."
+                raise ToolError(f"{text}\n{self.overview()}") from error
+            raise ToolError(describe_failure(error, path, action)) from error
+
+    def _nearest(self, parts: tuple[str, ...]) -> str:
+        if not parts:
+            return ""
+        with suppress(OSError, ToolError), self._descent(parts[-1]) as descent:
+            folder = descent.folder(parts[:-1])
+            names = [name for name in folder.list() if not _matches((*folder.parts, name), self._hidden)]
+            return nearest_names(parts, names)
+        return ""
+
+
+def _matches(parts: tuple[str, ...], patterns: Collection[tuple[str, ...]]) -> bool:
+    """Whether some run of the parts is one of the patterns; like some file systems it ignores case."""
+    folded = tuple(part.casefold() for part in parts)
+    return any(
+        all(map(_matches_part, folded[start : start + len(pattern)], pattern))
+        for pattern in patterns
+        for start in range(len(folded) - len(pattern) + 1)
+    )
+
+
+def _matches_part(part: str, pattern: str) -> bool:
+    return part.startswith(pattern[:-1]) if pattern.endswith("*") else part == pattern
+
+
+def _take_over(descriptor: int, old: os.stat_result) -> None:
+    new = os.fstat(descriptor)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        with suppress(PermissionError):  # only the superuser can give a file away
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+def _discard(name: str, folder: int) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)

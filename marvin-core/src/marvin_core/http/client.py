@@ -1,0 +1,204 @@
+"""HTTP clients: proxies, certificates and time-outs from the configuration, never from the environment."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from ..api.errors import ConfigError
+from ..api.record import Record
+from ..api.timeouts import Waits
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+TlsSource: TypeAlias = "Callable[[], ssl.SSLContext]"
+_Mounts: TypeAlias = "dict[str, httpx.AsyncBaseTransport | None]"
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+"""Never reached through a proxy: to the proxy, they would be itself."""
+
+
+class HttpSettings(Record):
+    """What every client needs to know.
+
+    The proxies are URLs, `no_proxy` is a comma-separated list of hosts, `ca_file` a PEM file that
+    replaces the system's certificates. Of `waits`, `http` bounds connecting and sending. `transport`
+    chooses between Marvin's own transport for direct connections and httpx's for all.
+    """
+
+    http_proxy: str = ""
+    https_proxy: str = ""
+    no_proxy: str = ""
+    ca_file: str = ""
+    transport: Literal["direct", "stock"] = "direct"
+    waits: Waits = Waits()
+
+
+class TlsContext:
+    """The TLS context, built in a daemon thread while the rest starts; OpenSSL takes about 35 ms."""
+
+    def __init__(self, ca_file: str = "") -> None:
+        self._ca_file = ca_file
+        self._thread: threading.Thread | None = None
+        self._context: ssl.SSLContext | None = None
+        self._error: Exception | None = None
+
+    def start(self) -> None:
+        """Begin to build it; does nothing the second time."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._build, name="tls-context", daemon=True)
+            self._thread.start()
+
+    def get(self) -> ssl.SSLContext:
+        """The context, waited for where it is not ready.
+
+        Raises:
+            ConfigError: the certificates cannot be read.
+        """
+        self.start()
+        if self._thread is not None:
+            self._thread.join()
+        if self._context is None:
+            raise ConfigError(
+                f"The certificates {self._ca_file or 'of this system'} cannot be loaded: {self._error}. "
+                "Set `ca_file` in config.yaml, or SSL_CERT_FILE, to a readable PEM file."
+            )
+        return self._context
+
+    def _build(self) -> None:
+        import ssl
+
+        try:
+            self._context = ssl.create_default_context(cafile=self._ca_file or _certificates())
+        except OSError as error:
+            self._error = error
+
+
+def _certificates() -> str | None:
+    """certifi's file where the system has no certificates of its own, else None for the system's."""
+    import ssl
+
+    paths = ssl.get_default_verify_paths()
+    if paths.cafile or paths.capath:
+        return None
+    import certifi
+
+    return certifi.where()
+
+
+def load_httpx() -> None:
+    """Import httpx without its command line."""
+    if "httpx" not in sys.modules:
+        # httpx imports its own command line (click, rich, pygments) where installed: 60 of its 75 ms.
+        sys.modules["httpx._main"] = None  # type: ignore[assignment]
+    import httpx  # noqa: F401
+
+
+def make_client(
+    settings: HttpSettings,
+    base_url: str = "",
+    *,
+    timeout_read: float,
+    tls: TlsSource | None,
+    transport: httpx.AsyncBaseTransport | None = None,
+) -> httpx.AsyncClient:
+    """A client whose silence limit is `timeout_read` seconds, counted from the last byte.
+
+    `tls` gives the TLS context and is called when one is first needed; None makes a client that
+    speaks http:// only. `transport` takes the place of the one that the settings choose. Redirects are not followed.
+
+    Raises:
+        ConfigError: a proxy is not a usable URL.
+    """
+    load_httpx()
+    import httpx
+
+    from .. import __version__
+
+    waits = settings.waits
+    return httpx.AsyncClient(
+        base_url=base_url,
+        headers={"user-agent": f"marvin/{__version__}"},
+        timeout=httpx.Timeout(waits.http, read=timeout_read),
+        transport=transport or (_stock(tls) if settings.transport == "stock" else _direct(tls, waits)),
+        mounts=_proxy_mounts(settings, tls),
+        trust_env=False,
+    )
+
+
+def _direct(tls: TlsSource | None, waits: Waits) -> httpx.AsyncBaseTransport:
+    from .transport import DirectTransport
+
+    return DirectTransport(tls, connect_stagger=waits.connect_stagger)
+
+
+def _stock(tls: TlsSource | None, proxy: httpx.Proxy | None = None) -> httpx.AsyncBaseTransport:
+    import httpx
+
+    return httpx.AsyncHTTPTransport(verify=_context(tls), trust_env=False, proxy=proxy)
+
+
+def _context(tls: TlsSource | None) -> ssl.SSLContext:
+    import ssl
+
+    # Without a source: one that trusts nobody, which is cheap and makes an https:// URL fail.
+    return tls() if tls is not None else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _proxy_mounts(settings: HttpSettings, tls: TlsSource | None) -> _Mounts:
+    mounts: _Mounts = {}
+    skipped = [host.strip() for host in settings.no_proxy.split(",") if host.strip()]
+    if "*" in skipped:
+        return mounts
+    if settings.http_proxy:
+        mounts["http://"] = _through(settings.http_proxy, "http_proxy", None)
+    if settings.https_proxy and tls is not None:
+        mounts["https://"] = _through(settings.https_proxy, "https_proxy", tls)
+    if mounts:
+        patterns = map(_pattern, (*_THIS_MACHINE, *skipped))
+        mounts.update((pattern, None) for pattern in patterns if _is_usable(pattern))
+    return mounts
+
+
+def _through(url: str, setting: str, tls: TlsSource | None) -> httpx.AsyncBaseTransport:
+    import httpx
+
+    try:
+        proxy = httpx.Proxy(url if "://" in url else f"http://{url}")
+        if not proxy.url.host:
+            raise ValueError("no host")
+        return _stock(tls, proxy)
+    except (ValueError, httpx.InvalidURL, ImportError) as error:
+        # The URL may hold a password, so it is not shown.
+        raise ConfigError(
+            f"The setting {setting} is not a usable proxy ({type(error).__name__}). "
+            "Give it as http://HOST:PORT, or unset it."
+        ) from None
+
+
+def _is_usable(pattern: str) -> bool:
+    """Whether httpx understands it. Networks as in `::1/128`, which other programs know, are left out."""
+    import httpx
+
+    try:
+        return bool(httpx.URL(pattern))
+    except httpx.InvalidURL:
+        return False
+
+
+def _pattern(host: str) -> str:
+    """A host of `no_proxy` as httpx's URL pattern: a domain stands for its sub-domains too."""
+    import ipaddress
+
+    if "://" in host:
+        return host
+    name = host.lstrip("*.")
+    try:
+        address: Any = ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return f"all://{name}" if name.split(":")[0] == "localhost" else f"all://*{name}"
+    return f"all://[{address}]" if address.version == 6 else f"all://{address}"

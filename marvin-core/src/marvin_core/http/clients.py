@@ -1,0 +1,72 @@
+"""The HTTP clients of a run, made when they are first needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..api.errors import ConfigError
+from ..config.load import Config
+from .client import HttpSettings, TlsContext, make_client
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class Clients:
+    """The clients for model services, and one that all tools share.
+
+    Raises:
+        ConfigError: where `transport:` in config.yaml is neither direct nor stock.
+    """
+
+    def __init__(self, config: Config) -> None:
+        if config.transport not in ("direct", "stock"):
+            raise ConfigError(f"transport: is {config.transport!r} in config.yaml; use direct or stock.")
+        self._settings = HttpSettings(
+            http_proxy=config.http_proxy,
+            https_proxy=config.https_proxy,
+            no_proxy=config.no_proxy,
+            ca_file=config.ca_file,
+            transport="direct" if config.transport == "direct" else "stock",
+            waits=config.waits,
+        )
+        self._coding = config.coding
+        self._tls = TlsContext(config.ca_file)
+        self._models: dict[bool, httpx.AsyncClient] = {}
+        self._tools: httpx.AsyncClient | None = None
+
+    def expect(self, url: str) -> None:
+        """Begin with what a request to this URL will need, while the rest starts."""
+        if url.startswith("https://"):
+            self._tls.start()
+
+    def for_model(self, url: str) -> httpx.AsyncClient:
+        """The client for the model service at this URL."""
+        secure = url.startswith("https://")
+        if secure not in self._models:
+            tls = self._tls.get if secure else None
+            self._models[secure] = make_client(self._settings, timeout_read=self._silence(), tls=tls)
+        return self._models[secure]
+
+    def _silence(self) -> float:
+        waits = self._settings.waits
+        return waits.model_idle_coding if self._coding else waits.model_idle
+
+    def patient(self, coding: bool) -> None:
+        """Wait for silent services as long as coding mode takes, or as a chat does."""
+        import httpx
+
+        self._coding = coding
+        for client in self._models.values():
+            client.timeout = httpx.Timeout(self._settings.waits.http, read=self._silence())
+
+    def for_tools(self) -> httpx.AsyncClient:
+        """The client of the tools."""
+        if self._tools is None:
+            self._tools = make_client(self._settings, timeout_read=self._settings.waits.http, tls=self._tls.get)
+        return self._tools
+
+    async def close(self) -> None:
+        """Close their connections."""
+        for client in filter(None, (*self._models.values(), self._tools)):
+            await client.aclose()

@@ -1,0 +1,159 @@
+"""The chat log of a profile: what was said in chats, kept across sessions and shared by all Marvins that run."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from ..api.errors import MarvinError
+from ..api.messages import Message, Text, user
+from ..api.record import Record
+from ..api.timeouts import Waits
+from ..util.state_files import locked, replace_file, set_aside
+from ..util.threads import in_thread
+
+Speaker: TypeAlias = Literal["you", "assistant", "system"]
+
+KEPT = 1_000
+"""How many entries the file keeps."""
+SEEDED = 20
+"""How many of the newest ones a new chat knows of."""
+COMPACT = 200
+"""How many characters of an entry stand in the compact history."""
+
+
+class Entry(Record):
+    """One thing that was said; `time` is ISO 8601 with the offset from UTC."""
+
+    role: Speaker
+    text: str
+    time: str
+
+
+def entry(role: Speaker, text: str, now: float) -> Entry:
+    """An entry of this moment, in seconds since the epoch."""
+    from datetime import datetime
+
+    return Entry(role=role, text=text, time=datetime.fromtimestamp(now).astimezone().isoformat(timespec="seconds"))
+
+
+class ChatLog:
+    """A `chat_log.json`. `warn` is told where a damaged one was moved aside."""
+
+    def __init__(self, path: Path, waits: Waits, warn: Callable[[str], None]) -> None:
+        self._path = path
+        self._waits = waits
+        self._warn = warn
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add entries at the end; the oldest ones beyond `KEPT` go. Blocks while another process writes.
+
+        Raises:
+            MarvinError: where another process holds the file for too long.
+            OSError: where it cannot be read or written; the old content is then untouched.
+        """
+        with locked(self._path, self._waits.lock, self._waits.lock_poll):
+            # What another program wrote into an entry is kept as it is.
+            kept = [*self._items(), *(one.as_dict() for one in entries)][-KEPT:]
+            replace_file(self._path, json.dumps(kept, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
+
+    def newest(self, count: int) -> list[Entry]:
+        """The last entries, oldest first; empty where there is no log. Raises as `append`."""
+        try:
+            items = _parsed(self._path.read_bytes())
+        except FileNotFoundError:
+            return []
+        if items is None:
+            with locked(self._path, self._waits.lock, self._waits.lock_poll):
+                items = self._items()
+        found = (_entry_of(item) for item in items[-count:])
+        return [one for one in found if one is not None]
+
+    def _items(self) -> list[Any]:
+        """Everything in the file, read under its lock; a damaged file is moved aside."""
+        try:
+            items = _parsed(self._path.read_bytes())
+        except FileNotFoundError:
+            return []
+        if items is None:
+            moved = set_aside(self._path)
+            self._warn(f"The chat log {self._path} was damaged. It is kept as {moved.name}, and a new one was begun.")
+        return items or []
+
+
+def _parsed(content: bytes) -> list[Any] | None:
+    """The array in the file; None where there is none."""
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, list) else None
+
+
+def _entry_of(item: Any) -> Entry | None:
+    if not isinstance(item, dict) or item.get("role") not in get_args(Speaker) or not isinstance(item.get("text"), str):
+        return None
+    return Entry(role=item["role"], text=item["text"], time=str(item.get("time", "")))
+
+
+def seed(entries: Sequence[Entry]) -> list[Message]:
+    """The entries as messages; what the system said is left out, and so are answers before the first question."""
+    messages: list[Message] = []
+    for one in entries:
+        if one.role == "you" and one.text:
+            messages.append(user(one.text))
+        elif one.role == "assistant" and one.text and messages:
+            messages.append(Message(role="assistant", content=(Text(text=one.text),)))
+    return messages
+
+
+def compact(entries: Sequence[Entry]) -> str:
+    """The entries as a list with one short line each, for the system prompt."""
+    return "\n".join(f"- {one.role}: {_short(one.text)}" for one in entries)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= COMPACT else f"{line[: COMPACT - 1]}…"
+
+
+class Chronicle:
+    """Writes entries in a thread of its own, in their order, so that no conversation waits for the disk.
+
+    A log that cannot be written costs its entries, never the conversation; `flush` tells `warn` of it.
+    """
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._pending: deque[tuple[ChatLog, Entry]] = deque()
+        self._problems: list[str] = []
+        self._writing = threading.Lock()
+
+    def add(self, log: ChatLog, one: Entry) -> None:
+        """Have an entry written soon."""
+        self._pending.append((log, one))
+        threading.Thread(target=self._write, daemon=True).start()
+
+    def report(self, problem: str) -> None:
+        """Keep what a log says of itself, from whichever thread, until `flush`."""
+        self._problems.append(problem)
+
+    async def flush(self) -> None:
+        """Wait until everything is on disk."""
+        if self._pending or self._writing.locked():
+            await in_thread(self._write)
+        while self._problems:
+            self._warn(self._problems.pop(0))
+
+    def _write(self) -> None:
+        with self._writing:
+            pending = [self._pending.popleft() for _ in range(len(self._pending))]
+            for log in dict.fromkeys(log for log, _ in pending):
+                try:
+                    log.append([one for owner, one in pending if owner is log])
+                except (MarvinError, OSError) as error:
+                    self._problems.append(f"The chat log was not written: {error}")

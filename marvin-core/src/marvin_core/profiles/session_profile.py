@@ -1,0 +1,143 @@
+"""The profile of a session: what the system prompt and a new chat get of it, and the log of what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..api.errors import MarvinError
+from ..api.events import AgentEnd, AgentStart, Event, Notice, SessionClear
+from ..api.messages import Message
+from ..api.tools import Clock
+from ..config.load import Config
+from ..conversation.conversation import Conversation
+from ..engine.bus import Bus
+from ..engine.system_prompt import Personal
+from ..util.threads import in_thread
+from .chat_log import SEEDED, Chronicle, Entry, Speaker, compact, entry, seed
+from .store import Profiles
+
+T = TypeVar("T")
+
+_ENDINGS = {
+    "cancelled": "[Cancelled]",
+    "error": "[Failed]",
+    "rounds": "[Ended at the limit of rounds]",
+    "budget": "[Ended at the price ceiling]",
+}
+
+
+class SessionProfile:
+    """The active profile, which `switch` may change in mid-session.
+
+    Chats are logged in it and begin with the newest of what was said. A non-interactive run does neither. Where an
+    agent is nested or a working directory is given, nothing personal is told to the model.
+    """
+
+    def __init__(self, config: Config, bus: Bus, clock: Clock, *, chat: bool) -> None:
+        self._clock = clock
+        self._chat = chat
+        self._personal = config.depth == 0 and not config.rooted
+        self._begun = False
+        self._chronicle = Chronicle(lambda text: bus.emit(Notice(level="warning", text=text)))
+        # A damaged log may be noticed in a thread, and interfaces are told only in the session's own.
+        self.all = Profiles(config.config_folder, config.waits, self._chronicle.report)
+        self.name = self.all.active
+        self.all.protect(self.name)
+        if chat:
+            bus.subscribe(self._log)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the profile."""
+        return self.all.folder(self.name)
+
+    def switch(self, name: str) -> Path:
+        """Go on with another profile, a new one where there is none; returns its folder. As `Profiles.switch`."""
+        self.all.switch(name)
+        self.name = name
+        self.all.protect(name)
+        return self.folder
+
+    def names(self) -> list[str]:
+        """All profiles."""
+        return self.all.names()
+
+    def preferences(self) -> Mapping[str, Any]:
+        """What is set in preferences.yaml. Raises as `Profiles.preferences`."""
+        return self.all.preferences(self.name)
+
+    def saved_places(self) -> Sequence[Mapping[str, Any]]:
+        """The places of saved_places.json. Raises as `Profiles.saved_places`."""
+        return self.all.saved_places(self.name)
+
+    def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
+        """Change a preference of this profile. Raises as `Profiles.change_preference`."""
+        self.all.change_preference(self.name, key, change)
+
+    def stamp(self) -> object:
+        """What differs once the prompt's personal part has changed."""
+        return self.name, *(_stamp(self.folder / name) for name in ("preferences.yaml", "saved_places.json"))
+
+    def personal(self) -> Personal:
+        """What the system prompt says of the user."""
+        if not self._personal:
+            return Personal(profile=self.name)
+        return Personal(
+            profile=self.name,
+            preferences=self._read(lambda: tuple(self.all.preferences(self.name).items()), ()),
+            places=self._read(lambda: self.all.saved_places(self.name), []),
+            history="" if self._chat else self._read(lambda: compact(self._newest()), ""),
+        )
+
+    def _newest(self) -> list[Entry]:
+        return self.all.chat_log(self.name).newest(SEEDED)
+
+    def _read(self, read: Callable[[], T], otherwise: T) -> T:
+        """What can be read; a profile that cannot be costs what it holds, never the conversation."""
+        try:
+            return read()
+        except (MarvinError, OSError) as error:
+            self._chronicle.report(f"A file of the profile {self.name} could not be read: {error}")
+            return otherwise
+
+    async def seed(self, conversation: Conversation, save: Callable[[Sequence[Message]], None]) -> None:
+        """Begin a new chat with the newest of what was said before; once, and not where there are messages.
+
+        `save` is told of it, so that the chat can be gone on with as it was.
+        """
+        if self._begun:
+            return
+        self._begun = True
+        if self._chat and self._personal and not conversation.messages:
+            earlier = seed(await in_thread(lambda: self._read(self._newest, [])))
+            if earlier and not conversation.messages:  # what was said meanwhile is not to be lost
+                conversation.load(earlier)
+                save(earlier)
+
+    async def flush(self) -> None:
+        """Have everything that was said on disk, and tell what went wrong with that."""
+        await self._chronicle.flush()
+
+    def _log(self, event: Event) -> None:
+        if isinstance(event, SessionClear):
+            self._begun = True
+        elif isinstance(event, AgentStart):
+            self._add("you", event.prompt)
+        elif isinstance(event, AgentEnd):
+            self._add("assistant", event.text)
+            if event.stop_reason != "done":
+                self._add("system", event.error or _ENDINGS[event.stop_reason])
+
+    def _add(self, role: Speaker, text: str) -> None:
+        if text.strip():
+            self._chronicle.add(self.all.chat_log(self.name), entry(role, text, self._clock.now()))
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,206 @@
+"""Profiles: a folder each with preferences, saved places, chat log and input history, shared by every Marvin."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..api.errors import UsageError
+from ..api.timeouts import Waits
+from ..util.state_files import locked, replace_file, set_aside
+from ..util.yaml_edit import load_mapping, with_value
+from .chat_log import ChatLog
+
+DEFAULT = "main"
+_NAME = re.compile(r"\w[\w.-]{0,63}")
+_TEMPLATE = """\
+# What Marvin should know about you. Every line is optional: take the # away to use it.
+
+# distance_unit: kilometers
+# dietary: [vegetarian]
+# spice_tolerance: medium
+# favorite_cuisines: [thai, italian]
+# avoid_cuisines: []
+# has_car: false
+# max_distance_km: 5
+# budget: moderate
+# accessibility: []
+# notes: Anything else.
+"""
+
+
+def check_name(name: str) -> str:
+    """The name, where a profile may have it.
+
+    Raises:
+        UsageError: where it may not.
+    """
+    if not _NAME.fullmatch(name) or name.endswith("."):
+        raise UsageError(
+            f"A profile cannot be called {name[:80]!r}. Use letters, digits, `-`, `_` and `.`, "
+            "up to 64 of them, beginning with a letter or a digit."
+        )
+    return name
+
+
+class Profiles:
+    """The profiles below the configuration folder. `warn` is told, once, of each damaged file."""
+
+    def __init__(self, config_folder: Path, waits: Waits, warn: Callable[[str], None] = lambda text: None) -> None:
+        self._folder = config_folder / "profiles"
+        self._last = config_folder / "last_profile"
+        self._waits = waits
+        self._warn = warn
+        self._told: set[Path] = set()
+
+    @property
+    def active(self) -> str:
+        """The profile that was used last; `main` where none was, or where the file names none."""
+        try:
+            return check_name(self._last.read_bytes().decode("utf-8").strip())
+        except FileNotFoundError:
+            return DEFAULT
+        except OSError as error:
+            self._tell(self._last, f"{self._last} cannot be read: {error.strerror}. The profile {DEFAULT} is used.")
+        except (UnicodeDecodeError, UsageError):
+            self._tell(self._last, f"{self._last} names no profile. {DEFAULT} is used; choose: marvin profiles use")
+        return DEFAULT
+
+    def names(self) -> list[str]:
+        """Every profile, sorted; `main` and the active one are always there."""
+        there = {path.name for path in self._folder.glob("*") if path.is_dir() and _NAME.fullmatch(path.name)}
+        return sorted(there | {DEFAULT, self.active})
+
+    def folder(self, name: str) -> Path:
+        """The folder of a profile; it is made when something is first kept in it. Raises as `check_name`."""
+        return self._folder / check_name(name)
+
+    def create(self, name: str) -> Path:
+        """Make a profile; returns its folder.
+
+        Raises:
+            UsageError: where there is one of that name, or the name cannot be used.
+        """
+        folder = self.folder(name)
+        try:
+            folder.mkdir(parents=True, mode=0o700)
+        except FileExistsError:
+            raise UsageError(f"There is a profile {name!r} already. Use it: marvin profiles use {name}") from None
+        self.preferences_file(name)
+        return folder
+
+    def switch(self, name: str) -> Path:
+        """Make a profile the active one, a new one where there is none of that name; returns its folder.
+
+        Raises:
+            UsageError: where the name cannot be used.
+            MarvinError: where another process holds the file for too long.
+        """
+        folder = self.folder(name)
+        if not folder.is_dir() and name != DEFAULT:
+            self.create(name)
+        with locked(self._last, self._waits.lock, self._waits.lock_poll):
+            replace_file(self._last, f"{name}\n".encode())
+        return folder
+
+    def protect(self, name: str) -> None:
+        """Have nobody else read the tokens of a profile."""
+        tokens = self.folder(name) / "tokens.json"
+        try:
+            if stat.S_IMODE(tokens.stat().st_mode) & 0o077:
+                tokens.chmod(0o600)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self._tell(tokens, f"{tokens} may be readable by others, and that cannot be changed: {error.strerror}.")
+
+    def chat_log(self, name: str) -> ChatLog:
+        """The chat log of a profile."""
+        return ChatLog(self.folder(name) / "chat_log.json", self._waits, self._warn)
+
+    def preferences_file(self, name: str) -> Path:
+        """The file with the preferences, made with commented examples where there is none yet."""
+        path = self.folder(name) / "preferences.yaml"
+        if not path.exists():
+            with locked(path, self._waits.lock, self._waits.lock_poll):
+                if not path.exists():
+                    replace_file(path, _TEMPLATE.encode())
+        return path
+
+    def preferences(self, name: str) -> Mapping[str, Any]:
+        """What the user prefers, by name; empty where nothing was set."""
+        path = self.folder(name) / "preferences.yaml"
+        found: Mapping[str, Any] | None = self._read(path, _parsed_yaml)
+        return found or {}
+
+    def change_preference(self, name: str, key: str, change: Callable[[Any], Any]) -> None:
+        """Set a preference to what `change` makes of its value; comments and the order of the file stay.
+
+        None stands for a preference that is not set.
+
+        Raises:
+            MarvinError: where another process holds the file for too long.
+            OSError: where it cannot be written; the old content is then untouched.
+        """
+        path = self.preferences_file(name)
+        with locked(path, self._waits.lock, self._waits.lock_poll):
+            text = path.read_bytes()
+            try:
+                before = load_mapping(text.decode("utf-8"))
+            except ValueError:
+                self._moved_aside(path)
+                text, before = _TEMPLATE.encode(), None
+            value = change((before or {}).get(key))
+            replace_file(path, with_value(text.decode("utf-8"), [key], value).encode())
+
+    def saved_places(self, name: str) -> list[Mapping[str, Any]]:
+        """The places that the user saved: objects with label, name, address, lat, lng and notes."""
+        path = self.folder(name) / "saved_places.json"
+        found: list[Mapping[str, Any]] | None = self._read(path, _parsed_places)
+        return found or []
+
+    def _read(self, path: Path, parse: Callable[[bytes], Any]) -> Any:
+        """What `parse` makes of a file; None where there is none, or where it was damaged and is now moved aside."""
+        try:
+            return parse(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._tell(path, f"{path} cannot be read: {error.strerror}. It is left out.")
+            return None
+        except ValueError:
+            pass
+        with locked(path, self._waits.lock, self._waits.lock_poll):
+            try:
+                return parse(path.read_bytes())  # another process may have mended it by now
+            except FileNotFoundError:
+                return None
+            except ValueError:
+                self._moved_aside(path)
+        return None
+
+    def _moved_aside(self, path: Path) -> None:
+        self._warn(f"{path} was damaged. It is kept as {set_aside(path).name}; repair it and move it back.")
+
+    def _tell(self, path: Path, text: str) -> None:
+        if path not in self._told:
+            self._told.add(path)
+            self._warn(text)
+
+
+def _parsed_yaml(content: bytes) -> Mapping[str, Any]:
+    text = content.decode("utf-8")
+    if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
+        return {}  # the template: not worth the import of a YAML library at every start
+    return {str(key): value for key, value in (load_mapping(text) or {}).items()}
+
+
+def _parsed_places(content: bytes) -> list[Mapping[str, Any]]:
+    places = json.loads(content)
+    if not isinstance(places, list):
+        raise ValueError("no array")
+    return [place for place in places if isinstance(place, dict)]

@@ -1,0 +1,65 @@
+"""The adapter for Anthropic's Messages API, and for services that speak the same format."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+from ...api.providers import ClientFactory, Endpoint, Provider, Request
+from ..http.provider import HttpProvider, call_ids
+from .request import AnthropicWire
+from .stream import AnthropicStream
+from .thinking import BINDING
+
+_VERSION = "2023-06-01"
+_VERSIONED = re.compile(r"/v\d+(/messages)?/?$")
+_ALL_MODELS = "limit=1000"
+
+
+def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
+    """The provider for an endpoint; `client` is called when the first request is made."""
+    return Anthropic(endpoint, client)
+
+
+class Anthropic(HttpProvider):
+    """A model behind `POST {base_url}/messages`.
+
+    The base URL may name that path already, and may lack `/v1`: the variable ANTHROPIC_BASE_URL, which other
+    programs read too, usually does.
+    """
+
+    path = "/messages"
+
+    def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
+        super().__init__(endpoint.replace(base_url=_versioned(endpoint.base_url)), client)
+        self._models_url += ("&" if "?" in self._models_url else "?") + _ALL_MODELS
+        self._wire = AnthropicWire(endpoint.provider, endpoint.model, endpoint.max_output)
+
+    async def _headers(self) -> dict[str, str]:
+        headers = {"content-type": "application/json", "accept": "text/event-stream", "anthropic-version": _VERSION}
+        headers.update({name.lower(): value for name, value in (self._endpoint.headers or {}).items()})
+        if self._wire.generation.bound:
+            headers["anthropic-beta"] = ",".join(filter(None, (headers.get("anthropic-beta"), BINDING)))
+        if self._endpoint.key:
+            headers["x-api-key"] = self._endpoint.key.reveal().strip()
+        return headers
+
+    def _body(self, request: Request) -> bytes:
+        return self._wire.body(request)
+
+    def _answer(self, request: Request) -> AnthropicStream:
+        return AnthropicStream(self._endpoint, self._url, lambda: call_ids(request))
+
+    async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
+        # Signatures of another account, or of a conversation that was rewritten: they would be refused for ever.
+        return status == 400 and b"thinking" in said and b"signature" in said and self._wire.stop_returning()
+
+
+def _versioned(base_url: str) -> str:
+    try:
+        parts = urlsplit(base_url.strip())
+    except ValueError:
+        return base_url  # no URL: the first request says so
+    if not parts.netloc or _VERSIONED.search(parts.path):
+        return base_url
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/").removesuffix("/messages") + "/v1"))

@@ -1,0 +1,183 @@
+"""Requests in Anthropic's Messages format, joined from JSON that was encoded once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from ...api.messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutput
+from ...api.providers import Request
+from ...api.tools import ToolSpec
+from ..http.call_ids import allowed_name, with_ids
+from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
+from ..http.images import instead_of, text_of
+from .thinking import generation_of, plan, returned
+
+GO_ON = "Continue."
+"""Stands behind a conversation that ends with an answer: newer models refuse to go on from one."""
+
+_USER = b'{"role":"user","content":['
+_OUTPUT = _USER + b'{"type":"tool_result"'
+_ASSISTANT = b'{"role":"assistant","content":['
+_END = b"]}"
+_MARK = b',"cache_control":{"type":"ephemeral"}'
+_MARKED_MESSAGES = 2
+_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_LONGEST_NAME = 128
+
+
+class AnthropicWire:
+    """Writes the requests for one model.
+
+    At most four places are marked for the cache: the end of the tools, the end of what stays the same of the
+    system prompt, and the last two messages that are not answers. The one before the last is where the request
+    before this one ended, so that a conversation is read from the cache up to there however much a round adds.
+    """
+
+    def __init__(self, provider: str, model: str, max_output: int | None) -> None:
+        self._provider = provider
+        self._model = model
+        self._max_output = max_output
+        self.generation = generation_of(model)
+        self._messages = Encoded(self._message)
+        self._tools = EncodedTools(_tool)
+        self._returns = False
+        self._may_return = True
+
+    def stop_returning(self) -> bool:
+        """From now on send no earlier thinking back; false where none was sent anyway."""
+        self._may_return = False
+        self._messages.forget()
+        return self._returns
+
+    def body(self, request: Request) -> bytes:
+        """The JSON of a streamed request."""
+        planned = plan(request, self.generation, self._max_output, self._is_own)
+        returns = planned.returns and self._may_return
+        if returns != self._returns:
+            self._returns = returns
+            self._messages.forget()
+        fields = [b'{"model":' + dump(self._model), b'"max_tokens":%d,"stream":true' % planned.max_tokens]
+        fields += [dump(name) + b":" + dump(value) for name, value in planned.fields.items()]
+        fields += self._tool_fields(request)
+        system = _system(request)
+        if system:
+            fields.append(b'"system":[' + system + b"]")
+        turns = _turns(self._messages.forms(with_ids(request.messages, _CALL_ID)))
+        if turns and turns[-1].startswith(_ASSISTANT):
+            turns.append(_USER + dump({"type": "text", "text": GO_ON}) + _END)
+        turns = _marked(turns) or [b""]
+        # The rest is put around the first and the last message, so that all of it is copied once.
+        turns[0] = b",".join(fields) + b',"messages":[' + turns[0]
+        turns[-1] += _END
+        return b",".join(turns)
+
+    def _tool_fields(self, request: Request) -> list[bytes]:
+        tools = self._tools.joined(request.tools)
+        if tools:
+            fields = [b'"tools":[' + tools[:-1] + _MARK + b"}]"]
+            return [*fields, b'"tool_choice":{"type":"none"}'] if request.tool_choice == "none" else fields
+        called = {allowed_name(call.name, _LONGEST_NAME) for message in request.messages for call in message.calls}
+        if not called:
+            return []
+        # A conversation with calls is refused where no tools are defined.
+        stubs = [dump({"name": name, "input_schema": {"type": "object"}}) for name in sorted(called)]
+        return [b'"tools":[' + b",".join(stubs) + b"]", b'"tool_choice":{"type":"none"}']
+
+    def _message(self, message: Message) -> bytes:
+        if message.role == "assistant":
+            start, blocks = _ASSISTANT, self._answer(message)
+        else:
+            outputs = [_output(output) for output in message.outputs]
+            start, blocks = _USER, [*outputs, *_shown(message.content)]
+        return start + b",".join(map(dump, blocks)) + _END if blocks else b""
+
+    def _answer(self, message: Message) -> list[Mapping[str, Any]]:
+        blocks: list[Mapping[str, Any]] = []
+        for block in message.content:
+            if isinstance(block, Text) and block.text.strip():
+                blocks.append({"type": "text", "text": block.text})
+            elif isinstance(block, ToolCall):
+                blocks.append(self._call(block))
+            elif isinstance(block, Thinking) and self._returns:
+                blocks += returned(block, self._provider, self._model)
+        if not any(block["type"] in ("text", "tool_use") for block in blocks):
+            return []
+        # Calls stand last: their outputs follow in the next message.
+        return sorted(blocks, key=lambda block: block["type"] == "tool_use")
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        arguments = json.loads(object_arguments(call, self._tools.offered))
+        try:
+            json.dumps(arguments, allow_nan=False)
+        except ValueError:
+            arguments = {}  # NaN and Infinity, which Python reads, are no JSON
+        return {"type": "tool_use", "id": call.id, "name": allowed_name(call.name, _LONGEST_NAME), "input": arguments}
+
+    def _is_own(self, block: Block) -> bool:
+        return self._may_return and bool(returned(block, self._provider, self._model))
+
+
+def _system(request: Request) -> bytes:
+    """The system prompt, cut and marked where what stays the same of it ends."""
+    stable, rest = request.system[: request.stable], request.system[request.stable :]
+    if not (stable.strip() and rest.strip()):  # blank blocks are refused
+        stable, rest = (request.system, "") if stable.strip() else ("", request.system)
+    parts = [dump({"type": "text", "text": stable})[:-1] + _MARK + b"}"] if stable else []
+    return b",".join([*parts, dump({"type": "text", "text": rest})] if rest.strip() else parts)
+
+
+def _turns(forms: Iterable[bytes]) -> list[bytes]:
+    """The messages with neighbours of one role made one, outputs of tools first."""
+    turns: list[bytes] = []
+    for is_answer, group in groupby(forms, key=lambda form: form.startswith(_ASSISTANT)):
+        parts = list(group)
+        if len(parts) > 1:
+            start = _ASSISTANT if is_answer else _USER
+            parts.sort(key=lambda form: not form.startswith(_OUTPUT))
+            parts = [start + b",".join(form[len(start) : -len(_END)] for form in parts) + _END]
+        turns += parts
+    return turns
+
+
+def _marked(turns: list[bytes]) -> list[bytes]:
+    """The messages with the last two that are not answers marked at their ends."""
+    asked = [index for index, turn in enumerate(turns) if turn.startswith(_USER)]
+    for index in asked[-_MARKED_MESSAGES:]:
+        turns[index] = turns[index][: -len(b"}]}")] + _MARK + b"}]}"
+    return turns
+
+
+def _output(output: ToolOutput) -> dict[str, Any]:
+    shown = _shown(output.content)
+    form: dict[str, Any] = {"type": "tool_result", "tool_use_id": output.call_id}
+    if output.is_error or all(block["type"] == "text" for block in shown):  # of an error, only text is accepted
+        text = text_of(output.content)
+        form["content"] = text if text.strip() else "(no output)"
+        return {**form, "is_error": True} if output.is_error else form
+    return {**form, "content": shown}
+
+
+def _shown(content: Sequence[Block]) -> list[dict[str, Any]]:
+    """The text and the images, without blank text, which is refused."""
+    blocks: list[dict[str, Any]] = []
+    for block in content:
+        if isinstance(block, Text) and block.text.strip():
+            blocks.append({"type": "text", "text": block.text})
+        elif isinstance(block, Image):
+            blocks.append(_image(block))
+    return blocks
+
+
+def _image(image: Image) -> dict[str, Any]:
+    if text := instead_of(image):
+        return {"type": "text", "text": text}
+    source = {"type": "base64", "media_type": image.media_type, "data": image.data}
+    return {"type": "image", "source": source}
+
+
+def _tool(spec: ToolSpec) -> bytes:
+    return dump({"name": spec.name, "description": spec.description, "input_schema": spec.parameters})

@@ -1,0 +1,145 @@
+"""How each generation of Claude is asked to think, and what it takes back of its earlier thinking.
+
+From https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting and .../preserved-thinking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+from ...api.messages import Block, Message, ProviderData, Thinking
+from ...api.providers import Request, ThinkingLevel
+from ...api.record import Record
+
+BINDING = "thinking-binding-controls-2026-08-01"
+"""The beta that a request names to say what happens to thinking whose conversation has changed since."""
+
+_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+_BUDGETS: Mapping[ThinkingLevel, int] = {"low": 4_000, "medium": 10_000, "high": 24_000}
+_LEAST = 1_024
+_ROOM = 32_000
+_ROOM_THINKING = 64_000
+_UNKNOWN_LIMIT = 8_192
+
+
+class Generation(Record):
+    """What a model makes of thinking.
+
+    `form` is how it is asked: not at all, with a budget of tokens, or leaving the amount to the model. It thinks
+    `unasked` where nothing is said; `quiet` shows its thinking only where that is asked for; `bound` accepts
+    thinking back only behind the very conversation that it was produced in.
+    """
+
+    form: Literal["none", "budget", "adaptive"]
+    unasked: bool = False
+    quiet: bool = False
+    bound: bool = False
+
+
+def generation_of(model: str) -> Generation:
+    """The generation that a model's name tells.
+
+    Other services that speak this format know the budget; a Claude without a number is taken for a new one.
+    """
+    found = _VERSION.search(model)
+    if found is None:
+        return Generation(form="adaptive" if "claude" in model else "budget")
+    version = (int(found[1]), int(found[2] or 0))
+    if version < (4, 6):
+        return Generation(form="budget" if version >= (3, 7) else "none")
+    return Generation(form="adaptive", unasked=version >= (5, 0), quiet=version >= (4, 7), bound=version >= (5, 1))
+
+
+class Plan(Record):
+    """The thinking of one request: its `fields`, whether it `returns` earlier thinking, and its `max_tokens`."""
+
+    fields: Mapping[str, Any]
+    returns: bool
+    max_tokens: int
+
+
+def plan(request: Request, generation: Generation, limit: int | None, is_own: Callable[[Block], bool]) -> Plan:
+    """Decide on the thinking of a request.
+
+    Args:
+        limit: the longest answer of the model, in tokens; None where unknown.
+        is_own: whether a block is thinking that this model may be given back.
+    """
+    asked = request.thinking != "off"
+    thinks = generation.form != "none" and (asked or generation.unasked)
+    most = _most(request.max_output_tokens, limit, thinks)
+    if not thinks:
+        return Plan(fields={}, returns=False, max_tokens=most)
+    if generation.form == "budget":
+        fields = _budget(request, most, is_own)
+        return Plan(fields=fields, returns=bool(fields), max_tokens=most)
+    return Plan(fields=_adaptive(request, generation, is_own), returns=True, max_tokens=most)
+
+
+def _most(wanted: int | None, limit: int | None, thinks: bool) -> int:
+    """`max_tokens`, which this format demands.
+
+    Not simply the model's limit: older models refuse a request whose input and `max_tokens` exceed the window
+    together. Thinking counts as output and gets room of its own.
+    """
+    if wanted is not None:
+        return min(wanted, limit or wanted)
+    return min(limit or _UNKNOWN_LIMIT, _ROOM_THINKING if thinks else _ROOM)
+
+
+def _budget(request: Request, most: int, is_own: Callable[[Block], bool]) -> Mapping[str, Any]:
+    budget = min(_BUDGETS[request.thinking], max(_LEAST, most // 2))
+    if budget >= most or not _turn_began_with_thinking(request.messages, is_own):
+        return {}
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _turn_began_with_thinking(messages: Sequence[Message], is_own: Callable[[Block], bool]) -> bool:
+    """Whether the answers since the last prompt begin with thinking of this model, if there are any.
+
+    With a budget the service refuses the request otherwise: thinking was switched on, or the model changed,
+    between a call and the next request. It may think again from the next prompt on.
+    """
+    start = 0
+    for index in range(len(messages) - 1, -1, -1):
+        prompted = messages[index].role not in ("assistant", "tool")
+        # A line of the user's that came in beside outputs belongs to the same turn.
+        if prompted and (index == 0 or messages[index - 1].role != "tool"):
+            start = index
+            break
+    for before, message in pairwise(message for message in messages[start:] if message.content):
+        if message.role == "assistant" and before.role != "tool" and not is_own(message.content[0]):
+            return False
+    return True
+
+
+def _adaptive(request: Request, generation: Generation, is_own: Callable[[Block], bool]) -> Mapping[str, Any]:
+    thinking: dict[str, Any] = {"type": "adaptive"}
+    if generation.bound:
+        # Tools and parts of the system prompt change between requests: thinking from before is then left out.
+        thinking["block_binding"] = {"prefix_mismatch_behavior": "drop_block"}
+    if request.thinking != "off":
+        if generation.quiet:
+            thinking["display"] = "summarized"
+        return {"thinking": thinking, "output_config": {"effort": request.thinking}}
+    # The field is left out for "off". These models think all the same, as with a bare "adaptive": it is sent
+    # where thinking is returned, since without `block_binding` the whole request could be refused.
+    returned = generation.bound and any(is_own(block) for message in request.messages for block in message.content)
+    return {"thinking": thinking} if returned else {}
+
+
+def kept(provider: str, model: str, blocks: Sequence[Mapping[str, Any]]) -> ProviderData:
+    """Blocks of thinking as the service sent them, with their signatures, to be returned by `returned`."""
+    return ProviderData(provider=provider, data={"model": model, "blocks": [dict(block) for block in blocks]})
+
+
+def returned(block: Block, provider: str, model: str) -> Sequence[Mapping[str, Any]]:
+    """The blocks that `kept` holds in this one; none of another provider or model, whose signatures are refused."""
+    if not isinstance(block, Thinking) or block.provider_data is None or block.provider_data.provider != provider:
+        return ()
+    data = block.provider_data.data
+    blocks = data.get("blocks")
+    return blocks if isinstance(blocks, list) and data.get("model") == model else ()

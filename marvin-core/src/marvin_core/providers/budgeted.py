@@ -1,0 +1,83 @@
+"""A provider whose requests are paid out of a budget."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, cast
+
+from ..api.errors import ProviderError, StreamBroken
+from ..api.messages import Usage
+from ..api.providers import (
+    CallDelta,
+    Delta,
+    Lists,
+    Measures,
+    Provider,
+    Request,
+    Stop,
+    TextDelta,
+    ThinkingDelta,
+    UsageDelta,
+)
+from .wrapper import Around
+
+if TYPE_CHECKING:
+    from ..usage.budget import Budget
+
+
+class Bounded(Around):
+    """Wraps a provider and is one.
+
+    It stands below everything that tries again or goes on with another model, so that each request that is sent
+    is reserved before and settled after, with the price of the model that it goes to.
+    """
+
+    def __init__(self, provider: Provider, budget: Budget) -> None:
+        super().__init__(provider)
+        self._budget = budget
+
+    async def served(self) -> list[str]:
+        """The models of the service, which cost nothing to ask for; see `Lists`."""
+        return await self._provider.served() if isinstance(self._provider, Lists) else []
+
+    async def find_window(self) -> int | None:
+        """The model's window, which costs nothing to ask for; see `Measures`."""
+        return await self._provider.find_window() if isinstance(self._provider, Measures) else None
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """The answer; see `Provider.stream`.
+
+        Raises:
+            ConfigError: where the price of the model is not known.
+            BudgetExceeded: where the request is not covered.
+        """
+        request, hold = await self._budget.reserve(self.name, self.model, request)
+        usage: Usage | None = None
+        came = 0
+        complete = refused = False
+        deltas = cast("AsyncGenerator[Delta, None]", self._provider.stream(request))
+        try:
+            async with aclosing(deltas):
+                async for delta in deltas:
+                    usage = delta.usage if isinstance(delta, UsageDelta) else usage
+                    came += _bytes(delta)
+                    complete = isinstance(delta, Stop)
+                    yield delta
+        except ProviderError as error:
+            # An answer that is broken from its first byte on may have been made all the same.
+            refused = not came and usage is None and not isinstance(error, StreamBroken)
+            raise
+        finally:
+            if refused:
+                self._budget.refused(hold)
+            else:
+                self._budget.settle(hold, usage, came, complete=complete)
+
+
+def _bytes(delta: Delta) -> int:
+    if isinstance(delta, (TextDelta, ThinkingDelta)):
+        return len(delta.text.encode("utf-8", "replace"))
+    if isinstance(delta, CallDelta):
+        return len(f"{delta.name}{delta.arguments}".encode("utf-8", "replace"))
+    return 0

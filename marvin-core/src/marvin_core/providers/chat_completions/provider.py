@@ -1,0 +1,89 @@
+"""The adapter for services that speak OpenAI's chat completions format, as most home-run servers do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...api.providers import ClientFactory, Endpoint, Provider, Request
+from ..http.provider import HttpProvider, call_ids
+from .request import ChatWire
+from .services import refused_fields
+from .stream import ChatStream
+
+_OTHER_LIMIT = "max_completion_tokens"
+
+
+def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
+    """The provider for an endpoint; `client` is called when the first request is made."""
+    return ChatCompletions(endpoint, client)
+
+
+class ChatCompletions(HttpProvider):
+    """A model behind `POST {base_url}/chat/completions`. The base URL may name that path already."""
+
+    path = "/chat/completions"
+
+    def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
+        super().__init__(endpoint, client)
+        self._wire = ChatWire(endpoint)
+        self._refused: set[str] = set()
+        self._window = endpoint.context_window
+
+    @property
+    def context_window(self) -> int | None:
+        return self._window
+
+    async def find_window(self) -> int | None:
+        """The context window in tokens, which is asked for where it is not known; None where nobody tells."""
+        if self._window is None:
+            self._window = await self._listed_window()
+        return self._window
+
+    async def _listed_window(self) -> int | None:
+        """The window in the list of models, under the names of OpenRouter, Groq and vLLM; else llama.cpp's."""
+        listed = await self._fetched("GET", self._models_url)
+        entries = listed.get("data") if isinstance(listed, dict) else None
+        entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+        entry = next((entry for entry in entries if entry.get("id") == self.model), None)
+        if entry is None and len(entries) == 1:
+            entry = entries[0]  # a server with one model, which answers to any name
+        if entry is None:
+            return None
+        for name in ("context_length", "context_window", "max_model_len"):
+            if _is_size(entry.get(name)):
+                return int(entry[name])
+        meta = entry.get("meta")
+        if not isinstance(meta, dict):
+            return None
+        if _is_size(meta.get("n_ctx")):
+            return int(meta["n_ctx"])
+        # Earlier versions list what the model was trained with, and tell elsewhere what the server gives it.
+        properties = await self._fetched("GET", self._models_url.replace("/v1/models", "/props"))
+        settings = properties.get("default_generation_settings") if isinstance(properties, dict) else None
+        size = settings.get("n_ctx") if isinstance(settings, dict) else None
+        return size if _is_size(size) else None
+
+    def _optional(self, request: Request) -> dict[str, Any]:
+        fields = self._wire.optional(request)
+        return {name: value for name, value in fields.items() if name not in self._refused}
+
+    def _body(self, request: Request) -> bytes:
+        return self._wire.body(request, self._optional(request))
+
+    def _answer(self, request: Request) -> ChatStream:
+        return ChatStream(self._endpoint, self._url, lambda: call_ids(request))
+
+    async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
+        if status not in (400, 422):
+            return False
+        text = said.decode("utf-8", "replace")
+        if request.max_output_tokens is not None and self._wire.limit_field != _OTHER_LIMIT and _OTHER_LIMIT in text:
+            self._wire.limit_field = _OTHER_LIMIT
+            return True
+        refused = refused_fields(self._optional(request), text)
+        self._refused |= refused  # a service that does not know a field: never sent to it again
+        return bool(refused)
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and value > 0

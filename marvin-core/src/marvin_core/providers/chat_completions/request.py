@@ -1,0 +1,129 @@
+"""Requests in the chat completions format, joined from JSON that was encoded once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...api.messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput
+from ...api.providers import Endpoint, Request
+from ...api.tools import ToolSpec
+from ..http.call_ids import allowed_name, with_ids
+from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
+from ..http.images import instead_of
+from .gemini_schema import gemini_schema
+from .services import placeholder_signature, service_of, thinking_fields
+
+_CALL_ID = re.compile(r"(?s).{1,40}")
+"""OpenAI and Azure refuse longer ones here; what stands in them is up to the service that made them."""
+_LONGEST_NAME = 64
+
+
+class ChatWire:
+    """Writes the requests of one endpoint. `limit_field` is what the service calls the longest answer."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.limit_field = "max_tokens"
+        self._endpoint = endpoint
+        self._service = service_of(endpoint)
+        self._placeholder = placeholder_signature(self._service, endpoint.model)
+        self._messages = Encoded(self._message)
+        self._tools = EncodedTools(self._tool, endpoint.max_tools)
+
+    def optional(self, request: Request) -> dict[str, Any]:
+        """The fields that not every service knows: the count of tokens, and how much to think."""
+        thinking = thinking_fields(self._service, self._endpoint.model, request.thinking)
+        return {"stream_options": {"include_usage": True}, **thinking}
+
+    def body(self, request: Request, optional: Mapping[str, Any]) -> bytes:
+        """The JSON of a streamed request with these optional fields."""
+        fields = [b'{"stream":true', *self._tool_fields(request)]
+        if self._endpoint.model:  # a server with one model needs no name
+            fields.append(b'"model":' + dump(self._endpoint.model))
+        if request.max_output_tokens is not None:
+            fields.append(b'"%s":%d' % (self.limit_field.encode(), request.max_output_tokens))
+        if optional:
+            fields.append(dump(optional)[1:-1])
+        system = [dump({"role": "system", "content": request.system})] if request.system else []
+        messages = [*system, *self._messages.forms(with_ids(request.messages, _CALL_ID, self._is_own))] or [b""]
+        # The rest is put around the first and the last message, so that all of it is copied once.
+        messages[0] = b",".join(fields) + b',"messages":[' + messages[0]
+        messages[-1] += b"]}"
+        return b",".join(messages)
+
+    def _tool_fields(self, request: Request) -> list[bytes]:
+        joined = self._tools.joined(request.tools)
+        if not joined:  # an empty list is refused by strict servers, and so is a choice without tools
+            return []
+        tools = b'"tools":[' + joined + b"]"
+        return [tools, b'"tool_choice":"none"'] if request.tool_choice == "none" else [tools]
+
+    def _tool(self, spec: ToolSpec) -> bytes:
+        parameters = gemini_schema(spec.parameters) if self._service == "gemini" else spec.parameters
+        function = {"name": spec.name, "description": spec.description, "parameters": parameters}
+        return dump({"type": "function", "function": function})
+
+    def _message(self, message: Message) -> bytes:
+        if message.role == "assistant":
+            forms = self._assistant(message)
+        elif message.role == "tool":
+            forms = _outputs(message.outputs)
+        else:
+            forms = [{"role": message.role, "content": _content(message.content)}]
+        return b",".join(map(dump, forms))
+
+    def _assistant(self, message: Message) -> list[dict[str, Any]]:
+        form: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+        calls = [self._call(call) for call in message.calls]
+        if calls:
+            form["tool_calls"] = calls
+            if self._placeholder is not None and not any("extra_content" in call for call in calls):
+                calls[0].update(self._placeholder)  # of parallel calls, the first alone carries the signature
+        if message.model in ("", self._endpoint.model):
+            for block in message.content:
+                if isinstance(block, Thinking):
+                    form.update(self._own(block.provider_data))
+        # Without text there is nothing to say, and an empty message is refused by some servers.
+        return [form] if message.text or calls else []
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        arguments = object_arguments(call, self._tools.offered)
+        function = {"name": allowed_name(call.name, _LONGEST_NAME), "arguments": arguments}
+        return {"id": call.id, "type": "function", "function": function, **self._own(call.provider_data)}
+
+    def _is_own(self, message: Message) -> bool:
+        return (message.provider, message.model) == (self._endpoint.provider, self._endpoint.model)
+
+    def _own(self, data: ProviderData | None) -> Mapping[str, Any]:
+        """What this service gave us to return; nothing of another's."""
+        return data.data if data is not None and data.provider == self._endpoint.provider else {}
+
+
+def _outputs(outputs: Sequence[ToolOutput]) -> list[dict[str, Any]]:
+    forms: list[dict[str, Any]] = []
+    images: list[dict[str, Any]] = []
+    for output in outputs:
+        shown = [block for block in output.content if isinstance(block, Image)]
+        text = output.text or ("(an image, in the next message)" if shown else "(no output)")
+        forms.append({"role": "tool", "tool_call_id": output.call_id, "content": text})
+        if shown:
+            images.append({"type": "text", "text": f"The output of {output.name} ({output.call_id}):"})
+            images.extend(map(_image, shown))
+    if images:
+        # Outputs are text in this format; all of them must stand together before anything else.
+        forms.append({"role": "user", "content": images})
+    return forms
+
+
+def _content(blocks: Iterable[object]) -> str | list[dict[str, Any]]:
+    shown = [block for block in blocks if isinstance(block, (Text, Image))]
+    if not any(isinstance(block, Image) for block in shown):
+        return "".join(block.text for block in shown if isinstance(block, Text))
+    return [_image(block) if isinstance(block, Image) else {"type": "text", "text": block.text} for block in shown]
+
+
+def _image(image: Image) -> dict[str, Any]:
+    if text := instead_of(image):
+        return {"type": "text", "text": text}
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}

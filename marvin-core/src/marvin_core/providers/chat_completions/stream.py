@@ -1,0 +1,144 @@
+"""Streamed chat completions: from the bytes of an answer to its deltas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from typing import Any
+
+from ...api.messages import ProviderData, StopReason, Usage
+from ...api.providers import Delta, Endpoint, Stop, ThinkingDelta
+from ..http.answer_stream import AnswerStream
+from ..http.thinking_tags import ThinkingTags
+from .reasoning_details import ReasoningDetails
+
+_REASONS: dict[str, StopReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "refused",
+}
+
+
+class ChatStream(AnswerStream):
+    """Reads one answer in the chat completions format."""
+
+    def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
+        super().__init__(endpoint, url, taken_ids)
+        self._tags = ThinkingTags()
+        self._details = ReasoningDetails()
+        self._signature: Any = None
+        self._reason = ""
+        self._refused = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model gave its reason to stop, so that a connection lost now loses nothing."""
+        return self.done or bool(self._reason)
+
+    def finish(self) -> list[Delta]:
+        """The last deltas; what the service wants back with the answer as a whole comes before `Stop`."""
+        deltas = super().finish()
+        wanted = {"reasoning_details": self._details.all, "extra_content": self._signature}
+        data = {name: value for name, value in wanted.items() if value}
+        # Behind a call that was cut off, it would make the call look whole.
+        if data and self.failure is None and deltas[-1] != Stop(reason="length"):
+            provider_data = ProviderData(provider=self._endpoint.provider, data=data)
+            deltas.insert(-1, ThinkingDelta(text="", provider_data=provider_data))
+        return deltas
+
+    def _document(self, document: Any) -> None:
+        """An answer that is one JSON document and no stream."""
+        self._chunk(document)
+        if not isinstance(document, dict) or not document.get("choices"):
+            raise self._broken("answered with JSON that is no chat completion", b"".join(self._plain or ()))
+        self._reason = self._reason or "stop"
+
+    def _event(self, payload: bytes) -> None:
+        if payload.startswith(b"[DONE]"):
+            self.done = True
+        elif not self.done and payload.strip():
+            self._chunk(self._parsed(payload))
+
+    def _chunk(self, chunk: Any) -> None:
+        if isinstance(chunk, list) and chunk:
+            chunk = chunk[0]  # Gemini wraps its errors in a list
+        try:
+            error = chunk if chunk.get("object") == "error" else chunk.get("error")
+            if usage := chunk.get("usage"):
+                self._usage = _usage(usage)
+            if error:
+                from ..http.error_mapping import from_error
+
+                raise from_error(self._endpoint, self._url, error)
+            if choices := chunk.get("choices"):
+                self._choice(choices[0])
+        except (AttributeError, TypeError, KeyError, IndexError):
+            raise self._broken("sent an answer of an unknown shape", json.dumps(chunk).encode()) from None
+
+    def _choice(self, choice: dict[str, Any]) -> None:
+        delta = choice.get("delta") or choice.get("message") or {}
+        thinking = delta.get("reasoning_content") or delta.get("reasoning")
+        if thinking:
+            self._add("thinking", _text(thinking))
+        self._details.add(delta.get("reasoning_details") or ())
+        if _is_signed(delta.get("extra_content")):
+            self._signature = delta["extra_content"]
+        for kind, text in self._tags.feed(_text(delta.get("content") or "")):
+            self._add(kind, text)
+        if delta.get("tool_calls") or choice.get("finish_reason"):
+            self._release()
+        if delta.get("refusal"):
+            self._refused = True
+            self._add("text", _text(delta["refusal"]))
+        for item in delta.get("tool_calls") or ():
+            self._switch(self._calls.take(item))
+        if delta.get("function_call"):
+            self._switch(self._calls.take({"function": delta["function_call"], "index": 0}))
+        self._reason = choice.get("finish_reason") or self._reason
+        if self._reason == "error":
+            raise self._broken("reported an error inside the answer", json.dumps(choice).encode())
+
+    def _release(self) -> None:
+        """Let go of text that might have become a tag."""
+        for kind, text in self._tags.finish():
+            self._add(kind, text)
+
+    def _leftover(self) -> None:
+        super()._leftover()
+        self._release()
+
+    def _stop_reason(self) -> StopReason:
+        if self._refused:
+            return "refused"
+        # Many servers say "stop" after calls as well.
+        return _REASONS.get(self._reason) or ("tool_calls" if self._calls.all else "stop")
+
+
+def _is_signed(extra: Any) -> bool:
+    """Whether Gemini's own part of a delta has a signature; it also marks pieces of reasoning there."""
+    parts = extra.values() if isinstance(extra, dict) else ()
+    return any(isinstance(part, dict) and "thought_signature" in part for part in parts)
+
+
+def _text(content: Any) -> str:
+    """Text that is sent as a string, or as a list of parts."""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text") or "" for part in content)
+
+
+def _usage(counts: dict[str, Any]) -> Usage:
+    read = counts.get("prompt_tokens_details") or {}
+    written = counts.get("completion_tokens_details") or {}
+    prompt = counts.get("prompt_tokens") or 0
+    completion = counts.get("completion_tokens") or 0
+    return Usage(
+        input_tokens=prompt,
+        # Some services count reasoning in the total only.
+        output_tokens=max(completion, (counts.get("total_tokens") or 0) - prompt),
+        cache_read_tokens=read.get("cached_tokens") or counts.get("prompt_cache_hit_tokens") or 0,
+        cache_write_tokens=read.get("cache_write_tokens") or 0,
+        reasoning_tokens=written.get("reasoning_tokens") or 0,
+        cost=counts.get("cost"),
+    )

@@ -1,0 +1,237 @@
+"""`marvin providers login codex`: the login with a ChatGPT account in the browser.
+
+The authorization code flow with PKCE (RFC 7636) and a redirect to loopback (RFC 8252): the browser brings the code
+back to a server that listens on this machine only, or the user pastes the address that it was sent to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from ...api.errors import AuthFailed, UsageError
+from ...api.providers import Endpoint, Secret
+from ...api.timeouts import Waits
+from ...config.load import Config
+from ...http.clients import Clients
+from ...profiles.store import Profiles
+from .tokens import CLIENT_ID, LOG_IN, TokenFile, Tokens, ask
+
+if TYPE_CHECKING:
+    import asyncio
+
+    import httpx
+
+AUTH_URL = "https://auth.openai.com"
+PORTS = (1455, 1457)
+"""The ports on this machine that OpenAI's login leads back to."""
+_NAME = "codex"
+_PATH = "/auth/callback"
+_SCOPE = "openid profile email offline_access"
+_PAGE = "<!DOCTYPE html><html><head><meta charset=utf-8><title>Marvin</title></head><body><p>{}</p></body></html>"
+_STATUS = {200: "OK", 400: "Bad Request", 404: "Not Found"}
+
+
+def login(
+    name: str,
+    config: Config,
+    say: Callable[[str], None],
+    read_line: Callable[[], str] | None = None,
+    ports: Sequence[int] = PORTS,
+) -> None:
+    """Log in, and keep the login in the active profile.
+
+    Args:
+        say: shows a text to the user; it ends without a newline.
+        read_line: reads a line that the user pastes, blocking; empty at the end of input. None where nobody can.
+        ports: tried in order; 0 takes a free one.
+
+    Raises:
+        UsageError: where this provider has no login.
+        ProviderError: where the login was denied, took too long or failed.
+        MarvinError, OSError: where it cannot be kept.
+    """
+    if name != _NAME:
+        raise UsageError(f"{name} has no login; there is one for: {_NAME}. Other providers take a key.")
+    import asyncio
+
+    settings = config.endpoints.get(_NAME)
+    profiles = Profiles(config.config_folder, config.waits)
+    folder = profiles.folder(profiles.active)
+    auth_url = (settings.auth_url if settings else "") or AUTH_URL
+    asyncio.run(_log_in(auth_url.rstrip("/"), folder, config, say, read_line, ports))
+
+
+async def _log_in(
+    auth_url: str,
+    folder: Path,
+    config: Config,
+    say: Callable[[str], None],
+    read_line: Callable[[], str] | None,
+    ports: Sequence[int],
+) -> None:
+    from ...util.threads import in_thread
+
+    clients = Clients(config)
+    try:
+        tokens = await Authorization(auth_url, config.waits, say).run(clients.for_tools(), read_line, ports)
+    finally:
+        await clients.close()
+    file = TokenFile(folder, config.waits)
+    await in_thread(lambda: file.save(tokens))
+    say(f"You are logged in; {file.path} keeps the login. Use it: marvin --provider {_NAME}")
+
+
+class Authorization:
+    """One login, from the address that the user opens to the tokens."""
+
+    def __init__(self, auth_url: str, waits: Waits, say: Callable[[str], None]) -> None:
+        from secrets import token_urlsafe
+
+        self._auth_url = auth_url
+        self._waits = waits
+        self._say = say
+        self._verifier = token_urlsafe(64)
+        self._state = token_urlsafe(32)
+
+    async def run(self, client: httpx.AsyncClient, read_line: Callable[[], str] | None, ports: Sequence[int]) -> Tokens:
+        """Have the user log in. Raises as `login`."""
+        import asyncio
+
+        code: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        async with self._listening(code, ports) as port:
+            if port is None and read_line is None:
+                raise self._failed(f"The ports {', '.join(map(str, ports))} are in use. Close what listens there.")
+            back = f"http://localhost:{port or ports[0]}{_PATH}"
+            self._say(f"Open this address in a browser on any machine, and log in:\n\n{self._url(back)}\n")
+            pasting = None
+            if read_line is not None:
+                self._say("If the browser cannot come back here, paste the address that it ends at, and press Enter.")
+                pasting = asyncio.create_task(self._pasted(code, read_line))
+            try:
+                async with asyncio.timeout(self._waits.login):
+                    found = await code
+            except TimeoutError:
+                raise self._failed(f"Nobody logged in within {self._waits.login:g} s.") from None
+            finally:
+                if pasting is not None:
+                    pasting.cancel()
+        return await self._exchange(client, found, back)
+
+    def _url(self, back: str) -> str:
+        from base64 import urlsafe_b64encode
+        from hashlib import sha256
+
+        challenge = urlsafe_b64encode(sha256(self._verifier.encode()).digest()).rstrip(b"=").decode()
+        query = {
+            "response_type": "code",
+            "client_id": CLIENT_ID,
+            "redirect_uri": back,
+            "scope": _SCOPE,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+            "id_token_add_organizations": "true",  # or the account is not named in the token
+            "codex_cli_simplified_flow": "true",
+            "state": self._state,
+            "originator": "marvin",
+        }
+        return f"{self._auth_url}/oauth/authorize?{urlencode(query)}"
+
+    async def _exchange(self, client: httpx.AsyncClient, code: str, back: str) -> Tokens:
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": back,
+            "client_id": CLIENT_ID,
+            "code_verifier": self._verifier,
+        }
+        endpoint = Endpoint(
+            provider=_NAME, base_url=self._auth_url, model="", key=Secret(code), key_hint="", waits=self._waits
+        )
+        try:
+            return await ask(endpoint, client, form)
+        except AuthFailed as error:
+            raise self._failed(str(error)) from None
+
+    @asynccontextmanager
+    async def _listening(self, code: asyncio.Future[str], ports: Sequence[int]) -> AsyncIterator[int | None]:
+        """The port on which a server waits for the browser; None where none was free."""
+        import asyncio
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await self._serve(code, reader, writer)
+
+        server = None
+        for port in ports:
+            try:
+                server = await asyncio.start_server(serve, "127.0.0.1", port)
+                break
+            except OSError:
+                continue  # something else listens there
+        try:
+            yield server.sockets[0].getsockname()[1] if server else None
+        finally:
+            if server is not None:
+                server.close()
+
+    async def _serve(
+        self, code: asyncio.Future[str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Answer one request of the browser, or of whoever else comes by."""
+        import asyncio
+
+        try:
+            async with asyncio.timeout(self._waits.http):
+                target = (await reader.readline()).split(b" ")[1].decode("ascii", "replace")
+                while (await reader.readline()).strip():
+                    pass
+                status, text = self._answer(code, target)
+                body = _PAGE.format(text).encode()
+                head = f"HTTP/1.1 {status} {_STATUS[status]}\r\ncontent-type: text/html; charset=utf-8\r\n"
+                head += f"content-length: {len(body)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
+                writer.write(head.encode() + body)
+                await writer.drain()
+        except (OSError, TimeoutError, ValueError, IndexError):
+            pass  # no browser, or one that went away: the login goes on waiting
+        finally:
+            writer.close()
+
+    def _answer(self, code: asyncio.Future[str], target: str) -> tuple[int, str]:
+        parts = urlsplit(target)
+        if parts.path != _PATH:
+            return 404, "There is nothing here."
+        if not self._take(code, parts.query):
+            return 400, "This is not the login that Marvin waits for. Open the address that it shows once more."
+        return 200, "You can close this page and go back to Marvin."
+
+    def _take(self, code: asyncio.Future[str], query: str) -> bool:
+        """Take what the login service sent back; false where it does not belong to this login."""
+        from hmac import compare_digest
+
+        given = {name: values[0] for name, values in parse_qs(query).items()}
+        # Whoever does not know the state can neither log in as somebody else nor end the login.
+        if not compare_digest(given.get("state", "").encode(), self._state.encode()):
+            return False
+        if code.done():
+            return True
+        if given.get("code"):
+            code.set_result(given["code"])
+        else:
+            why = given.get("error_description") or given.get("error") or "no code came back"
+            code.set_exception(self._failed(f"The login was not granted: {' '.join(why.split())[:200].rstrip('.')}."))
+        return True
+
+    async def _pasted(self, code: asyncio.Future[str], read_line: Callable[[], str]) -> None:
+        from ...util.threads import in_thread
+
+        while line := await in_thread(read_line):
+            if self._take(code, urlsplit(line.strip()).query):
+                return
+            if line.strip():
+                self._say("That is not the address at the end of this login. Copy all of it, with `code` and `state`.")
+
+    def _failed(self, text: str) -> AuthFailed:
+        return AuthFailed(f"{text} {LOG_IN.removesuffix('.')} again.", provider=_NAME)

@@ -1,0 +1,276 @@
+"""The tokens of a ChatGPT login: kept in the profile, and renewed by one process at a time.
+
+A refresh token can be used once (RFC 6749 section 6, with rotation): two processes that spend the same one would
+end the login for both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...api.errors import AuthFailed, MarvinError, ProviderError, Unreachable
+from ...api.providers import Endpoint, Secret
+from ...api.record import Record
+from ...api.timeouts import Waits
+from ...util.state_files import locked, replace_file, set_aside
+
+if TYPE_CHECKING:
+    import asyncio
+
+    import httpx
+
+CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
+"""OpenAI's public client for logins from this machine, as its own Codex CLI has it."""
+LOG_IN = "Run `marvin providers login codex`."
+_SERVICE = "codex"
+_EARLY = 60
+"""How many seconds before its end a token is renewed, so that none ends on its way."""
+_REFUSALS = range(400, 404)
+_ACCOUNT = "https://api.openai.com/auth"
+
+
+class Tokens(Record):
+    """A login: `expires` is the end of the access token in seconds since 1970, 0 where unknown."""
+
+    access: Secret
+    refresh: Secret
+    account: str
+    auth_url: str
+    expires: float = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to renew it."""
+        return bool(self.expires) and time.time() > self.expires - _EARLY
+
+
+def tokens_of(answer: Mapping[str, Any], auth_url: str, before: Tokens | None = None) -> Tokens:
+    """The tokens in an answer of the login service; what it leaves out stays as it was `before`.
+
+    Raises:
+        KeyError, TypeError, ValueError: where it is none.
+    """
+    access = answer["access_token"]
+    refresh = answer.get("refresh_token") or (before.refresh.reveal() if before else "")
+    if not (isinstance(access, str) and access and isinstance(refresh, str) and refresh):
+        raise ValueError("no tokens")
+    claims = _claims(access)
+    known = (_claims(answer.get("id_token") or ""), claims)
+    account = next((str(found) for each in known if (found := _account(each))), before.account if before else "")
+    lasts = answer.get("expires_in")
+    expires = time.time() + float(lasts) if lasts else float(claims.get("exp") or 0)
+    return Tokens(access=Secret(access), refresh=Secret(refresh), account=account, auth_url=auth_url, expires=expires)
+
+
+def _claims(token: str) -> Mapping[str, Any]:
+    """What a JSON web token says; it is not checked, as it came from the service itself by TLS."""
+    from base64 import urlsafe_b64decode
+
+    try:
+        payload = token.split(".")[1]
+        claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    except (ValueError, IndexError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def _account(claims: Mapping[str, Any]) -> object:
+    own = claims.get(_ACCOUNT)
+    return own.get("chatgpt_account_id") if isinstance(own, dict) else None
+
+
+class TokenFile:
+    """`tokens.json` of a profile, readable by its owner only: an object with one entry for each service."""
+
+    def __init__(self, folder: Path, waits: Waits) -> None:
+        self.path = folder / "tokens.json"
+        self._waits = waits
+
+    def read(self) -> Tokens | None:
+        """The login; None where there is none, or where it cannot be read."""
+        try:
+            entry = self._entries()[_SERVICE]
+            return Tokens(
+                access=Secret(str(entry["access_token"])),
+                refresh=Secret(str(entry["refresh_token"])),
+                account=str(entry["account_id"]),
+                auth_url=str(entry["auth_url"]),
+                expires=float(entry["expires_at"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def save(self, tokens: Tokens) -> None:
+        """Keep a login; the entries of other services stay.
+
+        Raises:
+            MarvinError: where another process holds the file for too long.
+            OSError: where it cannot be written.
+        """
+        entry = {
+            "access_token": tokens.access.reveal(),
+            "refresh_token": tokens.refresh.reveal(),
+            "account_id": tokens.account,
+            "auth_url": tokens.auth_url,
+            "expires_at": tokens.expires,
+        }
+        with locked(self.path, self._waits.lock, self._waits.lock_poll):
+            try:
+                entries = self._entries()
+            except FileNotFoundError:
+                entries = {}
+            except ValueError:
+                set_aside(self.path)
+                entries = {}
+            content = json.dumps({**entries, _SERVICE: entry}, indent=2)
+            replace_file(self.path, content.encode(), keep_mode=False)
+
+    def _entries(self) -> dict[str, Any]:
+        entries = json.loads(self.path.read_bytes())
+        if not isinstance(entries, dict):
+            raise ValueError("no object")
+        return entries
+
+    @asynccontextmanager
+    async def renewing(self) -> AsyncIterator[None]:
+        """Be the only process that renews this login.
+
+        Raises:
+            MarvinError: where another one takes too long.
+        """
+        import asyncio
+        import fcntl
+
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        name = self.path.with_name("tokens.renewal.lock")
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            deadline = time.monotonic() + self._waits.http
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise MarvinError("another process renews the login and does not finish") from None
+                await asyncio.sleep(self._waits.lock_poll)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+class Login:
+    """The login of a profile, renewed where it has to be. `client` gives the HTTP client."""
+
+    def __init__(self, endpoint: Endpoint, client: Callable[[], httpx.AsyncClient]) -> None:
+        self._endpoint = endpoint
+        self._client = client
+        self._file = TokenFile(endpoint.profile_folder, endpoint.waits) if endpoint.profile_folder else None
+        self._tokens: Tokens | None = None
+        self._renewal: asyncio.Task[Tokens] | None = None
+
+    async def tokens(self) -> Tokens:
+        """Tokens that can be used.
+
+        Raises:
+            ProviderError: there is no login, or it cannot be renewed; see `renewed`.
+        """
+        if self._tokens is None or self._tokens.is_due:
+            # Also when they are due: another process may have renewed them by now.
+            self._tokens = self._file.read() if self._file else None
+        if self._tokens is None:
+            raise self._refused(f"{self._endpoint.provider} needs a login. {LOG_IN}")
+        return await self.renewed(self._tokens) if self._tokens.is_due else self._tokens
+
+    async def renewed(self, spent: Tokens) -> Tokens:
+        """The tokens after `spent`. A renewal that was begun is finished, also where nobody waits for it any more.
+
+        Raises:
+            AuthFailed: the service did not accept the login.
+            ProviderError: another sub-class, where it cannot be reached.
+        """
+        import asyncio
+
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.get_running_loop().create_task(self._renew(spent))
+            self._renewal.add_done_callback(lambda task: task.cancelled() or task.exception())
+        self._tokens = await asyncio.shield(self._renewal)
+        return self._tokens
+
+    async def aclose(self) -> None:
+        """Wait for a renewal that is under way: its refresh token is spent already."""
+        import asyncio
+
+        if self._renewal is not None and not self._renewal.done():
+            await asyncio.wait({self._renewal}, timeout=self._endpoint.waits.close)
+
+    async def _renew(self, spent: Tokens) -> Tokens:
+        from ...util.threads import in_thread
+
+        file = self._file
+        if file is None:
+            raise self._refused(f"{self._endpoint.provider} needs a login. {LOG_IN}")
+        try:
+            async with file.renewing():
+                found = file.read() or spent
+                if found.access.reveal() != spent.access.reveal():
+                    return found
+                new = await self._ask(found)
+                await in_thread(lambda: file.save(new))
+                return new
+        except ProviderError:
+            raise
+        except (MarvinError, OSError) as error:
+            text = f"The login of {self._endpoint.provider} cannot be renewed: {error}. Try again. ({file.path})"
+            raise Unreachable(text, provider=self._endpoint.provider) from None
+
+    async def _ask(self, old: Tokens) -> Tokens:
+        form = {"grant_type": "refresh_token", "refresh_token": old.refresh.reveal(), "client_id": CLIENT_ID}
+        endpoint = self._endpoint.replace(base_url=old.auth_url, key=old.refresh)
+        try:
+            return await ask(endpoint, self._client(), form, old)
+        except AuthFailed as error:
+            raise self._refused(f"{error} {LOG_IN}") from None
+
+    def _refused(self, text: str) -> AuthFailed:
+        return AuthFailed(text, provider=self._endpoint.provider)
+
+
+async def ask(
+    endpoint: Endpoint, client: httpx.AsyncClient, form: Mapping[str, str], before: Tokens | None = None
+) -> Tokens:
+    """Ask the login service at `endpoint` for tokens. The endpoint's key is what errors must not show.
+
+    Raises:
+        AuthFailed: it did not accept what was sent; the text does not yet say what to do.
+        ProviderError: another sub-class, for any other failure.
+    """
+    import httpx
+
+    from ..http import error_mapping
+    from ..http.error_reports import report_of
+
+    url = f"{endpoint.base_url.rstrip('/')}/oauth/token"
+    limit = endpoint.waits.http
+    try:
+        answer = await client.post(url, data=dict(form), timeout=limit)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise error_mapping.from_transport(endpoint, url, error, begun=False, silence=limit) from None
+    status = answer.status_code
+    if status in _REFUSALS:
+        said = report_of(endpoint, status, answer.headers, answer.content).message
+        text = f"{endpoint.provider} did not accept the login ({status}): {said}"
+        raise AuthFailed(text, provider=endpoint.provider, status=status)
+    if not answer.is_success:
+        raise error_mapping.from_status(endpoint, url, status, answer.headers, answer.content)
+    try:
+        return tokens_of(answer.json(), endpoint.base_url, before)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # What came may hold a token, so it is not shown.
+        raise error_mapping.broken(endpoint, url, "answered a login with something that holds no tokens") from None

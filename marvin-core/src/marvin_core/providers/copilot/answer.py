@@ -1,0 +1,153 @@
+"""From the events of Copilot's runtime to the pieces of one answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from ...api.errors import Overloaded, ProviderError, RateLimited, StreamBroken, Unreachable
+from ...api.messages import StopReason, Usage
+from ...api.providers import CallDelta, Delta, Endpoint, TextDelta, ThinkingDelta, UsageDelta
+
+_CUT_OFF = {"length": "length", "content_filter": "refused"}
+"""Endings after which the runtime would go on by itself."""
+
+
+class Answer:
+    """Reads one answer: feed it every event until `stop` or `failure` is set.
+
+    `whole` says that the runtime is where the answer left it, so that its session can be gone on with; `text` and
+    `calls` are what it said and the ids of the calls whose outputs it waits for.
+    """
+
+    def __init__(self, endpoint: Endpoint, tools: Collection[str]) -> None:
+        self._endpoint = endpoint
+        self._tools = tools
+        self._usage: Usage | None = None
+        self._finish = ""
+        self._texts: list[str] = []
+        self._message: list[str] = []
+        self._arguments: dict[str, list[str]] = {}
+        self._reported: ProviderError | None = None
+        self._answered = False
+        self.stop: StopReason | None = None
+        self.failure: ProviderError | None = None
+        self.whole = False
+        self.calls: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The visible text so far."""
+        return "".join(self._texts)
+
+    def feed(self, event: Any) -> Iterator[Delta]:
+        """Take an event. Unknown kinds mean nothing here."""
+        kind, data = event.type.value, event.data
+        if kind == "assistant.message_delta":
+            yield from self._said(data.delta_content)
+        elif kind == "assistant.reasoning_delta":
+            yield ThinkingDelta(text=data.delta_content)
+        elif kind == "assistant.tool_call_delta":
+            yield from self._calling(data.tool_call_id, data.tool_name or "", data.input_delta)
+        elif kind == "assistant.usage":
+            yield self._used(data)
+        elif kind == "assistant.message":
+            yield from self._complete(data)
+        elif kind == "model.call_finished" and self._finish in _CUT_OFF:
+            self.stop = "length" if self._finish == "length" else "refused"
+        elif kind == "model.call_failure":
+            self._fail_early(data)
+        elif kind == "session.error":
+            self.failure = self._error(data)
+        elif kind == "session.idle":
+            self._end()
+
+    def _said(self, text: str) -> Iterator[Delta]:
+        if text:
+            self._texts.append(text)
+            self._message.append(text)
+            yield TextDelta(text=text)
+
+    def _calling(self, call_id: str, name: str, arguments: str) -> Iterator[Delta]:
+        new = call_id not in self._arguments
+        self._arguments.setdefault(call_id, []).append(arguments)
+        key = list(self._arguments).index(call_id)
+        yield CallDelta(key=key, id=call_id if new else "", name=name if new else "", arguments=arguments)
+
+    def _used(self, data: Any) -> Delta:
+        """The counts of all model calls of this answer so far.
+
+        `data.cost` is in Copilot's own units and no amount of money.
+        """
+        before = self._usage or Usage()
+        self._usage = Usage(
+            input_tokens=before.input_tokens + (data.input_tokens or 0),
+            output_tokens=before.output_tokens + (data.output_tokens or 0),
+            cache_read_tokens=before.cache_read_tokens + (data.cache_read_tokens or 0),
+            cache_write_tokens=before.cache_write_tokens + (data.cache_write_tokens or 0),
+            reasoning_tokens=before.reasoning_tokens + (data.reasoning_tokens or 0),
+        )
+        self._finish = "content_filter" if data.content_filter_triggered else data.finish_reason or ""
+        return UsageDelta(usage=self._usage)
+
+    def _complete(self, data: Any) -> Iterator[Delta]:
+        """A message of the model is complete: give what of it was not streamed."""
+        yield from self._said((data.content or "").removeprefix("".join(self._message)))
+        self._message = []
+        self._answered = True
+        requests = data.tool_requests or []
+        for request in requests:
+            if request.tool_call_id not in self._arguments:
+                yield from self._calling(request.tool_call_id, request.name, _as_text(request.arguments))
+        if requests:
+            self.calls = tuple(request.tool_call_id for request in requests)
+            self.stop = "tool_calls"
+            # The runtime answers what it cannot hand over by itself, and goes on.
+            self.whole = all(self._is_handed_over(request) for request in requests)
+
+    def _is_handed_over(self, request: Any) -> bool:
+        try:
+            given = json.loads("".join(self._arguments[request.tool_call_id]) or "{}")
+        except ValueError:
+            return False
+        return request.name in self._tools and isinstance(given, dict)
+
+    def _fail_early(self, data: Any) -> None:
+        """Take note of a failed call of the model. It ends the answer where the runtime would repeat it for a minute.
+
+        A call that GitHub refused may be repeated at once with a renewed token, which no other service gives.
+        """
+        from .errors import typed
+
+        self._reported = typed(self._endpoint, data.error_message or "", data.error_type or "", data.status_code)
+        transport = getattr(data.failure_kind, "value", "") == "transport"
+        if transport and not isinstance(self._reported, Unreachable):
+            name = self._endpoint.provider
+            what = "broke off in the middle of its answer" if self._texts else "gave no answer"
+            self._reported = StreamBroken(f"{name} {what}: the connection was closed. Try again.", provider=name)
+        if transport or self._endpoint.base_url or isinstance(self._reported, (RateLimited, Overloaded)):
+            self.failure = self._reported
+
+    def _error(self, data: Any) -> ProviderError:
+        if self._reported is not None:
+            return self._reported
+        if self._answered and not self.text and not self.calls:
+            name = self._endpoint.provider
+            return StreamBroken(f"{name} gave an empty answer. Try again, or another model.", provider=name)
+        from .errors import typed
+
+        return typed(self._endpoint, data.message, data.error_type or "", data.status_code)
+
+    def _end(self) -> None:
+        if self.failure is not None or self.stop is not None:
+            return
+        if self._answered:
+            self.stop, self.whole = "stop", True
+            return
+        name = self._endpoint.provider
+        self.failure = self._reported or StreamBroken(f"{name} ended without an answer. Try again.", provider=name)
+
+
+def _as_text(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)

@@ -1,0 +1,94 @@
+"""From what Copilot's runtime reports to Marvin's typed errors. Imported when something has failed."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from ...api.errors import AuthFailed, ModelNotFound, ProviderError, StreamBroken, Unreachable
+from ...api.providers import Endpoint
+from ..http.error_mapping import from_error
+from ..http.error_reports import clean, shown_url
+from .installation import LOG_IN
+
+_STATUS_OF = {
+    "authentication": 401,
+    "authorization": 403,
+    "quota": 402,
+    "rate_limit": 429,
+    "context_limit": 413,
+    "context_length": 413,
+}
+"""The status that a kind of error stands for, where the runtime names none."""
+_NO_LOGIN = re.compile(r"no github oauth token|not authenticated|authentication failed|hmac key|bad credentials", re.I)
+_NO_WAY = re.compile(
+    r"network fetch failed|could not connect|econnrefused|enotfound|etimedout|dns error|client error \(connect\)",
+    re.I,
+)
+_NO_MODEL = re.compile(r"model\b.{0,80}(not supported|not available|not enabled|not found|unknown)|model_not", re.I)
+_WRAPPED = re.compile(r"^(JSON-RPC Error -?\d+: )?(Request [\w.]+ failed with message: )?(Execution failed: \w+, )?")
+_OTHER = "choose another provider with --provider"
+
+
+def typed(endpoint: Endpoint, message: str, kind: str = "", status: int | None = None) -> ProviderError:
+    """The error for what the runtime says: its text, the kind that it names, the status of the service behind it."""
+    message, code = _unwrapped(message)
+    shown = clean(endpoint, message) or "no explanation was given."
+    if not re.search(r"[.!?…]$", shown):
+        shown += "."
+    status = status or _STATUS_OF.get(kind)
+    if status is None and _NO_WAY.search(message):
+        where = f" at {shown_url(endpoint.base_url)}" if endpoint.base_url else ""
+        text = f"{endpoint.provider} cannot be reached{where}: {shown} Check the network and the proxy, or {_OTHER}."
+        return Unreachable(text, provider=endpoint.provider)
+    if not endpoint.base_url and (status in (401, 403) or _NO_LOGIN.search(message)):
+        return AuthFailed(
+            f"GitHub Copilot has no login here, or did not accept it: {shown} {LOG_IN}",
+            provider=endpoint.provider,
+            status=status,
+        )
+    if status in (None, 400, 404) and _NO_MODEL.search(f"{message} {code}"):
+        text = f"{endpoint.provider} does not serve the model {endpoint.model!r} to this account: {shown}"
+        return ModelNotFound(f"{text} Choose another one with --model.", provider=endpoint.provider, status=status)
+    return from_error(endpoint, endpoint.base_url, {"message": message, "type": code or kind, "code": status})
+
+
+def died(endpoint: Endpoint) -> StreamBroken:
+    """The error for a runtime that ended in the middle of an answer."""
+    return StreamBroken(
+        f"The program `copilot`, through which {endpoint.provider} works, ended in the middle of an answer. Try again.",
+        provider=endpoint.provider,
+    )
+
+
+def silent(endpoint: Endpoint, seconds: float) -> Unreachable:
+    """The error for a runtime that says nothing any more."""
+    return Unreachable(
+        f"{endpoint.provider} sent nothing for {seconds:g} s. Try again, or {_OTHER}.", provider=endpoint.provider
+    )
+
+
+def not_started(endpoint: Endpoint, program: str, reason: str) -> Unreachable:
+    """The error for a runtime that cannot be started."""
+    shown = clean(endpoint, reason) or "it gave no reason"
+    return Unreachable(
+        f"Copilot's program {program} could not be started: {shown}. Try `{program} --version`, or {_OTHER}.",
+        provider=endpoint.provider,
+    )
+
+
+def _unwrapped(message: str) -> tuple[str, str]:
+    """The message without what the runtime and its protocol put around it, and the code that stood beside it."""
+    message = _WRAPPED.sub("", message.strip())
+    try:
+        document = json.loads(message)
+    except ValueError:
+        return message, ""
+    if isinstance(document, str):
+        return document, ""
+    if not isinstance(document, dict):
+        return message, ""
+    inner = document.get("error", document)
+    if not isinstance(inner, dict):
+        return str(inner), ""
+    return str(inner.get("message") or message), str(inner.get("code") or inner.get("type") or "")

@@ -1,0 +1,129 @@
+"""The adapter for GitHub Copilot, through the SDK of its own program; or for another service, through the same.
+
+The runtime behind the SDK keeps the conversation and runs the loop of tools itself. So one session of it is kept for
+one conversation, and a new one is made, with the transcript as its first message, where ours is not a continuation of
+what the session has seen: after a switch of the model, a compaction, a fork, an answer that was cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from ...api.errors import ConfigError, ProviderError
+from ...api.providers import ClientFactory, Delta, Endpoint, Provider, Request, Stop
+from ..wrapper import OfEndpoint
+from .answer import Answer
+from .installation import required_program
+from .runtime import Runtime
+from .session import Session, Setup
+from .transcript import Known, whole, with_news
+
+
+def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
+    """The provider for an endpoint; with a base URL it uses the service there, without a login.
+
+    Raises:
+        ConfigError: where the SDK or its program is missing.
+    """
+    return Copilot(endpoint, client)
+
+
+class Copilot(OfEndpoint):
+    """A model behind Copilot's runtime."""
+
+    def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
+        if endpoint.environment is None:
+            raise ConfigError("Copilot's program needs the environment that it is to run in.")
+        environment = endpoint.environment()
+        super().__init__(endpoint)
+        self._make_client = client
+        self._runtime = Runtime(endpoint, required_program(environment), environment)
+        self._session: Session | None = None
+        self._known: Known | None = None
+
+    async def aclose(self) -> None:
+        """End the runtime, and whatever it does."""
+        self._session = self._known = None
+        await self._runtime.stop()
+
+    async def served(self) -> list[str]:
+        """The models that the account may use; see `Lists`."""
+        if self._endpoint.base_url:
+            return []
+        from .errors import typed
+
+        client = await self._runtime.client()
+        try:
+            return [model.id for model in await client.list_models()]
+        except Exception as error:  # the SDK raises whatever its parts raise
+            raise typed(self._endpoint, str(error)) from None
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """The answer, piece by piece; see `Provider.stream`."""
+        setup = Setup(request)
+        answer = Answer(self._endpoint, {tool.name for tool in setup.tools})
+        known, self._known = self._known, None
+        try:
+            session = await self._sent(request, setup, known)
+            while answer.stop is None:
+                for delta in answer.feed(await self._next_event(session)):
+                    yield delta
+                if answer.failure is not None:
+                    raise answer.failure
+            if answer.whole:
+                self._known = Known(
+                    messages=request.messages,
+                    provider=self.name,
+                    model=self.model,
+                    text=answer.text,
+                    calls=answer.calls,
+                )
+        finally:
+            if self._known is None:
+                await self._drop()
+        yield Stop(reason=answer.stop)
+
+    async def _sent(self, request: Request, setup: Setup, known: Known | None) -> Session:
+        """The session that answers: the one there is, where the request goes on from it, else a new one."""
+        session = self._session
+        try:
+            if session is not None and known is not None and session.setup.allows(setup):
+                step = known.step(request.messages)
+                if step is not None:
+                    prompt = step.prompt
+                    if prompt is not None and setup.news != session.news:
+                        prompt, session.news = with_news(prompt, setup.news), setup.news
+                    if prompt is not None:
+                        await session.send(prompt, steering=bool(step.outputs))
+                    session.answer(step.outputs)
+                    return session
+            await self._drop()
+            self._session = session = Session(self._runtime, setup)
+            await session.begin(self._endpoint)
+            await session.send(whole(request.messages))
+            return session
+        except ProviderError:
+            raise
+        except Exception as error:  # the SDK raises whatever its parts raise
+            from .errors import typed
+
+            raise typed(self._endpoint, str(error)) from None
+
+    async def _next_event(self, session: Session) -> Any:
+        from .errors import died, silent
+
+        silence = self._make_client().timeout.read
+        try:
+            event = await session.next_event(silence, self._endpoint.waits.runtime_poll)
+        except TimeoutError:
+            raise silent(self._endpoint, silence or 0) from None
+        if event is None:
+            raise died(self._endpoint)
+        return event
+
+    async def _drop(self) -> None:
+        """Forget the session there is, stopping what it does."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.end(self._endpoint.waits.close)

@@ -1,0 +1,176 @@
+"""What the readers of streamed answers share: from bytes to events, and from pieces to deltas."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ...api.errors import ProviderError, StreamBroken
+from ...api.messages import StopReason, Usage
+from ...api.providers import Delta, Endpoint, Stop, TextDelta, ThinkingDelta, UsageDelta
+from .call_fragments import Call, Calls
+from .sse import SSEParser
+
+Kind: TypeAlias = Literal["text", "thinking"] | Call
+_decode = json.JSONDecoder().decode
+_BOM = b"\xef\xbb\xbf"
+
+
+class Splitter(Protocol):
+    """Splits a byte stream into the data of its events."""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Take what was read; returns the data of each event that it completes."""
+        ...
+
+    def finish(self) -> list[bytes]:
+        """The data of what is left at the end of the stream."""
+        ...
+
+
+class AnswerStream(ABC):
+    """Reads one answer. `feed` it what arrives, then call `finish`.
+
+    All that one read brings of the same kind becomes one delta. `done` is true once the server said
+    that the answer is complete; `failure` is the error that ended it, to be raised after the deltas
+    that came before it.
+    """
+
+    def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
+        self.done = False
+        self.failure: ProviderError | None = None
+        self._endpoint = endpoint
+        self._url = url
+        self._splitter: Splitter = SSEParser()
+        self._calls = Calls(endpoint.provider, taken_ids)
+        self._plain: list[bytes] | None = None
+        self._begun = False
+        self._usage: Usage | None = None
+        self._kind: Kind = "text"
+        self._parts: list[str] = []
+        self._out: list[Delta] = []
+
+    @property
+    @abstractmethod
+    def is_complete(self) -> bool:
+        """Whether the model gave its reason to stop, so that a connection lost now loses nothing."""
+
+    @abstractmethod
+    def _event(self, payload: bytes) -> None:
+        """Take the data of one event."""
+
+    @abstractmethod
+    def _document(self, document: Any) -> None:
+        """Take an answer that is one JSON document and no stream."""
+
+    @abstractmethod
+    def _stop_reason(self) -> StopReason:
+        """Why a complete answer ended."""
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """The deltas in what was read; look at `failure` afterwards."""
+        try:
+            if not self._begun:
+                data = self._begin(data)
+            if self._plain is not None:
+                self._plain.append(data)
+            else:
+                for payload in self._splitter.feed(data):
+                    self._event(payload)
+        except ProviderError as error:
+            self.failure = error
+        return self._take()
+
+    def finish(self) -> list[Delta]:
+        """The last deltas, at the end of the response: the very last is `Stop`, or else `failure` is set."""
+        try:
+            if self._plain is not None:
+                self._document(self._parsed(b"".join(self._plain)))
+            else:
+                self._leftover()
+            self._flush(last=True)
+            if not self.is_complete:
+                self.failure = self._broken("broke off before the answer was complete")
+        except ProviderError as error:
+            self.failure = error
+        self._out.extend(piece for call in self._calls.all if (piece := call.piece(last=True)))
+        return self._take() if self.failure else [*self._take(), Stop(reason=self._stop_reason())]
+
+    def _begin(self, data: bytes) -> bytes:
+        """Look at the first byte: some servers answer 200 with a web page, or with one JSON document."""
+        start = data.removeprefix(_BOM).lstrip()
+        if start:
+            self._begun = True
+            if start.startswith(b"<"):
+                raise self._broken(
+                    "answered with a web page instead of a model's answer. Check the base URL: it usually ends in /v1",
+                    start,
+                )
+            if start.startswith((b"{", b"[")):
+                self._plain = []
+        return data
+
+    def _leftover(self) -> None:
+        for payload in self._splitter.finish():
+            try:
+                self._event(payload)
+            except StreamBroken:
+                return  # cut off inside its last event
+
+    def _parsed(self, payload: bytes) -> Any:
+        try:
+            # "replace": a server that splits a character between two events costs that character only.
+            return _decode(payload.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            raise self._broken("sent something that is not JSON", payload) from None
+
+    def _add(self, kind: Kind, text: str) -> None:
+        self._switch(kind)
+        self._parts.append(text)
+
+    def _switch(self, kind: Kind) -> None:
+        if kind != self._kind:
+            self._flush(last=True)
+            self._kind = kind
+
+    def _flush(self, *, last: bool = False) -> None:
+        """Turn what was gathered into a delta. `last` when nothing can be added to it any more."""
+        kind = self._kind
+        if isinstance(kind, Call):
+            piece = kind.piece()
+            if piece is not None:
+                self._out.append(piece)
+        elif self._parts:
+            text, held = _mended("".join(self._parts), last=last)
+            self._parts = [held] if held else []
+            if text:
+                self._out.append(TextDelta(text=text) if kind == "text" else ThinkingDelta(text=text))
+
+    def _take(self) -> list[Delta]:
+        self._flush()
+        out, self._out = self._out, []
+        if self._usage is not None:
+            out.append(UsageDelta(usage=self._usage))
+            self._usage = None
+        return out
+
+    def _broken(self, what: str, payload: bytes = b"") -> StreamBroken:
+        from .error_mapping import broken
+
+        return broken(self._endpoint, self._url, what, payload)
+
+
+def _mended(text: str, *, last: bool) -> tuple[str, str]:
+    """The text with split surrogate pairs joined, and a first half that must wait for the next piece.
+
+    Servers that count in UTF-16 may cut between the two halves of a character.
+    """
+    try:
+        text.encode()
+        return text, ""
+    except UnicodeEncodeError:
+        held = text[-1] if "\ud800" <= text[-1] <= "\udbff" and not last else ""
+        whole = text[: len(text) - len(held)]
+        return whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), held

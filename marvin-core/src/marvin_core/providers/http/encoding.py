@@ -1,0 +1,86 @@
+"""What every adapter writes its requests with: JSON, and values that are encoded once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
+
+from ...api.messages import ToolCall
+from ...api.tools import ToolSpec
+
+T = TypeVar("T")
+
+
+class Encoded(Generic[T]):
+    """Keeps the encoded form of immutable values for as long as they are part of the next request.
+
+    Keyed by identity, as comparing a long conversation would cost what encoding it does; the value
+    is kept beside its bytes, so that no other can take its id.
+    """
+
+    def __init__(self, encode: Callable[[T], bytes]) -> None:
+        self._encode = encode
+        self._known: dict[int, tuple[T, bytes]] = {}
+
+    def forms(self, values: Iterable[T]) -> list[bytes]:
+        """The encoded forms in order, without the empty ones."""
+        known, self._known = self._known, {}
+        forms = []
+        for value in values:
+            entry = known.get(id(value)) or (value, self._encode(value))
+            self._known[id(value)] = entry
+            if entry[1]:
+                forms.append(entry[1])
+        return forms
+
+    def forget(self) -> None:
+        """Encode everything anew the next time."""
+        self._known = {}
+
+
+class EncodedTools:
+    """The tools on offer, joined anew only where they are others. `most` is how many a request may carry."""
+
+    def __init__(self, encode: Callable[[ToolSpec], bytes], most: int | None = None) -> None:
+        self._specs = Encoded(encode)
+        self._most = most
+        self._joined = b""
+        self.offered: tuple[ToolSpec, ...] = ()
+        """Those of the newest request."""
+
+    def joined(self, tools: tuple[ToolSpec, ...]) -> bytes:
+        """The encoded forms of these tools, with commas between them; empty where there are none."""
+        if tools is not self.offered:
+            self.offered = tools
+            self._joined = b",".join(self._specs.forms(tools[: self._most]))
+        return self._joined
+
+
+def dump(value: object) -> bytes:
+    """The value as JSON."""
+    # "replace": a lone surrogate, from a file name for instance, cannot be sent.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def object_arguments(call: ToolCall, offered: Sequence[ToolSpec]) -> str:
+    """The arguments as a JSON object, as strict servers parse them and refuse the whole request.
+
+    Arguments that had to be repaired are sent as what was really run, so that the model sees its
+    call and result agree. Those that could not be read never ran, and `{}` stands for them: the
+    output of the call quotes what was received.
+    """
+    try:
+        if isinstance(json.loads(call.arguments), dict):
+            return call.arguments
+    except (ValueError, RecursionError):
+        pass
+    from ...tools.arguments import ArgumentError, parse_arguments  # needed for broken calls only
+
+    for spec in offered:
+        if spec.name == call.name:
+            try:
+                return json.dumps(parse_arguments(call.arguments, spec, complete=call.complete))
+            except ArgumentError:
+                break
+    return "{}"

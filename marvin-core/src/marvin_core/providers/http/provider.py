@@ -1,0 +1,277 @@
+"""What the adapters of services over HTTP share: one request, its answer read piece by piece, typed failures."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from ...api.errors import BadRequest, ModelNotFound, ProviderError
+from ...api.providers import ClientFactory, Delta, Endpoint, Request
+from ..wrapper import OfEndpoint
+from .images import without_images
+
+if TYPE_CHECKING:
+    import httpx
+
+    from .answer_stream import AnswerStream
+
+_NOT_ALLOWED = (401, 403)
+_ERROR_BODY = 64 * 1024
+_MODEL_LIST = 4 * 1024 * 1024
+
+
+class HttpProvider(OfEndpoint, ABC):
+    """A model behind `POST {base_url}{path}`. The base URL may name that path already."""
+
+    path: str
+
+    def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
+        super().__init__(endpoint)
+        self._make_client = client
+        self._waits = endpoint.waits
+        self._client: httpx.AsyncClient | None = None
+        self._models_url, self._url = _urls(endpoint.base_url, self.path)
+        self._sees = True
+
+    async def find_window(self) -> int | None:
+        """The context window in tokens; adapters whose service tells it ask for it. Raises nothing of the service."""
+        return self.context_window
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    @abstractmethod
+    def _body(self, request: Request) -> bytes:
+        """The JSON of a request."""
+
+    @abstractmethod
+    def _answer(self, request: Request) -> AnswerStream:
+        """What reads the answer to a request."""
+
+    async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
+        """Whether the service refused something that is now left out, so that the request is worth another try."""
+        return False
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        """The answer, piece by piece; see `Provider.stream`."""
+        response = await self._open(request)
+        try:
+            answer = self._answer(request)
+            async with aclosing(self._read(response, answer)) as pieces:
+                async for data in pieces:
+                    for delta in answer.feed(data):
+                        yield delta
+                    if answer.failure is not None:
+                        raise answer.failure
+            for delta in answer.finish():
+                yield delta
+            if answer.failure is not None:
+                raise answer.failure
+        finally:
+            await response.aclose()
+
+    async def _read(self, response: httpx.Response, answer: AnswerStream) -> AsyncGenerator[bytes, None]:
+        """The body up to its end, or up to where the answer is complete anyway."""
+        import asyncio
+
+        import httpx
+
+        body = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
+        begun = False
+        try:
+            async with aclosing(body):
+                async for data in body:
+                    begun = True
+                    yield data
+                    if answer.done:
+                        break
+                # Read to its end, a response leaves its connection free for the next request.
+                async with asyncio.timeout(self._waits.stream_end):
+                    async for _ in body:
+                        pass
+        except TimeoutError:
+            return
+        except httpx.HTTPError as error:
+            if not answer.is_complete:
+                raise self._failed(error, begun=begun) from None
+
+    async def _open(self, request: Request) -> httpx.Response:
+        """Send the request and return the response as soon as it has begun, if it is a good one."""
+        client = self._connected()
+        import httpx  # only now: who makes the client imports it without its command line, which takes longer
+
+        while True:
+            headers, body = await self._sendable_headers(), self._body(self._seen(request))
+            try:
+                sent = client.build_request("POST", self._url, content=body, headers=headers)
+                response = await client.send(sent, stream=True)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise self._failed(error, begun=False) from None
+            if response.is_success:
+                return response
+            said = await self._error_body(response)
+            if not await self._adapted(request, response.status_code, said) and not self._looks_away(
+                request, response, said
+            ):
+                raise await self._refusal(response, said)
+
+    def _seen(self, request: Request) -> Request:
+        return request if self._sees else without_images(request)
+
+    def _looks_away(self, request: Request, response: httpx.Response, said: bytes) -> bool:
+        """Whether the model turns out not to see images, and is sent none from now on."""
+        from .error_mapping import refuses_images
+
+        if not (self._sees and refuses_images(self._endpoint, response.status_code, response.headers, said)):
+            return False
+        self._sees = without_images(request) is request
+        return not self._sees
+
+    def _connected(self) -> httpx.AsyncClient:
+        if self._client is None:
+            self._client = self._make_client()
+        return self._client
+
+    async def _headers(self) -> dict[str, str]:
+        """The headers of a request."""
+        headers = {"content-type": "application/json", "accept": "text/event-stream"}
+        headers.update(self._endpoint.headers or {})
+        if self._endpoint.key:
+            headers["authorization"] = f"Bearer {self._endpoint.key.reveal().strip()}"
+        return headers
+
+    async def _sendable_headers(self) -> dict[str, str]:
+        headers = await self._headers()
+        for name, value in headers.items():
+            # Checked here, as the errors of the libraries below would show the value.
+            if not (value.isascii() and value.isprintable()):
+                from .error_mapping import unsendable
+
+                raise unsendable(self._endpoint, name)
+        return headers
+
+    async def _error_body(self, response: httpx.Response) -> bytes:
+        """The body of an error, or as much of it as comes within bounds."""
+        import asyncio
+
+        import httpx
+
+        said = bytearray()
+        try:
+            async with asyncio.timeout(self._waits.http):
+                await _gather(response, said, _ERROR_BODY)
+        except (TimeoutError, httpx.HTTPError):
+            pass  # what has come explains more than the failure to read on
+        finally:
+            await response.aclose()
+        return bytes(said)
+
+    async def _refusal(self, response: httpx.Response, said: bytes) -> ProviderError:
+        from . import error_mapping
+
+        status = response.status_code
+        error = error_mapping.from_status(self._endpoint, self._url, status, response.headers, said)
+        if isinstance(error, ModelNotFound):
+            return error_mapping.not_served(self._endpoint, error, await self._served())
+        if isinstance(error, BadRequest) and status == 404:
+            # Either the path or the model: the list of models tells, where there is one.
+            served = await self._served()
+            if served and self.model not in served:
+                return error_mapping.not_served(self._endpoint, error, served)
+        return error
+
+    async def served(self) -> list[str]:
+        """The models that the service lists; see `Lists`."""
+        import asyncio
+        import json
+
+        import httpx
+
+        from .error_mapping import from_status, from_transport
+
+        headers, waits, url = await self._sendable_headers(), self._waits, self._models_url
+        said = bytearray()
+        try:
+            async with asyncio.timeout(waits.model_list):
+                async with self._connected().stream("GET", url, headers=headers) as response:
+                    await _gather(response, said, _MODEL_LIST)
+        except TimeoutError:
+            late = httpx.ReadTimeout("")
+            raise from_transport(self._endpoint, url, late, begun=False, silence=waits.model_list) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._failed(error, begun=False) from None
+        if response.status_code in _NOT_ALLOWED or response.is_server_error:
+            raise from_status(self._endpoint, url, response.status_code, response.headers, bytes(said))
+        try:
+            return self._listed(json.loads(said))
+        except ValueError:
+            return []
+
+    async def _served(self) -> list[str]:
+        """As `served`; empty where that fails, too."""
+        return self._listed(await self._fetched("GET", self._models_url))
+
+    def _listed(self, document: Any) -> list[str]:
+        """The models of an answer of the list's URL."""
+        return names_in(document, "data", "id")
+
+    async def _fetched(self, method: str, url: str, content: bytes | None = None) -> Any:
+        """The JSON that the service answers a small question with; None where it gives none."""
+        import asyncio
+        import json
+
+        import httpx
+
+        answer = bytearray()
+        headers = await self._sendable_headers()
+        try:
+            async with asyncio.timeout(self._waits.model_list):
+                async with self._connected().stream(method, url, headers=headers, content=content) as response:
+                    await _gather(response, answer, _MODEL_LIST)
+            return json.loads(answer)
+        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError):
+            return None
+
+    def _failed(self, error: Exception, *, begun: bool) -> ProviderError:
+        from .error_mapping import from_transport
+
+        silence = self._connected().timeout.read
+        return from_transport(self._endpoint, self._url, error, begun=begun, silence=silence)
+
+
+def names_in(document: Any, field: str, name: str) -> list[str]:
+    """The names of the entries of a list of models, in whichever fields they are; empty where it is none."""
+    try:
+        return [entry[name] for entry in document[field] if isinstance(entry[name], str)]
+    except (KeyError, TypeError):
+        return []
+
+
+def call_ids(request: Request) -> set[str]:
+    """The ids that the calls of a conversation have taken."""
+    return {call.id for message in request.messages for call in message.calls}
+
+
+async def _gather(response: httpx.Response, into: bytearray, limit: int) -> None:
+    async with aclosing(cast("AsyncGenerator[bytes, None]", response.aiter_bytes())) as body:
+        async for data in body:
+            into += data[: limit - len(into)]
+            if len(into) >= limit:
+                return
+
+
+def _urls(base_url: str, path: str) -> tuple[str, str]:
+    """The URLs of the list of models and of the requests; a query of the base URL is kept in both."""
+    try:
+        parts = urlsplit(base_url.strip())
+    except ValueError:
+        return base_url, base_url  # no URL: the first request says so
+    root = parts.path.rstrip("/").removesuffix(path)
+    models, requests = (parts._replace(path=root + end) for end in ("/models", path))
+    return urlunsplit(models), urlunsplit(requests)

@@ -1,0 +1,66 @@
+"""Noticing that Ollama left out the beginning of a conversation.
+
+A prompt that is too long is refused by an Ollama that knows the request's `truncate: false` (server/routes.go,
+since the end of 2025). An older one silently drops the oldest messages until the rest fits into `num_ctx`, and its
+count of the prompt's tokens is the only trace of that. The count alone tells nothing: several versions left out
+the tokens that were in the cache (ollama/ollama#2068, #3427, #16414), so that a small one is no proof.
+
+So an alarm needs two things. The count is above half of the window, as it is where a prompt was cut to fit, and
+not where most of it was cached. And the conversation cannot have fitted: it has more text than the window has
+room for at eight characters a token, or what it had at least before and what it grew by since exceed the window.
+What a conversation had at least is the largest count so far, less the reasoning that templates leave out of
+earlier turns. Its growth is counted at eight characters a token, or at four where the count shrank.
+"""
+
+from __future__ import annotations
+
+from ...api.messages import Message, Thinking
+from ...api.providers import Request
+from ...api.record import Record
+
+_MOST_CHARACTERS = 8
+"""A token: ordinary text and code have fewer."""
+_USUAL_CHARACTERS = 4
+_LEAST_CHARACTERS = 2
+
+
+class _Seen(Record):
+    """The request before: how many messages it had and the last of them, its characters, its tokens at least."""
+
+    messages: int = 0
+    last: Message | None = None
+    characters: int = 0
+    least: int = 0
+
+
+class PromptWatch:
+    """Compares what was sent with what Ollama says that it read."""
+
+    def __init__(self) -> None:
+        self._seen = _Seen()
+
+    def is_cut(self, request: Request, tokens: int, window: int) -> bool:
+        """Whether the beginning of this request was left out; both numbers are in tokens."""
+        before, messages = self._seen, request.messages
+        size = len(request.system) + sum(map(_characters, messages))
+        growth = size - before.characters
+        least = tokens - sum(map(_thinking, messages)) // _LEAST_CHARACTERS
+        extends = growth >= 0 and 0 < before.messages <= len(messages) and messages[before.messages - 1] is before.last
+        if extends:
+            least = max(least, before.least + growth // _MOST_CHARACTERS)
+        last = messages[-1] if messages else None
+        self._seen = _Seen(messages=len(messages), last=last, characters=size, least=least)
+        if tokens <= window // 2:
+            return False
+        if max(least, size // _MOST_CHARACTERS) > window:
+            return True
+        return extends and tokens < before.least and before.least + growth // _USUAL_CHARACTERS > window
+
+
+def _characters(message: Message) -> int:
+    calls = sum(len(call.name) + len(call.arguments) for call in message.calls)
+    return len(message.text) + calls + sum(len(output.text) for output in message.outputs)
+
+
+def _thinking(message: Message) -> int:
+    return sum(len(block.text) for block in message.content if isinstance(block, Thinking))

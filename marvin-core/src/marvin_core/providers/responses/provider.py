@@ -1,0 +1,49 @@
+"""The adapter for OpenAI's Responses API, and for servers that speak it."""
+
+from __future__ import annotations
+
+from ...api.providers import ClientFactory, Endpoint, Provider, Request
+from ..http.provider import HttpProvider, call_ids
+from .request import ResponsesWire
+from .stream import ResponsesStream
+
+# What a refusal names, and what is left out from then on: summaries are for verified organisations only, models
+# differ in the efforts that they take, and those that do not reason have nothing to encrypt.
+_REFUSED = (
+    (b"reasoning.summary", "summary"),
+    (b"reasoning.effort", "effort"),
+    (b"encrypted content is not supported", "encrypted"),
+)
+
+
+def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
+    """The provider for an endpoint; `client` is called when the first request is made."""
+    return Responses(endpoint, client)
+
+
+class Responses(HttpProvider):
+    """A model behind `POST {base_url}/responses`. The base URL may name that path already."""
+
+    path = "/responses"
+    without: tuple[str, ...] = ()
+    """What the service does not take; see `ResponsesWire`."""
+
+    def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
+        super().__init__(endpoint, client)
+        self._wire = ResponsesWire(endpoint.provider, endpoint.model, endpoint.max_tools, self.without)
+
+    def _body(self, request: Request) -> bytes:
+        return self._wire.body(request)
+
+    def _answer(self, request: Request) -> ResponsesStream:
+        return ResponsesStream(self._endpoint, self._url, lambda: call_ids(request))
+
+    async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
+        if status != 400:
+            return False
+        lower = said.lower()
+        for words, what in _REFUSED:
+            if words in lower:
+                return self._wire.leave_out(what)
+        # Reasoning of another account, or too old to be read: the conversation goes on without it.
+        return b"encrypted" in lower and self._wire.forget_reasoning(request.messages)

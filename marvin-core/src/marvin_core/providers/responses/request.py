@@ -1,0 +1,212 @@
+"""Requests in the format of OpenAI's Responses API, joined from JSON that was encoded once.
+
+Nothing is stored at the service (`store: false`), so every request carries the whole conversation, and reasoning
+goes back in its encrypted form: https://platform.openai.com/docs/guides/reasoning
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ...api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
+from ...api.providers import Request, ThinkingLevel
+from ...api.tools import ToolSpec
+from ..http.call_ids import allowed_name, with_ids
+from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
+from ..http.images import instead_of
+
+LONGEST_CALL_ID = 64
+LONGEST_NAME = 64
+LEAST_OUTPUT = 16
+"""The service refuses a smaller `max_output_tokens`."""
+_REASONS = re.compile(r"(gpt-5|o\d|codex)(?!.*-chat)")
+_CALL_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_CALL_ID}}}")
+
+
+class ResponsesWire:
+    """Writes the requests of one provider and model.
+
+    `without` names what a service does not take: `max_output_tokens`, and what `leave_out` is told of.
+    """
+
+    def __init__(self, provider: str, model: str, max_tools: int | None, without: Iterable[str] = ()) -> None:
+        self._provider = provider
+        self._model = model
+        self._without = set(without)
+        self._forgotten: set[str] = set()
+        self._messages = Encoded(self._message)
+        self._tools = EncodedTools(_tool, max_tools)
+        self._first: bytes | None = None
+        self._cache_key = b""
+
+    def body(self, request: Request) -> bytes:
+        """The JSON of a streamed request."""
+        fields = [b'{"model":' + dump(self._model), b'"stream":true,"store":false', *self._tool_fields(request)]
+        if request.system:
+            fields.append(b'"instructions":' + dump(request.system))
+        if request.max_output_tokens is not None and "max_output_tokens" not in self._without:
+            fields.append(b'"max_output_tokens":%d' % max(request.max_output_tokens, LEAST_OUTPUT))
+        if _reasons(self._model):
+            fields += self._reasoning_fields(request.thinking)
+        items = self._messages.forms(with_ids(request.messages, _CALL_ID)) or [b""]
+        fields.append(b'"prompt_cache_key":' + self._key(items[0]))
+        # The rest is put around the first and the last item, so that all of it is copied once.
+        items[0] = b",".join(fields) + b',"input":[' + items[0]
+        items[-1] += b"]}"
+        return b",".join(items)
+
+    def leave_out(self, what: str) -> bool:
+        """Leave `effort`, `summary` or `encrypted` out from now on; false where that was done already."""
+        if what in self._without:
+            return False
+        self._without.add(what)
+        return True
+
+    def forget_reasoning(self, messages: Sequence[Message]) -> bool:
+        """Never send the reasoning in these messages again; false where none is left.
+
+        It can be read with the key of the account only that it was made for.
+        """
+        items = [item for message in messages for block in message.content for item in self._reasoning(message, block)]
+        if not items:
+            return False
+        self._forgotten.update(item["id"] for item in items)
+        self._messages.forget()
+        return True
+
+    def _tool_fields(self, request: Request) -> list[bytes]:
+        tools = self._tools.joined(request.tools)
+        if not tools:
+            return []
+        fields = [b'"tools":[' + tools + b"]", b'"parallel_tool_calls":true']
+        return [*fields, b'"tool_choice":"none"'] if request.tool_choice == "none" else fields
+
+    def _reasoning_fields(self, thinking: ThinkingLevel) -> list[bytes]:
+        effort = _effort(self._model, thinking)
+        reasoning: dict[str, str] = {}
+        if effort and "effort" not in self._without:
+            reasoning["effort"] = effort
+        if effort != "none" and "summary" not in self._without:
+            reasoning["summary"] = "auto"
+        # Also where reasoning is off: what comes all the same must be sent back encrypted or not at all.
+        fields = [] if "encrypted" in self._without else [b'"include":["reasoning.encrypted_content"]']
+        return [*fields, b'"reasoning":' + dump(reasoning)] if reasoning else fields
+
+    def _key(self, first: bytes) -> bytes:
+        """Requests with one key meet in one cache: the same for a conversation, also after it was resumed."""
+        if first is not self._first:
+            from hashlib import sha256
+
+            self._first = first
+            self._cache_key = dump(f"marvin-{sha256(first).hexdigest()[:32]}")
+        return self._cache_key
+
+    def _message(self, message: Message) -> bytes:
+        if message.role == "assistant":
+            items: Iterable[dict[str, Any]] = self._assistant(message)
+        elif message.role == "tool":
+            items = map(_output, message.outputs)
+        else:
+            # ChatGPT's service refuses the role "system" here; "developer" is what OpenAI calls it today.
+            role = "developer" if message.role == "system" else message.role
+            items = [{"type": "message", "role": role, "content": _content(message.content)}]
+        return b",".join(map(dump, items))
+
+    def _assistant(self, message: Message) -> Iterator[dict[str, Any]]:
+        """The items of an answer in its order. Ids of the service's own are left out: it has stored nothing."""
+        held: list[dict[str, Any]] = []
+        phase = ""
+        for block in message.content:
+            if isinstance(block, Thinking):
+                held += self._reasoning(message, block)
+                phase = self._phase(message, block)
+            elif isinstance(block, ToolCall) or (isinstance(block, Text) and block.text):
+                # Reasoning that nothing follows is refused, so it waits for what follows.
+                yield from held
+                held = []
+                if isinstance(block, ToolCall):
+                    yield self._call(block)
+                else:
+                    yield _said(block.text, phase)
+
+    def _reasoning(self, message: Message, block: object) -> list[dict[str, Any]]:
+        own = self._own(message, block)
+        return [item for item in own.get("items", ()) if item["id"] not in self._forgotten]
+
+    def _phase(self, message: Message, block: object) -> str:
+        phase: str = self._own(message, block).get("phase", "")
+        return phase
+
+    def _own(self, message: Message, block: object) -> Any:
+        """What this provider and model attached to a block."""
+        data = block.provider_data if isinstance(block, Thinking) else None
+        return data.data if data and data.provider == self._provider and message.model == self._model else {}
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        return {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": allowed_name(call.name, LONGEST_NAME),
+            "arguments": object_arguments(call, self._tools.offered),
+        }
+
+
+def _reasons(model: str) -> bool:
+    """Whether it is a reasoning model; others refuse the fields for it."""
+    return bool(_REASONS.match(model.rpartition("/")[2]))
+
+
+def _effort(model: str, thinking: ThinkingLevel) -> str:
+    """How much a model is to reason; empty for as much as it does by itself.
+
+    What each takes: https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
+    """
+    name = model.rpartition("/")[2]
+    if "-pro" in name:
+        return "high" if thinking == "high" else ""  # what all of them take
+    if thinking != "off":
+        return thinking
+    if not name.startswith("gpt-5") or "codex" in name:
+        return "low"
+    return "none" if name.startswith("gpt-5.") else "minimal"
+
+
+def _said(text: str, phase: str) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": text}],
+    }
+    return {**said, "phase": phase} if phase else said
+
+
+def _output(output: ToolOutput) -> dict[str, Any]:
+    shown: str | list[dict[str, Any]] = output.text or "(no output)"
+    if any(isinstance(block, Image) for block in output.content):
+        shown = _content(output.content)
+    return {"type": "function_call_output", "call_id": output.call_id, "output": shown}
+
+
+def _content(blocks: Iterable[object]) -> list[dict[str, Any]]:
+    parts = []
+    for block in blocks:
+        text = block.text if isinstance(block, Text) else instead_of(block) if isinstance(block, Image) else ""
+        if text:
+            parts.append({"type": "input_text", "text": text})
+        elif isinstance(block, Image):
+            parts.append({"type": "input_image", "image_url": f"data:{block.media_type};base64,{block.data}"})
+    return parts
+
+
+def _tool(spec: ToolSpec) -> bytes:
+    return dump(
+        {
+            "type": "function",
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.parameters,
+            "strict": False,
+        }
+    )

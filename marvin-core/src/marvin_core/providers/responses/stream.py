@@ -1,0 +1,225 @@
+"""Streamed answers of the Responses API: from their bytes to deltas.
+
+The events: https://platform.openai.com/docs/api-reference/responses-streaming
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from typing import Any
+
+from ...api.messages import ProviderData, StopReason, Usage
+from ...api.providers import Endpoint, ThinkingDelta
+from ..http.answer_stream import AnswerStream, Kind
+from ..http.call_fragments import Call
+
+_REASONING_FIELDS = ("type", "id", "summary", "content", "encrypted_content")
+
+
+class _Item:
+    """One item of the output while it streams in."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.call: Call | None = None
+        self.begun = False
+        """Whether any of its text or arguments has come."""
+
+
+class ResponsesStream(AnswerStream):
+    """Reads one answer.
+
+    Encrypted reasoning and the phase of a message are attached to an empty piece of thinking, which is sent when
+    what they belong to begins: nothing was shown before that, so a broken answer can still be asked for again.
+    """
+
+    def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
+        super().__init__(endpoint, url, taken_ids)
+        self._items: list[_Item] = []
+        self._by_name: dict[object, _Item] = {}
+        self._held: list[dict[str, Any]] = []
+        self._phase = ""
+        self._gap: Kind | None = None
+        self._spoken = self._thought = False
+        self._refused = False
+        self._cut: StopReason | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the service said how the answer ended."""
+        return self.done
+
+    def _event(self, payload: bytes) -> None:
+        if not self.done and payload.strip() and not payload.startswith(b"[DONE]"):
+            self._understood(self._parsed(payload))
+
+    def _document(self, document: Any) -> None:
+        """An answer that is one JSON document and no stream."""
+        if not isinstance(document, dict) or not (document.get("output") or document.get("error")):
+            raise self._broken("answered with JSON that is no response", b"".join(self._plain or ()))
+        if document.get("error"):
+            self._fail(document["error"])
+        for index, item in enumerate(document.get("output") or ()):
+            self._understood({"type": "response.output_item.done", "output_index": index, "item": item})
+        self._understood({"type": f"response.{document.get('status') or 'completed'}", "response": document})
+
+    def _understood(self, event: Any) -> None:
+        try:
+            self._take_event(event, event.get("type") or "")
+        except (AttributeError, TypeError, KeyError, IndexError):
+            raise self._broken("sent an answer of an unknown shape", json.dumps(event).encode()) from None
+
+    def _take_event(self, event: dict[str, Any], kind: str) -> None:
+        if kind == "response.output_text.delta":
+            self._text(event["delta"], self._item(event))
+        elif kind == "response.refusal.delta":
+            self._refused = True
+            self._text(event["delta"], self._item(event))
+        elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+            self._think(event["delta"], self._item(event))
+        elif kind == "response.reasoning_summary_part.added":
+            self._gap = "thinking" if self._item(event).begun else self._gap
+        elif kind == "response.function_call_arguments.delta":
+            self._arguments(event["delta"], self._item(event))
+        elif kind == "response.output_item.added":
+            self._begun_item(event["item"], self._item(event, new=True))
+        elif kind == "response.output_item.done":
+            self._done_item(event["item"], self._item(event))
+        elif kind in ("response.completed", "response.incomplete"):
+            self._end(event["response"])
+        elif kind in ("response.failed", "response.cancelled"):
+            self._fail((event.get("response") or {}).get("error") or {"message": f"{kind}, without a reason"})
+        elif kind == "error" or (not kind and event.get("error")):
+            self._fail(event.get("error") or event)
+
+    def _item(self, event: dict[str, Any], *, new: bool = False) -> _Item:
+        """The item that an event belongs to, by its id, else by its place; some servers send one of the two only."""
+        names = [
+            (field, value)
+            for field, value in (
+                ("id", event.get("item_id") or (event.get("item") or {}).get("id")),
+                ("place", event.get("output_index")),
+            )
+            if value is not None
+        ]
+        known = None if new else next((self._by_name[name] for name in names if name in self._by_name), None)
+        if known is None and not new and self._items and not event.get("item"):
+            known = self._items[-1]
+        if known is None:
+            known = _Item(len(self._items))
+            self._items.append(known)
+        for name in names:
+            self._by_name[name] = known
+        return known
+
+    def _begun_item(self, item: dict[str, Any], entry: _Item) -> None:
+        if item["type"] == "function_call":
+            self._begin_call(item, entry)
+        elif item["type"] == "message":
+            self._begin_message(item)
+        elif item["type"] == "reasoning" and self._thought:
+            self._gap = "thinking"
+
+    def _begin_call(self, item: dict[str, Any], entry: _Item) -> Call:
+        if entry.call is None:
+            function = {"name": item.get("name"), "arguments": ""}
+            entry.call = self._calls.take(
+                {"index": entry.number, "id": item.get("call_id") or item.get("id"), "function": function}
+            )
+            self._spoken = self._thought = False
+            self._switch(entry.call)
+        return entry.call
+
+    def _begin_message(self, item: dict[str, Any]) -> None:
+        if self._spoken:
+            self._gap = "text"
+        if item.get("phase"):
+            # Today's models are told again which of their words were remarks on the way, and which the answer.
+            self._switch("thinking")
+            self._phase = item["phase"]
+
+    def _done_item(self, item: dict[str, Any], entry: _Item) -> None:
+        """Take what has not come in pieces."""
+        if item["type"] == "reasoning":
+            if not entry.begun:
+                parts = item.get("summary") or item.get("content") or ()
+                self._think("\n\n".join(part["text"] for part in parts), entry)
+            self._hold(item)
+        elif item["type"] == "function_call":
+            self._begin_call(item, entry)
+            if not entry.begun:
+                self._arguments(item.get("arguments"), entry)
+        elif item["type"] == "message" and not entry.begun:
+            self._begin_message(item)
+            for part in item.get("content") or ():
+                self._refused = self._refused or "refusal" in part
+                self._text(part.get("text") or part.get("refusal") or "", entry)
+
+    def _hold(self, item: dict[str, Any]) -> None:
+        # Without its encrypted content an item is only a reference to what the service has not stored.
+        if item.get("id") and item.get("encrypted_content"):
+            self._switch("thinking")
+            kept = {field: item[field] for field in _REASONING_FIELDS if item.get(field)}
+            self._held.append({"summary": [], **kept})
+
+    def _switch(self, kind: Kind) -> None:
+        super()._switch(kind)
+        if kind != "thinking" and (self._held or self._phase):
+            data: dict[str, Any] = {"items": self._held}
+            if self._phase:
+                data["phase"] = self._phase
+            own = ProviderData(provider=self._endpoint.provider, data=data)
+            self._out.append(ThinkingDelta(text="", provider_data=own))
+            self._held, self._phase = [], ""
+
+    def _text(self, text: str, entry: _Item) -> None:
+        if text:
+            entry.begun = self._spoken = True
+            self._thought = False
+            self._add("text", self._spaced("text") + text)
+
+    def _think(self, text: str, entry: _Item) -> None:
+        if text:
+            entry.begun = self._thought = True
+            self._add("thinking", self._spaced("thinking") + text)
+
+    def _spaced(self, kind: Kind) -> str:
+        """A blank line before a new part of the same kind."""
+        gap, self._gap = self._gap, None
+        return "\n\n" if gap == kind else ""
+
+    def _arguments(self, fragment: object, entry: _Item) -> None:
+        if entry.call is not None and fragment:
+            entry.begun = True
+            text = fragment if isinstance(fragment, str) else json.dumps(fragment, ensure_ascii=False)
+            self._switch(self._calls.take({"index": entry.number, "function": {"arguments": text}}))
+
+    def _end(self, response: dict[str, Any]) -> None:
+        if response.get("usage"):
+            self._usage = _usage(response["usage"])
+        if response.get("status") == "incomplete":
+            reason = (response.get("incomplete_details") or {}).get("reason")
+            self._cut = "refused" if reason == "content_filter" else "length"
+        self.done = True
+
+    def _fail(self, error: Any) -> None:
+        from ..http.error_mapping import from_error
+
+        raise from_error(self._endpoint, self._url, error)
+
+    def _stop_reason(self) -> StopReason:
+        if self._cut or self._refused:
+            return self._cut or "refused"
+        return "tool_calls" if self._calls.all else "stop"
+
+
+def _usage(counts: dict[str, Any]) -> Usage:
+    read = counts.get("input_tokens_details") or {}
+    written = counts.get("output_tokens_details") or {}
+    return Usage(
+        input_tokens=counts.get("input_tokens") or 0,
+        output_tokens=counts.get("output_tokens") or 0,
+        cache_read_tokens=read.get("cached_tokens") or 0,
+        reasoning_tokens=written.get("reasoning_tokens") or 0,
+    )

@@ -1,0 +1,110 @@
+"""Which model answers, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ...api.providers import OFFLINE, Endpoint, ProviderSpec
+from ...api.record import Record
+from ...config.load import Config
+from ...config.tiers import ALIASES, TIERS
+from .catalog import Catalog, KeyMissingError
+from .model_names import find, prefixed
+
+if TYPE_CHECKING:
+    from .local_servers import Found
+
+Probe = Callable[[], "Sequence[Found]"]
+
+
+class Choice(Record):
+    """The outcome: an endpoint and the factory that makes its provider, or neither and what to do about it.
+
+    `reason` says why this one; `local` that its requests run on this machine and cost nothing; `notice` what is not
+    as it was asked for.
+    """
+
+    endpoint: Endpoint | None
+    factory: str = ""
+    reason: str = ""
+    local: bool = False
+    how_to: str = ""
+    notice: str = ""
+
+
+def choose(config: Config, catalog: Catalog, probe: Probe | None = None) -> Choice:
+    """Take the provider that was asked for, else the first that is set up.
+
+    Args:
+        probe: looks for local servers where nothing is set up. A chat gives it, and a chat only: without a
+            model it then goes on with the provider `offline`.
+
+    Raises:
+        UsageError, ConfigError: where the one that was asked for does not exist.
+    """
+    if config.model not in ALIASES:
+        return _chosen(config, catalog, probe)
+    model, notice = _model_of_tier(config, catalog)
+    chosen = _chosen(config.replace(model=model), catalog, probe)
+    if chosen.endpoint is None or chosen.endpoint.provider == OFFLINE:
+        return chosen
+    return chosen.replace(notice=notice)
+
+
+def _model_of_tier(config: Config, catalog: Catalog) -> tuple[str, str]:
+    """What `high` and `low` stand for, and a notice where that is the default because nobody serves the tier's."""
+    tier = ALIASES[config.model]
+    wanted = config.tiers[tier]
+    if config.provider:
+        current: ProviderSpec | None = catalog.spec(config.provider, config.provider_origin)
+    else:
+        current = next(_candidates(catalog, chat=True), (None, ""))[0]
+    found = find(catalog, wanted, current)
+    if found is not None and (found.spec is current or not config.provider):
+        return f"{found.spec.name}/{found.model}", ""
+    if wanted != TIERS[tier].model:
+        return wanted, ""
+    whose = config.provider or "What is set up"
+    return "", f"{whose} does not serve {wanted}, which {config.model} stands for; the default model answers."
+
+
+def _candidates(catalog: Catalog, *, chat: bool) -> Iterator[tuple[ProviderSpec, str]]:
+    """What is taken without being asked for: services with a key or login, then those that only a chat looks for."""
+    return ((spec, reason) for spec, reason in catalog.set_up() if chat or not spec.ready)
+
+
+def _chosen(config: Config, catalog: Catalog, probe: Probe | None) -> Choice:
+    if config.provider:
+        spec = catalog.spec(config.provider, config.provider_origin)
+        origin = config.provider_origin
+        return _choice(catalog, spec, config.model.removeprefix(f"{spec.name}/"), config, origin, f"{origin} names it")
+    first, origin = next(_candidates(catalog, chat=probe is not None), (None, ""))
+    asked = prefixed(catalog, config.model, first)
+    if asked is not None:
+        name = config.model.removeprefix(f"{asked.name}/")
+        origin = f"{config.model_origin} {config.model}"
+        return _choice(catalog, asked, name, config, origin, f"{origin} names it")
+    if first is not None:
+        found = find(catalog, config.model, first) if config.model else None
+        if found is not None and found.spec is not first:
+            return _choice(catalog, found.spec, found.model, config, f"it serves {config.model}")
+        return _choice(catalog, first, found.model if found else config.model, config, origin)
+    if probe is None:
+        return Choice(endpoint=None, how_to=catalog.how_to())
+    for server in probe():
+        spec = catalog.known[server.provider]
+        return _choice(catalog, spec, config.model or server.model, config, server.reason)
+    return _choice(catalog, catalog.known[OFFLINE], OFFLINE, config, "no model is configured")
+
+
+def _choice(catalog: Catalog, spec: ProviderSpec, named: str, config: Config, origin: str, reason: str = "") -> Choice:
+    """The choice of a service, asked for by `origin` or there for this `reason`."""
+    default = catalog.default_model(spec)
+    # What a service's own variable says is closer to it than what config.yaml says for all.
+    model = default if not named or (config.model_origin == "config.yaml" and default != spec.default_model) else named
+    try:
+        endpoint = catalog.endpoint(spec, model, origin)
+    except KeyMissingError as error:
+        return Choice(endpoint=None, how_to=str(error))
+    return Choice(endpoint=endpoint, factory=spec.factory, reason=reason or origin, local=catalog.is_local(spec))

@@ -1,0 +1,87 @@
+"""Which models servers on this machine have, asked where nobody names one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...api.providers import ProviderSpec
+from ...api.record import Record
+from ...api.timeouts import Waits
+from .catalog import Catalog
+
+_LISTS = {
+    "ollama": lambda document: [entry["name"] for entry in document["models"]],
+    "llama-server": lambda document: [entry["id"] for entry in document["data"]],
+}
+_MODELS = "/models"
+_PATHS = {"ollama": "/api/tags", "llama-server": _MODELS}
+_LARGEST = 1_000_000
+
+
+class Found(Record):
+    """A server on this machine that lists models; `model` is the one to take."""
+
+    provider: str
+    model: str
+    reason: str
+
+
+def probe(catalog: Catalog, waits: Waits) -> Sequence[Found]:
+    """The local servers that list a model, in the order of preference; all of them are asked at once.
+
+    Only a list of models is asked for: a port may belong to a program that is none of our business.
+    """
+    import threading
+
+    answers: dict[str, Found] = {}
+    local = [spec for name, spec in catalog.known.items() if name in _PATHS and catalog.is_local(spec)]
+    threads = [
+        threading.Thread(target=_ask, args=(spec, catalog.base_url(spec), waits, answers), daemon=True)
+        for spec in local
+    ]
+    for thread in threads:
+        thread.start()
+    import time
+
+    deadline = time.monotonic() + waits.probe
+    for thread in threads:
+        thread.join(max(deadline - time.monotonic(), 0))
+    return [answers[spec.name] for spec in local if spec.name in answers]
+
+
+def first_listed(spec: ProviderSpec, base_url: str, waits: Waits) -> str:
+    """The first model that a server on this machine lists; empty where it does not say."""
+    return next(iter(_listed(spec, base_url, waits)), "")
+
+
+def _ask(spec: ProviderSpec, base_url: str, waits: Waits, answers: dict[str, Found]) -> None:
+    models = _listed(spec, base_url, waits)
+    if models:
+        model = spec.default_model if spec.default_model in models else models[0]
+        answers[spec.name] = Found(provider=spec.name, model=model, reason=f"it answers at {base_url}")
+
+
+def _listed(spec: ProviderSpec, base_url: str, waits: Waits) -> list[str]:
+    from contextlib import closing
+    from http.client import HTTPConnection, HTTPException
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(base_url)
+        connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=waits.probe)
+        with closing(connection):
+            connection.request("GET", parts.path.rstrip("/") + _PATHS.get(spec.name, _MODELS))
+            with connection.getresponse() as response:
+                return list(_names(spec.name, json.loads(response.read(_LARGEST))))
+    except (OSError, HTTPException, ValueError):  # nobody is there, or it is something else
+        return []
+
+
+def _names(provider: str, document: Any) -> Iterator[str]:
+    try:
+        named = _LISTS.get(provider, _LISTS["llama-server"])(document)
+        yield from (name for name in named if isinstance(name, str) and name)
+    except (KeyError, TypeError):
+        return

@@ -1,0 +1,229 @@
+"""The models of a run: those that are configured, made into providers when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from ...api.errors import ConfigError, MarvinError
+from ...api.providers import OFFLINE, Endpoint, Lists, ModelEntry, Provider, ProviderFactory, ProviderSpec, Serving
+from ...config.load import Config
+from ...config.tiers import ALIASES, TIERS
+from ...http.clients import Clients
+from ...util.imports import imported
+from .catalog import Catalog
+from .choose import Choice
+from .model_names import Named, default_of, find, named
+
+if TYPE_CHECKING:
+    from ...usage.budget import Budget
+
+
+class Locate(Protocol):
+    """Takes note of where a service is."""
+
+    def __call__(self, provider: str, base_url: str, *, local: bool) -> None: ...
+
+
+class Models:
+    """The `ModelSource` of a run. Providers are kept by service and model.
+
+    `locate` is told of each service that is used and its address, and whether its requests run on this machine
+    and so cost nothing. Each request that is sent is paid out of the `budget`.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        choice: Choice,
+        config: Config,
+        clients: Clients,
+        locate: Locate,
+        budget: Budget | None = None,
+    ) -> None:
+        self._catalog = catalog
+        self._choice = choice
+        self._config = config
+        self._clients = clients
+        self._locate = locate
+        self._budget = budget
+        self._made: dict[tuple[str, str], Provider] = {}
+
+    @property
+    def how_to(self) -> str:
+        """What to do where there is no model."""
+        return self._choice.how_to or self._catalog.how_to()
+
+    def first(self) -> Serving | None:
+        """The model that a session begins with; None where none is configured."""
+        choice = self._choice
+        if choice.endpoint is None:
+            return None
+        return Serving(provider=self._provider(choice.endpoint, choice.factory), reason=choice.reason)
+
+    def named(self, name: str, current: Provider | None) -> Serving:
+        """The model that a name means; see `ModelSource.named`."""
+        spec = self._catalog.known.get(current.name) if current else None
+        if name in ALIASES:
+            return self._of_tier(ALIASES[name], spec)
+        return self._serving(named(self._catalog, name, spec), "you chose it")
+
+    def _of_tier(self, tier: str, current: ProviderSpec | None) -> Serving:
+        """The model of a tier; where it is the tier's default and nobody serves it, that of the current service."""
+        wanted = self._config.tiers[tier]
+        if wanted != TIERS[tier].model:
+            return self._serving(named(self._catalog, wanted, current), f"{wanted} is set for it")
+        found = find(self._catalog, wanted, current)
+        if found is not None and self._catalog.reason(found.spec):
+            return self._serving(found, f"{wanted} is its default")
+        return self._default(current, wanted)
+
+    def _default(self, current: ProviderSpec | None, wanted: str) -> Serving:
+        if current is None or current.name == OFFLINE:
+            raise ConfigError(self._catalog.how_to())
+        best = Named(spec=current, model=self._catalog.default_model(current))
+        return self._serving(best, f"nothing that is set up serves {wanted}")
+
+    def pro(self, current: Provider | None) -> Serving:
+        """Copilot where it is set up, else the model of the high tier, else the current one's default."""
+        wanted = [self._copilot(), default_of(self._catalog, self._config.tiers["opus"])]
+        for found in filter(None, wanted):
+            try:
+                return self._serving(found, "it is the best that is set up")
+            except MarvinError:  # the next one is no worse than none
+                continue
+        return self._default(self._catalog.known.get(current.name) if current else None, self._config.tiers["opus"])
+
+    def _copilot(self) -> Named | None:
+        spec = self._catalog.known.get("copilot")
+        if spec is None or not self._catalog.reason(spec):
+            return None
+        return Named(spec=spec, model=self._catalog.default_model(spec))
+
+    def _serving(self, found: Named, reason: str) -> Serving:
+        endpoint = self._catalog.endpoint(found.spec, found.model, "")
+        return Serving(provider=self._provider(endpoint, found.spec.factory), reason=reason)
+
+    def _provider(self, endpoint: Endpoint, factory: str) -> Provider:
+        key = (endpoint.provider, endpoint.model)
+        if key not in self._made:
+            local = self._catalog.is_local(self._catalog.known[endpoint.provider])
+            self._locate(endpoint.provider, endpoint.base_url, local=local)
+            create: ProviderFactory = imported("provider", factory)
+            self._made[key] = self._paid(create(endpoint, lambda: self._clients.for_model(endpoint.base_url)))
+        return self._made[key]
+
+    def _paid(self, provider: Provider) -> Provider:
+        """The provider, its requests paid out of the budget, if there is one."""
+        if self._budget is None:
+            return provider
+        from ..budgeted import Bounded
+
+        return Bounded(provider, self._budget)
+
+    def resilient(
+        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, purse: Budget | None
+    ) -> Provider:
+        """The provider, wrapped for one prompt; see `ModelSource.resilient`."""
+        from ..resilient import Resilient
+
+        waits = self._config.waits
+        if purse is None:
+            fallbacks = partial(self._fallbacks, provider)
+            return Resilient(
+                provider,
+                waits,
+                fallbacks=fallbacks,
+                larger=self._larger,
+                successor=self._successor,
+                moved=moved,
+                restarts=restarts,
+            )
+        from ..budgeted import Bounded
+
+        # No larger model here: it would stay, and be paid out of this purse, when the prompt is over.
+        return Resilient(
+            Bounded(provider, purse),
+            waits,
+            fallbacks=lambda: [Bounded(other, purse) for other in self._fallbacks(provider)],
+            restarts=restarts,
+        )
+
+    def _fallbacks(self, failed: Provider) -> Iterator[Provider]:
+        """The models to go on with, in the order of config.yaml; without a word there, Copilot."""
+        spec = self._catalog.known.get(failed.name)
+        names: Sequence[str] = self._config.fallback
+        if not names and self._copilot() is not None and spec is not None and not self._catalog.is_local(spec):
+            names = ("copilot",)
+        for name in names:
+            try:
+                serving = self.named(name, None)
+            except MarvinError:  # one that is not set up is passed over; the failure itself is what is told
+                continue
+            if (serving.provider.name, serving.provider.model) != (failed.name, failed.model):
+                yield serving.provider
+
+    def _larger(self, small: Provider) -> Provider | None:
+        """The model of the same service whose window is the next larger one."""
+        spec = self._catalog.known.get(small.name)
+        if spec is None or small.context_window is None:
+            return None
+        windows = {model: spec.window(model) or 0 for model in spec.models}
+        larger = [model for model, window in windows.items() if window > small.context_window]
+        if not larger:
+            return None
+        best = Named(spec=spec, model=min(larger, key=lambda model: windows[model]))
+        try:
+            return self._serving(best, "the conversation needs its larger window").provider
+        except MarvinError:
+            return None
+
+    def _successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
+        """What takes the place of a default model that its service no longer serves; a model by name has none."""
+        spec = self._catalog.known.get(gone.name)
+        if spec is None or gone.model != spec.default_model:
+            return None
+        from difflib import get_close_matches
+
+        listed = [model for model in spec.models if model in served]
+        near = [*get_close_matches(gone.model, served, 1), *listed]
+        if not near:
+            return None
+        return self._serving(Named(spec=spec, model=near[0]), "its predecessor is no longer served").provider
+
+    def listed(self) -> Sequence[ModelEntry]:
+        """Every service, those that are set up first."""
+        entries = [
+            ModelEntry(
+                provider=spec.name,
+                models=tuple(dict.fromkeys(filter(None, (self._catalog.default_model(spec), *spec.models)))),
+                reason=self._catalog.reason(spec),
+                how_to=spec.how_to,
+            )
+            for spec in self._catalog.known.values()
+            if spec.name != OFFLINE
+        ]
+        return sorted(entries, key=lambda entry: not entry.reason)
+
+    async def served(self, name: str) -> list[str]:
+        """The models that a service lists; empty where it lists none.
+
+        Raises:
+            ConfigError: where the service is not set up.
+            ProviderError: where it cannot be reached, refuses the key, or fails.
+        """
+        spec = self._catalog.spec(name, "")
+        provider = self._serving(Named(spec=spec, model=self._catalog.default_model(spec)), "").provider
+        return await provider.served() if isinstance(provider, Lists) else []
+
+    def patient(self, coding: bool) -> None:
+        """Wait for silent services as long as coding mode takes, or as a chat does."""
+        self._clients.patient(coding)
+
+    async def aclose(self) -> None:
+        """Close the connections of all providers; one that fails does not keep the others open."""
+        async with AsyncExitStack() as closing:
+            for provider in self._made.values():
+                closing.push_async_callback(provider.aclose)

@@ -1,0 +1,298 @@
+"""Finding what is wrong with a session file, and mending it in a copy; nothing that was said is ever deleted."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..api.errors import SessionError
+from ..api.messages import Message, from_dict, to_dict, tool
+from ..api.record import Record
+from ..api.timeouts import Waits
+from ..util.state_files import acquire, replace_file
+from .records import Header, compaction_of, header_line, header_of, record_line
+from .transcript import heal, interrupted
+
+_MODE = 0o600
+_TITLE = 80
+
+
+class Diagnosis(Record):
+    """What is wrong with a session file, a sentence each, with what a repair does about it."""
+
+    problems: tuple[str, ...]
+    content: bytes | None
+    """What a repair puts in the place of the file; None where nothing in it can be read."""
+    damaged: bool
+    """Whether the content itself is at fault, and not the mode alone."""
+
+
+def diagnose(path: Path, waits: Waits) -> Diagnosis:
+    """Look for what is wrong.
+
+    Raises:
+        SessionError: where the file cannot be read.
+        MarvinError: where another process holds it.
+    """
+    with _held(path, waits) as descriptor:
+        return _diagnose(path, descriptor)
+
+
+def repair(path: Path, waits: Waits) -> tuple[Diagnosis, Path | None]:
+    """Mend a file; returns what was wrong, and where the original is kept where it had to be replaced.
+
+    Raises as `diagnose`, `SessionError` also where the folder cannot be written; the file is then as it was.
+    """
+    with _held(path, waits) as descriptor:
+        found = _diagnose(path, descriptor)
+        try:
+            os.fchmod(descriptor, _MODE)
+            if not found.damaged:
+                return found, None
+            written = os.fstat(descriptor)
+            kept = _keep(path)
+            if found.content is None:
+                path.unlink()
+            else:
+                replace_file(path, found.content, _MODE, keep_mode=False)
+                os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))  # a repair is no use of the session
+            return found, kept
+        except OSError as error:
+            raise SessionError(f"{path} cannot be repaired: {error.strerror}. Make its folder writable.") from error
+
+
+@contextmanager
+def _held(path: Path, waits: Waits) -> Iterator[int]:
+    """The open file, while nobody else can add to it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise SessionError(f"{path} cannot be read: {error.strerror}.") from error
+    try:
+        acquire(descriptor, waits.lock, waits.lock_poll, str(path))
+        yield descriptor
+    finally:
+        os.close(descriptor)  # which lets go of the lock
+
+
+def _keep(path: Path) -> Path:
+    """Give the original a second name, `NAME.damaged-1` or the next number; returns it."""
+    number = 1
+    while True:
+        kept = path.with_name(f"{path.name}.damaged-{number}")
+        try:
+            os.link(path, kept)
+            return kept
+        except FileExistsError:
+            number += 1
+
+
+def _diagnose(path: Path, descriptor: int) -> Diagnosis:
+    status = os.fstat(descriptor)
+    with open(descriptor, "rb", closefd=False) as stream:
+        examined = Examination(stream.read(), path.stem, status.st_mtime)
+    problems = examined.problems
+    damaged = bool(problems)
+    mode = stat.S_IMODE(status.st_mode)
+    if mode != _MODE:
+        problems = [*problems, f"Its mode is {mode:04o}, it should be for you alone. A repair makes it 0600."]
+    return Diagnosis(problems=tuple(problems), content=examined.content(), damaged=damaged)
+
+
+class _Waiting(Record):
+    """A call that has no output yet: the tool, and the line of the call."""
+
+    tool: str
+    line: int
+
+
+class Examination:
+    """One pass through a session file: what is wrong in it, and the lines without that.
+
+    Args:
+        name: the session's id, where the file does not say it.
+        written: when the file was last written, in seconds since the epoch.
+    """
+
+    def __init__(self, data: bytes, name: str, written: float) -> None:
+        self.problems: list[str] = []
+        self._name = name
+        self._written = written
+        self._headers: dict[int, Header] = {}
+        self._records: list[tuple[int, dict[str, Any]]] = []
+        self._mended: list[dict[str, Any]] = []
+        self._ids: dict[str, str] = {}
+        """By the id of a record in the file, the mended one that stands for it from here on."""
+        self._open: dict[str, dict[str, _Waiting]] = {}
+        """By the id of a mended record, the calls by id that have no output yet on the way to it."""
+        self._closed: dict[str, str] = {}
+        self._read(data)
+        self._header = self._find_header()
+        if self._header is not None:
+            self._mend(self._header.id)
+
+    def content(self) -> bytes | None:
+        """The mended file; None where there is nothing to mend."""
+        if self._header is None:
+            return None
+        lines = [header_line(self._header), *map(record_line, self._mended)]
+        newest = self._headers[max(self._headers)] if self._headers else self._header
+        if newest != self._header:
+            lines.append(header_line(newest, sum(record["type"] == "message" for record in self._mended)))
+        return b"".join(lines)
+
+    def _read(self, data: bytes) -> None:
+        """Take the lines apart into headers and records."""
+        for number, line in enumerate(data.split(b"\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+                if record["type"] == "session":
+                    self._headers[number] = header_of(record)
+                else:
+                    _check(record)
+                    self._records.append((number, record))
+            except (ValueError, KeyError, TypeError, AttributeError, SessionError):
+                self._tell(number, "is torn or damaged.", "leaves it out")
+
+    def _tell(self, number: int, what: str, remedy: str) -> None:
+        self.problems.append(f"Line {number} {what} A repair {remedy}.")
+
+    def _find_header(self) -> Header | None:
+        """The header that the mended file begins with; one is made up where there is none."""
+        if not self._headers and not self._records:
+            what = "Nothing in it can be read." if self.problems else "It is empty."
+            self.problems.append(f"{what} A repair moves it aside.")
+            return None
+        if not self._headers:
+            self.problems.append("It has no header. A repair makes one from what was said.")
+            return self._made_up()
+        first = min(self._headers)
+        if self._records and self._records[0][0] < first:
+            self.problems.append("It does not begin with its header. A repair begins it with the one further down.")
+        return self._headers[first]
+
+    def _made_up(self) -> Header:
+        said = [from_dict(record["message"]) for _, record in self._records if record["type"] == "message"]
+        title = next((message.text for message in said if message.role == "user"), self._name)
+        last = next((message for message in reversed(said) if message.model), None)
+        return Header(
+            id=self._name,
+            title=" ".join(title.split())[:_TITLE],
+            time=self._written,
+            provider=last.provider if last else "",
+            model=last.model if last else "",
+            working_dir="",
+        )
+
+    def _mend(self, root: str) -> None:
+        self._ids[root] = root
+        self._open[root] = {}
+        every = {record["id"] for _, record in self._records}
+        above = root
+        for number, record in self._records:
+            parent = self._parent(number, record, above, every)
+            self._add(number, {**record, "id": self._identity(number, record), "parent": parent}, record["id"])
+            above = self._ids[record["id"]]
+        followed = {record["parent"] for record in self._mended}
+        for end in [record["id"] for record in self._mended if record["id"] not in followed]:
+            self._close(end)
+
+    def _parent(self, number: int, record: Mapping[str, Any], above: str, every: set[str]) -> str:
+        """What the record follows, by its id in the mended file: always one above it."""
+        parent = record.get("parent")
+        if isinstance(parent, str) and parent in self._ids:
+            return self._ids[parent]
+        below = isinstance(parent, str) and parent in every
+        what = "follows one that stands below it, or itself." if below else "follows one that was lost."
+        self._tell(number, what, "has it follow the one above it")
+        return above
+
+    def _identity(self, number: int, record: Mapping[str, Any]) -> str:
+        identity: str = record["id"]
+        count = 1
+        while identity in self._open:
+            count += 1
+            identity = f"{record['id']}~{count}"
+        if count > 1:
+            self._tell(number, "has the id of another one.", "gives it one of its own")
+        return identity
+
+    def _add(self, number: int, record: dict[str, Any], original: str) -> None:
+        """Add a record to the mended ones; outputs that are missing before it are added, those too many left out."""
+        self._ids[original] = record["id"]
+        if record["type"] == "compaction":
+            self._add_compaction(number, record)
+        elif record["type"] != "message":
+            self._put(record, self._open[record["parent"]])
+        elif record["message"]["role"] == "tool":
+            self._add_outputs(number, record, original)
+        else:
+            record["parent"] = self._close(record["parent"])
+            self._put(record, _calls(from_dict(record["message"]), number))
+
+    def _add_outputs(self, number: int, record: dict[str, Any], original: str) -> None:
+        message = from_dict(record["message"])
+        waiting = dict(self._open[record["parent"]])
+        answers = [output for output in message.outputs if waiting.pop(output.call_id, None)]
+        if len(answers) < len(message.content):
+            self._tell(number, "has an output for which there is no call.", "leaves that out")
+            record["message"] = to_dict(tool(answers))
+        if answers:
+            self._put(record, waiting)
+        else:
+            self._ids[original] = record["parent"]
+
+    def _add_compaction(self, number: int, record: dict[str, Any]) -> None:
+        messages = compaction_of(record)
+        # Outputs of its last calls may follow in the file.
+        last = messages[-1:] if messages and messages[-1].calls else ()
+        healed = (*heal(messages[: len(messages) - len(last)])[0], *last)
+        if healed != messages:
+            self._tell(number, "has calls without outputs, or outputs without calls.", "gives each call one output")
+            record["messages"] = [to_dict(message) for message in healed]
+        self._put(record, _calls(last[0], number) if last else {})
+
+    def _put(self, record: dict[str, Any], waiting: dict[str, _Waiting]) -> None:
+        self._mended.append(record)
+        self._open[record["id"]] = waiting
+
+    def _close(self, parent: str) -> str:
+        """Add outputs for the calls that have none up to a record; returns the record that is then to be followed."""
+        waiting = self._open[parent]
+        if not waiting:
+            return parent
+        if parent not in self._closed:
+            for call in waiting.values():
+                what = f"calls {call.tool}, which has no output: it was interrupted."
+                self._tell(call.line, what, "adds an output that says so")
+            outputs = tool([interrupted(identity, call.tool) for identity, call in waiting.items()])
+            identity = f"{parent}~outputs"
+            record = {"type": "message", "id": identity, "parent": parent, "message": to_dict(outputs)}
+            position = next(n for n, mended in enumerate(self._mended, 1) if mended["id"] == parent)
+            self._mended.insert(position, record)
+            self._open[identity] = {}
+            self._closed[parent] = identity
+        return self._closed[parent]
+
+
+def _calls(message: Message, line: int) -> dict[str, _Waiting]:
+    return {call.id: _Waiting(tool=call.name, line=line) for call in message.calls}
+
+
+def _check(record: Any) -> None:
+    """Raises ValueError, KeyError or TypeError where a record cannot be used."""
+    if not isinstance(record["id"], str):
+        raise ValueError("its id is no text")
+    if record["type"] == "message":
+        from_dict(record["message"])
+    elif record["type"] == "compaction":
+        compaction_of(record)
+    elif record["type"] == "state":
+        dict(record["state"])

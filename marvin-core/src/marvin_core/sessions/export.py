@@ -1,0 +1,181 @@
+"""A session as a page of Markdown, as JSON, and as plain text for a terminal; see `export_html` for HTML."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from ..api.messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
+from ..api.record import Record
+from .records import Compaction, Header, Whole
+from .search import local_time, one_line
+from .transcript import heal
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SHOWN = 100
+_COMPACTED = "The conversation was compacted here"
+_SEEDED = "What was said in earlier chats"
+
+
+class Said(Record):
+    """A message of a person or a model, with the outputs of its calls by their ids."""
+
+    message: Message
+    outputs: dict[str, ToolOutput]
+
+
+class Compacted(Record):
+    """A place where other messages took the place of what was said before; at the beginning, those of earlier chats."""
+
+    title: str
+    texts: tuple[str, ...]
+
+
+def as_json(whole: Whole) -> str:
+    """Everything that was said on the session's branch, and what it was compacted to, as one JSON object."""
+    compactions = [{"before": each.before, "messages": list(map(to_dict, each.messages))} for each in whole.compactions]
+    data = {**whole.header.as_dict(), "messages": list(map(to_dict, whole.messages)), "compactions": compactions}
+    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+
+
+def as_markdown(whole: Whole) -> str:
+    """A page to read or to share: what was said, and each call with its output folded away. Thinking is left out."""
+    header = whole.header
+    parts = [f"# {_plain(header.title) or 'A session'}", "\n".join(f"- {line}" for line in facts(header))]
+    for item in story(whole):
+        parts += _said(item) if isinstance(item, Said) else [_summary(item)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _said(said: Said) -> list[str]:
+    parts = [f"## {speaker(said)}"]
+    for block in said.message.content:
+        if isinstance(block, Text) and block.text.strip():
+            parts.append(_balanced(block.text.strip("\n")))
+        elif isinstance(block, Image):
+            parts.append(_image(block))
+        elif isinstance(block, ToolCall):
+            parts.append(_folded(block, said.outputs.get(block.id)))
+    return parts
+
+
+def _summary(compacted: Compacted) -> str:
+    texts = [_fenced(text, "text") for text in compacted.texts]
+    return "\n\n".join([f"<details><summary>{compacted.title}</summary>", *texts, "</details>"])
+
+
+def speaker(said: Said) -> str:
+    """Who said it."""
+    return {"user": "You", "assistant": "Marvin"}.get(said.message.role, "System")
+
+
+def facts(header: Header) -> list[str]:
+    """What the header says, a line each."""
+    lines = [
+        f"Session: {header.id}",
+        f"Time: {local_time(header.time)}",
+        f"Model: {one_line('/'.join(filter(None, (header.provider, header.model))))}",
+        f"Folder: {one_line(header.working_dir)}",
+    ]
+    return [*lines, f"Forked from: {header.parent}"] if header.parent else lines
+
+
+def story(whole: Whole) -> Iterator[Said | Compacted]:
+    """What was said, every call with an output, and where it was compacted, in order."""
+    healed, _ = heal(whole.messages)
+    # Healing touches only messages of tools, so that the others tell where a compaction stood.
+    places = [(_others(whole.messages[: each.before]), each) for each in whole.compactions]
+    shown = 0
+    for message, following in zip(healed, [*healed[1:], None], strict=True):
+        if message.role == "tool":
+            continue
+        while places and places[0][0] <= shown:
+            yield _compacted(places.pop(0)[1], whole)
+        outputs = following.outputs if following is not None else ()
+        yield Said(message=message, outputs={output.call_id: output for output in outputs})
+        shown += 1
+    for _, compaction in places:
+        yield _compacted(compaction, whole)
+
+
+def _others(messages: Sequence[Message]) -> int:
+    return sum(message.role != "tool" for message in messages)
+
+
+def _compacted(compaction: Compaction, whole: Whole) -> Compacted:
+    earlier = whole.messages[: compaction.before]
+    new = (message.text.strip() for message in compaction.messages if message not in earlier)
+    return Compacted(title=_COMPACTED if compaction.before else _SEEDED, texts=tuple(filter(None, new)))
+
+
+def _folded(call: ToolCall, output: ToolOutput | None) -> str:
+    summary = title_of(call, output)
+    parts = [f"<details><summary>{html.escape(summary)}</summary>", _fenced(arguments(call), "json")]
+    if output is not None:
+        parts += [_fenced(block.text, "text") if isinstance(block, Text) else _image(block) for block in output.content]
+    return "\n\n".join([*parts, "</details>"])
+
+
+def title_of(call: ToolCall, output: ToolOutput | None) -> str:
+    """A call on a line."""
+    return f"🔧 {one_line(call.name)}{' (failed)' if output is not None and output.is_error else ''}"
+
+
+def arguments(call: ToolCall) -> str:
+    """The arguments of a call, JSON indented."""
+    try:
+        return json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2)
+    except ValueError:
+        return call.arguments
+
+
+def _fenced(text: str, language: str) -> str:
+    """A code block whose fence is longer than any run of backticks in the text."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
+
+
+def _balanced(text: str) -> str:
+    """Markdown that somebody wrote, with a code block that was left open closed: what follows must not fall into it."""
+    fence = ""
+    for line in text.splitlines():
+        found = _FENCE.match(line)
+        if found is None:
+            continue
+        if not fence:
+            fence = found[1]
+        elif found[1].startswith(fence) and not line[found.end() :].strip():
+            fence = ""
+    return f"{text}\n{fence}" if fence else text
+
+
+def _image(image: Image) -> str:
+    return f"*(an image, {html.escape(one_line(image.media_type))})*"
+
+
+def _plain(text: str) -> str:
+    """A title without anything that Markdown or HTML would take for markup."""
+    return re.sub(r"([\\`*_\[\]<>#])", r"\\\1", one_line(text))
+
+
+def as_text(whole: Whole) -> str:
+    """For a terminal: what was said in full, each call and its output on a line."""
+    parts = ["\n".join([one_line(whole.header.title), *facts(whole.header)])]
+    for item in story(whole):
+        if isinstance(item, Compacted):
+            parts.append(f"({item.title})")
+            continue
+        if item.message.text.strip():
+            parts.append(f"{speaker(item)}: {_printable(item.message.text.strip())}")
+        for call in item.message.calls:
+            output = item.outputs.get(call.id)
+            told = one_line(output.text)[:_SHOWN] if output is not None else ""
+            parts.append(f"  🔧 {one_line(f'{call.name} {call.arguments}')[:_SHOWN]}\n     {told}".rstrip())
+    return "\n\n".join(parts) + "\n"
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)

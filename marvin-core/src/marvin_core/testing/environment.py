@@ -1,0 +1,66 @@
+"""Where tests run: the environment of the test process, read and changed in this one module of the kit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def search_path() -> str:
+    """The folders that programs are looked for in."""
+    return os.environ.get("PATH", os.defpath)
+
+
+def environment() -> dict[str, str]:
+    """The environment as it is now."""
+    return dict(os.environ)
+
+
+@contextmanager
+def own_home(folder: Path) -> Iterator[Path]:
+    """Make this the home folder, and unset what would lead Marvin to another one, or to somebody's keys."""
+    from ..config.environment import ENVIRONMENT
+    from ..config.load import SECRETS
+
+    folder.mkdir()
+    replaced = {
+        name: value
+        for name, value in environment().items()
+        if name == "HOME" or name in ENVIRONMENT or name in SECRETS or name.startswith("MARVIN_URL_")
+    }
+    for name in replaced:
+        del os.environ[name]
+    os.environ["HOME"] = str(folder)
+    try:
+        yield folder
+    finally:
+        os.environ.pop("HOME", None)
+        os.environ.update(replaced)
+
+
+@contextmanager
+def own_working_dir(folder: Path) -> Iterator[Path]:
+    """Make this, an empty folder, the current one."""
+    before = Path.cwd()
+    folder.mkdir()
+    os.chdir(folder)
+    try:
+        yield folder
+    finally:
+        os.chdir(before)
+
+
+def start_repository(folder: Path) -> None:
+    """Make the folder a git repository with a name to commit under and one empty commit, whatever git is set to."""
+    settings = ["-c", "init.defaultBranch=main", "-c", "commit.gpgSign=false", "-c", f"core.hooksPath={os.devnull}"]
+    env = {"PATH": search_path(), "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    for words in (
+        ["init", "--quiet"],
+        ["config", "user.name", "Marvin Test"],
+        ["config", "user.email", "test@example.org"],
+        ["commit", "--quiet", "--allow-empty", "--message", "Begin"],
+    ):
+        subprocess.run(["git", *settings, *words], cwd=folder, env=env, check=True, capture_output=True)

@@ -1,0 +1,71 @@
+"""Help for calling a tool by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..api.tools import ToolSpec
+from .arguments import example_arguments, key_value_words, to_json, type_text
+
+_SENTENCE = re.compile(r".*?[.!?](?=\s|$)", re.DOTALL)
+_CALL = re.compile(r"\b([a-z][a-z0-9_]*)\((\{.*?\})\)")
+_SAID = 5
+"""How many phrases are shown."""
+
+
+IN_CHAT, IN_SHELL = "/", "marvin tools call "
+"""How a call by hand begins."""
+
+
+def tool_help(spec: ToolSpec, where: str = IN_CHAT) -> str:
+    """What a tool does, what it takes and may touch, and a line that calls it in a chat or a shell."""
+    lines = [f"{spec.name} ({spec.source}, group {spec.group})" if spec.group else f"{spec.name} ({spec.source})"]
+    lines += ["", spec.description, ""]
+    required = spec.parameters.get("required", ())
+    for name, schema in spec.parameters.get("properties", {}).items():
+        default = f"default {to_json(schema['default'])}" if "default" in schema else "optional"
+        need = "required" if name in required else default
+        lines.append(f"  {name}  {type_text(schema)}, {need}: {schema.get('description', '')}".rstrip(": "))
+    if not spec.parameters.get("properties"):
+        lines.append("  It takes no parameters.")
+    lines += ["", f"Access: {', '.join(sorted(spec.access))}"]
+    lines += [f"Example: {typed_call(spec.name, one_line_example(spec), where)}"]
+    if spec.phrases:
+        lines.append("Without a model: " + "; ".join(phrase["say"] for phrase in spec.phrases[:_SAID]))
+    return "\n".join(lines)
+
+
+def typed_call(name: str, arguments: Mapping[str, Any], where: str = IN_CHAT) -> str:
+    """The line that makes this call when somebody types it: `/name key=value ...` in a chat."""
+    return f"{where}{name} {key_value_words(arguments)}".rstrip(" ")
+
+
+def with_typed_calls(text: str, where: str = IN_CHAT) -> str:
+    """What a tool says about a failure, with its calls as people type them: tools write them as models do."""
+
+    def typed(call: re.Match[str]) -> str:
+        try:
+            return typed_call(call[1], json.loads(call[2]), where)
+        except ValueError:  # it is no call
+            return call[0]
+
+    return _CALL.sub(typed, text).replace("\nCorrect call: ", "\nFor example: ")
+
+
+def one_line_example(spec: ToolSpec, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Arguments that the tool takes, those that are known among them; of longer texts only the first line."""
+    made = example_arguments(spec, known or ())
+    return {
+        **{name: value.partition("\n")[0] if isinstance(value, str) else value for name, value in made.items()},
+        **(known or {}),
+    }
+
+
+def summary(spec: ToolSpec) -> str:
+    """The first sentence of the tool's description."""
+    paragraph = " ".join(spec.description.partition("\n\n")[0].split())
+    sentence = _SENTENCE.match(paragraph)
+    return sentence.group() if sentence else paragraph

@@ -1,0 +1,223 @@
+"""From a plain request to the call that it means, by rules: what is done without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from ...api.record import Record
+from ...api.tools import ToolSpec
+from .phrases import Match, Phrase
+from .ranking import Ranking, meaningful, normalized, words
+from .slots import JOINING, TYPED, Utterance, kind_of
+
+Action: TypeAlias = Literal["act", "confirm", "ask", "offer", "nothing"]
+
+OFFERED = 3
+"""How many tools are offered at most."""
+_LOOKED_AT = 5
+"""How many of the nearest tools may be meant."""
+_NEAR = 0.25
+"""The part of the score of a tool with all words of the request that makes one worth offering."""
+_MARGIN = 1.3
+"""How many times as much as the next one the best tool must score, where both could be meant."""
+_SPELLED = 4
+"""Characters of the shortest word that may be misspelled."""
+_LONGEST = 400
+"""Characters; nothing is done by itself for a longer request, which no phrase is like."""
+
+_OPENING = re.compile(
+    r"\A\s*(?:(?:please|hey|hi|hello|ok|okay|marvin|so)\b[\s,!.]*)*"
+    r"(?:(?:can|could|would|will) you\s+|(?:i|we)(?: want|'d like| would like| need) to\s+|let'?s\s+)?",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(r"(?:[\s,]+(?:please|thanks|thank you|for me|marvin))+[\s.!?]*$", re.IGNORECASE)
+
+
+class Proposal(Record):
+    """A tool that may be meant, with the arguments that the request gives, and the required ones that it does not."""
+
+    spec: ToolSpec
+    arguments: Mapping[str, Any]
+    missing: tuple[str, ...] = ()
+
+
+class Route(Record):
+    """What to do about a request.
+
+    `act`: make this call. `confirm`: this is the call, but it changes something. `ask`: something that it needs is
+    not said. `offer`: one of these may be meant. `nothing`: no tool is near.
+    """
+
+    action: Action
+    proposals: tuple[Proposal, ...] = ()
+
+
+class Router:
+    """Finds the tool that a request means.
+
+    It is sure of one only where a phrase, or the name of the tool and the values it takes, is all that the request
+    says: no word is left over, and nothing in it says no.
+    """
+
+    def __init__(self, specs: Sequence[ToolSpec]) -> None:
+        self._specs = specs
+        self._ranking = Ranking(specs)
+        self._phrases = {spec.name: [Phrase(entry) for entry in spec.phrases] for spec in specs}
+        self._names = {spec.name: self._vocabulary(spec) for spec in specs}
+
+    def _vocabulary(self, spec: ToolSpec) -> frozenset[str]:
+        """The words that ask for this tool and for nothing else of it."""
+        plain = (phrase.words for phrase in self._phrases[spec.name] if phrase.is_plain)
+        return frozenset(words(spec.name)).union(*plain)
+
+    def route(self, text: str) -> Route:
+        """What to do about a request. One that may only be misspelled is offered what it would be then."""
+        found = self._route(text)
+        if found.action in ("act", "confirm", "ask"):
+            return found
+        respelled = self._respelled(text)
+        again = self._route(respelled) if respelled != text else found
+        return found if again.action == "nothing" else again.replace(action="offer")
+
+    def _respelled(self, text: str) -> str:
+        """The text with words that no tool has in the spelling of a word that is almost the same."""
+        for token in reversed(Utterance(text[:_LONGEST]).tokens):
+            if token.kind == "word" and len(token.word) >= _SPELLED:
+                meant = self._ranking.respelled(token.text) or token.text
+                text = text[: token.start] + meant + text[token.end :]
+        return text
+
+    def _route(self, text: str) -> Route:
+        said = Utterance(_CLOSING.sub("", _OPENING.sub("", text)) if len(text) <= _LONGEST else "")
+        if said.tokens:  # values are no words about tools
+            text = " ".join(token.text for token in said.tokens if token.kind == "word")
+        ranked = self._ranking.best(text, _LOOKED_AT)
+        spoken = self._spoken(said)
+        meant = self._meant(said, ranked, spoken)
+        if meant is not None:
+            if meant.missing:
+                return Route(action="ask", proposals=(meant,))
+            is_safe = meant.spec.reads_only and not meant.spec.confirm
+            return Route(action="act" if is_safe else "confirm", proposals=(meant,))
+        enough = _NEAR * self._ranking.most(text)
+        near = [spec for spec, _ in spoken] + [spec for spec, score in ranked if score >= enough]
+        if not meaningful(text):
+            near += self._taking(said)
+        offers = tuple(_filled(spec, said)[0] for spec in _distinct(near)[:OFFERED])
+        return Route(action="offer" if offers else "nothing", proposals=offers)
+
+    def _spoken(self, said: Utterance) -> list[tuple[ToolSpec, Match]]:
+        """The tools with a phrase that is all that the request says, the closest first."""
+        found = []
+        for spec in self._specs:
+            matches = [match for phrase in self._phrases[spec.name] if (match := phrase.match(said))]
+            if matches:
+                found.append((spec, max(matches, key=_closeness)))
+        return sorted(found, key=lambda pair: _closeness(pair[1]), reverse=True)
+
+    def _taking(self, said: Utterance) -> Iterator[ToolSpec]:
+        """The tools that take just the values that a request consists of, those that only read first."""
+        for spec in sorted(self._specs, key=lambda spec: not spec.reads_only):
+            proposal, left = _filled(spec, said)
+            if proposal.arguments and not proposal.missing and not left:
+                yield spec
+
+    def _meant(
+        self, said: Utterance, ranked: Sequence[tuple[ToolSpec, float]], spoken: Sequence[tuple[ToolSpec, Match]]
+    ) -> Proposal | None:
+        if spoken:
+            (spec, match), *others = spoken
+            if others and _closeness(others[0][1]) == _closeness(match):
+                return None
+            return _proposal(spec, match.arguments)
+        if said.negates or not said.tokens:
+            return None
+        complete = []
+        for spec, score in ranked:
+            proposal, left = _filled(spec, said)
+            if not left - self._names[spec.name] and _is_telling(left, spec):
+                complete.append((proposal, score))
+        if not complete:
+            return None
+        best, score = complete[0]
+        return best if len(complete) == 1 or score >= _MARGIN * complete[1][1] else None
+
+
+def _is_telling(left: set[str], spec: ToolSpec) -> bool:
+    """Whether words ask for this tool: a single one must be of its name, others may just be in one of its phrases."""
+    return len(left) != 1 or bool(left & {*words(spec.name)})
+
+
+def _closeness(match: Match) -> tuple[int, int]:
+    return match.words, match.typed
+
+
+def _distinct(specs: Sequence[ToolSpec]) -> list[ToolSpec]:
+    return list({spec.name: spec for spec in specs}.values())
+
+
+def _proposal(spec: ToolSpec, arguments: Mapping[str, Any]) -> Proposal:
+    missing = tuple(name for name in spec.parameters.get("required", ()) if name not in arguments)
+    return Proposal(spec=spec, arguments=arguments, missing=missing)
+
+
+def _filled(spec: ToolSpec, said: Utterance) -> tuple[Proposal, set[str]]:
+    """The tool with the values that are known by how they are written, and the words that are left over then."""
+    used: set[int] = set()
+    arguments: dict[str, Any] = {}
+    for name, schema in _by_need(spec):
+        found = _choice(name, schema, said, used) or _typed(name, schema, spec, said, used)
+        if found is not None:
+            arguments[name], taken = found
+            used |= taken
+    rest = [token for number, token in enumerate(said.tokens) if number not in used]
+    left = {token.word for token in rest if token.kind != "word" or token.word in JOINING}
+    return _proposal(spec, arguments), left.union(*(meaningful(token.text) for token in rest if token.word not in left))
+
+
+def _by_need(spec: ToolSpec) -> list[tuple[str, Mapping[str, Any]]]:
+    properties = spec.parameters.get("properties", {})
+    required = spec.parameters.get("required", ())
+    return sorted(properties.items(), key=lambda pair: pair[0] not in required)
+
+
+def _choice(name: str, schema: Mapping[str, Any], said: Utterance, used: set[int]) -> tuple[Any, set[int]] | None:
+    """One of several values that the request names, or true where it names the parameter."""
+    is_switch = schema.get("type") == "boolean" and not schema.get("default")
+    choices = {normalized(name): True} if is_switch else {normalized(str(one)): one for one in schema.get("enum", ())}
+    for number, token in enumerate(said.tokens):
+        if token.word in choices and number not in used:
+            return choices[token.word], {number}
+    return None
+
+
+def _typed(
+    name: str, schema: Mapping[str, Any], spec: ToolSpec, said: Utterance, used: set[int]
+) -> tuple[Any, set[int]] | None:
+    """The first value of the parameter's kind. Of several optional parameters of one kind none is guessed."""
+    kind = _form(name, schema)
+    if not kind:
+        return None
+    required = spec.parameters.get("required", ())
+    if name not in required:
+        alike = [other for other, its in _by_need(spec) if _form(other, its) == kind and other not in required]
+        if len(alike) > 1:
+            return None
+    return next(_values(kind, said, used), None)
+
+
+def _values(kind: str, said: Utterance, used: set[int]) -> Iterator[tuple[Any, set[int]]]:
+    for first, end, value in said.find(kind):
+        span = set(range(first, end))
+        if not span & used:
+            yield value, span
+
+
+def _form(name: str, schema: Mapping[str, Any]) -> str:
+    """The kind of values that are taken for a parameter where no phrase says so; text must be quoted."""
+    if "enum" in schema or schema.get("type") not in ("string", "integer", "number"):
+        return ""
+    kind = kind_of(name, schema)
+    return kind if kind in TYPED else "quoted"

@@ -1,0 +1,125 @@
+"""The tools of the core: what the session used, making room in it, and leaving."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from ..api.errors import ConfigError, ToolError
+from ..api.tools import ToolContext, UsageSummary, tool
+from ..util.threads import in_thread
+
+
+@tool(access=["read"])
+async def get_usage(
+    context: ToolContext,
+    include_lifetime: Annotated[bool, "Also the totals of all sessions"] = False,
+) -> str:
+    """Tell the tokens, the cost and the tool calls since Marvin was started, by model.
+
+    A cost is unknown where the price of the model is. Under a cost ceiling it also tells what is left of it.
+    """
+    try:
+        summary = await in_thread(lambda: context.session.usage(lifetime=include_lifetime))
+    except (OSError, ConfigError) as error:
+        raise ToolError(f"The lifetime totals cannot be read: {error} Ask again without include_lifetime.") from error
+    return usage_text(summary)
+
+
+@tool(access=["state"])
+async def compact_history(
+    context: ToolContext,
+    target_tokens: Annotated[int, Field(ge=1_000, le=1_000_000), "About how much the conversation may take"] = 50_000,
+) -> str:
+    """Make room in the conversation: older messages are backed up and become a summary, the newest stay as they are.
+
+    That happens by itself, too, when the conversation becomes too long.
+    """
+    return context.session.compact(target_tokens)
+
+
+@tool(access=["read"])
+async def search_history_backups(
+    context: ToolContext,
+    query: Annotated[str, "Words that all stand in one message; upper and lower case are the same"],
+    max_results: Annotated[int, Field(ge=1, le=200)] = 20,
+) -> str:
+    """Search everything that was taken out of conversations of this folder to make room, newest first."""
+    found = await in_thread(lambda: context.session.search_backups(query, max_results))
+    if found.startswith("Error: "):
+        raise ToolError(found.removeprefix("Error: "))
+    return found
+
+
+@tool(access=["state"])
+async def end_elaborate(context: ToolContext, summary: Annotated[str, "What was done, in a few sentences"] = "") -> str:
+    """Say that the task is finished, when you work on by yourself. Control goes back to the user after your answer."""
+    context.session.finish("auto")
+    return f"The user gets control back after your answer. {_noted(summary)}".strip()
+
+
+@tool(access=["state"])
+async def end_play_mode(context: ToolContext, reason: Annotated[str, "Why you have had enough"] = "") -> str:
+    """Leave play mode. It ends with your next answer."""
+    context.session.finish("play")
+    return f"Play mode ends with your answer. {_noted(reason)}".strip()
+
+
+def _noted(text: str) -> str:
+    return f"Noted: {text}" if text.strip() else ""
+
+
+@tool(access=["state"])
+async def exit_app(context: ToolContext, message: Annotated[str, "What the user reads last"] = "Goodbye!") -> str:
+    """End the chat with a farewell, when the user asks to leave. The chat closes after your answer."""
+    if not context.session.interactive:
+        raise ToolError("There is no chat to leave: this run ends with your answer. Answer without a tool call.")
+    context.session.leave(message)
+    return "The chat ends with your answer, and the user reads the farewell. Do not repeat it."
+
+
+def usage_text(summary: UsageSummary) -> str:
+    """What was used, for people and models alike."""
+    tokens = summary.tokens
+    requests = sum(count for count, _ in summary.models.values())
+    cached = f"{tokens['cache_read_tokens']:,} read from a cache, {tokens['cache_write_tokens']:,} written to one"
+    lines = [
+        f"Since Marvin was started: {_counted(requests, 'model request')}, cost {_cost(summary.cost)}.",
+        *_ceiling(summary),
+        f"Input tokens: {tokens['input_tokens']:,} ({cached})",
+        f"Output tokens: {tokens['output_tokens']:,} ({tokens['reasoning_tokens']:,} of them reasoning)",
+        *_models(summary.models),
+        f"Tool calls: {sum(summary.tool_calls.values()):,}",
+        *(f"  {name}: {count:,}" for name, count in summary.tool_calls.items()),
+    ]
+    if summary.lifetime is not None:
+        every = summary.lifetime.values()
+        known = [cost for _, cost in every if cost is not None]
+        total = _cost(sum(known)) if known or not summary.lifetime else "unknown"
+        unknown = sum(cost is None for _, cost in every)
+        without = f" without {_counted(unknown, 'model')} whose price is unknown" if known and unknown else ""
+        lines += [
+            f"All sessions: {_counted(sum(count for count, _ in every), 'model request')}, cost {total}{without}.",
+            *_models(summary.lifetime),
+        ]
+    return "\n".join(lines)
+
+
+def _ceiling(summary: UsageSummary) -> list[str]:
+    if summary.ceiling is None:
+        return []
+    return [f"Cost ceiling: {_cost(summary.ceiling)} for all agents together, {_cost(summary.left)} left"]
+
+
+def _models(models: Mapping[str, tuple[int, float | None]]) -> list[str]:
+    return [f"  {model}: {_counted(count, 'request')}, cost {_cost(cost)}" for model, (count, cost) in models.items()]
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _cost(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:.4f} USD"

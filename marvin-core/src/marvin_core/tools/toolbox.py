@@ -1,0 +1,262 @@
+"""Which tools a request carries, why the others are not offered, and where their functions are."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ..api.errors import ToolError, UsageError
+from ..api.record import Record
+from ..api.tools import Tool, ToolContext, ToolResult, ToolSpec
+from ..config.load import Config
+from ..guard.permissions.policy import Rule
+from ..util.imports import load_module
+from ..util.threads import in_thread
+
+_CODING_GROUPS = frozenset({"files", "git", "shell", "tickets", "agents"})
+_CODING_NAMES = frozenset(
+    "web_search wiki_search wiki_summary wiki_full wiki_grep stack_search stack_answers write_note read_note"
+    " compact_history search_history_backups get_usage".split()
+)
+_SURF_WITHOUT = frozenset({"files", "shell", "downloads", "blender", "agents"})
+_LOCKIN_GROUPS = frozenset("github calendar alarms timers notes notify knowledge downloads blender".split())
+_WRITERS = frozenset({"create_file", "append_file", "write_file", "apply_patch"})
+"""What remains of the tools that write or run under MARVIN_WRITABLE_FILES."""
+_INTERACTIVE_ONLY = frozenset({"set_working_dir", "exit_app"})
+_SOME = 20
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of the names, as a sentence."""
+    more = len(names) - _SOME
+    return f"There are: {', '.join(names[:_SOME])}{f' and {more} more' if more > 0 else ''}."
+
+
+def _in_coding(spec: ToolSpec) -> bool:
+    return spec.group in _CODING_GROUPS or spec.name in _CODING_NAMES
+
+
+SETS: Mapping[str, Callable[[ToolSpec], bool]] = {
+    "all": lambda spec: True,
+    "coding": _in_coding,
+    "readonly": lambda spec: _in_coding(spec) and (not spec.changes or spec.name == "tk"),
+    "surf": lambda spec: spec.group not in _SURF_WITHOUT,
+    "lockin": lambda spec: _in_coding(spec) or spec.group in _LOCKIN_GROUPS,
+}
+"""The tool sets by name."""
+
+
+class LoadedTool(Record):
+    """A tool whose module is imported: its declarations, its function, and the check of its arguments.
+
+    `context_parameter` is the parameter that receives the context, or an empty string.
+    """
+
+    spec: ToolSpec
+    tool: Tool
+    validate: Callable[[Mapping[str, Any]], dict[str, Any]]
+    context_parameter: str
+
+    def call(self, values: Mapping[str, Any], context: ToolContext) -> Awaitable[str | ToolResult]:
+        """Call the function with validated arguments, and with the context where it wants one."""
+        given = {**values, self.context_parameter: context} if self.context_parameter else values
+        return self.tool.function(**given)
+
+
+class Toolbox:
+    """The tools of one session.
+
+    `has_program` and `has_secret` answer what the tools' `requires` name. `offered` is what requests
+    carry, always in the same order; `missing` says of every other tool why it is not offered.
+
+    Raises:
+        UsageError: where the selection names a set, group or tool that does not exist.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[ToolSpec],
+        config: Config,
+        *,
+        has_program: Callable[[str], bool],
+        has_secret: Callable[[str], bool],
+    ) -> None:
+        self._config = config
+        self._has_program = has_program
+        self._has_secret = has_secret
+        self._loaded: dict[str, LoadedTool] = {}
+        self._lock = threading.Lock()
+        self.missing: dict[str, str] = {}
+        self.offered: tuple[ToolSpec, ...] = ()
+        self._specs: dict[str, ToolSpec] = {}
+        self._all = {spec.name: spec for spec in specs}
+        self._held: dict[str, str] = {}
+        self.selection = ""
+        self.choose(config.tools or ("coding" if config.depth else "all"))
+
+    def choose(self, selection: str) -> None:
+        """Offer what a selection such as `coding,-run_command` names, from the next request on.
+
+        Raises:
+            UsageError: where it names a set, group or tool that does not exist; nothing is changed then.
+        """
+        selected = select(tuple(self._all.values()), selection)
+        self.selection = selection
+        self._specs.clear()
+        self.missing.clear()
+        for spec in self._all.values():
+            self._take(spec, "" if spec.name in selected else f"not in the chosen tools ({selection})")
+
+    def hold(self, name: str, reason: str) -> None:
+        """Keep a tool back from the next request on; `reason` completes "not available here: ..."."""
+        self._held[name] = reason
+        if self._specs.pop(name, None) is not None:
+            self.missing[name] = reason
+            self.offered = tuple(self._specs.values())
+
+    def release(self, name: str) -> None:
+        """Offer a tool again that was held back."""
+        if self._held.pop(name, "") and name in self._all:
+            self.choose(self.selection)
+
+    def add(self, spec: ToolSpec, tool: Tool | None = None) -> None:
+        """Take one more tool, in place of another one of its name. `tool` is its function where that is here already.
+
+        The configuration may rule it out as it may any other; what is chosen with --tools does not matter.
+        """
+        for known in (self._specs, self._loaded, self.missing):
+            known.pop(spec.name, None)
+        self._all[spec.name] = spec
+        self._take(spec, "")
+        if tool is not None:
+            self._loaded[spec.name] = _checked(spec, tool)
+
+    def _take(self, spec: ToolSpec, left_out: str) -> None:
+        reason = self._held.get(spec.name) or self._reason(spec, self._config) or left_out
+        if reason:
+            self.missing[spec.name] = reason
+        else:
+            self._specs[spec.name] = spec
+        self.offered = tuple(self._specs.values())
+
+    def _reason(self, spec: ToolSpec, config: Config) -> str | None:
+        if config.read_only and spec.changes and spec.name != "tk":
+            return "this agent is read-only (MARVIN_READONLY)"
+        if config.writable_files is not None and spec.changes and spec.name not in _WRITERS:
+            return "this agent may only edit its files (MARVIN_WRITABLE_FILES)"
+        if spec.name in _INTERACTIVE_ONLY and (config.non_interactive or config.read_only or config.depth):
+            return "only in a chat"
+        if any(rule.pattern == "*" and rule.fits(spec.name, ()) for rule in map(Rule.parse, config.permissions.deny)):
+            return "denied by config.yaml"
+        return next(filter(None, map(self._unmet, spec.requires)), None)
+
+    def _unmet(self, need: str) -> str | None:
+        kind, _, name = need.partition(":")
+        if kind == "program":
+            return None if self._has_program(name) else f"needs the program {name}"
+        if kind == "env":
+            return None if self._has_secret(name) else f"needs the variable {name}"
+        from importlib.util import find_spec
+
+        try:
+            found = find_spec(name) is not None
+        except (ImportError, ValueError):  # the package around it is missing, or broken
+            found = False
+        return None if found else f"needs the Python package {name}"
+
+    def spec(self, name: str) -> ToolSpec:
+        """The offered tool of this name.
+
+        Raises:
+            ToolError: where it is not offered; the text gives the reason, or the nearest names.
+        """
+        found = self._specs.get(name)
+        if found is not None:
+            return found
+        if name in self.missing:
+            raise ToolError(f"The tool {name} is not available here: {self.missing[name]}. Do it another way.")
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, self._specs, 3, 0.5)
+        hint = f"Nearest: {', '.join(near)}." if near else _some(list(self._specs))
+        raise ToolError(f"There is no tool {name!r}. {hint}")
+
+    def preload(self, name: str) -> None:
+        """Start importing a tool in the background, while its arguments still stream in."""
+        spec = self._specs.get(name)
+        if spec is not None and name not in self._loaded:
+            threading.Thread(target=self._preload, args=(spec,), daemon=True).start()
+
+    def _preload(self, spec: ToolSpec) -> None:
+        try:
+            self._load(spec)
+        except Exception:  # the call itself meets the same error and reports it
+            return
+
+    async def load(self, name: str) -> LoadedTool:
+        """The tool, imported where it was not yet. Raises `ToolError` as `spec` does."""
+        spec = self.spec(name)
+        loaded = self._loaded.get(name)
+        return loaded if loaded is not None else await in_thread(lambda: self._load(spec))
+
+    def _load(self, spec: ToolSpec) -> LoadedTool:
+        with self._lock:
+            if spec.name not in self._loaded:
+                self._loaded[spec.name] = _checked(spec, find_tool(spec))
+            return self._loaded[spec.name]
+
+
+def _checked(spec: ToolSpec, tool: Tool) -> LoadedTool:
+    from .schema import validator
+
+    check = validator(tool)
+    return LoadedTool(
+        spec=spec, tool=tool, validate=partial(check, spec=spec), context_parameter=check.context_parameter
+    )
+
+
+def find_tool(spec: ToolSpec) -> Tool:
+    """Import the module that a spec names and take its tool.
+
+    Raises:
+        ToolError: where the module no longer has it.
+    """
+    module = load_module(spec.module)
+    for value in vars(module).values():
+        if isinstance(value, Tool) and value.name == spec.name:
+            return value
+    raise ToolError(f"The pack {spec.source} no longer has the tool {spec.name}. Reinstall it.")
+
+
+def select(specs: Sequence[ToolSpec], selection: str) -> frozenset[str]:
+    """The names that a selection such as `coding,weather_forecast,-run_command` chooses.
+
+    A selection that only takes away starts from all.
+
+    Raises:
+        UsageError: for an unknown set, group or name.
+    """
+    words = [word.strip() for word in selection.split(",") if word.strip()]
+    chosen: set[str] = set()
+    if all(word.startswith("-") for word in words):
+        chosen = {spec.name for spec in specs}
+    for word in words:
+        names = _named(specs, word.removeprefix("-"))
+        chosen = chosen - names if word.startswith("-") else chosen | names
+    return frozenset(chosen)
+
+
+def _named(specs: Sequence[ToolSpec], word: str) -> set[str]:
+    if word in SETS:
+        return {spec.name for spec in specs if SETS[word](spec)}
+    found = {spec.name for spec in specs if word in (spec.group, spec.name)}
+    if found:
+        return found
+    from difflib import get_close_matches
+
+    known = [*SETS, *{spec.group for spec in specs}, *(spec.name for spec in specs)]
+    near = get_close_matches(word, known, 3)
+    hint = f"Did you mean {', '.join(near)}?" if near else "`marvin tools list` shows what there is."
+    raise UsageError(f"There is no set, group or tool {word!r}. {hint}")

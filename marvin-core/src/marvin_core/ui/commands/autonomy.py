@@ -1,0 +1,76 @@
+"""The slash commands for work that goes on by itself: steering, auto-continue, play mode."""
+
+from __future__ import annotations
+
+from ...api.errors import BudgetExceeded, ConfigError, UsageError
+from ...api.providers import OFFLINE
+from ...api.session import SessionControl
+from .settings import check_free
+
+_TURNS = 50
+_PLAY = "/play BUDGET, in USD as in /play 0.5, or /play --turns N"
+
+
+async def steer(session: SessionControl, words: str) -> str:
+    """Have the model read a line in the middle of its answer."""
+    if not words:
+        return "Write it behind: /steer TEXT is read by the model with its next request, while an answer runs."
+    if not session.busy:
+        return "No answer is running. Type it as a request."
+    session.autonomy.send(words)
+    return "The model reads this with its next request."
+
+
+async def auto(session: SessionControl, words: str) -> str:
+    """Turn auto-continue on or off."""
+    if words not in ("", "on", "off"):
+        raise UsageError("Use /auto, /auto on or /auto off.")
+    on = words == "on" or (not words and session.autonomy.going != "auto")
+    if on:
+        _check_model(session)
+    session.autonomy.switch("auto" if on else "off")
+    if on:
+        return (
+            "Auto-continue is on: after an answer that used tools the agent goes on until it says that the task is "
+            "finished. Ctrl+C ends an answer, /auto ends this."
+        )
+    return "Auto-continue is off."
+
+
+async def play(session: SessionControl, words: str) -> str:
+    """Let the agent explore on its own."""
+    _check_model(session)
+    dollars, turns = _limits(words)
+    check_free(session)
+    async with session.autonomy.playing(dollars, turns) as prompt:
+        folder = session.working_dir
+        result = await session.submit(prompt)
+    ended = f"Play mode is over. What was made is in {folder}."
+    if isinstance(result.error, BudgetExceeded):
+        return f"{ended} Its budget of {dollars:g} USD covers no further request."
+    if isinstance(result.error, ConfigError):
+        return f"Error: {result.error}\nWithout a budget: /play --turns N."
+    return ended if result.error is None else f"Error: {result.error}\n{ended}"
+
+
+def _check_model(session: SessionControl) -> None:
+    """Raise `ConfigError` where no model is there to go on by itself."""
+    if session.models.provider_name in ("", OFFLINE):
+        raise ConfigError("This needs a model, and none is configured. /model says how to set one.")
+
+
+def _limits(words: str) -> tuple[float | None, int]:
+    """The budget in USD and the number of turns.
+
+    Raises:
+        UsageError: where there is neither, or no number.
+    """
+    budget, flag, count = words.partition("--turns")
+    try:
+        turns = int(count) if flag else _TURNS
+        dollars = float(budget) if budget.strip() else None
+    except ValueError:
+        raise UsageError(f"That is no number. Use {_PLAY}.") from None
+    if turns < 1 or (dollars is None and not flag) or (dollars is not None and not 0 < dollars < float("inf")):
+        raise UsageError(f"Say how much it may cost. Use {_PLAY}.")
+    return dollars, turns

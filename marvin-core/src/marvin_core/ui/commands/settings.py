@@ -1,0 +1,150 @@
+"""The slash commands that change how a session goes on: its model, its mode, its tools, its profile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...api.errors import UsageError
+from ...api.providers import OFFLINE
+from ...api.session import SessionControl
+from ...tools.toolbox import SETS
+from ...util.threads import in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ...api.providers import ModelEntry
+    from ...api.session import ModelControl
+
+_LISTED_TOOLS = 8
+_TARGET = 50_000
+_TARGETS = range(1_000, 1_000_001)
+"""How many tokens a conversation may be compacted to."""
+
+
+async def model(session: SessionControl, words: str) -> str:
+    """Tell the models, or take another one."""
+    models = session.models
+    if not words:
+        return _model_list(models, await in_thread(models.listed))  # servers on this machine are asked for theirs
+    check_free(session)
+    models.use(words)
+    return f"{models.model or 'The default model'} of {models.provider_name} answers from here on."
+
+
+def check_free(session: SessionControl) -> None:
+    """Raise `UsageError` where an answer runs, which what is about to be changed would reach."""
+    if session.busy:
+        raise UsageError("An answer is still running. Wait for it, or cancel it first.")
+
+
+def _model_list(models: ModelControl, entries: Sequence[ModelEntry]) -> str:
+    if models.provider_name in ("", OFFLINE) and not any(entry.reason for entry in entries):
+        ways = [f"  - {entry.how_to}" for entry in entries if entry.how_to]
+        told = "No model is configured. To set one, do one of these and start Marvin again:"
+        return "\n".join([told, *ways, "A server on this machine can be used at once, as in /model ollama."])
+    lines = []
+    for entry in entries:
+        if not entry.reason and entry.provider != models.provider_name:
+            continue
+        lines.append(f"{entry.provider} ({entry.reason or models.reason})")
+        names = dict.fromkeys((*entry.models, *([models.model] if entry.provider == models.provider_name else [])))
+        for name in filter(None, names):
+            current = (entry.provider, name) == (models.provider_name, models.model)
+            lines.append(f"{'*' if current else ' '} {entry.provider}/{name}")
+    others = [entry.provider for entry in entries if not entry.reason]
+    if others:
+        lines.append(f"Not set up: {', '.join(others)}; `marvin providers` says how.")
+    return "\n".join([*lines, "/model PROVIDER/MODEL takes another one; what is said so far goes along."])
+
+
+async def thinking(session: SessionControl, words: str) -> str:
+    """Tell how hard the model thinks, or change it."""
+    if not words:
+        return f"Thinking: {session.models.thinking}. /thinking off, low, medium or high changes it."
+    session.models.think(words)
+    return f"Thinking: {words}, from the next prompt on, where the model can."
+
+
+async def compact(session: SessionControl, words: str) -> str:
+    """Make room in the conversation."""
+    number = words.replace(",", "").replace("_", "")
+    if words and not (number.isascii() and number.isdecimal() and _TARGETS[0] <= int(number) <= _TARGETS[-1]):
+        return f"Error: use /compact, or /compact TOKENS with {_TARGETS[0]:,} to {_TARGETS[-1]:,} of them."
+    return await session.compact(int(number) if number else _TARGET)
+
+
+async def pro(session: SessionControl, words: str) -> str | None:
+    """Send one prompt to the best model that is set up."""
+    if not words:
+        return "Write the prompt behind it: !pro PROMPT goes to the best model that is set up, and only that one."
+    check_free(session)
+    with session.models.pro():
+        result = await session.submit(words)
+    return f"Error: {result.error}" if result.error is not None else None
+
+
+async def code(session: SessionControl, words: str) -> str:
+    """Turn coding mode on or off."""
+    if words not in ("", "on", "off"):
+        raise UsageError("Use !code, !code on or !code off.")
+    on = words == "on" or (not words and session.mode != "coding")
+    session.switch_mode("coding" if on else "chat")
+    if on:
+        return (
+            f"Coding mode is on: work in {session.working_dir}, notes and logs in .marvin there, up to 50 rounds of "
+            "tools for a prompt. !code ends it."
+        )
+    return "Coding mode is off."
+
+
+async def mode(session: SessionControl, words: str) -> str:
+    """Tell which tools are offered, or choose others."""
+    if words:
+        session.toolbox.choose(words)
+    names = [spec.name for spec in session.tools]
+    more = len(names) - _LISTED_TOOLS
+    some = ", ".join(names[:_LISTED_TOOLS]) + (f" and {more} more" if more > 0 else "")
+    count = f"{len(names)} {'tool is' if len(names) == 1 else 'tools are'} offered"
+    shown = f"Tools: {session.toolbox.selection}; {count}: {some or 'none'}."
+    if words:
+        return shown
+    return f"{shown}\n!mode NAME chooses others: {', '.join(SETS)}, or groups and names as in coding,-git_push."
+
+
+async def preferences(session: SessionControl, words: str) -> str:
+    """Show what the profile prefers."""
+    found = await in_thread(session.profile.preferences)
+    file = session.profile.folder / "preferences.yaml"
+    lines = [f"{key}: {_shown(value)}" for key, value in found.items()] or ["No preferences are set."]
+    return "\n".join([*lines, f"They are in {file}; edit it, or ask for a change."])
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+async def profiles(session: SessionControl, words: str) -> str:
+    """Show the profiles, or switch to another one."""
+    profile = session.profile
+    names = await in_thread(profile.names)
+    if words:
+        folder = await in_thread(lambda: profile.switch(words))
+        return f"{'Switched to' if words in names else 'Made'} the profile {words}: {folder}"
+    lines = [f"{'*' if name == profile.name else ' '} {name}" for name in names]
+    return "\n".join([*lines, "/profiles NAME switches to another one, and makes one that is not there."])
+
+
+async def saved(session: SessionControl, words: str) -> str:
+    """Show the saved places."""
+    places = await in_thread(session.profile.saved_places)
+    if not places:
+        return "No places are saved in this profile."
+    return "\n".join(map(_place, places))
+
+
+def _place(place: Mapping[str, Any]) -> str:
+    where = [str(place.get(key) or "") for key in ("name", "address", "notes")]
+    return f"{place.get('label') or 'place'}: {', '.join(filter(None, where)) or 'no address'}"

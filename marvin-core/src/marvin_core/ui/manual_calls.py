@@ -1,0 +1,87 @@
+"""Calling a tool by hand: `/name key=value ...`, in every interface and in `marvin tools call`."""
+
+from __future__ import annotations
+
+import shlex
+
+from ..api.errors import ToolError
+from ..api.messages import Text, ToolOutput
+from ..api.session import Command, SessionControl
+from ..tools.arguments import parse_key_values, unknown_name
+
+BY_HAND = "by_hand"
+"""The id of calls made by hand."""
+_LINES = (
+    ("/name key=value ...", "call a tool yourself"),
+    ("!COMMAND", "run a shell command; !shell (!sh): every line is one, until !shell"),
+    ("/help [NAME]", "this text; what a tool or command does and takes"),
+    ("/exit", "leave (exit, quit and Ctrl+D too)"),
+)
+_KEYS = (
+    "Keys: Enter sends; Alt+Enter, or \\ at the end, begins a new line; Tab completes commands, tools, parameters, and "
+    "files behind @; Up and Ctrl+R find earlier lines; Ctrl+C ends an answer or empties the line; Ctrl+D leaves. "
+    "A line typed during an answer is sent after it."
+)
+
+
+async def call_by_hand(session: SessionControl, name: str, words: str) -> ToolOutput:
+    """Call a tool with the words of a line; what is wrong with them is told as the output."""
+    from ..tools.help import with_typed_calls
+
+    spec = next((spec for spec in session.tools if spec.name == name), None)
+    if spec is None:
+        return _refused(name, _not_there(session, name))
+    try:
+        arguments = parse_key_values(shlex.split(words), spec)
+    except ToolError as error:
+        return _refused(name, with_typed_calls(str(error)))
+    except ValueError as error:
+        return _refused(name, f"{error}. Quote values with spaces, as in key='two words'.")
+    output = await session.call_tool(name, arguments)
+    if not output.is_error:
+        return output
+    return output.replace(content=(Text(text=with_typed_calls(output.text)),))
+
+
+def _not_there(session: SessionControl, name: str) -> str:
+    """Why a name can be neither called nor carried out, and what to type instead."""
+    if name in session.toolbox.missing:
+        return f"{name} is not offered: {session.toolbox.missing[name]}."
+    known = [*session.commands, *(spec.name for spec in session.tools), "help", "exit"]
+    return f"{unknown_name('command or tool', name, known)} /help lists them all."
+
+
+def _refused(name: str, text: str) -> ToolOutput:
+    """The output of a call that was not made."""
+    return ToolOutput(call_id=BY_HAND, name=name, content=(Text(text=f"Error: {text}"),), is_error=True)
+
+
+def help_about(session: SessionControl, name: str) -> str:
+    """Help for one tool or command; without a name, what can be typed."""
+    from ..tools.help import tool_help
+
+    name = name.strip().removeprefix("/")
+    if not name:
+        return help_text(session)
+    spec = next((spec for spec in session.tools if spec.name == name), None)
+    if spec is not None:
+        return tool_help(spec)
+    if name in session.commands:
+        command = session.commands[name]
+        return f"{_typed(command)}\n  {command.help[:1].upper()}{command.help[1:]}."
+    known = [*(spec.name for spec in session.tools), *session.commands]
+    return f"{unknown_name('tool or command', name, known)} /help lists them all."
+
+
+def _typed(command: Command) -> str:
+    """How a command is typed."""
+    return f"/{command.name} {command.takes}".rstrip()
+
+
+def help_text(session: SessionControl) -> str:
+    """What can be typed."""
+    tools = ", ".join(spec.name for spec in session.tools)
+    rows = [*_LINES, *((_typed(command), command.help) for command in session.commands.values())]
+    width = max(len(typed) for typed, _ in rows)
+    listed = "\n".join(f"  {typed:{width}}  {meaning}" for typed, meaning in rows)
+    return f"Type a request, or:\n{listed}\n{_KEYS}\nTools: {tools or 'none'}"

@@ -1,0 +1,68 @@
+"""The plain chat: on a terminal with a line editor, elsewhere line by line."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Awaitable, Callable, Sequence
+
+from ...api.providers import OFFLINE
+from ...api.session import SessionControl
+
+NO_MODEL = (
+    "Marvin, without a model: none is configured. `marvin providers` says how to set one.\n"
+    "Tools work: /name key=value calls one, Tab completes, a plain request finds the nearest. /help shows what works."
+)
+_DUMB = frozenset({"", "dumb", "unknown"})
+
+
+class PlainChat:
+    """Text in, text out, from top to bottom."""
+
+    def __init__(self) -> None:
+        self._ask: Callable[[str, Sequence[str]], Awaitable[str]] | None = None
+
+    def run(self, session: SessionControl, prompt: str | None) -> int:
+        """Chat until the user leaves; returns the exit code."""
+        greeting = _greeting(session)
+        if os.isatty(0) and os.isatty(1) and session.chat.terminal not in _DUMB:
+            # Imported for a terminal only: the line editor costs 195 ms.
+            from .terminal_chat import TerminalChat
+
+            terminal = TerminalChat(session)
+            self._ask = terminal.ask
+            _collect_garbage_again()
+            return terminal.run(greeting, prompt)
+        from .simple_chat import SimpleChat
+
+        simple = SimpleChat(session)
+        self._ask = simple.ask
+        _collect_garbage_again()
+        return simple.run(greeting, prompt)
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str:
+        """Ask the user; before there is a chat the answer is the last choice."""
+        return choices[-1] if self._ask is None else await self._ask(question, choices)
+
+
+def _collect_garbage_again() -> None:
+    """The launcher turned it off for the start; what was imported so far stays."""
+    gc.freeze()
+    gc.enable()
+
+
+def _greeting(session: SessionControl) -> str:
+    resumed = f"\nGoing on with the session {session.id}." if session.id else ""
+    return _who_answers(session) + resumed
+
+
+def _who_answers(session: SessionControl) -> str:
+    models = session.models
+    if not session.configured:
+        return "Marvin. The model cannot be used, so only tools can be called: /name key=value. /help shows how."
+    if models.provider_name == OFFLINE:
+        return NO_MODEL
+    origin = f" ({models.reason})" if models.reason else ""
+    return (
+        f"Marvin, with {models.model or 'the default model'} of {models.provider_name}{origin}. /help shows what works."
+    )

@@ -1,0 +1,321 @@
+"""The line that is typed at the bottom of a terminal, with what is under way shown above it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.formatted_text import ANSI, FormattedText
+from prompt_toolkit.input.defaults import create_input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import get_cwidth
+
+from ...api.record import Record
+from ...util.streams import Streams
+from ..completion import Candidate
+from .line_history import LineHistory
+from .terminal_quirks import FoldingRenderer, SteadyInput, steady
+
+FOLD_LINES = 20
+FOLD_CHARACTERS = 2_000
+_HINT = 30
+"""Characters of a long line of the history that are shown of it."""
+_STYLE = Style.from_dict(
+    {
+        "suggestion": "fg:ansibrightblack",
+        "completion-menu": "bg:default",
+        "completion-menu.completion": "bg:default fg:default",
+        "completion-menu.completion.current": "reverse",
+        "completion-menu.meta.completion": "bg:default fg:ansibrightblack",
+        "completion-menu.meta.completion.current": "bg:default bold",
+    }
+)
+
+
+class Handlers(Record):
+    """What the keys do; all return at once."""
+
+    line: Callable[[str, str], None]
+    """Enter: the text, and the text as it was shown."""
+    interrupt: Callable[[bool], bool]
+    """Ctrl+C, told whether something is typed; returns whether that is to be cleared."""
+    end: Callable[[], None]
+    """Ctrl+D with nothing typed."""
+    complete: Callable[[str], Iterable[Candidate]]
+
+
+class _Terminal:
+    """Standard output, as the library wants it. A terminal that is gone takes everything and shows nothing."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self._streams = Streams()
+
+    def write(self, text: str) -> None:
+        try:
+            self._streams.out(text)
+        except OSError:
+            return
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def fileno(self) -> int:
+        return self._streams.stdout
+
+    def isatty(self) -> bool:
+        return os.isatty(self._streams.stdout)
+
+
+class _Completions(Completer):
+    def __init__(self, complete: Callable[[str], Iterable[Candidate]]) -> None:
+        self._complete = complete
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        for one in self._complete(document.text_before_cursor):
+            yield Completion(one.text, -one.replaces, display=one.text.rstrip() or one.text, display_meta=one.help)
+
+
+class LineEditor:
+    """Reads lines until it is closed. `write` puts text above the line; `live` are the rows in between."""
+
+    def __init__(
+        self, handlers: Handlers, history: Callable[[], Path], *, color: bool, folds: bool, redraw: float
+    ) -> None:
+        self._handlers = handlers
+        self._pastes: dict[str, str] = {}
+        self._history = LineHistory(history, self._folded)
+        self._waiting: list[str] = []
+        self._flushing: asyncio.TimerHandle | None = None
+        self._redraw = redraw
+        self._draft = ""
+        self._asking = False
+        self._suggestion = ""
+        self.live: Sequence[str] = ()
+        self.sign = "> "
+        stdout: Any = _Terminal()
+        self._output = Vt100_Output.from_pty(stdout, default_color_depth=None if color else ColorDepth.DEPTH_1_BIT)
+        self._output.enable_cpr = False  # not every terminal answers, and nothing here needs the answer
+        self._prompt: PromptSession[None] = PromptSession(
+            self._message,
+            multiline=True,
+            prompt_continuation="  ",
+            placeholder=self._suggested,
+            history=self._history,
+            completer=_Completions(handlers.complete),
+            complete_while_typing=False,
+            key_bindings=self._keys(),
+            style=_STYLE,
+            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
+            input=create_input(),
+            output=self._output,
+            input_processors=[SteadyInput()],
+            enable_suspend=True,
+            erase_when_done=True,
+        )
+        if folds:
+            app = self._prompt.app
+            app.renderer = FoldingRenderer(app.renderer.style, self._output, lambda: app.layout.current_window)
+        self._prompt.default_buffer.accept_handler = self._accept
+        self._prompt.app.ttimeoutlen = redraw  # a lone Escape; terminals send their sequences in one piece
+
+    @property
+    def width(self) -> int:
+        """The columns that text may take."""
+        return max(10, self._output.get_size().columns - 1)
+
+    @staticmethod
+    def measure(text: str) -> int:
+        """How many columns a text takes."""
+        return get_cwidth(text)
+
+    async def run(self) -> None:
+        """Read lines until `close`, or until the terminal is gone."""
+        try:
+            await self._prompt.prompt_async(set_exception_handler=False, handle_sigint=False)
+        except EOFError:
+            return
+
+    def close(self) -> None:
+        """Write what waits, and end `run`."""
+        self.live, self.sign = (), ""
+        self._prompt.default_buffer.reset()
+        self.flush()
+        if self._prompt.app.is_running and not self._prompt.app.is_done:
+            self._prompt.app.exit(result=None)
+
+    def write(self, text: str) -> None:
+        """Put a line above; what comes in quick succession is written together."""
+        self._waiting.append(text)
+        self.update()
+
+    def update(self) -> None:
+        """Show what changed, soon."""
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(self._redraw, self.flush)
+
+    def flush(self) -> None:
+        """Show what changed, now."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
+        if self._waiting:
+            text = "\n".join(self._waiting).replace("\n", "\r\n")
+            self._waiting.clear()
+            if self._prompt.app.is_running:
+                self._prompt.app.renderer.erase()
+                self._output.enable_bracketed_paste()  # `erase` switched it off: a paste may come right now
+            self._output.write_raw(text + "\r\n")
+            self._output.flush()
+        self._prompt.app.invalidate()
+
+    def question(self, sign: str) -> None:
+        """Have the next line answer a question; what was being typed is put aside."""
+        self._draft = self._prompt.default_buffer.text
+        self._asking = True
+        self._prompt.default_buffer.reset()
+        self.sign = sign
+        self.update()
+
+    def answered(self) -> None:
+        """The question is over: what was being typed comes back."""
+        self._asking = False
+        self.sign = "> "
+        self.refill(self._draft)
+
+    def suggest(self, line: str) -> None:
+        """Show a line where nothing is typed: Enter sends it, Tab takes it over, anything else drops it."""
+        self._suggestion = line
+        self.update()
+
+    def _suggested(self) -> FormattedText:
+        hint = f"{self._suggestion}  (Enter sends this, Tab changes it)"
+        return FormattedText([("class:suggestion", steady(hint))] if self._suggestion and not self._asking else [])
+
+    def refill(self, text: str) -> None:
+        """Put a text before what is being typed."""
+        buffer = self._prompt.default_buffer
+        text = "\n".join(filter(None, (text, buffer.text)))
+        buffer.document = Document(text, len(text))
+        self.update()
+
+    def follow_history(self) -> None:
+        """Where the profile is another one now: have its lines behind Up and Ctrl+R."""
+        if self._history.is_stale:
+            self._prompt.default_buffer.reset(self._prompt.default_buffer.document)
+
+    def _message(self) -> ANSI:
+        rows = [row for row in self.live if row]
+        room = max(1, self._output.get_size().rows // 2)
+        return ANSI(steady("\n".join([*rows[-room:], self.sign])))
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        chosen = Condition(self._chosen)
+        empty = Condition(lambda: not self._prompt.default_buffer.text)
+        editing = ~is_searching  # in a search, Enter takes what was found, and Ctrl+C gives the search up
+        keys.add("enter", filter=editing)(lambda event: self._enter(event.current_buffer))
+        keys.add("enter", filter=chosen)(lambda event: self._take(event.current_buffer))
+        keys.add("tab")(lambda event: self._tab(event.current_buffer))
+        keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
+        keys.add("c-c", filter=editing)(self._interrupt)
+        keys.add("<sigint>")(self._interrupt)
+        keys.add("c-d", filter=empty & editing)(lambda event: self._handlers.end())
+        keys.add(Keys.BracketedPaste)(self._paste)
+        keys.add("backspace", filter=Condition(lambda: self._fold_before_cursor() != ""))(self._erase_fold)
+        return keys
+
+    def _chosen(self) -> bool:
+        """Whether the menu is open and one of its completions is in the line."""
+        state = self._prompt.default_buffer.complete_state
+        return state is not None and state.current_completion is not None
+
+    def _tab(self, buffer: Buffer) -> None:
+        """Complete what is certain; of several completions show a menu, and go through it."""
+        if buffer.complete_state is not None:
+            buffer.complete_next()
+            return
+        if not buffer.text and self._suggestion:
+            buffer.insert_text(self._suggestion)
+            return
+        found = list(itertools.islice(self._handlers.complete(buffer.document.text_before_cursor), 2))
+        if len(found) == 1:
+            buffer.delete_before_cursor(found[0].replaces)
+            buffer.insert_text(found[0].text)
+        else:
+            buffer.start_completion(insert_common_part=True)
+
+    def _take(self, buffer: Buffer) -> None:
+        """Enter in the menu: the completion is taken, the line is not sent yet."""
+        buffer.complete_state = None
+
+    def _enter(self, buffer: Buffer) -> None:
+        if buffer.document.text_before_cursor.endswith("\\") and not self._asking:
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+            return
+        shown = buffer.text
+        if not self._asking:
+            shown, self._suggestion = shown or self._suggestion, ""
+        text = self._unfolded(shown)
+        if text.strip() and not self._asking:
+            self._history.add(shown.strip(), text.strip())
+        buffer.reset()
+        self._handlers.line(text, shown)
+
+    def _interrupt(self, event: KeyPressEvent) -> None:
+        if self._suggestion and not event.current_buffer.text:
+            self._suggestion = ""
+            self.update()
+        elif self._handlers.interrupt(bool(event.current_buffer.text)):
+            event.current_buffer.reset()
+
+    def _accept(self, buffer: Buffer) -> bool:
+        """What other keys that send a line do, as Ctrl+O does; left to itself the library would end the prompt."""
+        self._enter(buffer)
+        return True
+
+    def _paste(self, event: KeyPressEvent) -> None:
+        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+        event.current_buffer.insert_text(self._folded(text, "pasted"))
+
+    def _folded(self, text: str, what: str = "") -> str:
+        """The text, or what stands for a long one in the line; `what` says what it is, else its beginning does."""
+        lines = text.rstrip("\n").count("\n") + 1
+        if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS:
+            return text
+        what = what or f"{' '.join(text[: _HINT * 10].split())[:_HINT]} …"
+        size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+        fold = f"[{what} {size}]"
+        if self._pastes.get(fold, text) != text:
+            fold = f"[{what} {size}, no. {len(self._pastes) + 1}]"
+        self._pastes[fold] = text
+        return fold
+
+    def _unfolded(self, shown: str) -> str:
+        """The text with what its folds stand for; in one go, as a paste may hold what looks like a fold."""
+        if not self._pastes:
+            return shown
+        return re.sub("|".join(map(re.escape, self._pastes)), lambda fold: self._pastes[fold[0]], shown)
+
+    def _fold_before_cursor(self) -> str:
+        before = self._prompt.default_buffer.document.text_before_cursor
+        return next((fold for fold in self._pastes if before.endswith(fold)), "")
+
+    def _erase_fold(self, event: KeyPressEvent) -> None:
+        event.current_buffer.delete_before_cursor(len(self._fold_before_cursor()))

@@ -1,0 +1,206 @@
+"""The chat without a terminal to draw on: a line in, text and tool lines out. For pipes and screen readers."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import select
+import signal
+import sys
+from collections.abc import Sequence
+
+from ...api.events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, ToolExecutionEnd, ToolExecutionStart
+from ...api.session import SessionControl
+from ...util.signals import ending
+from ..rendering import Paint, call_line, diff_lines, disarm, for_people, outcome_line
+from ..typed_lines import Lines, Shown
+
+PROMPT = "> "
+INTERRUPTED = 130
+
+
+class _EndedError(Exception):
+    """The program was asked to end while it waited for a line."""
+
+
+class SimpleChat:
+    """Reads lines between answers. Ctrl+C ends an answer and keeps the chat; Ctrl+D, SIGTERM and SIGHUP leave."""
+
+    def __init__(self, session: SessionControl) -> None:
+        self._session = session
+        self._lines = Lines(session, Shown(text=self._say, output=self._line, suggestion=self._suggest))
+        self._in_line = False
+        self._suggested = ""
+        self._answering: asyncio.Task[None] | None = None
+        self._paint = Paint(color=False)
+        self._waiting = False
+        self._ended = False
+
+    def run(self, greeting: str, prompt: str | None) -> int:
+        """Chat until the user leaves; returns the exit code."""
+        _speak_utf8()
+        self._session.subscribe(self._show)
+        self._say(greeting)
+        for number in ending():
+            if number != signal.SIGINT:
+                signal.signal(number, self._end)
+        with asyncio.Runner() as runner:
+            try:
+                self._chat(runner, prompt)
+            except _EndedError:
+                self._finish_line()
+            finally:
+                runner.run(self._session.close())
+        if self._session.farewell:
+            self._line(self._session.farewell)
+        return INTERRUPTED if self._ended else 0
+
+    def _chat(self, runner: asyncio.Runner, prompt: str | None) -> None:
+        if prompt:
+            self._print(f"{PROMPT}{prompt}")
+            self._turn(runner, prompt)
+        while self._session.farewell is None and (line := self._read()) is not None:
+            if self._lines.leaves(line.strip()):
+                break
+            line, self._suggested = line.strip() or self._suggested, ""
+            if line:
+                self._turn(runner, line)
+
+    def _end(self, *_: object) -> None:
+        """Leave from wherever it stands: nothing that was started may stay behind."""
+        self._ended = True
+        if self._answering is not None and not self._answering.done():
+            self._answering.get_loop().call_soon_threadsafe(self._answering.cancel)
+        if self._waiting:
+            self._waiting = False
+            raise _EndedError
+
+    def _input(self, prompt: str) -> str:
+        self._waiting = True
+        try:
+            if self._ended:
+                raise _EndedError
+            sys.stdout.write(prompt)
+            sys.stdout.flush()
+            if sys.stdin.isatty():
+                _wait_for_line()
+            return input()
+        finally:
+            self._waiting = False
+
+    def _read(self) -> str | None:
+        """The next line; None at its end. Ctrl+C empties the line that is being typed."""
+        while True:
+            try:
+                line = self._input(self._sign() if sys.stdin.isatty() else "")
+                line.encode()
+                return line
+            except EOFError:
+                self._print("")
+                return None
+            except KeyboardInterrupt:
+                self._suggested = ""
+                self._print("\n(Ctrl+D leaves)")
+            except UnicodeError:
+                self._print("That line is not UTF-8, so it was not sent.")
+
+    def _suggest(self, line: str) -> None:
+        if sys.stdin.isatty():  # an empty line of a pipe is no answer
+            self._say(f"Enter alone sends: {line}")
+            self._suggested = line
+
+    def _sign(self) -> str:
+        return "$ " if self._lines.shell else PROMPT
+
+    def _turn(self, runner: asyncio.Runner, line: str) -> None:
+        try:
+            runner.run(self._answer(line))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            self._line("[Cancelled]")
+
+    async def _answer(self, line: str) -> None:
+        self._answering = asyncio.current_task()
+        await self._lines.run(line)
+        self._finish_line()
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str:
+        """Ask on the terminal; anything but one of the choices, or its first letter, is the last choice.
+
+        Ctrl+C is the last choice, too, and ends the answer.
+        """
+        if self._lines.permits(choices):
+            return choices[0]
+        self._line(question)
+        # The loop's own handler only notes a signal, and nothing else runs while this waits.
+        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            answer = self._input(f"[{'/'.join(choices)}] ").strip().lower()
+        except (EOFError, _EndedError):
+            return choices[-1]
+        except KeyboardInterrupt:
+            if self._answering is not None:
+                self._answering.cancel()
+            return choices[-1]
+        finally:
+            signal.signal(signal.SIGINT, handler)
+        return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
+
+    def _show(self, event: Event) -> None:
+        if isinstance(event, MessageUpdate):
+            if event.kind == "text":
+                self._write(event.delta)
+        elif isinstance(event, MessageEnd):
+            self._finish_line()
+        elif isinstance(event, ToolExecutionStart):
+            self._line(call_line(event))
+        elif isinstance(event, ToolExecutionEnd):
+            self._line("\n".join([outcome_line(event), *diff_lines(event.details, self._paint)]))
+        elif isinstance(event, Notice):
+            self._line(f"({event.text})")
+        elif isinstance(event, ModelCycle):
+            self._line(f"({event.reason})")
+
+    def _write(self, text: str) -> None:
+        text = disarm(text)
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        if text:
+            self._in_line = not text.endswith("\n")
+
+    def _line(self, text: str) -> None:
+        self._finish_line()
+        self._print(disarm(text))
+
+    def _say(self, text: str) -> None:
+        """A text of Marvin's own."""
+        self._line(for_people(text, sys.stdout.fileno()))
+
+    def _finish_line(self) -> None:
+        if self._in_line:
+            self._print("")
+        self._in_line = False
+
+    def _print(self, text: str) -> None:
+        print(text, flush=True)
+
+
+def _wait_for_line() -> None:
+    """Wait until a line was typed, or a signal came: one that comes right before a read would not end that read."""
+    own, wake = os.pipe()
+    os.set_blocking(wake, False)
+    before = signal.set_wakeup_fd(wake)
+    try:
+        while sys.stdin not in select.select([sys.stdin, own], [], [])[0]:
+            os.read(own, 1)  # its handler runs now, and may raise
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(own)
+        os.close(wake)
+
+
+def _speak_utf8() -> None:
+    """Whatever the locale; bytes that are none come through, and are found line by line."""
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "replace")):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors)

@@ -1,0 +1,316 @@
+"""The chat on a terminal: the line that is typed stays at the bottom while answers come in above it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from ...api.events import (
+    Event,
+    MessageEnd,
+    MessageUpdate,
+    ModelCycle,
+    Notice,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
+from ...api.session import SessionControl
+from ...util.signals import ending
+from ..completion import Candidate, candidates
+from ..manual_calls import BY_HAND
+from ..rendering import (
+    SHOWN,
+    Markdown,
+    Paint,
+    bounded_output,
+    call_rows,
+    clean,
+    diff_lines,
+    outcome_rows,
+    shortened,
+    wrapped,
+)
+from ..typed_lines import Lines, Shown
+from .line_editor import Handlers, LineEditor
+
+_STEER = "/steer "
+_ECHOED_LINES = 20
+_QUICK = 1.0
+"""Seconds; how long a call made by hand took is shown from here on."""
+_INTERRUPTED = 130
+_NEVER_FOLD = frozenset({"xterm", "linux"})
+"""Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
+
+
+class TerminalChat:
+    """Takes lines at any time and carries them out one by one.
+
+    Ctrl+C ends an answer, Ctrl+D leaves. A terminal that is closed ends the chat like Ctrl+D.
+    """
+
+    def __init__(self, session: SessionControl) -> None:
+        settings = session.chat
+        self._session = session
+        shown = Shown(text=self._say, output=self._say_output, suggestion=self._suggest)
+        self._lines = Lines(session, shown)
+        self._paint = Paint(settings.color)
+        handlers = Handlers(line=self._take, interrupt=self._interrupt, end=self._end_of_input, complete=self._complete)
+        self._editor = LineEditor(
+            handlers,
+            lambda: session.chat.profile_folder / "history",
+            color=settings.color,
+            folds=settings.terminal not in _NEVER_FOLD,
+            redraw=settings.waits.redraw,
+        )
+        self._text = Markdown(self._paint, self._editor.measure)
+        self._queue: deque[tuple[str, str]] = deque()
+        self._arrived = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+        self._activity = ""
+        self._since = 0.0
+        self._left = False
+        self._ended_by_signal = False
+        self._answer: asyncio.Future[str] | None = None
+        self._questions = asyncio.Lock()
+
+    def run(self, greeting: str, prompt: str | None) -> int:
+        """Chat until the user leaves; returns the exit code."""
+        return asyncio.run(self._run(greeting, prompt))
+
+    async def _run(self, greeting: str, prompt: str | None) -> int:
+        loop = asyncio.get_running_loop()
+        for number in ending():
+            if number == signal.SIGINT:
+                loop.add_signal_handler(number, self._interrupt, False)
+            else:
+                loop.add_signal_handler(number, self._end)
+        self._session.subscribe(self._show)
+        self._editor.write(self._wrapped(greeting))
+        self._editor.flush()
+        if prompt:
+            self._take(prompt, prompt)
+        work = asyncio.ensure_future(self._work())
+        tick = asyncio.ensure_future(self._tick())
+        try:
+            await self._editor.run()
+        finally:
+            self._leave()
+            tick.cancel()
+            try:
+                await asyncio.wait({work})
+            finally:
+                await self._session.close()
+        self._editor.flush()
+        return _INTERRUPTED if self._ended_by_signal else 0
+
+    async def _work(self) -> None:
+        """Carry out the lines in the order in which they came."""
+        while not self._left:
+            if not self._queue:
+                self._arrived.clear()
+                await self._arrived.wait()
+                continue
+            line, shown = self._queue.popleft()
+            self._echo(shown)
+            if self._lines.leaves(line):
+                break
+            self._busy("waiting for an answer")
+            self._running = asyncio.ensure_future(self._lines.run(line))
+            await asyncio.wait({self._running})
+            self._ended(self._running)
+            if self._session.farewell is not None:
+                self._say(self._session.farewell)
+                break
+        self._left = True
+        self._editor.close()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running = None
+        self._activity = ""
+        self._finish_text()
+        if task.cancelled():
+            self._editor.write(self._paint("notice", "[Cancelled]"))
+            waiting, self._queue = self._queue, deque()
+            self._editor.refill("\n".join(shown for _, shown in waiting))
+        elif (error := task.exception()) is not None:
+            self._say(f"Error: {type(error).__name__}: {error}")
+        self._editor.sign = "$ " if self._lines.shell else "> "
+        self._editor.follow_history()
+        self._update()
+        self._editor.flush()
+
+    async def _tick(self) -> None:
+        """Keep the seconds of what is waited for current."""
+        while True:
+            await asyncio.sleep(self._session.chat.waits.tick)
+            if self._activity:
+                self._update()
+
+    # --- keys ------------------------------------------------------------------------------------
+
+    def _take(self, line: str, shown: str) -> None:
+        line = line.strip()
+        if self._answer is not None:
+            if not self._answer.done():
+                self._answer.set_result(line)
+        elif self._running is not None and line.startswith(_STEER):
+            self._session.autonomy.send(line.removeprefix(_STEER))
+            steered = self._wrapped(clean(f"(read with the next request) {line.removeprefix(_STEER)}"))
+            self._editor.write(self._paint("faint", steered))
+        elif line:
+            self._queue.append((line, shown.strip()))
+            self._arrived.set()
+            self._update()
+
+    def _interrupt(self, typed: bool) -> bool:
+        if self._running is not None:
+            if self._answer is not None and not self._answer.done():
+                self._answer.set_result("")
+            self._running.cancel()
+            return False
+        if not typed:
+            self._editor.write(self._paint("faint", "(Ctrl+D leaves)"))
+        return typed
+
+    def _end_of_input(self) -> None:
+        """Ctrl+D: at a question it says no, and stays."""
+        if self._answer is None:
+            self._leave()
+        elif not self._answer.done():
+            self._answer.set_result("")
+
+    def _end(self) -> None:
+        """Asked to end by a signal: the terminal may be gone."""
+        self._ended_by_signal = True
+        self._leave()
+
+    def _leave(self) -> None:
+        self._left = True
+        self._queue.clear()
+        self._arrived.set()
+        if self._running is not None:
+            self._running.cancel()
+        self._editor.close()
+
+    def _complete(self, line: str) -> Iterator[Candidate]:
+        return candidates(line, self._session)
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str:
+        """Ask below what was shown; anything but one of the choices, or its beginning, is the last choice."""
+        if self._lines.permits(choices):
+            return choices[0]
+        if self._left:
+            return choices[-1]
+        async with self._questions:
+            self._finish_text()
+            self._editor.write(self._paint("notice", self._wrapped(clean(question))))
+            self._answer = asyncio.get_running_loop().create_future()
+            sign = f"[{'/'.join(choices)}] "
+            self._editor.question(sign)
+            activity, self._activity = self._activity, ""
+            self._update()
+            try:
+                answer = (await self._answer).lower()
+            finally:
+                self._answer = None
+                self._editor.answered()
+                self._busy(activity)
+            self._editor.write(f"{sign}{clean(answer)}")
+        return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
+
+    # --- what is shown -----------------------------------------------------------------------------
+
+    def _show(self, event: Event) -> None:
+        if isinstance(event, MessageUpdate):
+            self._delta(event)
+        elif isinstance(event, MessageEnd):
+            self._finish_text()
+        elif isinstance(event, ToolExecutionStart):
+            self._finish_text()
+            if event.call_id != BY_HAND:  # the typed line is seen right above
+                rows = call_rows(event, self._editor.width, self._editor.measure)
+                self._editor.write(self._paint("tool", rows))
+            self._busy(event.name)
+        elif isinstance(event, ToolExecutionUpdate):
+            self._activity = clean(f"{event.name}: {event.text.strip()}").replace("\n", " ")[:SHOWN]
+        elif isinstance(event, ToolExecutionEnd):
+            self._outcome(event)
+            self._busy("waiting for an answer")
+        elif isinstance(event, Notice):
+            self._finish_text()
+            text = self._wrapped(f"({clean(event.text)})")
+            self._editor.write(self._paint("error" if event.level == "error" else "notice", text))
+        elif isinstance(event, ModelCycle):
+            self._finish_text()
+            self._editor.write(self._paint("notice", self._wrapped(f"({clean(event.reason)})")))
+        self._update()
+
+    def _outcome(self, event: ToolExecutionEnd) -> None:
+        rows = list(diff_lines(event.details, self._paint))
+        if event.call_id != BY_HAND or event.elapsed >= _QUICK:
+            outcome = outcome_rows(event, self._editor.width, self._editor.measure)
+            rows.insert(0, self._paint("error" if event.is_error else "faint", outcome))
+        if rows:
+            self._editor.write("\n".join(rows))
+
+    def _delta(self, event: MessageUpdate) -> None:
+        if event.kind == "text":
+            self._activity = ""
+            for row in self._text.feed(event.delta, self._editor.width):
+                self._editor.write(row)
+        elif event.kind == "thinking" and self._activity != "thinking":
+            self._busy("thinking")
+
+    def _finish_text(self) -> None:
+        for row in self._text.end():
+            self._editor.write(row)
+
+    def _wrapped(self, text: str) -> str:
+        return wrapped(text, self._editor.width, self._editor.measure)
+
+    def _say(self, text: str) -> None:
+        self._finish_text()
+        text = self._wrapped(clean(text))
+        self._editor.write(self._paint("error", text) if text.startswith("Error: ") else text)
+
+    def _say_output(self, text: str) -> None:
+        """What a tool gave is not broken between words, so that it can be copied."""
+        self._finish_text()
+        self._editor.write(bounded_output(clean(text).rstrip("\n")))
+
+    def _suggest(self, line: str) -> None:
+        if not self._queue:
+            self._editor.suggest(line)
+
+    def _echo(self, shown: str) -> None:
+        first, *more = clean(shown).split("\n")
+        lines = [first, *more[: _ECHOED_LINES - 1]]
+        if len(more) >= _ECHOED_LINES:
+            lines.append(f"… {len(more) + 1 - _ECHOED_LINES:,} more lines")
+        sign = "$ " if self._lines.shell else "> "
+        self._editor.write(self._paint("user", sign + "\n  ".join(lines)))
+
+    def _busy(self, activity: str) -> None:
+        self._activity = activity
+        self._since = time.monotonic()
+        self._update()
+
+    def _update(self) -> None:
+        below = []
+        if self._activity:
+            seconds = int(time.monotonic() - self._since)
+            below.append(f"… {self._activity}, {seconds} s" if seconds else f"… {self._activity}")
+        if self._running is not None:
+            below += [f"(queued) {_first_line(shown)}" for _, shown in self._queue]
+        width, measure = self._editor.width, self._editor.measure
+        rows = [self._paint("faint", shortened(row, width, measure)) for row in below]
+        self._editor.live = [self._text.open_row(width), *rows]
+        self._editor.update()
+
+
+def _first_line(text: str) -> str:
+    return clean(text).partition("\n")[0][:SHOWN]

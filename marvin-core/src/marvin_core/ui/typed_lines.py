@@ -1,0 +1,114 @@
+"""What a typed line means: a request, a command, a tool called by hand, a shell command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..api.errors import NotActed
+from ..api.record import Record
+from ..api.session import SessionControl
+from .manual_calls import call_by_hand, help_about
+
+LEAVE = frozenset({"exit", "quit", "/exit", "/quit"})
+SHELL = frozenset({"shell", "sh"})
+WORDS = frozenset({"preferences", "profiles", "usage", "saved"})
+"""Words that are commands without a slash, where such a command exists."""
+BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"})
+"""What is a command behind `!` and never a program."""
+RUN_COMMAND = "run_command"
+_HELP = frozenset({"/help", "/", "help", "?"})
+_ALL_IS_WELL = "\n[exit code 0]"
+
+
+class Shown(Record):
+    """What is done with what lines have to show beside the session's events."""
+
+    text: Callable[[str], None]
+    """A text of Marvin."""
+    output: Callable[[str], None]
+    """The output of a call made by hand, to be shown as it is."""
+    suggestion: Callable[[str], None]
+    """A line that does what was asked for once the user sends it."""
+
+
+class Lines:
+    """Carries out lines, one at a time."""
+
+    def __init__(self, session: SessionControl, shown: Shown) -> None:
+        self._session = session
+        self._show = shown.text
+        self._show_output = shown.output
+        self._suggest = shown.suggestion
+        self._typed = False
+        self.shell = False
+        """Whether every line is a shell command."""
+
+    def leaves(self, line: str) -> bool:
+        """Whether the line ends the chat; in shell mode `exit` ends that mode only."""
+        if self.shell and line in ("exit", "quit"):
+            return False
+        return line in LEAVE
+
+    def permits(self, choices: Sequence[str]) -> bool:
+        """Whether a question need not be asked, since the user typed the very command that it is about."""
+        return self._typed and tuple(choices) == ("yes", "no")
+
+    async def run(self, line: str) -> None:
+        """Carry out a line to its end."""
+        head, _, rest = line.partition(" ")
+        commands = self._session.commands
+        if head == "/help" or line in _HELP:
+            self._show(help_about(self._session, rest))
+        elif head.startswith("!") and head[1:] in BANG_WORDS:
+            await self._command(head[1:], rest)
+        elif line.startswith("!"):
+            await self._shell_line(line[1:].strip())
+        elif head.startswith(("/", ":")) and head[1:] in commands:
+            await self._command(head[1:], rest)
+        elif line.startswith("/") and "/" not in head[1:]:  # /etc/hosts begins a request
+            await self._call(head[1:], rest)
+        elif self.shell:
+            await self._shell_line("shell" if line in ("exit", "quit") else line)
+        elif line in WORDS and line in commands:
+            await self._command(line, "")
+        else:
+            await self._submit(line)
+
+    async def _submit(self, line: str) -> None:
+        result = await self._session.submit(line)
+        if isinstance(result.error, NotActed):
+            self._show(str(result.error))
+            if result.error.line:
+                self._suggest(result.error.line)
+        elif result.error is not None:
+            self._show(f"Error: {result.error}")
+
+    async def _command(self, name: str, rest: str) -> None:
+        command = self._session.commands.get(name)
+        if command is None:
+            self._show(f"There is no command {name} here. /help lists what there is.")
+            return
+        shown = await command.run(self._session, rest.strip())
+        if shown:
+            self._show(shown)
+
+    async def _call(self, name: str, words: str) -> None:
+        output = await call_by_hand(self._session, name, words)
+        (self._show if output.is_error else self._show_output)(output.text)
+
+    async def _shell_line(self, command: str) -> None:
+        if command in SHELL:
+            self.shell = not self.shell
+            on = "Shell mode is on: every line is a command. !shell or exit ends it; /name and /help still work."
+            self._show(on if self.shell else "Shell mode is off.")
+        elif not command:
+            self._show("Write a command behind the !, as in !ls -l.")
+        elif not any(spec.name == RUN_COMMAND for spec in self._session.tools):
+            self._show('No installed pack runs commands. Install one: pip install "marvin-core[coding]"')
+        else:
+            self._typed = True
+            try:
+                output = await self._session.call_tool(RUN_COMMAND, {"command": command})
+            finally:
+                self._typed = False
+            self._show_output(output.text.removesuffix(_ALL_IS_WELL))

@@ -1,0 +1,282 @@
+"""The money that a tree of agents may spend: one file that all of them read and add to, under its lock.
+
+Each line is a record of its own. Amounts are whole micro-dollars.
+
+- `ceiling {scope, within, amount}`: how much an agent and those below it may spend. The first is that of
+  the whole tree, its scope the empty string.
+- `reserve {id, scope, pid, started, amount}`: the worst case of a request that is about to be sent.
+- `keep {id, scope, pid, started, amount}`: what an agent holds back for its last answer.
+- `settle {id, amount}`: what a reservation came to; what was kept, to nothing.
+
+What is not settled counts in full, also when its agent has died: the service bills what it streamed. Only
+what a dead agent held back is free again. A last line that was not written to its end, and whatever
+else is not such a record, counts for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from ..api.errors import BudgetExceeded, ConfigError
+from ..api.record import Record
+from ..api.timeouts import Waits
+from ..guard.processes.tree import start_of
+from ..util.state_files import acquire
+
+
+class Entry(Record):
+    """A reservation that is not settled. `started` is when its process was, as `process_tree.start_of` tells it."""
+
+    scope: str
+    pid: int
+    started: int | None
+    amount: int
+    kept: bool
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its process still runs."""
+        return self.started is not None and start_of(self.pid) == self.started
+
+
+class Balance(Record):
+    """How an agent's money stands, in micro-dollars.
+
+    `ceiling` is the tightest one that it is under, `left` what is neither spent nor reserved below that, and
+    `possible` what would be left if the requests under way cost nothing. `spent` may go beyond the ceiling
+    where an estimate was too low.
+    """
+
+    ceiling: int
+    spent: int
+    left: int
+    possible: int
+
+
+class Book:
+    """What the records add up to."""
+
+    def __init__(self) -> None:
+        self._ceilings: dict[str, tuple[str, int]] = {}
+        self._spent: dict[str, int] = {}
+        self._settled: set[str] = set()
+        self.open: dict[str, Entry] = {}
+
+    def feed(self, line: bytes) -> None:
+        """Take one line."""
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(record, dict) and _is_amount(record.get("amount")):
+            kinds = {"ceiling": self._limit, "settle": self._settle, "reserve": self._reserve, "keep": self._reserve}
+            take = kinds.get(str(record.get("type")))
+            if take is not None:
+                take(record)
+
+    def _limit(self, record: dict[str, Any]) -> None:
+        scope, within = str(record.get("scope", "")), str(record.get("within", ""))
+        if scope not in self._ceilings and (not scope or within in self._ceilings):
+            self._ceilings[scope] = (within, record["amount"])
+
+    def _reserve(self, record: dict[str, Any]) -> None:
+        key, scope, pid, started = str(record.get("id")), record.get("scope"), record.get("pid"), record.get("started")
+        if key not in self.open and key not in self._settled and _is_amount(pid) and _is_amount(started):
+            self.open[key] = Entry(
+                scope=str(scope), pid=pid, started=started, amount=record["amount"], kept=record["type"] == "keep"
+            )
+
+    def _settle(self, record: dict[str, Any]) -> None:
+        key = str(record.get("id"))
+        if key not in self._settled:
+            self._settled.add(key)
+            entry = self.open.pop(key, None)
+            scope = entry.scope if entry else ""
+            self._spent[scope] = self._spent.get(scope, 0) + record["amount"]
+
+    def has(self, scope: str) -> bool:
+        """Whether there is a ceiling for this scope."""
+        return scope in self._ceilings
+
+    def balance(self, scope: str, without: str = "") -> Balance:
+        """How the money of a scope stands, as if the entry `without` were not there."""
+        entries = [entry for key, entry in self.open.items() if key != without]
+        live = [entry for entry in entries if entry.is_live]
+        lost = [entry for entry in entries if entry not in live and not entry.kept]
+        balances = []
+        for around in self._around(scope):
+            _, ceiling = self._ceilings.get(around, ("", 0))  # 0 where somebody emptied the file
+            settled = sum(amount for inner, amount in self._spent.items() if around in self._around(inner))
+            spent = settled + self._sum(lost, around)
+            possible = ceiling - spent - self._sum([entry for entry in live if entry.kept], around)
+            left = possible - self._sum([entry for entry in live if not entry.kept], around)
+            balances.append(Balance(ceiling=ceiling, spent=spent, left=left, possible=possible))
+        possible = min(balance.possible for balance in balances)
+        return min(balances, key=lambda balance: balance.left).replace(possible=possible)
+
+    def _sum(self, entries: Sequence[Entry], scope: str) -> int:
+        return sum(entry.amount for entry in entries if scope in self._around(entry.scope))
+
+    def ceiling(self, scope: str) -> int:
+        """The lowest ceiling that a scope is under."""
+        return min(self._ceilings.get(around, ("", 0))[1] for around in self._around(scope))
+
+    def _around(self, scope: str) -> tuple[str, ...]:
+        """A scope and those around it; one that is unknown is the whole tree."""
+        found = [scope if scope in self._ceilings else ""]
+        while found[-1]:
+            found.append(self._ceilings[found[-1]][0])
+        return tuple(found)
+
+
+def _is_amount(value: Any) -> TypeGuard[int]:
+    return type(value) is int and value >= 0
+
+
+class Ledger:
+    """The file, as one agent sees it. `owned` says whether this one began it.
+
+    Its methods raise `BudgetExceeded` where the file is gone or cannot be written: without it nothing may be spent.
+    """
+
+    def __init__(self, path: Path, scope: str, waits: Waits, *, owned: bool = False) -> None:
+        self.owned = owned
+        self._path = path
+        self._scope = scope
+        self._waits = waits
+        self._book = Book()
+        self._offset = 0
+
+    @classmethod
+    def create(cls, folder: Path, ceiling: int, waits: Waits) -> Ledger:
+        """Begin a ledger in a new file that only this user can read.
+
+        Raises:
+            OSError: where the folder cannot be written.
+        """
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = folder / f"{os.urandom(8).hex()}.jsonl"
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        ledger = cls(path, "", waits, owned=True)
+        with ledger._locked() as descriptor:
+            ledger._write(descriptor, {"type": "ceiling", "scope": "", "amount": ceiling})
+        return ledger
+
+    @classmethod
+    def inherit(cls, address: str, waits: Waits) -> Ledger:
+        """The ledger that a parent handed over.
+
+        Raises:
+            ConfigError: where it is none of ours; without it nothing would bound what is spent.
+        """
+        path, mark, scope = address.rpartition("#")
+        ledger = cls(Path(path), scope, waits) if mark else cls(Path(address), "", waits)
+        try:
+            with ledger._locked():
+                if ledger._book.has(ledger._scope):
+                    return ledger
+        except BudgetExceeded:
+            pass
+        raise ConfigError(f"MARVIN_LEDGER is {address!r}, which is no ledger of a running Marvin. Unset it.")
+
+    def bounded(self, ceiling: int) -> Ledger:
+        """This ledger for an agent that may spend no more than `ceiling`, those below it included."""
+        inner = Ledger(self._path, os.urandom(4).hex(), self._waits)
+        with inner._locked() as descriptor:
+            ceiling_of = {"scope": inner._scope, "within": self._scope, "amount": ceiling}
+            inner._write(descriptor, {"type": "ceiling", **ceiling_of})
+        return inner
+
+    @property
+    def address(self) -> str:
+        """What MARVIN_LEDGER says to a child."""
+        return f"{self._path}#{self._scope}" if self._scope else str(self._path)
+
+    def balance(self, without: str = "") -> Balance:
+        """How the money stands, as if the entry `without` were not there."""
+        with self._locked():
+            return self._book.balance(self._scope, without)
+
+    def ceiling(self) -> int:
+        """The ceiling that this agent is under."""
+        with self._locked():
+            return self._book.ceiling(self._scope)
+
+    def reserve(self, amount: int, keep: int = 0, instead_of: str = "") -> tuple[str, str] | None:
+        """Reserve the worst case of a request, if it is there.
+
+        Args:
+            keep: to be held back as well, for the last answer.
+            instead_of: what was held back so far.
+
+        Returns:
+            The names of the reservation and of what is held back (empty for nothing); None where there is too little.
+        """
+        with self._locked() as descriptor:
+            if self._book.balance(self._scope, instead_of).left < amount + keep:
+                return None
+            own = {"scope": self._scope, "pid": os.getpid(), "started": start_of(os.getpid())}
+            key, kept = os.urandom(8).hex(), os.urandom(8).hex() if keep else ""
+            records = [{"type": "settle", "id": instead_of, "amount": 0}] if instead_of else []
+            records.append({"type": "reserve", "id": key, **own, "amount": amount})
+            if kept:
+                records.append({"type": "keep", "id": kept, **own, "amount": keep})
+            self._write(descriptor, *records)
+            return key, kept
+
+    def settle(self, key: str, amount: int) -> None:
+        """Say what a reservation came to."""
+        with self._locked() as descriptor:
+            self._write(descriptor, {"type": "settle", "id": key, "amount": amount})
+
+    def remove(self) -> None:
+        """Remove the file; for the agent that began it, when all others have ended."""
+        self._path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """Hold the file's lock, with every record read. It is held for microseconds, so nobody waits long."""
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
+                    raise BudgetExceeded(f"The ledger of --max-cost, {self._path}, is not a file of this user.")
+                acquire(descriptor, self._waits.lock, self._waits.lock_poll, str(self._path))
+                self._read(descriptor)
+                yield descriptor
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            reason = f"The ledger of --max-cost, {self._path}, cannot be used: {error.strerror}."
+            raise BudgetExceeded(f"{reason} Nothing more is spent without it; start again.") from error
+
+    def _read(self, descriptor: int) -> None:
+        """Take the records that came since the last look."""
+        if os.fstat(descriptor).st_size < self._offset:  # somebody cut it: start over
+            self._book, self._offset = Book(), 0
+        data = b""
+        while chunk := os.pread(descriptor, 1 << 20, self._offset + len(data)):
+            data += chunk
+        *lines, _ = data.split(b"\n")
+        for line in lines:
+            self._book.feed(line)
+        self._offset += sum(len(line) + 1 for line in lines)
+
+    def _write(self, descriptor: int, *records: dict[str, Any]) -> None:
+        size = os.fstat(descriptor).st_size
+        torn = b"\n" if size > self._offset else b""  # somebody was killed in the middle of a line: end it
+        data = torn + b"".join(json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in records)
+        try:
+            if os.write(descriptor, data) < len(data):
+                raise OSError(None, "the disk is full")
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
+        self._read(descriptor)

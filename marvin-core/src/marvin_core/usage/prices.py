@@ -1,0 +1,174 @@
+"""The price of a model request: from config.yaml, a small cache, else the bundled price table."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..api.messages import Usage
+from ..config.load import Price
+from ..util.state_files import read_trusted_json, write_cache
+
+_PER = 1_000_000
+_KEPT = 7 * 24 * 3600
+"""Seconds after which looked-up prices are looked up again: the table knows prices that change on a day."""
+_TABLE_NAMES = {"gemini": "google", "codex": "openai", "openai-compat": "openrouter", "copilot": "github-copilot"}
+"""Where the price table names a provider differently."""
+_ANYWHERE = "openai-compat"
+"""The provider that stands for whatever service its address leads to."""
+
+
+class Prices:
+    """Looks prices up.
+
+    A model is looked up in the table once and then kept in the cache file, since the table takes most of a
+    second to import; the file counts until the table is another one, and for a week at most.
+    """
+
+    def __init__(self, own: Mapping[str, Price], cache: Path) -> None:
+        self._own = own
+        self._cache = cache
+        self._local: set[str] = set()
+        self._addresses: dict[str, str] = {}
+        self._known: dict[str, Any] | None = None
+        self._since = 0.0
+
+    def add(self, provider: str, base_url: str, *, local: bool) -> None:
+        """Say where a provider is: its address tells the table what it is, unless it is `local` and costs nothing."""
+        self._addresses[provider] = base_url
+        self._local.discard(provider)
+        if local:
+            self._local.add(provider)
+
+    def cost(self, provider: str, model: str, usage: Usage) -> float | None:
+        """USD for one request; None where no price is known."""
+        rates = self._rates(provider, model)
+        return None if rates is None else _bill(rates, usage)
+
+    def worst(self, provider: str, model: str, input_tokens: int, output_tokens: int) -> float | None:
+        """USD for the dearest request of this size: nothing of it comes from a cache, or all goes into one."""
+        fresh = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+        written = fresh.replace(cache_write_tokens=input_tokens)
+        costs = [self.cost(provider, model, usage) for usage in (fresh, written)]
+        known = [cost for cost in costs if cost is not None]
+        return max(known, default=None)
+
+    def is_known(self, provider: str, model: str) -> bool:
+        """Whether the price is at hand, without importing the table."""
+        return self._given(provider, model) is not None or self._key(provider, model) in self._kept()
+
+    def _given(self, provider: str, model: str) -> Mapping[str, Any] | None:
+        """The price in config.yaml; else nothing at all, where the provider is local."""
+        own = self._own.get(f"{provider}/{model}") or self._own.get(model)
+        if own is not None:
+            return own.as_dict()
+        return {} if provider in self._local else None
+
+    def _key(self, provider: str, model: str) -> str:
+        address = self._addresses.get(provider, "")
+        return f"{provider}/{model} {address}".rstrip()
+
+    def _kept(self) -> dict[str, Any]:
+        if self._known is None:
+            kept = read_trusted_json(self._cache)
+            current = isinstance(kept, dict) and kept.get("table") == _table_stamp() and _is_fresh(kept.get("since"))
+            rates = kept.get("rates") if current else None
+            self._known = rates if isinstance(rates, dict) else {}
+            self._since = float(kept["since"]) if self._known else time.time()
+        return self._known
+
+    def _rates(self, provider: str, model: str) -> Mapping[str, Any] | None:
+        given = self._given(provider, model)
+        if given is not None:
+            return given
+        known = self._kept()
+        key = self._key(provider, model)
+        if key not in known:
+            known[key] = _table_rates(provider, self._addresses.get(provider, ""), model)
+            write_cache(self._cache, {"table": _table_stamp(), "since": self._since, "rates": known})
+        rates: Mapping[str, Any] | None = known[key]
+        return rates
+
+
+def _is_fresh(since: Any) -> bool:
+    return isinstance(since, (int, float)) and 0 <= time.time() - since < _KEPT
+
+
+def _table_stamp() -> int:
+    """What changes with the bundled table, found without importing it; 0 where there is none."""
+    from importlib.machinery import PathFinder
+
+    spec = PathFinder.find_spec("genai_prices")
+    folders = (spec.submodule_search_locations if spec else None) or []
+    try:
+        return max((os.stat(f"{folder}/data.py").st_mtime_ns for folder in folders), default=0)
+    except OSError:
+        return 0
+
+
+def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
+    def rate(name: str, fallback: float) -> float:
+        value = rates.get(name)
+        if isinstance(value, list):  # tiers: the rate of the highest start that the input goes beyond
+            value = [price for start, price in sorted(value) if not start or usage.input_tokens > start][-1]
+        return fallback if value is None else float(value)
+
+    full = rate("input", 0.0)
+    fresh = usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens
+    total = (
+        max(fresh, 0) * full
+        + usage.cache_read_tokens * rate("cache_read", full)
+        + usage.cache_write_tokens * rate("cache_write", full)
+        + usage.output_tokens * rate("output", 0.0)
+        + rate("thousand_requests", 0.0) * _PER / 1_000
+    )
+    return total / _PER
+
+
+def _table_rates(provider: str, address: str, model: str) -> dict[str, Any] | None:
+    """The rates of the bundled table, in USD per million tokens; a tiered one is [[start, rate], ...].
+
+    A model without a price for input or for output is one whose price is unknown.
+    """
+    from datetime import UTC, datetime
+
+    entry = _entry(provider, address, model)
+    if entry is None:
+        return None
+    price = entry.get_prices(datetime.now(UTC))
+    fields = {
+        "input": "input_mtok",
+        "output": "output_mtok",
+        "cache_read": "cache_read_mtok",
+        "cache_write": "cache_write_mtok",
+        "thousand_requests": "requests_kcount",
+    }
+    rates = {name: _rate(getattr(price, field, None)) for name, field in fields.items()}
+    return None if rates["input"] is None or rates["output"] is None else rates
+
+
+def _entry(provider: str, address: str, model: str) -> Any:
+    """The table's entry of a model: by the provider's name, else by its address; None where there is none."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    find = get_snapshot().find_provider_model
+    ways: list[tuple[str | None, str | None]]
+    ways = [(_TABLE_NAMES.get(provider, provider), None)] if provider != _ANYWHERE or not address else []
+    ways += [(None, address)] if address else []
+    for name, url in ways:
+        try:
+            return find(model, None, name, url)[1]
+        except LookupError:
+            continue
+    return None
+
+
+def _rate(value: Any) -> Any:
+    if value is None:
+        return None
+    if hasattr(value, "tiers"):
+        return [[0, float(value.base)], *([tier.start, float(tier.price)] for tier in value.tiers)]
+    return float(value)

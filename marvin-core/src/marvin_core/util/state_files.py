@@ -1,0 +1,138 @@
+"""Marvin's own state files: replaced atomically, locked for one read-modify-write, trusted only if ours."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..api.errors import MarvinError
+from ..api.timeouts import Waits
+
+
+def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool = True) -> None:
+    """Replace a file in one step; a reader sees the old content or the new, never a part.
+
+    The mode of an existing file is kept, unless told otherwise, and a link is followed. `mode` is for a new one.
+
+    Raises:
+        OSError: where the folder or the disk does not take it; the old content is then untouched.
+    """
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if keep_mode and target.exists():
+        mode = stat.S_IMODE(target.stat().st_mode)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            os.fchmod(descriptor, mode)
+            stream.write(data)
+            stream.flush()
+            os.fsync(descriptor)
+        temporary.rename(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
+    """Hold the lock of a state file, a file beside it that is never removed, for one read-modify-write.
+
+    Args:
+        limit: the longest to wait, in seconds.
+        poll: between two tries, in seconds.
+
+    Raises:
+        MarvinError: where another process holds it longer than that.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        acquire(descriptor, limit, poll, str(path))
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def update_file(path: Path, change: Callable[[bytes | None], bytes | None], waits: Waits | None = None) -> None:
+    """Change a state file in one step, so that no change of another process is lost.
+
+    Blocks while another process changes it, so an async function calls it by `in_thread`.
+
+    Args:
+        change: gets the content, None where there is no file yet; returns the new content, or None to leave it.
+        waits: how long to wait for the other process, where not as long as usual.
+
+    Raises:
+        MarvinError: where another process holds the file's lock for too long.
+        OSError: where the file cannot be read or written; the old content is then untouched.
+    """
+    waits = waits or Waits()
+    with locked(path, waits.lock, waits.lock_poll):
+        new = change(path.read_bytes() if path.exists() else None)
+        if new is not None:
+            replace_file(path, new)
+
+
+def set_aside(path: Path) -> Path:
+    """Move a damaged file to `NAME.damaged-TIME` beside it, so that nothing overwrites it; returns where it is now.
+
+    Call it under the file's lock: what is there by then may be a good file of another process.
+    """
+    moved = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+    number = 1
+    while moved.exists():
+        number += 1
+        moved = moved.with_name(f"{moved.name.rpartition('~')[0] or moved.name}~{number}")
+    path.rename(moved)
+    return moved
+
+
+def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:
+    """Take the exclusive lock of an open file; see `locked`."""
+    deadline = time.monotonic() + limit
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise MarvinError(f"{name} is held by another process. Try again when it has finished.") from None
+            time.sleep(poll)
+
+
+def read_trusted_json(path: Path) -> Any:
+    """The JSON of a cache file that this user owns and nobody else may write; None for any other file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+            return None
+        with open(descriptor, "rb", closefd=False) as stream:
+            return json.loads(stream.read())
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def write_cache(path: Path, data: Any) -> None:
+    """Write a cache file as JSON; where that is not possible the work is done again next time."""
+    try:
+        if path.is_symlink():
+            path.unlink()
+        # With our mode: a cache that others may write would never be trusted, and made anew at each start.
+        replace_file(path, json.dumps(data, separators=(",", ":")).encode(), keep_mode=False)
+    except OSError:
+        return
