@@ -20,8 +20,8 @@ from marvin_core.config.environment import ENVIRONMENT
 from marvin_core.config.flags import parser
 from marvin_core.config.settings import KEYS, KIND_NAMES, MEANINGS
 from marvin_core.plugins.discovery import discover
-from marvin_core.plugins.index import Index
-from marvin_core.tools.arguments import example_call, type_text
+from marvin_core.plugins.model import Index
+from marvin_core.tools.argument_errors import example_call, type_text
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NOTE = "<!-- Written by scripts/reference.py (`make docs`). Change the code it comes from, not this page. -->\n"

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from marvin_core import CallDelta, Delta, Hook, Record, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
+from marvin_core.api.config import Config
 from marvin_core.api.events import Event
 from marvin_core.api.messages import ToolCall, ToolOutput
 from marvin_core.api.timeouts import Waits
 from marvin_core.api.tools import Access
-from marvin_core.config.load import Config, Secrets, load
+from marvin_core.config.load import load
+from marvin_core.config.secrets import Secrets
 from marvin_core.engine.call_context import Asker
 from marvin_core.engine.engine import Engine, Ingredients
 from marvin_core.engine.session import Session

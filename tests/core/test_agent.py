@@ -27,6 +27,7 @@ from marvin_core import (
     UsageDelta,
     Verdict,
 )
+from marvin_core.api.config import Price
 from marvin_core.api.errors import OutputLimit, Refused
 from marvin_core.api.events import (
     AgentEnd,
@@ -42,9 +43,8 @@ from marvin_core.api.events import (
     UsageReport,
 )
 from marvin_core.api.providers import Retrying
-from marvin_core.config.load import Price
+from marvin_core.conversation.pairing import INTERRUPTED, heal
 from marvin_core.engine.agent import OUT_OF_ROUNDS
-from marvin_core.sessions.transcript import INTERRUPTED, heal
 
 from .support_engine import USED, Hang, Made, Script, calls, make, run, says, spec, until
 

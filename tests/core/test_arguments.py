@@ -11,17 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_core import ToolError, ToolSpec
-from marvin_core.tools.arguments import (
-    ArgumentError,
-    CutOff,
-    coerce,
-    example_call,
-    nearest,
-    parse_arguments,
-    parse_key_values,
-    refusal,
-    type_text,
-)
+from marvin_core.tools.argument_errors import ArgumentError, CutOff, example_call, refusal, type_text
+from marvin_core.tools.arguments import coerce, parse_arguments, parse_key_values
+from marvin_core.util.text import nearest
 
 STRINGS = {"type": "array", "items": {"type": "string"}}
 NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}

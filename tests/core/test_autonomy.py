@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from marvin_core.api.config import Price
 from marvin_core.api.events import Event
 from marvin_core.api.messages import user
 from marvin_core.api.providers import Delta
 from marvin_core.api.tools import ToolSpec
-from marvin_core.config.load import Price
 from marvin_core.engine.autonomy import GO_ON, PLAY
 from marvin_core.plugins.manager import Plugins
 

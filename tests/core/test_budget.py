@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from marvin_core import CallDelta, Delta, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
+from marvin_core.api.config import Price
 from marvin_core.api.errors import (
     BudgetExceeded,
     ConfigError,
@@ -23,7 +24,6 @@ from marvin_core.api.errors import (
 )
 from marvin_core.api.messages import Image, Message, Text, user
 from marvin_core.app import App
-from marvin_core.config.load import Price
 from marvin_core.providers.budgeted import Bounded
 from marvin_core.usage.budget import Budget, Hold, budget_of
 from marvin_core.usage.prices import Prices

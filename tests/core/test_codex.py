@@ -22,6 +22,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 import pytest
 
+from marvin_core.api.config import Config
 from marvin_core.api.errors import (
     AuthFailed,
     ModelNotFound,
@@ -35,7 +36,6 @@ from marvin_core.api.errors import (
 from marvin_core.api.messages import user
 from marvin_core.api.providers import Endpoint, Request, Secret
 from marvin_core.api.timeouts import Waits
-from marvin_core.config.load import Config
 from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers.codex.login import PORTS, login
 from marvin_core.providers.codex.provider import Codex, create

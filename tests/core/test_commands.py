@@ -12,7 +12,7 @@ import pytest
 from marvin_core import Message, Unreachable
 from marvin_core.api.errors import MarvinError, SessionError
 from marvin_core.api.events import AgentStart, AppStart, SessionClear, SessionResume, SessionStart
-from marvin_core.sessions.transcript import load
+from marvin_core.sessions.reader import load
 from marvin_core.ui.commands.core import core_commands
 
 from .support_engine import Hang, Made, calls, make, run, says, until

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core.api.events import Notice
-from marvin_core.sessions.transcript import load
+from marvin_core.sessions.reader import load
 
 from .support_engine import Made, Script, make, says
 from .test_commands import Chat, chatting, kept

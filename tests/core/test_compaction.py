@@ -25,7 +25,7 @@ from marvin_core.conversation.plan import KEPT, composed, is_summary, plan, plan
 from marvin_core.conversation.window import Window, characters
 from marvin_core.engine.call_context import SystemClock
 from marvin_core.guard.files.workspace import Workspace
-from marvin_core.sessions.transcript import load as load_session
+from marvin_core.sessions.reader import load as load_session
 from marvin_core.sessions.writer import Recorder
 from marvin_core.testing import ScriptedProvider
 from marvin_core.usage.meter import UsageMeter

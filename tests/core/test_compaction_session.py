@@ -19,7 +19,7 @@ from marvin_core.api.messages import Message, user
 from marvin_core.api.tools import Tool
 from marvin_core.conversation.plan import KEPT, is_summary
 from marvin_core.conversation.window import Window, characters
-from marvin_core.sessions.transcript import load
+from marvin_core.sessions.reader import load
 from marvin_core.testing import ModelServer, answers
 from marvin_core.tools import session_tools as tools
 from marvin_core.tools.schema import describe

@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 
+from marvin_core.api.config import Config
 from marvin_core.api.errors import ConfigError, UsageError
 from marvin_core.api.providers import Secret
 from marvin_core.api.timeouts import Waits
 from marvin_core.config import load as config_module
 from marvin_core.config import tiers as tiers_module
 from marvin_core.config.environment import ENVIRONMENT
-from marvin_core.config.load import GIT_LOCAL_VARIABLES, SECRETS, Config, Secrets, load
+from marvin_core.config.load import load
+from marvin_core.config.secrets import GIT_LOCAL_VARIABLES, SECRETS, Secrets
 from marvin_core.config.settings import KEYS
 
 from .installing import unprivileged

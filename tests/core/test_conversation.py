@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from marvin_core import Image, Message, Text, ToolCall, ToolOutput
-from marvin_core.api.messages import tool, user
+from marvin_core.api.messages import IMAGE_TOKENS, tool, user
 from marvin_core.conversation.conversation import Conversation
-from marvin_core.conversation.window import CHARACTERS_PER_TOKEN, IMAGE_TOKENS
+from marvin_core.conversation.window import CHARACTERS_PER_TOKEN
 
 
 def output(name: str, text: str) -> ToolOutput:

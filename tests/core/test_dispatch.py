@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from marvin_core import Ask, Deny, Hook, HookContext, ToolResult, ToolSpec, Verdict
 from marvin_core.api.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from marvin_core.api.messages import Image, Text, ToolCall, ToolOutput
-from marvin_core.sessions.transcript import INTERRUPTED
+from marvin_core.conversation.pairing import INTERRUPTED
 
 from .support_engine import QUICK, SPECS, Made, batch_of, make, run, until
 

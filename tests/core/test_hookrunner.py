@@ -14,7 +14,8 @@ from marvin_core import Ask, Deny, Event, Hook, HookContext, Message, ToolResult
 from marvin_core.api.events import Notice
 from marvin_core.api.messages import user
 from marvin_core.api.timeouts import Waits
-from marvin_core.api.tools import Mode, ProcessResult
+from marvin_core.api.tool_context import ProcessResult
+from marvin_core.api.tools import Mode
 from marvin_core.engine.hook_runner import HookRunner
 
 from .support_engine import run, spec, until

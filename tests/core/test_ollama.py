@@ -46,7 +46,7 @@ from marvin_core.api.providers import (
     UsageDelta,
 )
 from marvin_core.api.tools import ToolSpec
-from marvin_core.providers.http.json_lines import JsonLines
+from marvin_core.providers.http.sse import JsonLines
 from marvin_core.providers.ollama.stream import OllamaStream
 from marvin_core.providers.ollama.truncation import PromptWatch
 from marvin_core.testing import Answer, cut_after, document, drop, error, hang, html, raw, split

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from marvin_core.api.errors import ToolError
 from marvin_core.api.tools import ToolSpec
-from marvin_core.tools.arguments import example_call, key_value_words, parse_key_values
+from marvin_core.tools.argument_errors import example_call
+from marvin_core.tools.arguments import key_value_words, parse_key_values
 from marvin_core.tools.routing.phrases import Phrase, with_phrases
 from marvin_core.tools.routing.slots import KINDS, Utterance
 

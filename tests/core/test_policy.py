@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from marvin_core.api.config import Permissions
 from marvin_core.api.hooks import Ask, Deny, Verdict
-from marvin_core.config.load import Permissions
-from marvin_core.guard.permissions.policy import Allow, Policy, Rule, strongest
+from marvin_core.guard.permissions.policy import Policy, Rule
+from marvin_core.guard.permissions.verdicts import Allow, strongest
 
 from .support_engine import settled, spec
 

@@ -13,12 +13,12 @@ from marvin_core.engine.system_prompt import (
     CODING,
     DOCUMENT_LIMIT,
     PERSONALITY,
-    Personal,
     Sources,
     own_instructions,
     stable_parts,
     volatile_part,
 )
+from marvin_core.profiles.personal import Personal
 
 from .support_engine import Made, make, run, says
 

@@ -22,6 +22,7 @@ from marvin_core.api.messages import Image, Message, Text, ToolOutput, from_dict
 from marvin_core.api.providers import ClientFactory, Endpoint, Provider, Request, Secret, ThinkingLevel
 from marvin_core.api.record import Record
 from marvin_core.api.tools import ToolSpec
+from marvin_core.conversation.pairing import interrupted
 from marvin_core.engine.assembly import Assembly
 from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers import offline
@@ -31,7 +32,6 @@ from marvin_core.providers.codex import provider as codex
 from marvin_core.providers.http.images import NOT_SEEN
 from marvin_core.providers.ollama import provider as ollama
 from marvin_core.providers.responses import provider as responses
-from marvin_core.sessions.transcript import interrupted
 from marvin_core.testing import Answer, error, events
 from marvin_core.tools.normal_form import normal_form
 from marvin_core.tools.schema import describe

@@ -16,9 +16,8 @@ from marvin_core.api.errors import SessionError
 from marvin_core.api.messages import user
 from marvin_core.api.timeouts import Waits
 from marvin_core.sessions.doctor import diagnose
-from marvin_core.sessions.records import BackwardReader, branch_backwards, load_whole
+from marvin_core.sessions.reader import BackwardReader, branch_backwards, load, load_whole
 from marvin_core.sessions.search import branches
-from marvin_core.sessions.transcript import load
 from marvin_core.sessions.writer import Recorder
 
 from .support_engine import run

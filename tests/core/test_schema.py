@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from marvin_core import Field, Tool, ToolContext, ToolError, tool
-from marvin_core.tools.arguments import ArgumentError, example_call, parse_arguments
+from marvin_core.tools.argument_errors import ArgumentError, example_call
+from marvin_core.tools.arguments import parse_arguments
 from marvin_core.tools.normal_form import normal_form
 from marvin_core.tools.schema import describe, validator
 

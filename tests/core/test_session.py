@@ -16,7 +16,9 @@ from marvin_core import Event, Hook, HookContext, TextDelta
 from marvin_core.api.errors import ConfigError, SessionError
 from marvin_core.api.events import AppStart, Notice, SessionResume, SessionStart
 from marvin_core.api.messages import ToolOutput, from_dict
-from marvin_core.sessions.transcript import INTERRUPTED, load, sessions
+from marvin_core.conversation.pairing import INTERRUPTED
+from marvin_core.sessions.reader import load
+from marvin_core.sessions.store import sessions
 
 from .support_engine import QUICK, Hang, Made, Script, calls, make, run, says, until
 

@@ -18,9 +18,11 @@ from marvin_core import MarvinError, Message, Text, ToolCall, ToolOutput
 from marvin_core.api.errors import SessionError
 from marvin_core.api.messages import tool, user
 from marvin_core.api.timeouts import Waits
+from marvin_core.conversation.pairing import INTERRUPTED, heal
 from marvin_core.sessions.doctor import diagnose, repair
-from marvin_core.sessions.records import Header, load_whole
-from marvin_core.sessions.transcript import INTERRUPTED, Transcript, heal, load
+from marvin_core.sessions.reader import load, load_whole
+from marvin_core.sessions.records import Header
+from marvin_core.sessions.transcript import Transcript
 
 WAITS = Waits(lock=0.05, lock_poll=0.005)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")

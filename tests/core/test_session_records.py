@@ -15,9 +15,13 @@ from marvin_core import Message, Text, ToolCall, ToolOutput
 from marvin_core.api.errors import SessionError
 from marvin_core.api.messages import tool, user
 from marvin_core.api.timeouts import Waits
-from marvin_core.sessions.records import BackwardReader, Header, lines_backwards, load_whole
+from marvin_core.conversation.pairing import heal
+from marvin_core.sessions.reader import BackwardReader, load, load_whole
+from marvin_core.sessions.records import Header
 from marvin_core.sessions.search import branches, search, survey
-from marvin_core.sessions.transcript import Transcript, heal, load, read_header
+from marvin_core.sessions.store import read_header
+from marvin_core.sessions.transcript import Transcript
+from marvin_core.util.json_lines import lines_backwards
 
 WAITS = Waits(lock=5.0, lock_poll=0.002)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")

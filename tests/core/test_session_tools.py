@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from marvin_core import ToolSpec, UsageDelta
+from marvin_core.api.config import Price
 from marvin_core.api.messages import Usage
 from marvin_core.api.tools import Tool
-from marvin_core.config.load import Price
 from marvin_core.tools import session_tools as tools
 from marvin_core.tools.schema import describe
+from marvin_core.usage.text import usage_text
 
 from .support_engine import SPECS, Made, calls, make, run, says
 
@@ -96,7 +97,7 @@ def test_cached_and_reasoning_tokens_are_named(tmp_path: Path) -> None:
     usage = Usage(input_tokens=5000, output_tokens=70, cache_read_tokens=4000, cache_write_tokens=6, reasoning_tokens=9)
     made = make(tmp_path, says("One.", usage=UsageDelta(usage=usage)), specs=WITH_SESSION)
     prompted(made, "go")
-    told = tools.usage_text(made.session.usage())
+    told = usage_text(made.session.usage())
     assert "Input tokens: 5,000 (4,000 read from a cache, 6 written to one)" in told
     assert "Output tokens: 70 (9 of them reasoning)" in told
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from marvin_core import ToolError, ToolSpec
+from marvin_core.api.config import Config, Permissions
 from marvin_core.api.errors import UsageError
-from marvin_core.config.load import Config, Permissions
 from marvin_core.tools.toolbox import SETS, Toolbox, find_tool, select
 
 from . import engine_tools

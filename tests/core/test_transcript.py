@@ -23,18 +23,11 @@ from marvin_core import MarvinError, Message, Text, ToolCall, ToolOutput
 from marvin_core.api.errors import SessionError
 from marvin_core.api.messages import tool, user
 from marvin_core.api.timeouts import Waits
+from marvin_core.conversation.pairing import INTERRUPTED, heal
+from marvin_core.sessions.reader import load
 from marvin_core.sessions.records import Header
-from marvin_core.sessions.transcript import (
-    INTERRUPTED,
-    Transcript,
-    find,
-    heal,
-    load,
-    new_session_id,
-    newest_of,
-    read_header,
-    sessions,
-)
+from marvin_core.sessions.store import find, newest_of, read_header, sessions
+from marvin_core.sessions.transcript import Transcript, new_session_id
 
 WAITS = Waits(lock=5.0, lock_poll=0.002)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")

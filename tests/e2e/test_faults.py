@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from marvin_core.sessions.transcript import load
+from marvin_core.sessions.reader import load
 from marvin_core.testing import Answer, ModelServer, calls, closing, error, events, hang_after, html, text
 from tests.e2e.support_e2e import (
     PROGRAM,

@@ -21,8 +21,9 @@ from marvin_core import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from marvin_core.api.messages import tool, user
 from marvin_core.api.timeouts import Waits
 from marvin_core.sessions.export_html import as_html
-from marvin_core.sessions.records import Header, Whole
-from marvin_core.sessions.transcript import Transcript, load, new_session_id
+from marvin_core.sessions.reader import Whole, load
+from marvin_core.sessions.records import Header
+from marvin_core.sessions.transcript import Transcript, new_session_id
 from marvin_core.testing import ModelServer, calls, text
 from tests.e2e.support_e2e import PROGRAM, Marvin
 

@@ -5,7 +5,7 @@ Names are loaded when they are first used, so that importing the package costs n
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from .version import __version__
 
 # Type checkers take it for the constant of `typing`, which would cost `marvin --version` as much as Python itself.
 TYPE_CHECKING = False
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pydantic import Field
 
+    from .api.config import Config
     from .api.errors import (
         AuthFailed,
         BadRequest,
@@ -53,9 +54,10 @@ if TYPE_CHECKING:
         UsageDelta,
     )
     from .api.record import Record
-    from .api.session import UI, Command, SessionControl, TurnResult, UISpec
-    from .api.tools import Call, ProcessResult, Tool, ToolContext, ToolGroup, ToolResult, ToolSpec, tool
-    from .config.load import Config
+    from .api.session import Command, SessionControl, TurnResult
+    from .api.tool_context import ProcessResult, ToolContext
+    from .api.tools import Call, Tool, ToolGroup, ToolResult, ToolSpec, tool
+    from .api.ui import UI, UISpec
     from .util.state_files import update_file
     from .util.threads import in_thread
 
@@ -78,7 +80,7 @@ _HOME_OF = {
     "StreamBroken": "api.errors",
     "ToolError": "api.errors",
     "Unreachable": "api.errors",
-    "Config": "config.load",
+    "Config": "api.config",
     "Event": "api.events",
     "update_file": "util.state_files",
     "Ask": "api.hooks",
@@ -110,9 +112,9 @@ _HOME_OF = {
     "Record": "api.record",
     "in_thread": "util.threads",
     "Call": "api.tools",
-    "ProcessResult": "api.tools",
+    "ProcessResult": "api.tool_context",
     "Tool": "api.tools",
-    "ToolContext": "api.tools",
+    "ToolContext": "api.tool_context",
     "ToolGroup": "api.tools",
     "ToolResult": "api.tools",
     "ToolSpec": "api.tools",
@@ -120,8 +122,8 @@ _HOME_OF = {
     "Command": "api.session",
     "SessionControl": "api.session",
     "TurnResult": "api.session",
-    "UI": "api.session",
-    "UISpec": "api.session",
+    "UI": "api.ui",
+    "UISpec": "api.ui",
 }
 
 __all__ = [

@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Run Marvin as a program; never returns but for --version."""
     if sys.argv[1:] == ["--version"]:
-        from . import __version__
+        from .version import __version__
 
         print(f"marvin {__version__}")
         return

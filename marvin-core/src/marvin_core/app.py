@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from .config.load import Config, Secrets
+from .api.config import Config
+from .config.secrets import Secrets
 from .engine.call_context import Asker
 from .engine.engine import Ingredients
 from .engine.session import Session
@@ -19,7 +20,7 @@ from .usage.prices import Prices
 from .util.imports import imported
 
 if TYPE_CHECKING:
-    from .api.session import UI
+    from .api.ui import UI
     from .providers.selection.local_servers import Found
     from .usage.budget import Budget
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from .api.hookspecs import hookimpl
 from .api.providers import OFFLINE, ProviderSpec
-from .api.session import Command, UISpec
+from .api.session import Command
 from .api.tools import ToolGroup
+from .api.ui import UISpec
 
 if TYPE_CHECKING:
     import typer

@@ -9,7 +9,8 @@ from typing import Any, Protocol, TypeAlias
 from .events import Event
 from .messages import Message
 from .record import Record
-from .tools import Mode, ProcessResult, ToolResult, ToolSpec
+from .tool_context import ProcessResult
+from .tools import Mode, ToolResult, ToolSpec
 
 
 class Deny(Record):

@@ -14,11 +14,12 @@ import pluggy
 if TYPE_CHECKING:
     import typer
 
-    from ..config.load import Config
+    from .config import Config
     from .hooks import Hook
     from .providers import ProviderSpec
-    from .session import Command, UISpec
+    from .session import Command
     from .tools import Tool, ToolGroup
+    from .ui import UISpec
 
 PROJECT = "marvin"
 

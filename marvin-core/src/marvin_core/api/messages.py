@@ -191,3 +191,6 @@ def _block_from_dict(data: Mapping[str, Any]) -> Any:
         if name in _TEXTS and not isinstance(value, str):
             raise ValueError(f"{name} of a {data['type']} block is {value!r}, not text")
     return kind(**values)
+
+
+IMAGE_TOKENS = 1_500

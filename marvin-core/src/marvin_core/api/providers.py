@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from .messages import Message, ProviderData, StopReason, Usage
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from ..usage.budget import Budget
 
 OFFLINE = "offline"
 """The provider that has no model: never chosen but in a chat, or by its name."""
@@ -239,68 +238,3 @@ def _by_beginning(table: Mapping[str, int], model: str) -> int | None:
 
 ClientFactory: TypeAlias = "Callable[[], httpx.AsyncClient]"
 ProviderFactory: TypeAlias = Callable[[Endpoint, ClientFactory], Provider]
-
-
-class Serving(Record):
-    """A model that is ready to answer, and why it was chosen."""
-
-    provider: Provider
-    reason: str
-
-
-class ModelEntry(Record):
-    """A model service as lists show it; `reason` says why it can be used, and is empty where it cannot."""
-
-    provider: str
-    models: tuple[str, ...]
-    reason: str
-    how_to: str
-
-
-class ModelSource(Protocol):
-    """Where a session gets its models from. Providers are made on first use and kept."""
-
-    @property
-    def how_to(self) -> str:
-        """What to do where there is no model."""
-        ...
-
-    def first(self) -> Serving | None:
-        """The model that a session begins with; None where none is configured."""
-        ...
-
-    def named(self, name: str, current: Provider | None) -> Serving:
-        """The model that a name means: `PROVIDER/MODEL`, the name of a model, or of a provider.
-
-        Raises:
-            UsageError, ConfigError: where there is none, or its provider is not set up.
-        """
-        ...
-
-    def pro(self, current: Provider | None) -> Serving:
-        """The model for prompts that deserve the best one. Raises as `named`."""
-        ...
-
-    def resilient(
-        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, purse: Budget | None
-    ) -> Provider:
-        """The provider, wrapped for one prompt: it tries again, and goes on with another model where that helps.
-
-        Args:
-            moved: told of the larger model that a conversation needs from here on.
-            restarts: whether an answer of which something was shown may be given again by another model.
-            purse: what the prompt may cost, beside the ceiling of the run.
-        """
-        ...
-
-    def listed(self) -> Sequence[ModelEntry]:
-        """Every service, those that are set up first."""
-        ...
-
-    def patient(self, coding: bool) -> None:
-        """Wait for silent services as long as coding mode takes, or as a chat does."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close the connections of all providers."""
-        ...

@@ -9,10 +9,12 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from .events import Event, Unsubscribe
 from .messages import ToolOutput
-from .providers import ModelEntry, ThinkingLevel
+from .models import ModelEntry
+from .providers import ThinkingLevel
 from .record import Record
 from .timeouts import Waits
-from .tools import Mode, Processes, ToolSpec, UsageSummary
+from .tool_context import Processes, UsageSummary
+from .tools import Mode, ToolSpec
 
 
 class TurnResult(Record):
@@ -299,28 +301,6 @@ class SessionControl(Protocol):
     def kill(self) -> None:
         """Kill every child process at once; for leaving without `close`."""
         ...
-
-
-class UI(Protocol):
-    """An interface. It owns the event loop, since each toolkit brings its own."""
-
-    def run(self, session: SessionControl, prompt: str | None) -> int:
-        """Show the session until the user leaves; returns the exit code.
-
-        `prompt`, where given, is submitted first.
-        """
-        ...
-
-    async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask the user; the answer is one of the choices."""
-        ...
-
-
-class UISpec(Record):
-    """An interface as data; `factory` is `module:callable`, called without arguments."""
-
-    name: str
-    factory: str
 
 
 class Command(Record):

@@ -1,13 +1,19 @@
-"""What a tool may know of, and ask of, the session it runs in."""
+"""What a tool receives: its context, and the narrow views of files, processes and the session behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeVar
+
+from .record import Record
+from .tools import Mode
 
 if TYPE_CHECKING:
-    from .tools import UsageSummary
+    import httpx
+
+T = TypeVar("T")
 
 
 class SessionView(Protocol):
@@ -63,4 +69,180 @@ class SessionView(Protocol):
 
     def leave(self, farewell: str) -> None:
         """Have the interface say this and end, once the turn is over."""
+        ...
+
+
+class ProcessResult(Record):
+    """How a child process ended. `output` is standard output and, where merged, standard error.
+
+    `exit_code` is negative for a signal, None after a time-out. `omitted` counts the bytes that were
+    dropped from the middle of the output. `job` names what still runs in the background, if anything.
+    """
+
+    exit_code: int | None
+    output: bytes
+    stderr: bytes = b""
+    omitted: int = 0
+    timed_out: bool = False
+    elapsed: float = 0.0
+    job: str = ""
+
+
+class Paths(Protocol):
+    """The only way from a model's string to file content. All methods raise `PathRefused` or `ToolError`."""
+
+    @property
+    def root(self) -> Path:
+        """The sandbox root, resolved."""
+        ...
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a regular file for reading, after checking where the descriptor really is."""
+        ...
+
+    def replace(self, path: str, data: bytes, *, create_only: bool = False) -> None:
+        """Write a file atomically, making its folders; with `create_only` it must not exist yet."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Delete a file."""
+        ...
+
+    def locate(self, path: str) -> str:
+        """The path relative to the root, checked, for handing to a program behind `--`."""
+        ...
+
+    def overview(self) -> str:
+        """The working directory and a short tree of it, for error texts."""
+        ...
+
+
+class Processes(Protocol):
+    """The only way to a child process."""
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        timeout: float | None = None,
+        output_limit: int = 1_000_000,
+        merge_stderr: bool = False,
+        env: Mapping[str, str] | None = None,
+        leave_jobs: bool = False,
+    ) -> ProcessResult:
+        """Run a program to its end; afterwards no descendant of it is alive.
+
+        Args:
+            timeout: seconds; when they are over the result says `timed_out`.
+            output_limit: bytes kept of each stream, half from its head and half from its tail.
+            env: variables added to the child's environment.
+            leave_jobs: what the program leaves running becomes a job instead of being killed.
+
+        Raises:
+            ToolError: where the program does not exist or cannot be started.
+        """
+        ...
+
+    def which(self, program: str) -> str | None:
+        """Where a program is in the children's PATH, or None. Relative folders of PATH do not count."""
+        ...
+
+    def job_list(self) -> Sequence[Job]:
+        """The jobs of this session, oldest first."""
+        ...
+
+    async def stop_job(self, job_id: str) -> Job:
+        """End a job and all its descendants; `ToolError` for an unknown one."""
+        ...
+
+
+class Job(Record):
+    """A process that outlived its command. `log` is the file its output goes to; `running` is as of now."""
+
+    id: str
+    command: str
+    log: Path
+    pid: int
+    running: bool
+
+
+class Clock(Protocol):
+    """Time, as the session sees it."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go backwards."""
+        ...
+
+
+class UsageSummary(Record):
+    """What was used. `cost` is in USD and None where unknown; `models` has requests and cost of each model.
+
+    `tokens` are by the names of `Usage`'s fields; `lifetime` are the models of all sessions, where asked for.
+    `ceiling` is the cost ceiling in USD and None without one, `left` what other agents have not used of it either.
+    """
+
+    tokens: Mapping[str, int]
+    cost: float | None
+    models: Mapping[str, tuple[int, float | None]]
+    tool_calls: Mapping[str, int]
+    lifetime: Mapping[str, tuple[int, float | None]] | None = None
+    ceiling: float | None = None
+    left: float | None = None
+
+
+class ToolContext(Protocol):
+    """What a tool gets, and all it gets."""
+
+    @property
+    def paths(self) -> Paths: ...
+    @property
+    def processes(self) -> Processes: ...
+    @property
+    def http(self) -> httpx.AsyncClient:
+        """A client with Marvin's proxies, certificates and time-outs; shared, never close it."""
+        ...
+
+    @property
+    def mode(self) -> Mode: ...
+    @property
+    def home(self) -> Path:
+        """The user's home folder: for what belongs to the user and to no project, as ~/Downloads does."""
+        ...
+
+    @property
+    def profile_folder(self) -> Path: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def state(self) -> dict[str, Any]:
+        """JSON data of this pack in this session, saved with the session."""
+        ...
+
+    @property
+    def session(self) -> SessionView: ...
+
+    def secret(self, name: str) -> str | None:
+        """The value of a declared secret, or None. `ToolError` for an undeclared name."""
+        ...
+
+    def setting(self, name: str) -> str | None:
+        """The value of a declared setting, or None. `ToolError` for an undeclared name."""
+        ...
+
+    def progress(self, text: str) -> None:
+        """Tell the user how far the call is."""
+        ...
+
+    async def ask(self, question: str, choices: Sequence[str]) -> str:
+        """Ask the user; the answer is one of the choices. `ToolError` where there is nobody to ask."""
+        ...
+
+    async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+        """What the factory's context manager yields, entered once a session and closed with it."""
         ...

@@ -6,10 +6,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from ..api.config import Config, OutputFormat
 from ..api.errors import ConfigError, MarvinError, UsageError
 from ..api.messages import Usage
-from ..config.load import Config, OutputFormat, Secrets, load
-from ..util.streams import Streams, cost_line, result_line
+from ..config.load import load
+from ..config.secrets import Secrets
+from ..ui.report import cost_line, result_line
+from ..util.streams import Streams
 
 if TYPE_CHECKING:
     from ..app import App
@@ -36,7 +39,7 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
         index = _subcommand(argv, env)
         if index is not None:
             from ..util.signals import end_like_ctrl_c
-            from .commands.tools import run_subcommand
+            from .run import run_subcommand
 
             end_like_ctrl_c()
             return run_subcommand(argv[index:], *_loaded(argv, index, env), streams)
@@ -149,13 +152,13 @@ def _leave(streams: Streams) -> NoReturn:
 
 def _resume(config: Config, session: Session) -> None:
     """Load the session that --resume or --continue asks for."""
-    from ..sessions import transcript
+    from ..sessions import store
 
     folder = config.data_folder / "sessions"
     if config.resume:
-        session.resume(transcript.find(folder, config.resume))
+        session.resume(store.find(folder, config.resume))
     elif config.continue_session:
-        session.resume(transcript.newest_of(folder, str(session.working_dir)))
+        session.resume(store.newest_of(folder, str(session.working_dir)))
 
 
 def _chat(config: Config, secrets: Secrets, streams: Streams) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from ..api.config import Config
 from ..api.errors import MarvinError
-from ..config.load import Config
 from ..util.streams import Streams
 
 _LARGEST = 10_000_000

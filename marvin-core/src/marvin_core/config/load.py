@@ -5,194 +5,20 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from ..api.config import Config, EndpointSettings, Permissions, Price
 from ..api.errors import ConfigError, UsageError
-from ..api.providers import Secret
-from ..api.record import Record
 from ..api.timeouts import Waits
 from .limits import depth, max_cost
+from .secrets import Secrets
 from .settings import read_settings
 from .tiers import tier_models
 
 if TYPE_CHECKING:
     from argparse import Namespace
-
-OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
-OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
-
-SECRETS = frozenset(
-    "OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY GROQ_API_KEY OPENAI_COMPAT_API_KEY GOOGLE_PLACES_API_KEY"
-    " GNEWS_API_KEY NEWSAPI_KEY STEAM_API_KEY OMDB_API_KEY RAWG_API_KEY"
-    " GH_TOKEN GITHUB_TOKEN COPILOT_GITHUB_TOKEN".split()
-)
-"""Variables whose values reach no child, log or message unless they are handed over by name."""
-
-GIT_LOCAL_VARIABLES = frozenset(
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_DIR"
-    " GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS"
-    " GIT_REPLACE_REF_BASE GIT_PREFIX GIT_SHALLOW_FILE GIT_COMMON_DIR GIT_INTERNAL_SUPER_PREFIX".split()
-)
-"""What `git rev-parse --local-env-vars` names: variables that tie git to another repository."""
-
-_SHORTEST_SECRET = 8
-
-
-class Permissions(Record):
-    """The rules of config.yaml, each `tool` or `tool(pattern)`."""
-
-    allow: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-
-
-class Price(Record):
-    """USD per million tokens, from config.yaml."""
-
-    input: float = 0.0
-    output: float = 0.0
-    cache_read: float | None = None
-    cache_write: float | None = None
-
-
-class EndpointSettings(Record):
-    """One entry of `providers:` in config.yaml; empty fields keep the provider's defaults."""
-
-    wire: str = ""
-    base_url: str = ""
-    key: str = ""
-    models: tuple[str, ...] = ()
-    context_window: int | None = None
-    windows: Mapping[str, int] | None = None
-    max_tools: int | None = None
-    headers: Mapping[str, str] | None = None
-    auth_url: str = ""
-
-
-class Config(Record):
-    """Everything that was asked for, without secrets. Paths are absolute."""
-
-    prompt: str | None
-    prompt_file: Path | None
-    non_interactive: bool
-    plain: bool
-    design_first: bool
-    working_dir: Path
-    """The sandbox root."""
-    rooted: bool
-    """Whether the root was set with --working-dir."""
-    in_home: bool
-    """Whether the root is the home folder itself, where write and exec tools ask."""
-    provider: str
-    provider_origin: str
-    model: str
-    model_origin: str
-    tiers: Mapping[str, str]
-    """The model of each tier, by the tier's name."""
-    fallback: tuple[str, ...]
-    """The models that go on where the chosen one fails."""
-    tools: str
-    output_format: OutputFormat
-    on_ask: OnAsk
-    continue_session: bool
-    resume: str
-    max_cost: float | None
-    """The cost ceiling in USD."""
-    ledger: str
-    """The address of the ledger that a parent handed over."""
-    home: Path
-    config_folder: Path
-    data_folder: Path
-    cache_folder: Path
-    packs: frozenset[str] | None
-    trace_hooks: bool
-    depth: int
-    read_only: bool
-    writable_files: tuple[str, ...] | None
-    ticket: str
-    subagent_log: Path | None
-    color: bool
-    editor: str
-    """The user's editor: a program, and maybe its arguments."""
-    terminal: str
-    """The kind of terminal; empty where none is named. Many say that they are one of xterm's; xterm is just `xterm`."""
-    ui: str
-    http_proxy: str
-    https_proxy: str
-    no_proxy: str
-    ca_file: str
-    transport: str
-    permissions: Permissions
-    endpoints: Mapping[str, EndpointSettings]
-    prices: Mapping[str, Price]
-    instructions: str
-    child_env: frozenset[str]
-    waits: Waits
-
-    @property
-    def coding(self) -> bool:
-        """Whether coding mode is on from the start."""
-        return self.non_interactive
-
-
-class Secrets:
-    """The values that Config leaves out, and the environment that children get."""
-
-    def __init__(self, env: Mapping[str, str], home: Path, passed_on: Iterable[str] = ()) -> None:
-        self._env = dict(env)
-        self._given = frozenset(env)
-        self._home = home
-        self._passed_on = frozenset(passed_on)
-        self._names = set(SECRETS)
-        self._learned: set[str] = set()
-
-    def declare(self, names: Iterable[str]) -> None:
-        """Count these variables among the secrets, too."""
-        self._names.update(names)
-
-    def get(self, name: str, key_file: str = "") -> Secret:
-        """The value of a variable, else the content of a key file below the home folder, else empty."""
-        value = self._env.get(name, "").strip()
-        if not value and key_file:
-            try:
-                value = (self._home / key_file).read_text(encoding="utf-8").strip()
-                self._env[name] = value
-            except (OSError, UnicodeDecodeError):
-                value = ""
-        return Secret(value)
-
-    def in_environment(self, name: str) -> bool:
-        """Whether a variable has a value there, and not only a key file."""
-        return name in self._given and bool(self._env.get(name, "").strip())
-
-    def setting(self, name: str) -> str | None:
-        """The value of a variable that is no secret, or None."""
-        return self._env.get(name)
-
-    def learn(self, secret: Secret) -> None:
-        """Count a value that no variable holds among those to redact, such as a token of a login."""
-        self._learned.add(secret.reveal())
-
-    def known(self) -> tuple[str, ...]:
-        """The values to redact, longest first."""
-        values = self._learned | {self._env[name].strip() for name in self._names if name in self._env}
-        return tuple(sorted((v for v in values if len(v) >= _SHORTEST_SECRET), key=len, reverse=True))
-
-    def child_environment(self, handed_on: Iterable[str] = ()) -> dict[str, str]:
-        """The environment of child processes: ours, less secrets and what ties git to another repository.
-
-        Of the secrets, those named in `handed_on` stay in it.
-        """
-        secret = self._names - self._passed_on - set(handed_on)
-        dropped = secret | GIT_LOCAL_VARIABLES
-        secret_values = {self._env[name] for name in secret if self._env.get(name)}
-        return {
-            name: value
-            for name, value in self._env.items()
-            if name not in dropped and not (len(value) >= _SHORTEST_SECRET and value in secret_values)
-        }
 
 
 def load(

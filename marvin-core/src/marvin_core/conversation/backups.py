@@ -14,7 +14,7 @@ from ..api.messages import Message, ToolCall, ToolOutput, from_dict, to_dict
 from ..api.record import Record
 from ..api.timeouts import Waits
 from ..guard.files.workspace import Workspace
-from ..sessions.records import record_line
+from ..util.json_lines import record_line
 from ..util.state_files import update_file
 from .plan import is_summary
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..api.providers import Provider
-    from ..api.tools import Clock, Mode, ToolSpec
-    from ..engine.agent import Meter
+    from ..api.tool_context import Clock
+    from ..api.tools import Mode, ToolSpec
+    from ..api.usage import Meter
     from ..guard.files.workspace import Workspace
     from ..sessions.writer import Recorder
     from .backups import Backup, Backups

@@ -13,7 +13,6 @@ from .plan import is_summary, level, shorten, summary_body
 
 _REQUESTS, _FINDINGS, _ERRORS, _FILES = 30, 15, 10, 40
 """How many of each are told."""
-_LINE = 200
 _PATH_LIMIT = 200
 _PATH_KEYS = frozenset("path paths file files file_path filename source destination target".split())
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |[+]{3} (?:b/)?)(\S.*)$", re.MULTILINE)
@@ -108,12 +107,6 @@ def keywords(messages: Iterable[Message], most: int) -> list[str]:
     return [word for word, _ in counted.most_common(most)]
 
 
-def line(text: str) -> str:
-    """The beginning of a text in one line."""
-    flat = " ".join(text[: _LINE * 4].split())
-    return flat if len(flat) <= _LINE else f"{flat[: _LINE - 1]}…"
-
-
 def as_text(messages: Sequence[Message], limit: int) -> str:
     """The messages as text for a model to summarise, at most about `limit` characters; the longest parts are cut."""
     parts = [part for message in messages for part in _parts(message)]
@@ -136,3 +129,12 @@ def _parts(message: Message) -> Iterator[tuple[str, str]]:
 
 def _shown(block: Any) -> str:
     return block.text if isinstance(block, Text) else "(an image)" if isinstance(block, Image) else ""
+
+
+_LINE = 200
+
+
+def line(text: str) -> str:
+    """The beginning of a text in one line."""
+    flat = " ".join(text[: _LINE * 4].split())
+    return flat if len(flat) <= _LINE else f"{flat[: _LINE - 1]}…"

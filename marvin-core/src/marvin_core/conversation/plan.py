@@ -11,7 +11,7 @@ from typing import Any
 
 from ..api.messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
 from ..api.record import Record
-from ..sessions.transcript import heal
+from .pairing import heal
 from .window import characters
 
 KEPT = 8
@@ -187,29 +187,6 @@ def shortened(
     return tuple(_capped(message, max(cap, 0), backup) for message in found)
 
 
-def level(lengths: Iterable[int], room: int) -> int:
-    """The length that all longer ones must be cut to, so that their sum is at most `room`; may be negative."""
-    ordered = sorted(lengths)
-    for index, length in enumerate(ordered):
-        share = room // (len(ordered) - index)
-        if length > share:
-            return share
-        room -= length
-    return ordered[-1] if ordered and room >= 0 else room
-
-
-def shorten(text: str, limit: int, backup: str) -> str:
-    """The head and the tail of a text, at most `limit` characters, with a note of where all of it is."""
-    if len(text) <= limit:
-        return text
-    note = f"\n[... {len(text):,} characters in all; the rest is in {backup} ...]\n"
-    room = limit - len(note)
-    if room <= 0:
-        return "[left out]"[: max(limit, 0)]
-    tail = room // 3
-    return text[: room - tail] + note + (text[-tail:] if tail else "")
-
-
 def _texts(blocks: Iterable[Block]) -> Iterator[str]:
     """Everything that can be shortened."""
     for block in blocks:
@@ -272,3 +249,26 @@ def _without_image(block: Any) -> Any:
     if isinstance(block, ToolOutput):
         return block.replace(content=tuple(map(_without_image, block.content)))
     return block
+
+
+def level(lengths: Iterable[int], room: int) -> int:
+    """The length that all longer ones must be cut to, so that their sum is at most `room`; may be negative."""
+    ordered = sorted(lengths)
+    for index, length in enumerate(ordered):
+        share = room // (len(ordered) - index)
+        if length > share:
+            return share
+        room -= length
+    return ordered[-1] if ordered and room >= 0 else room
+
+
+def shorten(text: str, limit: int, backup: str) -> str:
+    """The head and the tail of a text, at most `limit` characters, with a note of where all of it is."""
+    if len(text) <= limit:
+        return text
+    note = f"\n[... {len(text):,} characters in all; the rest is in {backup} ...]\n"
+    room = limit - len(note)
+    if room <= 0:
+        return "[left out]"[: max(limit, 0)]
+    tail = room // 3
+    return text[: room - tail] + note + (text[-tail:] if tail else "")

@@ -15,7 +15,7 @@ from ..api.record import Record
 from .digest import as_text
 
 if TYPE_CHECKING:
-    from ..engine.agent import Meter
+    from ..api.usage import Meter
 
 PROMPT = """\
 You write the summary that takes the place of older messages in a conversation between a user and an assistant \

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
+from ..api.messages import IMAGE_TOKENS, Image, Message, Text, Thinking, ToolCall, ToolOutput
 
 CHARACTERS_PER_TOKEN = 4
-IMAGE_TOKENS = 1_500
 UNKNOWN_WINDOW = 32_768
 WARN, COMPACT, REFUSE = 180_000, 200_000, 226_000
 """Thresholds in tokens, for windows that are large enough; smaller ones scale them down."""

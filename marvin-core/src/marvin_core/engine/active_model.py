@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, get_args
 
 from ..api.errors import ConfigError, MarvinError, UsageError
-from ..api.providers import OFFLINE, Measures, ModelEntry, ModelSource, Provider, Serving, ThinkingLevel
+from ..api.models import ModelEntry, ModelSource, Serving
+from ..api.providers import OFFLINE, Measures, Provider, ThinkingLevel
 from ..config.tiers import ALIASES
 from ..conversation.window import Window
 

@@ -33,9 +33,10 @@ from ..api.providers import (
 )
 from ..api.record import Record
 from ..api.tools import ToolSpec
+from ..api.usage import Meter
 from ..conversation.conversation import Conversation
+from ..conversation.pairing import interrupted
 from ..conversation.window import Window
-from ..sessions.transcript import interrupted
 from .assembly import Assembly
 from .dispatch import Dispatcher
 
@@ -49,13 +50,6 @@ OUT_OF_MONEY = (
     "The cost ceiling of this run covers one more answer and no further call of a tool. Sum up in a few sentences: "
     "what is done, what is not, and what the next step would be."
 )
-
-
-class Meter(Protocol):
-    """Counts model requests; `count` tells the cost in USD, None where no price is known."""
-
-    def add(self, provider: str, model: str, usage: Usage) -> None: ...
-    async def count(self, provider: str, model: str, usage: Usage) -> float | None: ...
 
 
 class Purse(Protocol):

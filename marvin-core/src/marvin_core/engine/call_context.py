@@ -8,10 +8,12 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ..api.config import Config
 from ..api.errors import ToolError
 from ..api.record import Record
-from ..api.tools import Clock, Mode, Paths, Processes, ToolSpec
-from ..config.load import Config, Secrets
+from ..api.tool_context import Clock, Paths, Processes
+from ..api.tools import Mode, ToolSpec
+from ..config.secrets import Secrets
 from .resources import Resources
 
 if TYPE_CHECKING:

@@ -12,8 +12,10 @@ from ..api.events import Emit, ToolExecutionEnd, ToolExecutionStart, ToolExecuti
 from ..api.hooks import Ask, Deny
 from ..api.messages import Image, Text, ToolCall, ToolOutput
 from ..api.tools import ToolResult, ToolSpec
-from ..guard.permissions.policy import Policy, strongest
-from ..sessions.transcript import INTERRUPTED, interrupted
+from ..conversation.pairing import INTERRUPTED, interrupted
+from ..guard.permissions.policy import Policy
+from ..guard.permissions.verdicts import strongest
+from ..guard.redaction import redacted
 from ..tools.toolbox import LoadedTool, Toolbox
 from .call_context import CallContext, Services
 from .hook_runner import HookRunner
@@ -121,7 +123,7 @@ class Dispatcher:
                     text=output.text,
                     is_error=output.is_error,
                     elapsed=elapsed,
-                    details=_without(result.details, self._services.secrets.known()),
+                    details=redacted(result.details, self._services.secrets.known()),
                 )
             )
             self._audit(call.name, arguments, output.text, elapsed)
@@ -148,7 +150,7 @@ class Dispatcher:
             spec = self._toolbox.spec(call.name)
             shown.update(parse_arguments(call.arguments, spec, complete=call.complete))
         finally:
-            told = _without(shown, self._services.secrets.known())
+            told = redacted(shown, self._services.secrets.known())
             self._emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told))
         loaded = await self._toolbox.load(call.name)
         values = loaded.validate(shown)
@@ -176,7 +178,7 @@ class Dispatcher:
 
     async def _run(self, loaded: LoadedTool, call: ToolCall, values: Mapping[str, Any]) -> ToolResult:
         def report(text: str) -> None:
-            told = _without(text, self._services.secrets.known())
+            told = redacted(text, self._services.secrets.known())
             self._emit(ToolExecutionUpdate(call_id=call.id, name=call.name, text=told))
 
         context = CallContext(self._services, loaded.spec, report)
@@ -204,11 +206,11 @@ class Dispatcher:
         return declared or waits.tool
 
     def _redacted(self, call: ToolCall, result: ToolResult) -> ToolOutput:
-        from ..tools.arguments import storable
+        from ..util.text import storable
 
         secrets = self._services.secrets.known()
         blocks = tuple(
-            Text(text=storable(_without(block.text, secrets))) if isinstance(block, Text) else block
+            Text(text=storable(redacted(block.text, secrets))) if isinstance(block, Text) else block
             for block in result.blocks
         )
         return ToolOutput(call_id=call.id, name=call.name, content=blocks, is_error=result.is_error)
@@ -218,20 +220,8 @@ class Dispatcher:
         if path is not None:
             from .call_log import append
 
-            shown = _without(", ".join(f"{k}={v}" for k, v in arguments.items()), self._services.secrets.known())
+            shown = redacted(", ".join(f"{k}={v}" for k, v in arguments.items()), self._services.secrets.known())
             append(path, self._services.clock.now(), name, shown, text, elapsed)
-
-
-def _without(value: Any, secrets: Sequence[str]) -> Any:
-    """The text, or the texts in lists and mappings, without the secrets."""
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, "[redacted]")
-    elif isinstance(value, Mapping):
-        return {name: _without(inner, secrets) for name, inner in value.items()}
-    elif isinstance(value, (list, tuple)):
-        return [_without(inner, secrets) for inner in value]
-    return value
 
 
 def _presentable(name: str, result: ToolResult) -> ToolResult:

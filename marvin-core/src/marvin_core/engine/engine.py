@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..api.config import Config
 from ..api.events import Notice
 from ..api.hooks import Hook
-from ..api.providers import ModelSource, Provider
+from ..api.models import ModelSource
+from ..api.providers import Provider
 from ..api.record import Record
 from ..api.session import ChatSettings, Command
 from ..api.tools import Mode, ToolSpec
-from ..config.load import Config, Secrets
+from ..config.secrets import Secrets
 from ..conversation.compactor import CAPS, Around, Compactor
 from ..conversation.conversation import Conversation
 from ..guard.files.workspace import Workspace

@@ -11,7 +11,7 @@ from ..api.hooks import Ask, Deny, Hook, HookContext, Verdict
 from ..api.messages import Message
 from ..api.timeouts import Waits
 from ..api.tools import ToolResult, ToolSpec
-from ..guard.permissions.policy import strongest
+from ..guard.permissions.verdicts import strongest
 
 T = TypeVar("T")
 

@@ -7,16 +7,18 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__
+from ..version import __version__
 from ..api.errors import SessionError
 from ..api.events import AppStart, Emit, SessionClear, SessionResume, SessionStart
 from ..api.session import Branch, SessionEntry
-from ..sessions import transcript
+from ..conversation.pairing import heal
+from ..sessions.reader import load
 from ..sessions.search import branches, entries
+from ..sessions.store import find
 from .resumption import gone
 
 if TYPE_CHECKING:
-    from ..api.tools import Clock
+    from ..api.tool_context import Clock
     from ..conversation.conversation import Conversation
     from ..sessions.writer import Recorder
     from ..tools.toolbox import Toolbox
@@ -86,8 +88,8 @@ class Lifecycle:
     def open(self, path: Path, leaf: str = "") -> int:
         """Go on with the session in a file, at the end of a branch; returns how many messages that has."""
         self._check_free()
-        loaded = transcript.load(path, leaf)
-        messages, healed = transcript.heal(loaded.messages)
+        loaded = load(path, leaf)
+        messages, healed = heal(loaded.messages)
         self._recorder.resume(path, loaded)
         self._conversation.load(messages)
         self._state.clear()
@@ -113,7 +115,7 @@ class Lifecycle:
     def resume(self, session_id: str) -> int:
         """Go on with the session whose id is, or starts with, this one; returns how many messages it has."""
         self._check_free()
-        return self.open(transcript.find(self._recorder.folder, session_id))
+        return self.open(find(self._recorder.folder, session_id))
 
     def clear(self) -> None:
         """Begin an empty conversation; it gets an id with its first prompt."""

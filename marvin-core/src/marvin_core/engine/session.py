@@ -11,7 +11,8 @@ from ..api.errors import ConfigError
 from ..api.events import Event, Unsubscribe
 from ..api.messages import ToolCall, ToolOutput
 from ..api.session import ChatSettings, Command, TurnResult
-from ..api.tools import Mode, Processes, ToolSpec, UsageSummary
+from ..api.tool_context import Processes, UsageSummary
+from ..api.tools import Mode, ToolSpec
 from ..profiles.session_profile import SessionProfile
 from ..tools.toolbox import Toolbox
 from .active_model import ActiveModel

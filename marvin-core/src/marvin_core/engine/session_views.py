@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..api.tools import Mode, Processes, ProcessResult, UsageSummary
-from ..config.load import Config
+from ..api.config import Config
+from ..api.tool_context import Processes, ProcessResult, UsageSummary
+from ..api.tools import Mode
 from ..conversation.compactor import Compactor
 from ..conversation.conversation import Conversation
 from ..guard.files.workspace import Workspace

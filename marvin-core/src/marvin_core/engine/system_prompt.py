@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from ..api.config import Config
 from ..api.record import Record
 from ..api.tools import Mode
-from ..config.load import Config
 from ..guard.files.workspace import Workspace
+from ..profiles.personal import ActiveProfile, Personal
 from .hook_runner import HookRunner
 
 PERSONALITY = """\
@@ -41,22 +42,6 @@ class Part(Record):
 
     origin: str
     text: str
-
-
-class Personal(Record):
-    """What the prompt says of the user; all but the profile's name is empty where nothing personal may be told."""
-
-    profile: str = ""
-    preferences: Sequence[tuple[str, Any]] = ()
-    places: Sequence[Mapping[str, Any]] = ()
-    history: str = ""
-
-
-class ActiveProfile(Protocol):
-    """Where the personal part comes from; `stamp` differs once that has changed."""
-
-    def stamp(self) -> object: ...
-    def personal(self) -> Personal: ...
 
 
 class Sources(Record):

@@ -117,7 +117,7 @@ def make_client(
     load_httpx()
     import httpx
 
-    from .. import __version__
+    from ..version import __version__
 
     waits = settings.waits
     return httpx.AsyncClient(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..api.config import Config
 from ..api.errors import ConfigError
-from ..config.load import Config
 from .client import HttpSettings, TlsContext, make_client
 
 if TYPE_CHECKING:

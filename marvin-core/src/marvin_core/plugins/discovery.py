@@ -18,16 +18,16 @@ from ..api import hookspecs
 from ..api.errors import PluginError
 from ..api.providers import ProviderSpec
 from ..api.record import Record
-from ..api.session import UISpec
 from ..api.timeouts import Waits
 from ..api.tools import Tool, ToolGroup, ToolSpec
-from ..tools.arguments import unknown_name
+from ..api.ui import UISpec
 from ..tools.routing.phrases import with_phrases
 from ..tools.schema import describe, validator
 from ..util.imports import load_module
+from ..util.text import unknown_name
 from .hook_calls import call_hook, expect, items_of, plugin_manager
-from .index import USER, Index, Pack
 from .isolation import Hung, isolated, with_problem
+from .model import USER, Index, Pack
 from .user_files import hooks_of, tools_of, user_packs
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Generic, TypeVar
 
 from ..api.errors import PluginError
-from .index import Pack
+from .model import Pack
 
 T = TypeVar("T")
 

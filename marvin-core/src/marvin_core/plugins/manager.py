@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..api.config import Config
 from ..api.errors import ConfigError
 from ..api.providers import ProviderSpec
-from ..api.session import Command, UISpec
+from ..api.session import Command
 from ..api.tools import ToolSpec
-from ..config.load import Config
-from .index import USER, Index, Pack, load_index
+from ..api.ui import UISpec
+from .index import load_index
+from .model import USER, Index, Pack
 
 if TYPE_CHECKING:
     import pluggy

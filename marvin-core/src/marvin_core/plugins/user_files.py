@@ -10,7 +10,7 @@ from ..api.errors import ConfigError
 from ..api.hooks import Hook
 from ..api.session import Command, SessionControl
 from ..api.tools import Tool
-from .index import USER, Pack
+from .model import USER, Pack
 
 _ARGUMENTS = "$ARGUMENTS"
 _FENCE = "---"

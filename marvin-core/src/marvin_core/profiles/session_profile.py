@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..api.config import Config
 from ..api.errors import MarvinError
 from ..api.events import AgentEnd, AgentStart, Event, Notice, SessionClear
 from ..api.messages import Message
-from ..api.tools import Clock
-from ..config.load import Config
+from ..api.tool_context import Clock
 from ..conversation.conversation import Conversation
 from ..engine.bus import Bus
-from ..engine.system_prompt import Personal
 from ..util.threads import in_thread
 from .chat_log import SEEDED, Chronicle, Entry, Speaker, compact, entry, seed
+from .personal import Personal
 from .store import Profiles
 
 T = TypeVar("T")

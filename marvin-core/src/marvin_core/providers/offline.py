@@ -10,7 +10,7 @@ from ..api.errors import NotActed
 from ..api.messages import Message, Usage
 from ..api.providers import CallDelta, ClientFactory, Delta, Endpoint, Request, Stop, TextDelta, UsageDelta
 from ..api.tools import ToolSpec
-from ..tools.arguments import type_text
+from ..tools.argument_errors import type_text
 from ..tools.help import IN_SHELL, one_line_example, summary, typed_call, with_typed_calls
 from ..tools.routing.router import Proposal, Route, Router
 

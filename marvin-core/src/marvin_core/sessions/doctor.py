@@ -14,9 +14,11 @@ from ..api.errors import SessionError
 from ..api.messages import Message, from_dict, to_dict, tool
 from ..api.record import Record
 from ..api.timeouts import Waits
+from ..conversation.pairing import heal, interrupted
+from ..util.json_lines import record_line
 from ..util.state_files import acquire, replace_file
-from .records import Header, compaction_of, header_line, header_of, record_line
-from .transcript import heal, interrupted
+from .reader import compaction_of
+from .records import Header, header_line, header_of
 
 _MODE = 0o600
 _TITLE = 80

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from ..api.messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
 from ..api.record import Record
-from .records import Compaction, Header, Whole
-from .search import local_time, one_line
-from .transcript import heal
+from ..conversation.pairing import heal
+from ..util.text import local_time, one_line
+from .reader import Compaction, Whole
+from .records import Header
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SHOWN = 100

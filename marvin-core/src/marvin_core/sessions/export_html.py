@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from ..api.messages import Image, Text, ToolCall, ToolOutput
+from ..util.text import one_line
 from .export import Compacted, Said, arguments, facts, speaker, story, title_of
-from .records import Whole
-from .search import one_line
+from .reader import Whole
 
 _NOT_ALLOWED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _IMAGE_TYPE = re.compile(r"image/[a-z0-9.+-]+")

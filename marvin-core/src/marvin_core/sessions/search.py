@@ -11,8 +11,10 @@ from ..api.errors import SessionError
 from ..api.messages import Message, from_dict
 from ..api.record import Record
 from ..api.session import Branch, SessionEntry
-from .records import BackwardReader, Header
-from .transcript import read_header, sessions
+from ..util.text import one_line
+from .reader import BackwardReader
+from .records import Header
+from .store import read_header, sessions
 
 _AROUND = 60
 """How many characters a snippet shows on each side of what was found."""
@@ -161,18 +163,3 @@ def _branch(leaf: str, lineage: Sequence[str], here: Sequence[str], records: Map
         answer=one_line(said[-1].text) if said and said[-1].role == "assistant" else "",
         current=lineage == here,
     )
-
-
-def one_line(text: str) -> str:
-    """The text on one line, without what a terminal would take for a command."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def local_time(seconds: float) -> str:
-    """A moment in local time, to the minute."""
-    from datetime import UTC, datetime
-
-    try:
-        return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (OverflowError, ValueError, OSError):
-        return "unknown time"

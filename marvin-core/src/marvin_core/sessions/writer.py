@@ -13,8 +13,10 @@ from ..api.errors import MarvinError, SessionError
 from ..api.messages import Message
 from ..api.timeouts import Waits
 from ..util.threads import in_thread
+from .reader import Loaded
 from .records import Header
-from .transcript import Loaded, Transcript, new_session_id, sessions
+from .store import sessions
+from .transcript import Transcript, new_session_id
 
 _TICK = 1_000_000
 """Nanoseconds that every file system tells apart."""

@@ -23,7 +23,7 @@ def environment() -> dict[str, str]:
 def own_home(folder: Path) -> Iterator[Path]:
     """Make this the home folder, and unset what would lead Marvin to another one, or to somebody's keys."""
     from ..config.environment import ENVIRONMENT
-    from ..config.load import SECRETS
+    from ..config.secrets import SECRETS
 
     folder.mkdir()
     replaced = {

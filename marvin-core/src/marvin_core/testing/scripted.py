@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..api.errors import ConfigError, UsageError
-from ..api.providers import Delta, ModelEntry, Provider, Request, Serving
+from ..api.models import ModelEntry, Serving
+from ..api.providers import Delta, Provider, Request
 
 if TYPE_CHECKING:
     from ..usage.budget import Budget

@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypedDict, Unpack
 
+from ..api.config import Config
 from ..api.errors import ConfigError
 from ..api.events import Event, Notice, ToolExecutionEnd, ToolExecutionUpdate
 from ..api.hooks import Hook
 from ..api.messages import Image, Text, ToolCall, ToolOutput
 from ..api.record import Record
 from ..api.tools import Mode, Tool, ToolSpec
-from ..config.load import Config, load
+from ..config.load import load
 from ..engine.engine import Engine, Ingredients
 from ..http.client import HttpSettings, make_client
 from ..http.clients import Clients

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..api.tools import ToolSpec
-from .arguments import example_arguments, key_value_words, to_json, type_text
+from ..util.text import to_json
+from .argument_errors import example_arguments, type_text
+from .arguments import key_value_words
 
 _SENTENCE = re.compile(r".*?[.!?](?=\s|$)", re.DOTALL)
 _CALL = re.compile(r"\b([a-z][a-z0-9_]*)\((\{.*?\})\)")

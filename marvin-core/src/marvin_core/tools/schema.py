@@ -25,8 +25,10 @@ from pydantic_core import ErrorDetails, PydanticCustomError, PydanticUndefined
 
 from ..api import tools
 from ..api.errors import ToolError
-from ..api.tools import Tool, ToolContext, ToolSpec
-from .arguments import cut, refusal, to_json, type_text, unknown_name
+from ..api.tool_context import ToolContext
+from ..api.tools import Tool, ToolSpec
+from ..util.text import cut, to_json, unknown_name
+from .argument_errors import refusal, type_text
 from .normal_form import normal_form
 
 _PROBLEMS_SHOWN = 10

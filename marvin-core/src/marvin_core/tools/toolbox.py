@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..api.config import Config
 from ..api.errors import ToolError, UsageError
 from ..api.record import Record
-from ..api.tools import Tool, ToolContext, ToolResult, ToolSpec
-from ..config.load import Config
+from ..api.tool_context import ToolContext
+from ..api.tools import Tool, ToolResult, ToolSpec
 from ..guard.permissions.policy import Rule
 from ..util.imports import load_module
 from ..util.threads import in_thread

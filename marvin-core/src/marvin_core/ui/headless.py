@@ -9,13 +9,14 @@ import signal
 from collections.abc import Callable
 from typing import NoReturn
 
+from ..api.config import OutputFormat
 from ..api.errors import MarvinError, NotActed
 from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice, to_json
 from ..api.session import SessionControl, TurnResult
-from ..config.load import OutputFormat
 from ..usage.meter import UsageMeter
 from ..util.signals import ending
-from ..util.streams import Streams, cost_line, result_line
+from ..util.streams import Streams
+from .report import cost_line, result_line
 
 INTERRUPTED = 130
 _UNFINISHED = ("broken", "cancelled")

@@ -7,7 +7,8 @@ import shlex
 from ..api.errors import ToolError
 from ..api.messages import Text, ToolOutput
 from ..api.session import Command, SessionControl
-from ..tools.arguments import parse_key_values, unknown_name
+from ..tools.arguments import parse_key_values
+from ..util.text import unknown_name
 
 BY_HAND = "by_hand"
 """The id of calls made by hand."""

@@ -8,17 +8,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..api.errors import BudgetExceeded, ConfigError
-from ..api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput, Usage
+from ..api.messages import IMAGE_TOKENS, Image, Message, Text, Thinking, ToolCall, ToolOutput, Usage
 from ..api.providers import Request
 from ..api.record import Record
 from ..api.timeouts import Waits
-from ..conversation.window import IMAGE_TOKENS
 from ..util.threads import in_thread
 from .ledger import Ledger
 
 if TYPE_CHECKING:
+    from ..api.config import Config
     from ..api.tools import ToolSpec
-    from ..config.load import Config
     from .prices import Prices
 
 _MICRO = 1_000_000

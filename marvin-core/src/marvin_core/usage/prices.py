@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..api.config import Price
 from ..api.messages import Usage
-from ..config.load import Price
 from ..util.state_files import read_trusted_json, write_cache
 
 _PER = 1_000_000

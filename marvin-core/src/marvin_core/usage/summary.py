@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..api.events import Event, ToolExecutionEnd
-from ..api.tools import UsageSummary
+from ..api.tool_context import UsageSummary
 from .meter import UsageMeter
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from ...api.errors import ConfigError, UsageError
 from ...config.load import check_settings
 from ...config.settings import KEYS, parse_settings
 from ...util.state_files import replace_file, update_file
-from .tools import group
+from ..run import group
 
 if TYPE_CHECKING:
     from ...engine.session import Session
     from ...engine.system_prompt import Part
-    from .tools import Run
+    from ..run import Run
 
 _TEMPLATE = """\
 # What Marvin does differently for you. Every key: marvin config show, and the reference page config.yaml.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ... import __version__
+from ...version import __version__
 from ...api.errors import ConfigError, MarvinError
 from ...config.load import check_settings
 from ...config.settings import read_settings
@@ -17,7 +17,7 @@ from ...config.settings import read_settings
 if TYPE_CHECKING:
     from ...api.providers import ProviderSpec
     from ...app import App
-    from .tools import Run
+    from ..run import Run
 
 
 def extend(app: typer.Typer) -> None:

@@ -8,10 +8,10 @@ import typer
 
 from ...profiles.chat_log import KEPT
 from ...profiles.store import Profiles
-from .tools import group
+from ..run import group
 
 if TYPE_CHECKING:
-    from .tools import Run
+    from ..run import Run
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.")]
 

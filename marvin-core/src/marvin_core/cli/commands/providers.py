@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...api.errors import MarvinError
-from .tools import group
+from ..run import group
 
 if TYPE_CHECKING:
-    from ...api.providers import ModelEntry
+    from ...api.models import ModelEntry
     from ...app import App
-    from .tools import Run
+    from ..run import Run
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The provider's name.")]
 _SHOWN_MODELS = 3

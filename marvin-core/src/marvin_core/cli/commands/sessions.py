@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...api.errors import MarvinError, SessionError, UsageError
-from ...sessions import transcript
 from ...sessions.doctor import Diagnosis, diagnose, repair
 from ...sessions.export import as_json, as_markdown, as_text
 from ...sessions.export_html import as_html
-from ...sessions.records import Whole, load_whole
-from ...sessions.search import entries, local_time, one_line, search
-from .tools import group
+from ...sessions.reader import Whole, load, load_whole
+from ...sessions.search import entries, search
+from ...sessions.store import find, sessions
+from ...sessions.transcript import Transcript
+from ...util.text import local_time, one_line
+from ..run import group
 
 if TYPE_CHECKING:
     from ...api.session import SessionEntry
-    from .tools import Run
+    from ..run import Run
 
 _TITLE = 80
 
@@ -94,7 +96,7 @@ def show_session(context: typer.Context, session_id: _Id) -> None:
 
 
 def _whole(run: Run, session_id: str) -> Whole:
-    whole = load_whole(transcript.find(_folder(run), session_id))
+    whole = load_whole(find(_folder(run), session_id))
     for problem in whole.problems:
         run.streams.err(f"marvin: {problem}")
     return whole
@@ -156,9 +158,9 @@ def rename_session(
     new = one_line(" ".join(title))[:_TITLE]
     if not new:
         raise UsageError("The title is empty. Give some words.")
-    path = transcript.find(_folder(run), session_id)
+    path = find(_folder(run), session_id)
     written = path.stat()
-    writer = transcript.Transcript.resumed(path, transcript.load(path), run.config.waits)
+    writer = Transcript.resumed(path, load(path), run.config.waits)
     try:
         writer.change_header(title=new)
         # A title is no use of the session: it keeps its place in the lists.
@@ -179,7 +181,7 @@ def examine_sessions(
     """
     run: Run = context.obj
     folder = _folder(run)
-    paths = [transcript.find(folder, session_id)] if session_id else transcript.sessions(folder)
+    paths = [find(folder, session_id)] if session_id else sessions(folder)
     left = [path for path in paths if not _examine(run, path, mend=mend)]
     if left:
         hint = "" if mend else " `marvin sessions doctor --repair` mends them and keeps the originals."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,61 +11,12 @@ import typer
 from ...api.errors import ToolError, UsageError
 from ...api.messages import ToolOutput
 from ...api.tools import ToolSpec
-from ...config.load import Config, Secrets
 from ...tools.arguments import parse_key_values
 from ...tools.help import IN_SHELL, tool_help, with_typed_calls
-from ...util.streams import Streams
+from ..run import Run, group
 
 if TYPE_CHECKING:
-    from ...app import App
     from ...engine.session import Session
-
-
-class Run:
-    """What the sub-commands of one invocation share; typer hands it on as the context's object."""
-
-    def __init__(self, config: Config, secrets: Secrets, streams: Streams) -> None:
-        self.config = config
-        self.secrets = secrets
-        self.streams = streams
-        self._app: App | None = None
-
-    def app(self) -> App:
-        """The program, put together once."""
-        from ...app import App
-
-        if self._app is None:
-            self._app = App(self.config, self.secrets, lambda text: self.streams.err(f"marvin: {text}"))
-        return self._app
-
-    def say(self, text: str) -> None:
-        """Write a text of Marvin's own."""
-        from ...ui.rendering import for_people
-
-        self.streams.out(for_people(text, self.streams.stdout))
-
-    def session(self) -> Session:
-        """A session for calling tools; nobody is asked."""
-        return self.app().session(asker=None, interactive=False)
-
-
-def run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, streams: Streams) -> int:
-    """Run a sub-command; returns its exit code."""
-    run = Run(config, secrets, streams)
-    application = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
-    application.callback()(lambda: None)
-    if words[0] in ("config", "doctor", "profiles"):
-        # What helps to mend an installation must not need a sound one.
-        from ...builtin import marvin_extend_cli
-
-        marvin_extend_cli(application)
-    else:
-        run.app().plugins.extend_cli(application)
-    try:
-        application(list(words), prog_name="marvin", obj=run)
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
-    return 0
 
 
 def extend(app: typer.Typer) -> None:
@@ -79,18 +29,6 @@ def extend(app: typer.Typer) -> None:
     packs = group("What is installed, and what is wrong with it.", list_packs)
     packs.command("list")(list_packs)
     app.add_typer(packs, name="packs")
-
-
-def group(text: str, default: Callable[[typer.Context], None]) -> typer.Typer:
-    """Sub-commands below one name; `text` is its help, `default` is done where none of them is asked for."""
-    made = typer.Typer(invoke_without_command=True, help=text)
-
-    @made.callback()
-    def without_subcommand(context: typer.Context) -> None:
-        if context.invoked_subcommand is None:
-            default(context)
-
-    return made
 
 
 def list_tools(

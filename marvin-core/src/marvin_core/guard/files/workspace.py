@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ...api.config import Config
 from ...api.errors import ToolError
-from ...config.load import Config
 from .sandbox import SandboxPaths
 
 _IGNORED = "logs/\nmemories/\nundo/\n"

@@ -7,16 +7,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from ...api.config import Config, Permissions
 from ...api.hooks import Ask, Deny, Verdict
 from ...api.record import Record
 from ...api.tools import ToolSpec
-from ...config.load import Config, Permissions
-
-
-class Allow(Record):
-    """A rule allows the call, so that what the tool itself declares need not be asked."""
-
-    rule: str
+from .verdicts import Allow
 
 
 class Rule(Record):
@@ -115,12 +110,3 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from _texts(inner)
-
-
-def strongest(*verdicts: Allow | Verdict) -> Allow | Verdict:
-    """The one that holds: a denial, else a question, else what the rules say."""
-    for kind in (Deny, Ask, Allow):
-        for verdict in verdicts:
-            if isinstance(verdict, kind):
-                return verdict
-    return None

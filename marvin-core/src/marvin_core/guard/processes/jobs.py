@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ...api.errors import ToolError
-from ...api.tools import Job
+from ...api.tool_context import Job
 from .child import Child
 
 LOG_LIMIT = 10_000_000

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...api.errors import ToolError
-from ...api.tools import Job, ProcessResult
+from ...api.tool_context import Job, ProcessResult
 from .child import Capture, Child, Sink
 from .jobs import KeptJob, open_log
 from .tree import MARKER, Family, adopts_orphans, ticks

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from ...api.config import Config
 from ...api.errors import AuthFailed, UsageError
 from ...api.providers import Endpoint, Secret
 from ...api.timeouts import Waits
-from ...config.load import Config
 from ...http.clients import Clients
 from ...profiles.store import Profiles
 from .tokens import CLIENT_ID, LOG_IN, TokenFile, Tokens, ask

@@ -75,7 +75,8 @@ def object_arguments(call: ToolCall, offered: Sequence[ToolSpec]) -> str:
             return call.arguments
     except (ValueError, RecursionError):
         pass
-    from ...tools.arguments import ArgumentError, parse_arguments  # needed for broken calls only
+    from ...tools.argument_errors import ArgumentError  # needed for broken calls only
+    from ...tools.arguments import parse_arguments  # needed for broken calls only
 
     for spec in offered:
         if spec.name == call.name:

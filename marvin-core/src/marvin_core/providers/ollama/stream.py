@@ -10,7 +10,7 @@ from ...api.errors import ContextOverflow
 from ...api.messages import StopReason, Usage
 from ...api.providers import Endpoint
 from ..http.answer_stream import AnswerStream
-from ..http.json_lines import JsonLines
+from ..http.sse import JsonLines
 from ..http.thinking_tags import ThinkingTags
 
 _CUT = (

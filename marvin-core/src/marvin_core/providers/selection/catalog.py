@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ...api.config import Config, EndpointSettings
 from ...api.errors import ConfigError, UsageError
 from ...api.providers import Endpoint, ProviderSpec, Secret
-from ...config.load import Config, EndpointSettings, Secrets
+from ...config.secrets import Secrets
 from ...profiles.store import Profiles
 from ...util.imports import imported
 

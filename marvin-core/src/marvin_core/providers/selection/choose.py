@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ...api.config import Config
 from ...api.providers import OFFLINE, Endpoint, ProviderSpec
 from ...api.record import Record
-from ...config.load import Config
 from ...config.tiers import ALIASES, TIERS
 from .catalog import Catalog, KeyMissingError
 from .model_names import find, prefixed

@@ -7,9 +7,10 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from ...api.config import Config
 from ...api.errors import ConfigError, MarvinError
-from ...api.providers import OFFLINE, Endpoint, Lists, ModelEntry, Provider, ProviderFactory, ProviderSpec, Serving
-from ...config.load import Config
+from ...api.models import ModelEntry, Serving
+from ...api.providers import OFFLINE, Endpoint, Lists, Provider, ProviderFactory, ProviderSpec
 from ...config.tiers import ALIASES, TIERS
 from ...http.clients import Clients
 from ...util.imports import imported

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from ...api.errors import PluginError, ToolError
 from ...api.record import Record
 from ...api.tools import ToolSpec
-from ..arguments import unknown_name
+from ...util.text import unknown_name
 from .ranking import POLITE_WORDS
 from .slots import KINDS, TYPED, Utterance, kind_of
 

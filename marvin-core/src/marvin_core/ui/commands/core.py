@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...api.errors import MarvinError
 from ...api.session import Command, SessionControl
-from ...sessions.search import local_time
+from ...util.text import local_time
 from ...util.threads import in_thread
 from . import autonomy, settings
 
@@ -135,7 +135,7 @@ async def _jobs(session: SessionControl, words: str) -> str:
 
 
 async def _usage(session: SessionControl, words: str) -> str:
-    from ...tools.session_tools import usage_text
+    from ...usage.text import usage_text
 
     return usage_text(await in_thread(lambda: session.usage(lifetime=True)))
 

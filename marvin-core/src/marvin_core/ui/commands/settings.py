@@ -13,7 +13,7 @@ from ...util.threads import in_thread
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...api.providers import ModelEntry
+    from ...api.models import ModelEntry
     from ...api.session import ModelControl
 
 _LISTED_TOOLS = 8

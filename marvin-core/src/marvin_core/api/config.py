@@ -1,0 +1,116 @@
+"""What was asked for: flags, environment and config.yaml as one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from .record import Record
+from .timeouts import Waits
+
+if TYPE_CHECKING:
+    pass
+
+
+OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
+
+
+OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
+
+
+class Permissions(Record):
+    """The rules of config.yaml, each `tool` or `tool(pattern)`."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class Price(Record):
+    """USD per million tokens, from config.yaml."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class EndpointSettings(Record):
+    """One entry of `providers:` in config.yaml; empty fields keep the provider's defaults."""
+
+    wire: str = ""
+    base_url: str = ""
+    key: str = ""
+    models: tuple[str, ...] = ()
+    context_window: int | None = None
+    windows: Mapping[str, int] | None = None
+    max_tools: int | None = None
+    headers: Mapping[str, str] | None = None
+    auth_url: str = ""
+
+
+class Config(Record):
+    """Everything that was asked for, without secrets. Paths are absolute."""
+
+    prompt: str | None
+    prompt_file: Path | None
+    non_interactive: bool
+    plain: bool
+    design_first: bool
+    working_dir: Path
+    """The sandbox root."""
+    rooted: bool
+    """Whether the root was set with --working-dir."""
+    in_home: bool
+    """Whether the root is the home folder itself, where write and exec tools ask."""
+    provider: str
+    provider_origin: str
+    model: str
+    model_origin: str
+    tiers: Mapping[str, str]
+    """The model of each tier, by the tier's name."""
+    fallback: tuple[str, ...]
+    """The models that go on where the chosen one fails."""
+    tools: str
+    output_format: OutputFormat
+    on_ask: OnAsk
+    continue_session: bool
+    resume: str
+    max_cost: float | None
+    """The cost ceiling in USD."""
+    ledger: str
+    """The address of the ledger that a parent handed over."""
+    home: Path
+    config_folder: Path
+    data_folder: Path
+    cache_folder: Path
+    packs: frozenset[str] | None
+    trace_hooks: bool
+    depth: int
+    read_only: bool
+    writable_files: tuple[str, ...] | None
+    ticket: str
+    subagent_log: Path | None
+    color: bool
+    editor: str
+    """The user's editor: a program, and maybe its arguments."""
+    terminal: str
+    """The kind of terminal; empty where none is named. Many say that they are one of xterm's; xterm is just `xterm`."""
+    ui: str
+    http_proxy: str
+    https_proxy: str
+    no_proxy: str
+    ca_file: str
+    transport: str
+    permissions: Permissions
+    endpoints: Mapping[str, EndpointSettings]
+    prices: Mapping[str, Price]
+    instructions: str
+    child_env: frozenset[str]
+    waits: Waits
+
+    @property
+    def coding(self) -> bool:
+        """Whether coding mode is on from the start."""
+        return self.non_interactive

@@ -1,0 +1,44 @@
+"""Every call has exactly one output, also where it was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..api.messages import Message, Text, ToolOutput, tool
+
+INTERRUPTED = (
+    "This call was interrupted before it had a result. It may have done part of its work: "
+    "check, then call it again if it is still needed."
+)
+
+
+def heal(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:
+    """Give every call exactly one output, and drop outputs without a call.
+
+    Returns the messages, and how many calls had no output.
+    """
+    healed: list[Message] = []
+    count = 0
+    index = 0
+    while index < len(messages):
+        message = messages[index]
+        index += 1
+        if message.role == "tool":
+            continue  # taken up with the calls it answers, below; on its own it answers none
+        healed.append(message)
+        calls = message.calls if message.role == "assistant" else ()
+        if not calls:
+            continue
+        outputs: dict[str, ToolOutput] = {}
+        while index < len(messages) and messages[index].role == "tool":
+            for output in messages[index].outputs:
+                outputs.setdefault(output.call_id, output)
+            index += 1
+        count += sum(call.id not in outputs for call in calls)
+        healed.append(tool([outputs.get(call.id) or interrupted(call.id, call.name) for call in calls]))
+    return tuple(healed), count
+
+
+def interrupted(call_id: str, name: str) -> ToolOutput:
+    """The output of a call that was interrupted."""
+    return ToolOutput(call_id=call_id, name=name, content=(Text(text=INTERRUPTED),), is_error=True)

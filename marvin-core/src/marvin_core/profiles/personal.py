@@ -1,0 +1,24 @@
+"""What a profile tells the model of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ..api.record import Record
+
+
+class Personal(Record):
+    """What the prompt says of the user; all but the profile's name is empty where nothing personal may be told."""
+
+    profile: str = ""
+    preferences: Sequence[tuple[str, Any]] = ()
+    places: Sequence[Mapping[str, Any]] = ()
+    history: str = ""
+
+
+class ActiveProfile(Protocol):
+    """Where the personal part comes from; `stamp` differs once that has changed."""
+
+    def stamp(self) -> object: ...
+    def personal(self) -> Personal: ...

@@ -1,0 +1,312 @@
+"""Reading a session file, from its end as far as is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from ..api.errors import SessionError
+from ..api.messages import Message, from_dict
+from ..api.record import Record
+from ..util.json_lines import BLOCK, lines_backwards
+from .records import Header, header_of, kind_of
+
+
+class BackwardReader:
+    """Reads a session file from its end, as far as is asked for; a context manager.
+
+    Damaged lines are skipped and kept for `problems`.
+
+    Raises:
+        SessionError: at construction, where the file cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._name = path.name
+        self._path = path
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self.size = os.fstat(self._descriptor).st_size
+            self._lines = lines_backwards(self._descriptor, self.size)
+        except OSError as error:
+            raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
+        self.records: dict[str, dict[str, Any]] = {}
+        """What was read so far by id, the newest first; of two with one id, the newer."""
+        self._header: Header | None = None
+        self._passed = 0
+        self._messages: int | None = None
+        self._bad: dict[int, str] = {}
+        self._first = self._first_header()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        os.close(self._descriptor)
+
+    def _first_header(self) -> Header | None:
+        try:
+            line, _, _ = os.pread(self._descriptor, BLOCK, 0).partition(b"\n")
+            return header_of(json.loads(line)) if line.strip() else None
+        except ValueError as error:
+            self._bad[0] = str(error)
+        except (OSError, SessionError):
+            pass
+        return None
+
+    @property
+    def root(self) -> str | None:
+        """What the first records follow: the id of the header, None where none was found yet."""
+        header = self._first or self._header
+        return header.id if header else None
+
+    def find(self, identity: str) -> dict[str, Any] | None:
+        """The record with this id, read on to as far as needed; None where there is none."""
+        while identity not in self.records:
+            if self.next() is None:
+                return None
+        return self.records[identity]
+
+    def newest(self) -> str:
+        """The id of the newest record; empty where there is none. To be asked first."""
+        record = self.next()
+        return record["id"] if record is not None else ""
+
+    def next(self) -> dict[str, Any] | None:
+        """The next record above, None at the beginning of the file."""
+        for offset, line in self._lines:
+            if not line.strip():
+                continue
+            try:
+                record: dict[str, Any] = json.loads(line.decode())
+                kind = record["type"]
+                if kind != "session":
+                    self.records.setdefault(record["id"], record)
+                    self._passed += kind == "message"
+                    return record
+                self._take_header(record)
+            except (ValueError, KeyError, TypeError, SessionError) as error:
+                self._passed += kind_of(line) == b"message"
+                self._bad[offset] = str(error)
+        return None
+
+    def read_all(self) -> None:
+        """Read what is left."""
+        while self.next() is not None:
+            pass
+
+    def above(self, identity: str) -> dict[str, Any] | None:
+        """The record that stands above this one in the file; None for the first one."""
+        self.read_all()
+        following = iter(self.records)
+        for key in following:
+            if key == identity:
+                return self.records.get(next(following, ""))
+        return None
+
+    def header(self) -> Header:
+        """The newest header, looked for further up where none was met yet.
+
+        Raises:
+            SessionError: where there is none.
+        """
+        self._look_for_headers(lambda: self._header is not None)
+        if self._header is None:
+            raise SessionError(f"{self._path} is not a session file: it has no header. Start a new session.")
+        return self._header
+
+    def messages(self) -> int:
+        """How many messages the file holds, those of all branches; read on for it where that is not known yet."""
+        self._look_for_headers(lambda: self._messages is not None)
+        return self._passed if self._messages is None else self._messages
+
+    def _look_for_headers(self, found: Callable[[], bool]) -> None:
+        """Go on up, decoding nothing but headers."""
+        if found():
+            return
+        for offset, line in self._lines:
+            kind = kind_of(line)
+            self._passed += kind == b"message"
+            if kind == b"session":
+                try:
+                    self._take_header(json.loads(line))
+                except (ValueError, SessionError) as error:
+                    self._bad[offset] = str(error)
+                if found():
+                    return
+
+    def _take_header(self, record: Any) -> None:
+        header = header_of(record)
+        self._header = self._header or header
+        count = record.get("messages")
+        if self._messages is None and isinstance(count, int):
+            self._messages = count + self._passed
+
+    def problems(self) -> list[str]:
+        """Each line that was skipped, by its number, the first in the file first."""
+        told = []
+        number, position = 1, 0
+        for offset, error in sorted(self._bad.items()):
+            while position < offset:
+                data = os.pread(self._descriptor, min(BLOCK, offset - position), position)
+                number += data.count(b"\n")
+                position += len(data) or offset - position
+            told.append(f"line {number} of {self._name} was skipped: {error}")
+        return told
+
+
+def branch_backwards(reader: BackwardReader, leaf: str, problems: list[str]) -> Iterator[dict[str, Any]]:
+    """The records of the branch that ends in `leaf`, the newest first; no more of the file is read than is taken.
+
+    Where one was lost, the way goes on to the one above it in the file; `problems` then says so.
+    """
+    seen: set[str] = set()
+    record = reader.find(leaf)
+    while record is not None:
+        identity = record["id"]
+        if identity in seen:
+            problems.append(f"record {identity} is its own ancestor; what lies before it was left out")
+            return
+        seen.add(identity)
+        yield record
+        parent = record.get("parent")
+        if parent is not None and parent == reader.root:
+            return
+        found = reader.find(parent) if isinstance(parent, str) else None
+        if found is None and not (isinstance(parent, str) and parent == reader.root):
+            problems.append(f"what record {identity} followed was lost")
+            found = reader.above(identity)
+        record = found
+
+
+class Compaction(Record):
+    """A place where a branch was compacted: before its message with this number, counted from 0, to these."""
+
+    before: int
+    messages: tuple[Message, ...]
+
+
+class Whole(Record):
+    """Everything that was said on the branch that ends in the newest record, and where it was compacted."""
+
+    header: Header
+    messages: tuple[Message, ...]
+    compactions: tuple[Compaction, ...]
+    problems: tuple[str, ...]
+
+
+def load_whole(path: Path) -> Whole:
+    """Read everything on the branch that ends in the newest record. Raises as `load`."""
+    problems: list[str] = []
+    messages: list[Message] = []
+    compactions: list[Compaction] = []
+    with BackwardReader(path) as reader:
+        branch = list(branch_backwards(reader, reader.newest(), problems))
+        for record in reversed(branch):
+            try:
+                if record["type"] == "message":
+                    messages.append(from_dict(record["message"]))
+                elif record["type"] == "compaction":
+                    compactions.append(Compaction(before=len(messages), messages=compaction_of(record)))
+            except (ValueError, KeyError, TypeError) as error:
+                problems.append(f"record {record.get('id')} was skipped: {error}")
+        header = reader.header()
+        problems = [*reader.problems(), *problems]
+    return Whole(header=header, messages=tuple(messages), compactions=tuple(compactions), problems=tuple(problems))
+
+
+def compaction_of(record: Mapping[str, Any]) -> tuple[Message, ...]:
+    """What a record says that its branch was compacted to.
+
+    Raises:
+        ValueError, KeyError, TypeError: where it is no compaction.
+    """
+    return tuple(from_dict(message) for message in record["messages"])
+
+
+class Loaded(Record):
+    """What was read from a session file: the live context of the branch that ends in its newest record.
+
+    `leaf` is the id of that record, and `before_last` that of the one which its last message follows.
+    `problems` names each line that had to be skipped.
+    """
+
+    header: Header
+    messages: tuple[Message, ...]
+    state: Mapping[str, Any]
+    leaf: str
+    before_last: str
+    compacted: tuple[Message, ...] | None
+    """What the branch was compacted to, where nothing was said since."""
+    size: int
+    """The bytes of the file when it was read."""
+    count: int
+    """The messages in the file, those of all branches and those before a compaction included."""
+    problems: tuple[str, ...]
+
+
+def load(path: Path, leaf: str = "") -> Loaded:
+    """Read a session from its end to the newest compaction of the branch, skipping and naming damaged lines.
+
+    Args:
+        leaf: the record that the branch ends in; the newest one by default.
+
+    Raises:
+        SessionError: where the file cannot be read or has no usable header.
+    """
+    live = _Live()
+    with BackwardReader(path) as reader:
+        leaf = leaf or reader.newest()
+        for record in branch_backwards(reader, leaf, live.problems):
+            live.take(record)
+            if live.complete:
+                break
+        header = reader.header()
+        return Loaded(
+            header=header,
+            messages=(*(live.compacted or ()), *reversed(live.messages)),
+            state=live.state or {},
+            leaf=leaf or header.id,
+            before_last=live.before_last or header.id,
+            compacted=None if live.messages else live.compacted,
+            size=reader.size,
+            count=reader.messages(),
+            problems=(*reader.problems(), *live.problems),
+        )
+
+
+class _Live:
+    """The live context of a branch, gathered from its newest record upwards."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        """Those since the newest compaction, the newest one first."""
+        self.compacted: tuple[Message, ...] | None = None
+        self.state: dict[str, Any] | None = None
+        self.before_last = ""
+        self.problems: list[str] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing further up is needed."""
+        return self.compacted is not None and bool(self.before_last)
+
+    def take(self, record: Mapping[str, Any]) -> None:
+        """Add the next record above."""
+        try:
+            if record["type"] == "message":
+                if self.compacted is None:
+                    self.messages.append(from_dict(record["message"]))
+                self.before_last = self.before_last or str(record["parent"])
+            elif self.compacted is not None:
+                return
+            elif record["type"] == "compaction":
+                self.compacted = compaction_of(record)
+                self.state = dict(record.get("state", {})) if self.state is None else self.state
+            elif record["type"] == "state" and self.state is None:
+                self.state = dict(record["state"])
+        except (ValueError, KeyError, TypeError) as error:
+            self.problems.append(f"record {record.get('id')} was skipped: {error}")

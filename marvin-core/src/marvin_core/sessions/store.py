@@ -1,0 +1,70 @@
+"""The session files of a folder: which there are, and finding one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ..api.errors import SessionError
+from .reader import BackwardReader
+from .records import Header, header_of
+
+
+def sessions(folder: Path) -> list[Path]:
+    """The session files of a folder, the one written last first."""
+    return sorted(folder.glob("*.jsonl"), key=lambda path: (_written_last(path), path.name), reverse=True)
+
+
+def _written_last(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:  # removed meanwhile
+        return 0
+
+
+def read_header(path: Path) -> Header | None:
+    """The header that a session file begins with, where that is damaged a later one; None where there is none.
+
+    See `archive.survey` for its newest title.
+    """
+    try:
+        with path.open("rb") as stream:
+            return header_of(json.loads(stream.readline()))
+    except OSError:
+        return None
+    except (ValueError, SessionError):
+        pass
+    try:
+        with BackwardReader(path) as reader:
+            return reader.header()
+    except SessionError:
+        return None
+
+
+def find(folder: Path, session_id: str) -> Path:
+    """The file of the session whose id is, or starts with, this one.
+
+    Raises:
+        SessionError: where there is none or more than one.
+    """
+    matches = [path for path in sessions(folder) if path.stem == session_id]
+    matches = matches or [path for path in sessions(folder) if path.stem.startswith(session_id)]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
+        raise SessionError(f"There is no session {session_id!r}. `marvin sessions` lists them all.")
+    names = ", ".join(path.stem for path in matches[:5])
+    raise SessionError(f"{session_id!r} fits {len(matches)} sessions: {names}. Give more of the id.")
+
+
+def newest_of(folder: Path, working_dir: str) -> Path:
+    """The file of the session of a working directory that was written last.
+
+    Raises:
+        SessionError: where there is none.
+    """
+    for path in sessions(folder):
+        header = read_header(path)
+        if header is not None and header.working_dir == working_dir:
+            return path
+    raise SessionError(f"There is no session of {working_dir} to continue. Start one without --continue.")

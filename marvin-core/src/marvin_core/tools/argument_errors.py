@@ -1,0 +1,119 @@
+"""The error texts with which a model corrects a call: what is wrong, what is expected, a correct call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ..api.errors import ToolError
+from ..api.tools import ToolSpec
+from ..util.text import cut, to_json
+from .samples import Schema, sample
+
+# Where nothing is required: the parameters that make a call meaningful together, the best first.
+_MEANINGFUL: tuple[frozenset[str], ...] = (
+    frozenset({"path", "old_str", "new_str"}),
+    *(frozenset({name}) for name in ("patch", "location", "near", "query", "url", "path")),
+)
+
+
+_TYPE_TEXTS: Mapping[str, str] = {
+    "string": "text",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+_LIMITS = (
+    ("minimum", "maximum", ""),
+    ("minLength", "maxLength", " characters"),
+    ("minItems", "maxItems", " items"),
+)
+
+
+class ArgumentError(ToolError):
+    """The arguments of a call cannot be used; the text says why and shows a correct call."""
+
+
+class CutOff(ArgumentError):
+    """The arguments of a call were cut off, so it was not run."""
+
+
+def example_call(spec: ToolSpec, also: Collection[str] = ()) -> str:
+    """A correct call of the tool with its required parameters and those of `also`, as text."""
+    return f"{spec.name}({to_json(example_arguments(spec, also))})"
+
+
+def example_arguments(spec: ToolSpec, also: Collection[str] = ()) -> dict[str, Any]:
+    """Arguments that the tool takes: what one of its phrases means, else samples of what is required and of `also`."""
+    properties = spec.parameters.get("properties", {})
+    shown = {*spec.parameters.get("required", ()), *also}
+    for phrase in spec.phrases:
+        if not phrase["slots"] and shown <= phrase["arguments"].keys() and (phrase["arguments"] or not properties):
+            return dict(phrase["arguments"])
+    if not shown:
+        shown.update(next((names for names in _MEANINGFUL if names <= properties.keys()), ()))
+    return {name: sample(name, schema) for name, schema in properties.items() if name in shown}
+
+
+def refusal(spec: ToolSpec, problem: str, received: str | None = None, also: Collection[str] = ()) -> ArgumentError:
+    """An error that says what is wrong, what was received, what is expected, and shows a correct call.
+
+    `also` names optional parameters that the correct call shows.
+    """
+    lines = [problem]
+    if received is not None:
+        lines.append(f"Received: {cut(received) or 'nothing'}")
+    properties = spec.parameters.get("properties", {})
+    required = spec.parameters.get("required", ())
+    lines.append("Expected parameters:" if properties else f"{spec.name} takes no parameters.")
+    for name, schema in properties.items():
+        default = f"default {to_json(schema['default'])}" if "default" in schema else "optional"
+        lines.append(f"- {name}: {type_text(schema)} ({'required' if name in required else default})")
+    lines.append(f"Correct call: {example_call(spec, also)}")
+    return ArgumentError("\n".join(lines))
+
+
+def type_text(schema: Schema) -> str:
+    """What a schema (in the normal form) allows, in plain words: `an integer from 1 to 20`."""
+    if "enum" in schema:
+        return "one of " + ", ".join(to_json(choice) for choice in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(type_text(member) for member in schema["anyOf"]))
+    kind = schema.get("type", "")
+    text = _TYPE_TEXTS.get(kind, "any value") + _bounds(schema)
+    if kind == "array" and schema.get("items"):
+        text += f", each {type_text(schema['items'])}"
+    if "format" in schema:
+        text += f" in the form {schema['format']}"
+    if "pattern" in schema:
+        text += f" that matches {schema['pattern']}"
+    return text
+
+
+def _bounds(schema: Schema) -> str:
+    for low_name, high_name, noun in _LIMITS:
+        low, high = schema.get(low_name), schema.get(high_name)
+        if low is None and high is None:
+            continue
+        nouns = noun if high != 1 and (low, high) != (1, None) else noun.removesuffix("s")
+        if high is None:
+            return f" of at least {low}{nouns}"
+        if low is None:
+            return f" of at most {high}{nouns}"
+        return f" of {low}{nouns}" if low == high else f" from {low} to {high}{nouns}"
+    if "exclusiveMinimum" in schema:
+        return f" above {schema['exclusiveMinimum']}"
+    return f" below {schema['exclusiveMaximum']}" if "exclusiveMaximum" in schema else ""
+
+
+def cut_off(raw: str, spec: ToolSpec, place: str = "") -> CutOff:
+    return CutOff(
+        f"The arguments of {spec.name} were cut off after {len(raw):,} characters{place}. Nothing was run.\n"
+        f"Received: {cut(raw) or 'nothing'}\n"
+        "Make the call again from its beginning, with shorter arguments. Write large content in sections: "
+        "create_file with the first part, then append_file with one further part in each call."
+    )
