@@ -29,6 +29,7 @@ check: setup ## lint, formatting, types, and what no file may name
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
+	.venv/bin/lint-imports --no-logo --cache-dir .mypy_cache/imports
 	scripts/check-repo
 	$(PY) scripts/reference.py --check
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet

@@ -40,7 +40,7 @@ config, _ = load([], {"HOME": str(folder), "MARVIN_HOME": str(folder / "marvin")
 recorder = Recorder(config.data_folder / "sessions", config.waits, print)
 recorder.begin(time.time(), "compaction", "", "", str(folder))
 window = Window(tokens * 10)
-conversation = Conversation(recorder.save)
+conversation = Conversation(recorder)
 number = 0
 while window.tokens(conversation.characters) < tokens:
     for message in turn(number):

@@ -24,8 +24,8 @@ _TIMED = """
 import gc, json, sys, time
 from pathlib import Path
 from marvin_core.api import timeouts
-from marvin_core.conversation import conversation
-from marvin_core.sessions import transcript, writer as sessions
+from marvin_core.conversation import conversation, pairing
+from marvin_core.sessions import reader, writer as sessions
 gc.disable()  # as it is until the first request is out
 path = Path(sys.argv[2])
 
@@ -33,11 +33,11 @@ def decode():
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 def resume():
-    loaded = transcript.load(path)
-    messages, _ = transcript.heal(loaded.messages)
+    loaded = reader.load(path)
+    messages, _ = pairing.heal(loaded.messages)
     writer = sessions.Recorder(path.parent, timeouts.Waits(), print)
     writer.resume(path, loaded)
-    live = conversation.Conversation(writer.save)
+    live = conversation.Conversation(writer)
     live.load(messages)
     return live
 

@@ -23,9 +23,10 @@ from marvin_core.api.errors import (
     UsageError,
 )
 from marvin_core.api.messages import Image, Message, Text, user
+from marvin_core.api.usage import Hold
 from marvin_core.app import App
-from marvin_core.providers.budgeted import Bounded
-from marvin_core.usage.budget import Budget, Hold, budget_of
+from marvin_core.providers.budgeted import BudgetedProvider
+from marvin_core.usage.budget import Budget, budget_of
 from marvin_core.usage.prices import Prices
 
 from .support_engine import Hang, Script, run, settled, spec
@@ -377,11 +378,11 @@ def test_a_cost_that_cannot_be_written_down_counts_with_its_worst_case(desk: Des
     assert left(budget) < 0.8
 
 
-def bounded(budget: Budget, *script: Delta | BaseException) -> Bounded:
-    return Bounded(Script(script, name="p", model="m"), budget)
+def bounded(budget: Budget, *script: Delta | BaseException) -> BudgetedProvider:
+    return BudgetedProvider(Script(script, name="p", model="m"), budget)
 
 
-async def read(provider: Bounded, until: int = 99) -> None:
+async def read(provider: BudgetedProvider, until: int = 99) -> None:
     """Take so many pieces of an answer, and leave."""
     async with aclosing(provider.stream(ASKED)) as deltas:  # type: ignore[type-var]
         taken = 0
@@ -433,7 +434,7 @@ def test_a_cancelled_answer_is_settled_with_what_came(desk: Desk) -> None:
 
 def test_the_service_is_asked_for_no_more_than_what_is_reserved(desk: Desk) -> None:
     provider = Script([SAID, Stop(reason="stop")], name="p", model="m", context_window=5, max_tools=6)
-    wrapped = Bounded(provider, desk.budget("0.2"))
+    wrapped = BudgetedProvider(provider, desk.budget("0.2"))
     assert (wrapped.name, wrapped.model, wrapped.context_window, wrapped.max_tools) == ("p", "m", 5, 6)
     run(read(wrapped))
     assert provider.requests[0].max_output_tokens == 8_192

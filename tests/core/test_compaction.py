@@ -79,7 +79,7 @@ def ground(
     events: list[Event] = []
     recorder = Recorder(config.data_folder / "sessions", waits, lambda text: None)
     recorder.begin(0.0, "go", "p", "m", str(project))
-    conversation = Conversation(recorder.save)
+    conversation = Conversation(recorder)
     for message in messages:
         conversation.append(message)
     meter = UsageMeter(lambda provider, model, usage: 0.5, lambda provider, model: True)
@@ -88,7 +88,6 @@ def ground(
         provider=lambda: provider,
         window=lambda: window,
         conversation=conversation,
-        recorder=recorder,
         workspace=Workspace(config, lambda: True),
         data_folder=config.data_folder,
         meter=meter,

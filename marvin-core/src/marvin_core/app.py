@@ -69,7 +69,7 @@ class App:
     def _probe(self) -> Sequence[Found]:
         from .providers.selection.local_servers import probe
 
-        return probe(self.catalog, self.config.waits)
+        return probe(self.catalog.local(), self.config.waits)
 
     def session(self, *, asker: Asker | None, interactive: bool) -> Session:
         """The session of this run."""

@@ -65,8 +65,6 @@ def marvin_register_uis() -> Iterable[UISpec]:
 @hookimpl
 def marvin_extend_cli(app: typer.Typer) -> None:
     """The sub-commands of the core."""
-    from .cli.commands import config, doctor, profiles, providers, sessions, tools
+    from .cli.commands import all as subcommands
 
-    modules = (tools, sessions, profiles, providers)
-    for module in (*modules, config, doctor):
-        module.extend(app)
+    subcommands.extend(app)

@@ -9,7 +9,7 @@ from .providers import Provider
 from .record import Record
 
 if TYPE_CHECKING:
-    from ..usage.budget import Budget
+    from .usage import CostCeiling
 
 
 class Serving(Record):
@@ -53,14 +53,14 @@ class ModelSource(Protocol):
         ...
 
     def resilient(
-        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, purse: Budget | None
+        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
         """The provider, wrapped for one prompt: it tries again, and goes on with another model where that helps.
 
         Args:
             moved: told of the larger model that a conversation needs from here on.
             restarts: whether an answer of which something was shown may be given again by another model.
-            purse: what the prompt may cost, beside the ceiling of the run.
+            ceiling: what the prompt may cost, beside the ceiling of the run.
         """
         ...
 

@@ -39,10 +39,9 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
         index = _subcommand(argv, env)
         if index is not None:
             from ..util.signals import end_like_ctrl_c
-            from .run import run_subcommand
 
             end_like_ctrl_c()
-            return run_subcommand(argv[index:], *_loaded(argv, index, env), streams)
+            return _run_subcommand(argv[index:], *_loaded(argv, index, env), streams)
         config, secrets = load(argv, env)
         sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
         if config.design_first:
@@ -63,6 +62,28 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
     except KeyboardInterrupt:
         streams.err("marvin: interrupted")
         return INTERRUPTED
+
+
+def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, streams: Streams) -> int:
+    """Run a sub-command; returns its exit code."""
+    import typer
+
+    from .commands import all as subcommands
+    from .run import Run
+
+    run = Run(config, secrets, streams)
+    application = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    application.callback()(lambda: None)
+    if words[0] in ("config", "doctor", "profiles"):
+        # What helps to mend an installation must not need a sound one.
+        subcommands.extend(application)
+    else:
+        run.app().plugins.extend_cli(application)
+    try:
+        application(list(words), prog_name="marvin", obj=run)
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
+    return 0
 
 
 def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> tuple[Config, Secrets]:

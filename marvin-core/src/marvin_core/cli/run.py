@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import typer
@@ -42,25 +42,6 @@ class Run:
     def session(self) -> Session:
         """A session for calling tools; nobody is asked."""
         return self.app().session(asker=None, interactive=False)
-
-
-def run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, streams: Streams) -> int:
-    """Run a sub-command; returns its exit code."""
-    run = Run(config, secrets, streams)
-    application = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
-    application.callback()(lambda: None)
-    if words[0] in ("config", "doctor", "profiles"):
-        # What helps to mend an installation must not need a sound one.
-        from ..builtin import marvin_extend_cli
-
-        marvin_extend_cli(application)
-    else:
-        run.app().plugins.extend_cli(application)
-    try:
-        application(list(words), prog_name="marvin", obj=run)
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
-    return 0
 
 
 def group(text: str, default: Callable[[typer.Context], None]) -> typer.Typer:

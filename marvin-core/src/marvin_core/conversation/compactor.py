@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..api.tools import Mode, ToolSpec
     from ..api.usage import Meter
     from ..guard.files.workspace import Workspace
-    from ..sessions.writer import Recorder
     from .backups import Backup, Backups
     from .conversation import Conversation
     from .plan import Plan
@@ -44,7 +43,6 @@ class Around(Record):
     provider: Callable[[], Provider | None]
     window: Callable[[], Window]
     conversation: Conversation
-    recorder: Recorder
     workspace: Workspace
     data_folder: Path
     meter: Meter
@@ -231,8 +229,7 @@ class Compactor:
         around = self._around
         if around.conversation.messages != before:
             return False
-        around.recorder.compacted(after)
-        around.conversation.load(after)
+        around.conversation.replace(after)
         return True
 
     async def _index(self, backup: Backup, messages: Sequence[Message]) -> None:

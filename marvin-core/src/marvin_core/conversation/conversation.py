@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from ..api.messages import Message
 from .window import characters
 
 
+class Journal(Protocol):
+    """What keeps a conversation while it goes on, so that nothing is lost when the process dies."""
+
+    def save(self, message: Message) -> None:
+        """Add a message."""
+        ...
+
+    def compacted(self, messages: Sequence[Message]) -> None:
+        """From here on, these messages stand for all that was said before."""
+        ...
+
+
 class Conversation:
-    """A list of messages that grows, until others take the place of the oldest.
+    """A list of messages that grows, until others take the place of the oldest. The journal is told of each change."""
 
-    `save` is told of each message as it is added, so that nothing is lost when the process dies.
-    """
-
-    def __init__(self, save: Callable[[Message], None]) -> None:
+    def __init__(self, journal: Journal) -> None:
         self._messages: list[Message] = []
-        self._save = save
+        self._journal = journal
         self._characters = 0
         self._answers: list[str] = []
 
@@ -41,7 +51,12 @@ class Conversation:
         self._characters += characters([message])
         if message.role == "assistant":
             self._answers.append(message.text)
-        self._save(message)
+        self._journal.save(message)
+
+    def replace(self, messages: Sequence[Message]) -> None:
+        """Have these messages stand for all that was said before."""
+        self._journal.compacted(messages)
+        self.load(messages)
 
     def begin_answers(self) -> Sequence[str]:
         """The texts of all answers from now on; those stay in it that are taken out to make room."""

@@ -13,7 +13,7 @@ from ..config.tiers import ALIASES
 from ..conversation.window import Window
 
 if TYPE_CHECKING:
-    from ..usage.budget import Budget
+    from ..api.usage import CostCeiling
 
 
 class ActiveModel:
@@ -139,9 +139,9 @@ class ActiveModel:
         """Every service, those that are set up first."""
         return self.source.listed()
 
-    def for_prompt(self, *, restarts: bool, purse: Budget | None = None) -> Provider:
+    def for_prompt(self, *, restarts: bool, ceiling: CostCeiling | None = None) -> Provider:
         """The provider of one prompt. Raises `ConfigError` where there is none."""
-        return self.source.resilient(self.provider, self.moved, restarts=restarts, purse=purse)
+        return self.source.resilient(self.provider, self.moved, restarts=restarts, ceiling=ceiling)
 
     async def measure(self, characters: int) -> None:
         """Ask the service for the model's window, once, where that is not known and a conversation becomes long."""

@@ -33,7 +33,7 @@ from ..api.providers import (
 )
 from ..api.record import Record
 from ..api.tools import ToolSpec
-from ..api.usage import Meter
+from ..api.usage import CostCeiling, Meter
 from ..conversation.conversation import Conversation
 from ..conversation.pairing import interrupted
 from ..conversation.window import Window
@@ -52,14 +52,6 @@ OUT_OF_MONEY = (
 )
 
 
-class Purse(Protocol):
-    """The cost ceiling, out of which the provider pays each request. `Budget` says what these do."""
-
-    def begin_last(self) -> None: ...
-    def end_last(self) -> None: ...
-    def told(self) -> str: ...
-
-
 class Tools(Protocol):
     """The tools on offer."""
 
@@ -76,7 +68,7 @@ class Surroundings(Record):
     with it; `make_room` does so after a request did not fit for the given number of times, and says whether to ask
     again. `queued` gives the messages that came in since, to be delivered with the next one. `goes_on` is told
     after each round whether tools were called, and says whether there is to be another one. `rounds` is how many
-    requests may call tools, `thinking` how hard the model thinks, `purse` the cost ceiling, if there is one.
+    requests may call tools, `thinking` how hard the model thinks, `ceiling` the cost ceiling, if there is one.
     """
 
     system_prompt: Callable[[], Awaitable[tuple[str, int]]]
@@ -87,7 +79,7 @@ class Surroundings(Record):
     goes_on: Callable[[bool], bool]
     rounds: int
     thinking: ThinkingLevel = "off"
-    purse: Purse | None = None
+    ceiling: CostCeiling | None = None
 
 
 class Agent:
@@ -128,9 +120,9 @@ class Agent:
             try:
                 answer = await self._ask_until_it_fits(OUT_OF_ROUNDS if last else "")
             except BudgetExceeded:
-                if self._surroundings.purse is None:
+                if self._surroundings.ceiling is None:
                     raise
-                await self._sum_up(self._surroundings.purse, number)
+                await self._sum_up(self._surroundings.ceiling, number)
             if answer.calls and last:
                 self._leave_out(answer, "the rounds of tool calls were used up")
             elif answer.calls:
@@ -142,15 +134,15 @@ class Agent:
                 return "done"
         raise AssertionError("count() ends only by returning")
 
-    async def _sum_up(self, purse: Purse, number: int) -> NoReturn:
+    async def _sum_up(self, ceiling: CostCeiling, number: int) -> NoReturn:
         """End with a last answer, out of what was held back for it. Raises `BudgetExceeded` in any case."""
         try:
             answer = await self._ask_until_it_fits(OUT_OF_MONEY)
         finally:
-            purse.end_last()
+            ceiling.end_last()
         self._leave_out(answer, "the cost ceiling was reached")
         self._emit(TurnEnd(round=number))
-        raise BudgetExceeded(purse.told())
+        raise BudgetExceeded(ceiling.told())
 
     def _leave_out(self, answer: Message, why: str) -> None:
         if answer.calls:
@@ -175,8 +167,8 @@ class Agent:
     async def _ask(self, ending: str) -> Message:
         """One request; `ending` is why it is the last one. Whatever came of the answer is kept, however it ends."""
         request, sent = await self._request(ending)
-        if ending == OUT_OF_MONEY and self._surroundings.purse is not None:
-            self._surroundings.purse.begin_last()
+        if ending == OUT_OF_MONEY and self._surroundings.ceiling is not None:
+            self._surroundings.ceiling.begin_last()
             request = request.replace(thinking="off")
         assembly = Assembly(self._provider.name, self._provider.model)
         ended: Literal["cancelled", "broken"] | None = "cancelled"

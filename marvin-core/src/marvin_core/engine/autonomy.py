@@ -46,7 +46,7 @@ class Queue(Protocol):
 class Autonomy:
     """Decides after each round of an agent whether there is another one.
 
-    `allow` makes a budget of this many USD. While `turns` is not 0 it bounds the rounds of a prompt, and `purse`,
+    `allow` makes a budget of this many USD. While `turns` is not 0 it bounds the rounds of a prompt, and `ceiling`,
     unless None, what it may cost.
     """
 
@@ -61,7 +61,7 @@ class Autonomy:
         self._worked = self._finished = False
         self._plain = 0
         self.turns = 0
-        self.purse: Budget | None = None
+        self.ceiling: Budget | None = None
         self.switch("off")
 
     def switch(self, going: Going) -> None:
@@ -81,16 +81,16 @@ class Autonomy:
         """
         self._playground.mkdir(parents=True, exist_ok=True)
         before, self.turns = self.going, turns
-        self.purse = self._allow(dollars) if dollars is not None else None
+        self.ceiling = self._allow(dollars) if dollars is not None else None
         self.switch("play")
         try:
             with self._workspace.visiting(self._playground):
                 yield PLAY
         finally:
-            purse, self.turns, self.purse = self.purse, 0, None
+            ceiling, self.turns, self.ceiling = self.ceiling, 0, None
             self.switch(before)
-            if purse is not None:
-                await purse.aclose()
+            if ceiling is not None:
+                await ceiling.aclose()
 
     def send(self, text: str) -> None:
         """Have the model read this along with its next request, in the middle of what it does."""

@@ -25,10 +25,10 @@ from ..sessions.writer import Recorder
 from ..tools.toolbox import Toolbox
 from ..usage.meter import UsageMeter
 from ..usage.summary import Accounts
+from ..util.bus import Bus
 from .active_model import ActiveModel
 from .agent import Agent, Surroundings
 from .autonomy import Autonomy, Going
-from .bus import Bus
 from .call_context import Asker, Services, SystemClock
 from .dispatch import Dispatcher
 from .driver import Driver
@@ -78,7 +78,7 @@ class Engine:
         self.mode: Mode = "coding" if config.coding else "chat"
         self.workspace = Workspace(config, lambda: self.mode == "coding")
         self.recorder = Recorder(config.data_folder / "sessions", config.waits, self.warn)
-        self.conversation = Conversation(self.recorder.save)
+        self.conversation = Conversation(self.recorder)
         self.profile = SessionProfile(config, self.bus, self.clock, chat=not config.non_interactive)
         self.accounts = Accounts(given.meter, config.config_folder / "usage.json", given.budget)
         self.bus.subscribe(self.accounts.listen)
@@ -131,7 +131,6 @@ class Engine:
                 provider=self._summarising_provider,
                 window=lambda: self.model.window,
                 conversation=self.conversation,
-                recorder=self.recorder,
                 workspace=self.workspace,
                 data_folder=config.data_folder,
                 meter=self.given.meter,
@@ -143,7 +142,7 @@ class Engine:
 
     def _summarising_provider(self) -> Provider | None:
         model = self.model
-        return model.for_prompt(restarts=True, purse=self.autonomy.purse) if model.configured else None
+        return model.for_prompt(restarts=True, ceiling=self.autonomy.ceiling) if model.configured else None
 
     def _make_processes(self) -> ProcessRunner:
         given = self.given
@@ -199,10 +198,10 @@ class Engine:
             goes_on=self.autonomy.goes_on,
             rounds=self.autonomy.turns or ROUNDS[self.mode],
             thinking=self.model.thinking,
-            purse=self.autonomy.purse or self.given.budget,
+            ceiling=self.autonomy.ceiling or self.given.budget,
         )
         return Agent(
-            self.model.for_prompt(restarts=self.given.asker is not None, purse=self.autonomy.purse),
+            self.model.for_prompt(restarts=self.given.asker is not None, ceiling=self.autonomy.ceiling),
             self.dispatcher,
             self.toolbox,
             self.conversation,

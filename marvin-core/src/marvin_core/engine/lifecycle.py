@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..version import __version__
 from ..api.errors import SessionError
 from ..api.events import AppStart, Emit, SessionClear, SessionResume, SessionStart
 from ..api.session import Branch, SessionEntry
@@ -15,6 +14,7 @@ from ..conversation.pairing import heal
 from ..sessions.reader import load
 from ..sessions.search import branches, entries
 from ..sessions.store import find
+from ..version import __version__
 from .resumption import gone
 
 if TYPE_CHECKING:

@@ -110,7 +110,7 @@ class Session:
         if not self.configured:
             return TurnResult(text="", error=ConfigError(self._given.models.how_to))
         self._engine.lifecycle.begin(text)
-        await self._engine.profile.seed(self._engine.conversation, self._engine.recorder.compacted)
+        await self._engine.profile.seed(self._engine.conversation)
         return await self._engine.driver.submit(text)
 
     async def retry(self) -> TurnResult:

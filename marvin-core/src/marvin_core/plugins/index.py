@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from ..version import __version__
 from ..api.providers import ProviderSpec
 from ..api.timeouts import Waits
 from ..api.tools import ToolSpec
 from ..api.ui import UISpec
 from ..util.state_files import read_trusted_json, write_cache
+from ..version import __version__
 from .model import Index, Pack
 
 

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 from ..api.config import Config
 from ..api.errors import MarvinError
 from ..api.events import AgentEnd, AgentStart, Event, Notice, SessionClear
-from ..api.messages import Message
 from ..api.tool_context import Clock
 from ..conversation.conversation import Conversation
-from ..engine.bus import Bus
+from ..util.bus import Bus
 from ..util.threads import in_thread
 from .chat_log import SEEDED, Chronicle, Entry, Speaker, compact, entry, seed
 from .personal import Personal
@@ -102,19 +101,15 @@ class SessionProfile:
             self._chronicle.report(f"A file of the profile {self.name} could not be read: {error}")
             return otherwise
 
-    async def seed(self, conversation: Conversation, save: Callable[[Sequence[Message]], None]) -> None:
-        """Begin a new chat with the newest of what was said before; once, and not where there are messages.
-
-        `save` is told of it, so that the chat can be gone on with as it was.
-        """
+    async def seed(self, conversation: Conversation) -> None:
+        """Begin a new chat with the newest of what was said before; once, and not where there are messages."""
         if self._begun:
             return
         self._begun = True
         if self._chat and self._personal and not conversation.messages:
             earlier = seed(await in_thread(lambda: self._read(self._newest, [])))
             if earlier and not conversation.messages:  # what was said meanwhile is not to be lost
-                conversation.load(earlier)
-                save(earlier)
+                conversation.replace(earlier)
 
     async def flush(self) -> None:
         """Have everything that was said on disk, and tell what went wrong with that."""

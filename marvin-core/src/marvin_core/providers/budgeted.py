@@ -1,4 +1,4 @@
-"""A provider whose requests are paid out of a budget."""
+"""A provider whose requests are paid under a cost ceiling."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from ..api.providers import (
     ThinkingDelta,
     UsageDelta,
 )
-from .wrapper import Around
+from .wrapper import WrapperProvider
 
 if TYPE_CHECKING:
-    from ..usage.budget import Budget
+    from ..api.usage import CostCeiling
 
 
-class Bounded(Around):
+class BudgetedProvider(WrapperProvider):
     """Wraps a provider and is one.
 
     It stands below everything that tries again or goes on with another model, so that each request that is sent
     is reserved before and settled after, with the price of the model that it goes to.
     """
 
-    def __init__(self, provider: Provider, budget: Budget) -> None:
+    def __init__(self, provider: Provider, ceiling: CostCeiling) -> None:
         super().__init__(provider)
-        self._budget = budget
+        self._ceiling = ceiling
 
     async def served(self) -> list[str]:
         """The models of the service, which cost nothing to ask for; see `Lists`."""
@@ -52,7 +52,7 @@ class Bounded(Around):
             ConfigError: where the price of the model is not known.
             BudgetExceeded: where the request is not covered.
         """
-        request, hold = await self._budget.reserve(self.name, self.model, request)
+        request, hold = await self._ceiling.reserve(self.name, self.model, request)
         usage: Usage | None = None
         came = 0
         complete = refused = False
@@ -70,9 +70,9 @@ class Bounded(Around):
             raise
         finally:
             if refused:
-                self._budget.refused(hold)
+                self._ceiling.refused(hold)
             else:
-                self._budget.settle(hold, usage, came, complete=complete)
+                self._ceiling.settle(hold, usage, came, complete=complete)
 
 
 def _bytes(delta: Delta) -> int:

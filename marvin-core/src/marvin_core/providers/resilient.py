@@ -19,7 +19,7 @@ from ..api.errors import (
 )
 from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
 from ..api.timeouts import Waits
-from .wrapper import Around
+from .wrapper import WrapperProvider
 
 _REASONS: dict[type[ProviderError], str] = {
     RateLimited: "Rate limited by {}",
@@ -34,7 +34,7 @@ def _none(_: object) -> None:
     return None
 
 
-class Resilient(Around):
+class Resilient(WrapperProvider):
     """Wraps a provider for one prompt, and is one.
 
     A rate limit, an overload and a broken or empty answer are tried again after each pause of

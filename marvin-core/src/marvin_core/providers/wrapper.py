@@ -28,7 +28,7 @@ class OfEndpoint:
         return self._endpoint.max_tools
 
 
-class Around:
+class WrapperProvider:
     """A provider that passes for the one inside."""
 
     def __init__(self, provider: Provider) -> None:

@@ -11,7 +11,7 @@ from ..api.models import ModelEntry, Serving
 from ..api.providers import Delta, Provider, Request
 
 if TYPE_CHECKING:
-    from ..usage.budget import Budget
+    from ..api.usage import CostCeiling
 
 ScriptStep: TypeAlias = Delta | BaseException
 
@@ -85,12 +85,12 @@ class ScriptedModels:
         return Serving(provider=self._providers[-1], reason="it is the best")
 
     def resilient(
-        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, purse: Budget | None
+        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
-        """The provider as it is, paid out of the purse."""
-        from ..providers.budgeted import Bounded
+        """The provider as it is, paid under the ceiling."""
+        from ..providers.budgeted import BudgetedProvider
 
-        return Bounded(provider, purse) if purse is not None else provider
+        return BudgetedProvider(provider, ceiling) if ceiling is not None else provider
 
     def listed(self) -> Sequence[ModelEntry]:
         """One entry for each provider."""

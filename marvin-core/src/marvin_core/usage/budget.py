@@ -12,6 +12,7 @@ from ..api.messages import IMAGE_TOKENS, Image, Message, Text, Thinking, ToolCal
 from ..api.providers import Request
 from ..api.record import Record
 from ..api.timeouts import Waits
+from ..api.usage import Hold
 from ..util.threads import in_thread
 from .ledger import Ledger
 
@@ -37,16 +38,6 @@ _USUAL_OUTPUT = 8_192
 _ROUNDING = 1e-6
 _UNKNOWN_LIMIT = 4_096
 """The output limit that is set where that of the model is not known: every service takes it."""
-
-
-class Hold(Record):
-    """A request whose worst case is reserved. `size` is in bytes; a request that costs nothing has no `key`."""
-
-    provider: str
-    model: str
-    size: int = 0
-    input_tokens: int = 0
-    key: str = ""
 
 
 class Rate(Record):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ...version import __version__
 from ...api.errors import ConfigError, MarvinError
 from ...config.load import check_settings
 from ...config.settings import read_settings
+from ...version import __version__
 
 if TYPE_CHECKING:
     from ...api.providers import ProviderSpec

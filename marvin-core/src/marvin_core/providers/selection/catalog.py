@@ -105,6 +105,10 @@ class Catalog:
         """Whether its requests run on this machine, and so cost nothing."""
         return spec.in_process or bool(_LOOPBACK.match(self.base_url(spec)))
 
+    def local(self) -> list[tuple[ProviderSpec, str]]:
+        """The services on this machine, each with its address."""
+        return [(spec, self.base_url(spec)) for spec in self.known.values() if self.is_local(spec)]
+
     def longest(self, provider: str, model: str) -> int | None:
         """The longest answer of a model, in tokens; None where it is not known."""
         return self.known[provider].output(model) if provider in self.known else None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...api.providers import ProviderSpec
 from ...api.record import Record
 from ...api.timeouts import Waits
-from .catalog import Catalog
 
 _LISTS = {
     "ollama": lambda document: [entry["name"] for entry in document["models"]],
@@ -28,27 +27,28 @@ class Found(Record):
     reason: str
 
 
-def probe(catalog: Catalog, waits: Waits) -> Sequence[Found]:
+def probe(servers: Iterable[tuple[ProviderSpec, str]], waits: Waits) -> Sequence[Found]:
     """The local servers that list a model, in the order of preference; all of them are asked at once.
 
     Only a list of models is asked for: a port may belong to a program that is none of our business.
+
+    Args:
+        servers: the services on this machine, each with its address; those that nobody starts unasked are left out.
     """
     import threading
+    import time
 
+    asked = [(spec, base_url) for spec, base_url in servers if spec.name in _PATHS]
     answers: dict[str, Found] = {}
-    local = [spec for name, spec in catalog.known.items() if name in _PATHS and catalog.is_local(spec)]
     threads = [
-        threading.Thread(target=_ask, args=(spec, catalog.base_url(spec), waits, answers), daemon=True)
-        for spec in local
+        threading.Thread(target=_ask, args=(spec, base_url, waits, answers), daemon=True) for spec, base_url in asked
     ]
     for thread in threads:
         thread.start()
-    import time
-
     deadline = time.monotonic() + waits.probe
     for thread in threads:
         thread.join(max(deadline - time.monotonic(), 0))
-    return [answers[spec.name] for spec in local if spec.name in answers]
+    return [answers[spec.name] for spec, _ in asked if spec.name in answers]
 
 
 def first_listed(spec: ProviderSpec, base_url: str, waits: Waits) -> str:

@@ -19,7 +19,7 @@ from .choose import Choice
 from .model_names import Named, default_of, find, named
 
 if TYPE_CHECKING:
-    from ...usage.budget import Budget
+    from ...api.usage import CostCeiling
 
 
 class Locate(Protocol):
@@ -32,7 +32,7 @@ class Models:
     """The `ModelSource` of a run. Providers are kept by service and model.
 
     `locate` is told of each service that is used and its address, and whether its requests run on this machine
-    and so cost nothing. Each request that is sent is paid out of the `budget`.
+    and so cost nothing. Each request that is sent is paid under the `ceiling`.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class Models:
         config: Config,
         clients: Clients,
         locate: Locate,
-        budget: Budget | None = None,
+        ceiling: CostCeiling | None = None,
     ) -> None:
         self._catalog = catalog
         self._choice = choice
         self._config = config
         self._clients = clients
         self._locate = locate
-        self._budget = budget
+        self._ceiling = ceiling
         self._made: dict[tuple[str, str], Provider] = {}
 
     @property
@@ -117,21 +117,21 @@ class Models:
         return self._made[key]
 
     def _paid(self, provider: Provider) -> Provider:
-        """The provider, its requests paid out of the budget, if there is one."""
-        if self._budget is None:
+        """The provider, its requests paid under the ceiling, if there is one."""
+        if self._ceiling is None:
             return provider
-        from ..budgeted import Bounded
+        from ..budgeted import BudgetedProvider
 
-        return Bounded(provider, self._budget)
+        return BudgetedProvider(provider, self._ceiling)
 
     def resilient(
-        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, purse: Budget | None
+        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
         """The provider, wrapped for one prompt; see `ModelSource.resilient`."""
         from ..resilient import Resilient
 
         waits = self._config.waits
-        if purse is None:
+        if ceiling is None:
             fallbacks = partial(self._fallbacks, provider)
             return Resilient(
                 provider,
@@ -142,13 +142,13 @@ class Models:
                 moved=moved,
                 restarts=restarts,
             )
-        from ..budgeted import Bounded
+        from ..budgeted import BudgetedProvider
 
-        # No larger model here: it would stay, and be paid out of this purse, when the prompt is over.
+        # No larger model here: it would stay, and be counted under this ceiling, when the prompt is over.
         return Resilient(
-            Bounded(provider, purse),
+            BudgetedProvider(provider, ceiling),
             waits,
-            fallbacks=lambda: [Bounded(other, purse) for other in self._fallbacks(provider)],
+            fallbacks=lambda: [BudgetedProvider(other, ceiling) for other in self._fallbacks(provider)],
             restarts=restarts,
         )
 

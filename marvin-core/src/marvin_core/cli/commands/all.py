@@ -1,0 +1,13 @@
+"""Every sub-command of the core."""
+
+from __future__ import annotations
+
+import typer
+
+from . import config, doctor, profiles, providers, sessions, tools
+
+
+def extend(app: typer.Typer) -> None:
+    """Add them, in the order in which help lists them."""
+    for module in (tools, sessions, profiles, providers, config, doctor):
+        module.extend(app)
