@@ -51,7 +51,7 @@ async def compact():
     return await Compactor(Around(
         provider=lambda: None, window=lambda: window, conversation=conversation, recorder=recorder,
         workspace=Workspace(config, lambda: False), data_folder=config.data_folder,
-        meter=UsageMeter(lambda *_: None, lambda *_: True), emit=print, clock=SystemClock(), waits=config.waits,
+        meter=UsageMeter(lambda *_: None, lambda *_: True), emit=print, clock=SystemClock(), timeouts=config.waits,
     )).compact(50_000)
 
 async def copy():

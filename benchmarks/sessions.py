@@ -12,7 +12,7 @@ from benchmarks.lab import PYTHON, Lab, interleaved, median
 from benchmarks.table import Row
 from marvin_core import Message, Text, ToolCall, ToolOutput
 from marvin_core.api.messages import Usage, tool, user
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.sessions.records import Header
 from marvin_core.sessions.transcript import Transcript
 
@@ -35,7 +35,7 @@ def decode():
 def resume():
     loaded = reader.load(path)
     messages, _ = pairing.heal(loaded.messages)
-    writer = sessions.Recorder(path.parent, timeouts.Waits(), print)
+    writer = sessions.Recorder(path.parent, timeouts.Timeouts(), print)
     writer.resume(path, loaded)
     live = conversation.Conversation(writer)
     live.load(messages)
@@ -88,7 +88,7 @@ def _session(folder: Path, name: str, working_dir: Path) -> Path:
     """A session of calls and answers, as coding makes it."""
     path = folder / f"{name}.jsonl"
     header = Header(id=name, title=name, time=0.0, provider="", model="", working_dir=str(working_dir))
-    transcript = Transcript(path, header, Waits())
+    transcript = Transcript(path, header, Timeouts())
     messages = [message for number in range(_MESSAGES // 4) for message in _turn(number)]
     if name == "compacted":
         transcript.append(*messages[:-_SINCE])

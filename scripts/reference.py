@@ -15,7 +15,7 @@ import marvin_pipeline.plugin
 from marvin_core import builtin
 from marvin_core.api import errors, events, hookspecs
 from marvin_core.api.record import Record
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.environment import ENVIRONMENT
 from marvin_core.config.flags import parser
 from marvin_core.config.settings import KEYS, KIND_NAMES, MEANINGS
@@ -88,13 +88,13 @@ def configuration() -> str:
     """Every key of config.yaml."""
     head = "# config.yaml\n\nIn the configuration folder, `~/.config/marvin` by default. Every key is optional; an\n"
     head += "unknown one is an error that names its line.\n\n| key | value | meaning |\n|---|---|---|"
-    return "\n".join([head, *_keys(KEYS, ""), "", "## Waits", "", "In seconds.", "", *_waits()])
+    return "\n".join([head, *_keys(KEYS, ""), "", "## Timeouts", "", "In seconds.", "", *_timeouts()])
 
 
 def _keys(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
     for key, value in schema.items():
         name = f"{prefix}{'NAME' if key is str else key}"
-        if key == "waits":
+        if key == "timeouts":
             yield f"| `{name}` | numbers | {MEANINGS[name]} |"
         elif isinstance(value, Mapping):
             yield from _keys(value, f"{name}.")
@@ -102,11 +102,11 @@ def _keys(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
             yield f"| `{name}` | {KIND_NAMES[value]} | {MEANINGS[name]} |"
 
 
-def _waits() -> Iterator[str]:
+def _timeouts() -> Iterator[str]:
     yield "| wait | default | meaning |"
     yield "|---|---|---|"
-    lines = inspect.getsource(Waits).splitlines()
-    defaults = Waits().as_dict()
+    lines = inspect.getsource(Timeouts).splitlines()
+    defaults = Timeouts().as_dict()
     for line, following in pairwise(lines):
         name = line.strip().partition(":")[0]
         if name in defaults:

@@ -13,7 +13,7 @@ from marvin_core.api.providers import Delta, Endpoint, Request, Secret
 from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers.ollama.provider import Ollama, create
 from marvin_core.testing import Answer, ModelServer, RecordedRequest, document, error
-from tests.core.chatting import WAITS, Transport, answer_of, request
+from tests.core.chatting import TIMEOUTS, Transport, answer_of, request
 
 USAGE: Mapping[str, int] = {"prompt_eval_count": 11, "eval_count": 7}
 _STREAM = (("content-type", "application/x-ndjson"),)
@@ -74,9 +74,9 @@ def lines(*documents: Mapping[str, Any] | str) -> Answer:
 def connected(server: ModelServer, *, transport: Transport = "direct", silence: float = 5.0, **changes: Any) -> Ollama:
     """The adapter for a server; `changes` are fields of its endpoint."""
     given = Endpoint(
-        provider="ollama", base_url=server.url, model="qwen3:8b", key=Secret(""), key_hint="", waits=WAITS
+        provider="ollama", base_url=server.url, model="qwen3:8b", key=Secret(""), key_hint="", timeouts=TIMEOUTS
     ).replace(**changes)
-    settings = HttpSettings(transport=transport, waits=WAITS)
+    settings = HttpSettings(transport=transport, timeouts=TIMEOUTS)
     made = create(given, lambda: make_client(settings, timeout_read=silence, tls=None))
     return cast("Ollama", made)
 

@@ -9,13 +9,13 @@ from typing import Any, Literal, cast
 
 from marvin_core.api.messages import Message, user
 from marvin_core.api.providers import CallDelta, Delta, Endpoint, Provider, Request, Secret, TextDelta, ThinkingDelta
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers.chat_completions.provider import ChatCompletions
 from marvin_core.testing import Answer, ModelServer, RecordedRequest
 
 KEY = "sk-test-0123456789abcdef"
-WAITS = Waits(http=5.0, retry_backoff=(0.0, 0.0, 0.0), model_list=2.0)
+TIMEOUTS = Timeouts(http=5.0, retry_backoff=(0.0, 0.0, 0.0), model_list=2.0)
 Transport = Literal["direct", "stock"]
 TRANSPORTS: Sequence[Transport] = ("direct", "stock")
 
@@ -30,13 +30,13 @@ def chat(
     *,
     transport: Transport = "direct",
     silence: float = 5.0,
-    waits: Waits = WAITS,
+    timeouts: Timeouts = TIMEOUTS,
     **changes: Any,
 ) -> ChatCompletions:
     """The adapter; `changes` are fields of its endpoint."""
-    settings = HttpSettings(transport=transport, waits=waits)
+    settings = HttpSettings(transport=transport, timeouts=timeouts)
     return ChatCompletions(
-        endpoint(base_url, waits=waits, **changes),
+        endpoint(base_url, timeouts=timeouts, **changes),
         lambda: make_client(settings, timeout_read=silence, tls=None),
     )
 

@@ -12,7 +12,7 @@ from marvin_core import CallDelta, Delta, Hook, Record, Request, Stop, TextDelta
 from marvin_core.api.config import Config
 from marvin_core.api.events import Event
 from marvin_core.api.messages import ToolCall, ToolOutput
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.api.tools import Access
 from marvin_core.config.load import load
 from marvin_core.config.secrets import Secrets
@@ -31,7 +31,7 @@ from . import engine_tools
 T = TypeVar("T")
 
 BARE_PATH = "/usr/local/bin:/usr/bin:/bin"
-QUICK = Waits(tool=5.0, command_grace=0.0, hook=0.2, hook_decision=0.2, close=0.5, lock=5.0, lock_poll=0.002)
+QUICK = Timeouts(tool=5.0, command_grace=0.0, hook=0.2, hook_decision=0.2, close=0.5, lock=5.0, lock_poll=0.002)
 SPECS = tuple(describe(tool, source="tests", module=engine_tools.__name__) for tool in engine_tools.ALL)
 
 
@@ -83,7 +83,7 @@ def settled(
     *argv: str,
     env: Mapping[str, str] | None = None,
     yaml: str = "",
-    waits: Waits = QUICK,
+    timeouts: Timeouts = QUICK,
     **changes: Any,
 ) -> tuple[Config, Secrets]:
     """The configuration of a run in `tmp_path/project`, as flags, variables and config.yaml make it."""
@@ -94,7 +94,7 @@ def settled(
         (home / "marvin" / "config.yaml").write_text(yaml, "utf-8")
     variables = {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), "PATH": BARE_PATH, **(env or {})}
     config, secrets = load([*argv], variables, cwd=project)
-    return config.replace(waits=waits, **changes), secrets
+    return config.replace(timeouts=timeouts, **changes), secrets
 
 
 class Made(Record):

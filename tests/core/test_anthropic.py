@@ -86,7 +86,7 @@ from tests.core.answers_anthropic import (
     text,
     thought,
 )
-from tests.core.chatting import KEY, WAITS, answer_of, calls_of, endpoint, merged, request, text_of
+from tests.core.chatting import KEY, TIMEOUTS, answer_of, calls_of, endpoint, merged, request, text_of
 
 READ_FILE = ToolSpec(
     name="read_file",
@@ -103,8 +103,8 @@ SEEN = {"type": "image", "source": {"type": "base64", "media_type": "image/png",
 
 def claude(base_url: str, *, silence: float = 5.0, **changes: Any) -> Provider:
     """The adapter; `changes` are fields of its endpoint."""
-    fields = {"provider": "anthropic", "model": OPUS, "key_hint": "ANTHROPIC_API_KEY", "waits": WAITS, **changes}
-    client = HttpSettings(transport="direct", waits=WAITS)
+    fields = {"provider": "anthropic", "model": OPUS, "key_hint": "ANTHROPIC_API_KEY", "timeouts": TIMEOUTS, **changes}
+    client = HttpSettings(transport="direct", timeouts=TIMEOUTS)
     return create(endpoint(base_url, **fields), lambda: make_client(client, timeout_read=silence, tls=None))
 
 

@@ -49,18 +49,18 @@ class Desk:
         self._longest = longest
         self.warnings: list[str] = []
 
-    def under(self, *argv: str, env: Mapping[str, str] | None = None, **waits: Any) -> Budget:
+    def under(self, *argv: str, env: Mapping[str, str] | None = None, **timeouts: Any) -> Budget:
         config, _ = settled(self._folder, *argv, env=env)
         prices = Prices(self._prices, config.cache_folder / "prices.json")
         prices.add("local", "", local=True)
-        config = config.replace(waits=config.waits.replace(ceiling_poll=0.005, **waits))
+        config = config.replace(timeouts=config.timeouts.replace(ceiling_poll=0.005, **timeouts))
         return budget_of(config, prices, lambda provider, model: self._longest, self.warnings.append)
 
-    def budget(self, ceiling: str, env: Mapping[str, str] | None = None, **waits: Any) -> Budget:
-        return self.under("--max-cost", ceiling, env=env, **waits)
+    def budget(self, ceiling: str, env: Mapping[str, str] | None = None, **timeouts: Any) -> Budget:
+        return self.under("--max-cost", ceiling, env=env, **timeouts)
 
-    def child(self, parent: Budget, *argv: str, **waits: Any) -> Budget:
-        return self.under(*argv, env=parent.child_environment(), **waits)
+    def child(self, parent: Budget, *argv: str, **timeouts: Any) -> Budget:
+        return self.under(*argv, env=parent.child_environment(), **timeouts)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from marvin_core.api.events import Notice
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.profiles.chat_log import COMPACT, KEPT, ChatLog, Entry, compact, entry, seed
 from marvin_core.sessions.search import search
 
@@ -20,8 +20,8 @@ import sys
 from pathlib import Path
 from marvin_core.sessions.search import search
 from marvin_core.profiles.chat_log import ChatLog, entry
-from marvin_core.api.timeouts import Waits
-log = ChatLog(Path(sys.argv[1]), Waits(), print)
+from marvin_core.api.timeouts import Timeouts
+log = ChatLog(Path(sys.argv[1]), Timeouts(), print)
 for number in range(10):
     log.append([entry("you", f"{sys.argv[2]}-{number}", 0.0)])
 """
@@ -48,7 +48,7 @@ def test_eight_processes_at_once_lose_no_entry(tmp_path: Path) -> None:
 
 def test_only_the_newest_entries_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "chat_log.json"
-    log = ChatLog(path, Waits(), print)
+    log = ChatLog(path, Timeouts(), print)
     log.append([entry("you", str(number), 0.0) for number in range(KEPT)])
     log.append([entry("assistant", "last", 0.0)])
     texts = [text for _, text in said(path)]
@@ -58,7 +58,7 @@ def test_only_the_newest_entries_are_kept(tmp_path: Path) -> None:
 def test_an_entry_says_who_what_and_when(tmp_path: Path) -> None:
     """I18: the roles are you, assistant and system."""
     path = tmp_path / "chat_log.json"
-    log = ChatLog(path, Waits(), print)
+    log = ChatLog(path, Timeouts(), print)
     log.append([entry(role, "漢字 🎉", 1_700_000_000.0) for role in ("you", "assistant", "system")])
     data = json.loads(path.read_text("utf-8"))
     assert [list(one) for one in data] == [["role", "text", "time"]] * 3
@@ -71,7 +71,7 @@ def test_a_damaged_log_is_moved_aside_and_said_once(tmp_path: Path) -> None:
     path = tmp_path / "chat_log.json"
     path.write_text('[{"role": "you", "te')
     told: list[str] = []
-    log = ChatLog(path, Waits(), told.append)
+    log = ChatLog(path, Timeouts(), told.append)
     assert log.newest(5) == []
     log.append([entry("you", "new", 0.0)])
     assert [one.text for one in log.newest(5)] == ["new"]
@@ -83,7 +83,7 @@ def test_a_damaged_log_is_moved_aside_and_said_once(tmp_path: Path) -> None:
 
 def test_two_damaged_logs_of_one_second_are_both_kept(tmp_path: Path) -> None:
     path = tmp_path / "chat_log.json"
-    log = ChatLog(path, Waits(), lambda text: None)
+    log = ChatLog(path, Timeouts(), lambda text: None)
     for text in ("first", "second", "third"):
         path.write_text(text)
         assert log.newest(1) == []
@@ -98,7 +98,7 @@ def test_what_another_program_wrote_into_the_log_stays(tmp_path: Path) -> None:
         {"role": "you", "text": "Hi", "time": "then", "mood": "ok"},
     ]
     path.write_text(json.dumps(strange))
-    log = ChatLog(path, Waits(), print)
+    log = ChatLog(path, Timeouts(), print)
     log.append([entry("assistant", "Hello", 0.0)])
     assert json.loads(path.read_text())[:3] == strange
     assert [one.text for one in log.newest(9)] == ["Hi", "Hello"]
@@ -142,7 +142,7 @@ def test_a_chat_is_logged_and_the_next_one_begins_with_it(tmp_path: Path) -> Non
 
 
 def test_a_chat_that_is_gone_on_with_still_begins_with_what_was_said_before_it(tmp_path: Path) -> None:
-    ChatLog(log_of(tmp_path), Waits(), print).append([entry("you", "old", 0.0)])
+    ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0)])
     first = make(tmp_path, says("Fine."), argv=())
     chatted(first, "new")
     (path,) = tmp_path.rglob("*.jsonl")
@@ -156,7 +156,7 @@ def test_a_chat_that_is_gone_on_with_still_begins_with_what_was_said_before_it(t
 
 
 def test_only_the_last_twenty_entries_are_seeded(tmp_path: Path) -> None:
-    log = ChatLog(log_of(tmp_path), Waits(), print)
+    log = ChatLog(log_of(tmp_path), Timeouts(), print)
     log.append([entry("assistant" if number % 2 else "you", str(number), 0.0) for number in range(30)])
     made = make(tmp_path, says("Fine."), argv=())
     chatted(made, "new")
@@ -165,7 +165,7 @@ def test_only_the_last_twenty_entries_are_seeded(tmp_path: Path) -> None:
 
 
 def test_a_cleared_chat_is_not_seeded_again(tmp_path: Path) -> None:
-    ChatLog(log_of(tmp_path), Waits(), print).append([entry("you", "old", 0.0)])
+    ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0)])
     made = make(tmp_path, says("Fine."), argv=())
     made.session.archive.clear()
     chatted(made, "new")
@@ -174,7 +174,7 @@ def test_a_cleared_chat_is_not_seeded_again(tmp_path: Path) -> None:
 
 
 def test_a_non_interactive_run_neither_logs_nor_seeds(tmp_path: Path) -> None:
-    ChatLog(log_of(tmp_path), Waits(), print).append([entry("you", "old", 0.0)])
+    ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0)])
     made = make(tmp_path, says("Fine."))
     chatted(made, "new")
     assert made.provider is not None

@@ -35,7 +35,7 @@ from marvin_core.api.errors import (
 )
 from marvin_core.api.messages import user
 from marvin_core.api.providers import Endpoint, Request, Secret
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers.codex.login import PORTS, login
 from marvin_core.providers.codex.provider import Codex, create
@@ -46,7 +46,7 @@ from tests.core import answers_responses as responses
 from tests.core.chatting import answer_of, request, text_of
 from tests.core.support_engine import settled
 
-WAITS = Waits(http=5.0, login=5.0, lock=2.0, lock_poll=0.002, close=2.0)
+TIMEOUTS = Timeouts(http=5.0, login=5.0, lock=2.0, lock_poll=0.002, close=2.0)
 ACCOUNT = "acct-1234"
 
 
@@ -157,7 +157,7 @@ def chatgpt() -> Iterator[ChatGPT]:
 
 
 def kept(folder: Path) -> TokenFile:
-    return TokenFile(folder, WAITS)
+    return TokenFile(folder, TIMEOUTS)
 
 
 def codex(server: ChatGPT, folder: Path | None, **changes: Any) -> Codex:
@@ -169,9 +169,11 @@ def codex(server: ChatGPT, folder: Path | None, **changes: Any) -> Codex:
         key_hint="",
         max_tools=128,
         profile_folder=folder,
-        waits=WAITS,
+        timeouts=TIMEOUTS,
     )
-    return Codex(given.replace(**changes), lambda: make_client(HttpSettings(waits=WAITS), timeout_read=5.0, tls=None))
+    return Codex(
+        given.replace(**changes), lambda: make_client(HttpSettings(timeouts=TIMEOUTS), timeout_read=5.0, tls=None)
+    )
 
 
 def answered(server: ChatGPT, folder: Path | None, *prompts: str, **changes: Any) -> list[str]:
@@ -220,10 +222,10 @@ class Person:
             thread.join()
 
 
-def configured(tmp_path: Path, server: ChatGPT, **waits: float) -> tuple[Config, Path]:
+def configured(tmp_path: Path, server: ChatGPT, **timeouts: float) -> tuple[Config, Path]:
     """The configuration, and the folder of its profile."""
     yaml = f"providers:\n  codex:\n    auth_url: {server.url}/\n"
-    config, _ = settled(tmp_path, yaml=yaml, waits=WAITS.replace(**waits))
+    config, _ = settled(tmp_path, yaml=yaml, timeouts=TIMEOUTS.replace(**timeouts))
     return config, config.config_folder / "profiles" / "main"
 
 
@@ -233,10 +235,10 @@ def logged_in(
     person: Person,
     read_line: Callable[[], str] | None = None,
     ports: tuple[int, ...] = (0,),
-    **waits: float,
+    **timeouts: float,
 ) -> Path:
     """Log in; returns the folder of the profile."""
-    config, folder = configured(tmp_path, server, **waits)
+    config, folder = configured(tmp_path, server, **timeouts)
     try:
         login("codex", config, person.say, read_line, ports)
     finally:
@@ -631,7 +633,7 @@ def test_another_process_that_hangs_in_a_renewal_does_not_hang_us(tmp_path: Path
 
     async def go() -> ProviderError:
         async with kept(tmp_path).renewing():
-            provider = codex(chatgpt, tmp_path, waits=WAITS.replace(http=0.1))
+            provider = codex(chatgpt, tmp_path, timeouts=TIMEOUTS.replace(http=0.1))
             async with aclosing(provider):
                 with pytest.raises(Unreachable) as raised:
                     await answer_of(provider)
@@ -644,7 +646,7 @@ def test_the_factory_reads_the_login_when_it_is_asked(tmp_path: Path, chatgpt: C
     """So that a chat that was begun before the login can go on with it."""
 
     async def go() -> str:
-        settings = HttpSettings(waits=WAITS)
+        settings = HttpSettings(timeouts=TIMEOUTS)
         given = codex(chatgpt, tmp_path)._endpoint
         provider = create(given, lambda: make_client(settings, timeout_read=5.0, tls=None))
         with pytest.raises(AuthFailed):

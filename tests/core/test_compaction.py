@@ -16,7 +16,7 @@ from marvin_core.api.errors import Overloaded
 from marvin_core.api.events import Event, Notice, UsageReport
 from marvin_core.api.messages import Message, ToolCall, from_dict, tool, user
 from marvin_core.api.providers import Retrying, TextDelta
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.load import load
 from marvin_core.conversation.compactor import Around, Compactor
 from marvin_core.conversation.conversation import Conversation
@@ -68,16 +68,16 @@ def ground(
     provider: ScriptedProvider | None = None,
     *,
     size: int = 250_000,
-    waits: Waits | None = None,
+    timeouts: Timeouts | None = None,
 ) -> Ground:
     home, project = tmp_path / "home", tmp_path / "project"
     home.mkdir(exist_ok=True, parents=True)
     project.mkdir(exist_ok=True)
-    waits = waits or Waits()
+    timeouts = timeouts or Timeouts()
     env = {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), "PATH": "/usr/bin:/bin"}
     config, _ = load(["--non-interactive"], env, cwd=project)
     events: list[Event] = []
-    recorder = Recorder(config.data_folder / "sessions", waits, lambda text: None)
+    recorder = Recorder(config.data_folder / "sessions", timeouts, lambda text: None)
     recorder.begin(0.0, "go", "p", "m", str(project))
     conversation = Conversation(recorder)
     for message in messages:
@@ -93,7 +93,7 @@ def ground(
         meter=meter,
         emit=events.append,
         clock=SystemClock(),
-        waits=waits,
+        timeouts=timeouts,
     )
     return Ground(
         compactor=Compactor(around),
@@ -344,7 +344,7 @@ class TestTheSummaryOfAModel:
             says(""),
         ]
         for number, script in enumerate(scripts):
-            at = ground(tmp_path / str(number), LONG, Script(script), waits=Waits(summary=0.05))
+            at = ground(tmp_path / str(number), LONG, Script(script), timeouts=Timeouts(summary=0.05))
             run(at.compactor.compact(50_000))
             assert "Half" not in at.conversation.messages[1].text
             assert "src/part3.py" in at.conversation.messages[1].text

@@ -16,7 +16,7 @@ import pytest
 from marvin_core.api.config import Config
 from marvin_core.api.errors import ConfigError, UsageError
 from marvin_core.api.providers import Secret
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.config import load as config_module
 from marvin_core.config import tiers as tiers_module
 from marvin_core.config.environment import ENVIRONMENT
@@ -183,7 +183,7 @@ prices:
   m1: {input: 1, output: 2.5, cache_read: 0.1, cache_write: 3}
 instructions: |
   Be brief.
-waits:
+timeouts:
   tool: 5
   retry_backoff: [0.5, 1]
 """
@@ -216,7 +216,7 @@ def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
     assert config.child_env == {"AWS_PROFILE", "5"}
     assert config.prices["m1"].as_dict() == {"input": 1.0, "output": 2.5, "cache_read": 0.1, "cache_write": 3.0}
     assert config.instructions == "Be brief.\n"
-    assert config.waits == Waits(tool=5.0, retry_backoff=(0.5, 1.0))
+    assert config.timeouts == Timeouts(tool=5.0, retry_backoff=(0.5, 1.0))
 
 
 def test_the_example_above_names_every_key() -> None:
@@ -404,12 +404,12 @@ def test_depth_is_bounded(desk: Desk) -> None:
     [
         ("providers: {p: {key: sk-0123456789abcdef}}", "names the variable that holds the key, not the key itself"),
         ("providers: {p: {key: gsk_0123456789abcdef}}", "does not look like a variable name"),
-        ("waits: {tool: -1}", "waits.tool in config.yaml takes seconds, from 0 on, found -1.0"),
-        ("waits: {tool: .inf}", "takes seconds"),
-        ("waits: {tool: .nan}", "takes seconds"),
+        ("timeouts: {tool: -1}", "timeouts.tool in config.yaml takes seconds, from 0 on, found -1.0"),
+        ("timeouts: {tool: .inf}", "takes seconds"),
+        ("timeouts: {tool: .nan}", "takes seconds"),
         (
-            "waits: {retry_backoff: [1, soon]}",
-            "waits.retry_backoff in config.yaml takes seconds, from 0 on, found 'soon'",
+            "timeouts: {retry_backoff: [1, soon]}",
+            "timeouts.retry_backoff in config.yaml takes seconds, from 0 on, found 'soon'",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from marvin_core import Image, Message, Text, ToolCall, ToolOutput
 from marvin_core.api.messages import IMAGE_TOKENS, tool, user
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.conversation.conversation import Conversation
 from marvin_core.conversation.window import CHARACTERS_PER_TOKEN
 from marvin_core.sessions.reader import load
@@ -21,7 +21,7 @@ def output(name: str, text: str) -> ToolOutput:
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Recorder:
-    made = Recorder(tmp_path, Waits(), pytest.fail)
+    made = Recorder(tmp_path, Timeouts(), pytest.fail)
     made.begin(0.0, "go", "p", "m", str(tmp_path))
     return made
 

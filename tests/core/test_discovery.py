@@ -122,7 +122,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place.install("bad-prints", "print('hello from the pack')\n")
     config = place.home / "marvin" / "config.yaml"
     config.parent.mkdir()
-    config.write_text("waits:\n  pack: 3\n")
+    config.write_text("timeouts:\n  pack: 3\n")
     place.install("bad-missing", "import a_module_that_nobody_has\n")
     place.install("zz-thief", tool_pack("roll", "stolen"))
     place.install("zz-good", tool_pack("wave"))

@@ -112,7 +112,7 @@ def test_no_name_and_no_arguments_make_dispatch_raise(
     tmp_path_factory: pytest.TempPathFactory, name: str, arguments: str
 ) -> None:
     """I14, I10: every refusal says something."""
-    made = make(tmp_path_factory.mktemp("any"), waits=QUICK.replace(tool=0.01))
+    made = make(tmp_path_factory.mktemp("any"), timeouts=QUICK.replace(tool=0.01))
     output = raw(made, name, arguments)
     assert output.call_id == "c0"
     assert output.text
@@ -262,19 +262,19 @@ def test_a_tool_that_does_not_return_is_stopped_when_its_time_is_up(tmp_path: Pa
 
 
 def test_a_tool_without_a_time_of_its_own_gets_the_configured_one(tmp_path: Path) -> None:
-    made = make(tmp_path, waits=QUICK.replace(tool=0.03))
+    made = make(tmp_path, timeouts=QUICK.replace(tool=0.03))
     assert "longer than 0.03 s" in made.call("look", name="a", seconds=5).text
 
 
 def test_a_time_that_depends_on_the_arguments_counts_from_the_validated_ones(tmp_path: Path) -> None:
     assert "longer than 0.03 s" in make(tmp_path).call("patient", seconds="0.03", work=5).text
-    graced = make(tmp_path, waits=QUICK.replace(command_grace=5.0, tool=0.01))
+    graced = make(tmp_path, timeouts=QUICK.replace(command_grace=5.0, tool=0.01))
     assert graced.call("patient", seconds=0.01, work=0.05).text == "worked"
 
 
 def test_a_timed_out_command_leaves_no_process(tmp_path: Path) -> None:
     """I25: not the shell, and not what it started in a session of its own."""
-    made = make(tmp_path, waits=QUICK.replace(tool=0.4, terminate=0.05))
+    made = make(tmp_path, timeouts=QUICK.replace(tool=0.4, terminate=0.05))
     command = "setsid sleep 60 & echo $! > pid; sleep 60"
     assert made.call("run_command", command=command).is_error
     pid = (tmp_path / "project" / "pid").read_text().strip()

@@ -24,7 +24,7 @@ from marvin_core.api.errors import (
 from marvin_core.api.providers import Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
 from marvin_core.providers.resilient import Resilient
 from marvin_core.testing import ScriptedProvider
-from tests.core.chatting import WAITS, request, text_of
+from tests.core.chatting import TIMEOUTS, request, text_of
 from tests.core.support_engine import says
 
 GOOD = says("Hi")
@@ -45,7 +45,7 @@ class Outcome:
         self.moved: list[Provider] = []
         self.resilient = Resilient(
             chain[0],
-            WAITS,
+            TIMEOUTS,
             fallbacks=lambda: chain[1:],
             larger=lambda small: larger if small is not larger else None,
             moved=self.moved.append,
@@ -154,7 +154,7 @@ def test_a_model_that_is_gone_goes_to_its_successor() -> None:
         return successor
 
     moved: list[Provider] = []
-    resilient = Resilient(gone, WAITS, successor=find, moved=moved.append)
+    resilient = Resilient(gone, TIMEOUTS, successor=find, moved=moved.append)
     deltas: list[Delta] = []
 
     async def go() -> None:

@@ -13,14 +13,14 @@ import pytest
 from marvin_core import Ask, Deny, Event, Hook, HookContext, Message, ToolResult, ToolSpec, Verdict
 from marvin_core.api.events import Notice
 from marvin_core.api.messages import user
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.api.tool_context import ProcessResult
 from marvin_core.api.tools import Mode
 from marvin_core.engine.hook_runner import HookRunner
 
 from .support_engine import run, spec, until
 
-WAITS = Waits(hook=0.05, hook_decision=0.05)
+TIMEOUTS = Timeouts(hook=0.05, hook_decision=0.05)
 SPEC = spec("look")
 
 
@@ -102,7 +102,7 @@ class OldSignatures(Hook):
 
 def runner(*hooks: Hook, told: list[str] | None = None) -> HookRunner:
     told = [] if told is None else told
-    return HookRunner(hooks, Surroundings(), WAITS, told.append)
+    return HookRunner(hooks, Surroundings(), TIMEOUTS, told.append)
 
 
 def verdict(*answers: object) -> Verdict:
@@ -331,7 +331,7 @@ def test_a_hook_that_fails_on_events_is_named_once_even_though_that_is_an_event_
         told.append(text)
         found.feed(note("told"))
 
-    found = HookRunner([hook, watcher], Surroundings(), WAITS, warn)
+    found = HookRunner([hook, watcher], Surroundings(), TIMEOUTS, warn)
 
     async def go() -> None:
         found.feed(note("one"))

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from marvin_core.api.errors import ConfigError
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.http.client import HttpSettings, TlsContext, make_client
 from marvin_core.http.connect import race
 from marvin_core.testing import ModelServer, cut_after, document, drop, hang, hang_after, paced, raw, text
@@ -31,7 +31,7 @@ transports = pytest.mark.parametrize("transport", TRANSPORTS)
 @asynccontextmanager
 async def client_for(url: str = "", **options: Any) -> AsyncIterator[httpx.AsyncClient]:
     silence, tls, wait = options.pop("silence", 5.0), options.pop("tls", None), options.pop("wait", 5.0)
-    settings = HttpSettings(waits=Waits(http=wait), **options)
+    settings = HttpSettings(timeouts=Timeouts(http=wait), **options)
     async with make_client(settings, url, timeout_read=silence, tls=tls) as client:
         yield client
 

@@ -287,7 +287,7 @@ def test_bodies_come_as_they_were_given(marvin_tools: ToolRunner, marvin_http: H
 
 
 def test_silence_and_a_broken_answer(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
-    runner = marvin_tools.session(waits={"http": 0.2})
+    runner = marvin_tools.session(timeouts={"http": 0.2})
     marvin_http.on("GET", "http://a.example/silent", answer=hang())
     broken = raw(b"0123456789", {"content-type": "text/plain"})
     marvin_http.on("GET", "http://a.example/broken", answer=cut_after(4, broken))

@@ -16,15 +16,15 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from marvin_core import MarvinError
 from marvin_core.api.errors import BudgetExceeded, ConfigError
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.usage.ledger import Ledger
 from marvin_core.util.state_files import acquire
 
-WAITS = Waits(lock=10.0, lock_poll=0.001)
+TIMEOUTS = Timeouts(lock=10.0, lock_poll=0.001)
 
 
 def begin(folder: Path, ceiling: int = 1_000) -> Ledger:
-    return Ledger.create(folder / "ledgers", ceiling, WAITS)
+    return Ledger.create(folder / "ledgers", ceiling, TIMEOUTS)
 
 
 def reserved(ledger: Ledger, amount: int, keep: int = 0, instead_of: str = "") -> tuple[str, str]:
@@ -46,8 +46,8 @@ def dead_agent(ledger: Ledger, amount: int, keep: int = 0) -> None:
     code = """
         import os, sys
         from marvin_core.usage.ledger import Ledger
-        from marvin_core.api.timeouts import Waits
-        assert Ledger.inherit(sys.argv[1], Waits()).reserve(int(sys.argv[2]), int(sys.argv[3]))
+        from marvin_core.api.timeouts import Timeouts
+        assert Ledger.inherit(sys.argv[1], Timeouts()).reserve(int(sys.argv[2]), int(sys.argv[3]))
         os._exit(9)
     """
     program = [sys.executable, "-c", textwrap.dedent(code), ledger.address, str(amount), str(keep)]
@@ -76,7 +76,7 @@ def test_the_file_is_for_this_user_only_and_each_has_its_own(tmp_path: Path) -> 
 
 def test_others_see_at_once_what_one_has_reserved(tmp_path: Path) -> None:
     parent = begin(tmp_path)
-    child = Ledger.inherit(parent.address, WAITS)
+    child = Ledger.inherit(parent.address, TIMEOUTS)
     key, _ = reserved(child, 900)
     assert parent.reserve(200) is None
     assert parent.balance().possible == 1_000
@@ -88,7 +88,7 @@ def test_others_see_at_once_what_one_has_reserved(tmp_path: Path) -> None:
 def test_a_child_with_a_lower_ceiling_spends_within_both(tmp_path: Path) -> None:
     parent = begin(tmp_path)
     parent.settle(reserved(parent, 600)[0], 600)
-    child = Ledger.inherit(Ledger.inherit(parent.address, WAITS).bounded(300).address, WAITS)
+    child = Ledger.inherit(Ledger.inherit(parent.address, TIMEOUTS).bounded(300).address, TIMEOUTS)
     grandchild = child.bounded(100)
     assert (left(parent), left(child), left(grandchild)) == (400, 300, 100)
     grandchild.settle(reserved(grandchild, 80)[0], 80)
@@ -165,7 +165,7 @@ def test_lines_that_are_no_records_count_for_nothing(tmp_path: Path, line: bytes
     ledger = begin(tmp_path)
     with path_of(ledger).open("ab") as file:
         file.write(line + b"\n")
-    assert left(ledger) == left(Ledger.inherit(ledger.address, WAITS)) == 1_000
+    assert left(ledger) == left(Ledger.inherit(ledger.address, TIMEOUTS)) == 1_000
 
 
 @given(st.binary(max_size=60))
@@ -179,7 +179,7 @@ def test_no_bytes_in_the_file_give_money_back_or_stop_an_agent(
         file.write(data)
     key, _ = reserved(ledger, 200)
     ledger.settle(key, 50)
-    assert left(ledger) == left(Ledger.inherit(ledger.address, WAITS)) == 850
+    assert left(ledger) == left(Ledger.inherit(ledger.address, TIMEOUTS)) == 850
 
 
 def test_a_line_that_was_torn_at_any_byte_loses_no_other(tmp_path: Path) -> None:
@@ -192,10 +192,10 @@ def test_a_line_that_was_torn_at_any_byte_loses_no_other(tmp_path: Path) -> None
     for cut in range(len(last) + 1):
         copy = tmp_path / f"{cut}.jsonl"
         copy.write_bytes(b"".join(before) + last[:cut])
-        ledger = Ledger.inherit(str(copy), WAITS)
+        ledger = Ledger.inherit(str(copy), TIMEOUTS)
         reserved(ledger, 40)
         expected = 1_000 - 60 - 40 - (300 if cut >= len(last) - 1 else 0)
-        assert left(ledger) == left(Ledger.inherit(str(copy), WAITS)) == expected
+        assert left(ledger) == left(Ledger.inherit(str(copy), TIMEOUTS)) == expected
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}\n", b'{"type": "settle", "id": "x", "amount": 1}\n'])
@@ -204,20 +204,20 @@ def test_what_is_no_ledger_is_refused_and_not_made_one(tmp_path: Path, content: 
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"MARVIN_LEDGER is .* no ledger of a running Marvin. Unset it."):
-        Ledger.inherit(str(path), WAITS)
+        Ledger.inherit(str(path), TIMEOUTS)
     assert path.exists() == (content is not None)
 
 
 def test_a_scope_that_the_ledger_does_not_know_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
-        Ledger.inherit(f"{begin(tmp_path).address}#nobody", WAITS)
+        Ledger.inherit(f"{begin(tmp_path).address}#nobody", TIMEOUTS)
 
 
 def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
     ledger = begin(tmp_path)
     (tmp_path / "link").symlink_to(path_of(ledger))
     with pytest.raises(ConfigError):
-        Ledger.inherit(str(tmp_path / "link"), WAITS)
+        Ledger.inherit(str(tmp_path / "link"), TIMEOUTS)
 
 
 def test_a_ledger_that_was_emptied_allows_nothing(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_ledger_that_was_emptied_allows_nothing(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_holds_the_lock_for_ever_is_not_waited_for_without_end(tmp_path: Path) -> None:
-    ledger = Ledger.inherit(begin(tmp_path).address, Waits(lock=0.05, lock_poll=0.005))
+    ledger = Ledger.inherit(begin(tmp_path).address, Timeouts(lock=0.05, lock_poll=0.005))
     with path_of(ledger).open("rb") as file:
         acquire(file.fileno(), 1.0, 0.01, "the ledger")
         with pytest.raises(MarvinError, match="held by another process"):
@@ -239,9 +239,9 @@ FULL_DISK = """
     import os, resource, sys
     from marvin_core.api.errors import BudgetExceeded
     from marvin_core.usage.ledger import Ledger
-    from marvin_core.api.timeouts import Waits
+    from marvin_core.api.timeouts import Timeouts
 
-    ledger = Ledger.inherit(sys.argv[1], Waits())
+    ledger = Ledger.inherit(sys.argv[1], Timeouts())
     size = os.stat(sys.argv[1]).st_size
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, size + 20))
     try:
@@ -264,9 +264,9 @@ def test_where_a_reservation_cannot_be_written_nothing_is_spent_and_nothing_is_t
 SPENDER = """
     import random, sys
     from marvin_core.usage.ledger import Ledger
-    from marvin_core.api.timeouts import Waits
+    from marvin_core.api.timeouts import Timeouts
 
-    ledger = Ledger.inherit(sys.argv[1], Waits(lock=30.0, lock_poll=0.001))
+    ledger = Ledger.inherit(sys.argv[1], Timeouts(lock=30.0, lock_poll=0.001))
     sys.stdin.read()
     spent = 0
     while (taken := ledger.reserve(100)) or ledger.balance().possible >= 100:
@@ -314,7 +314,7 @@ class Agents(RuleBasedStateMachine):
 
     @rule(target=agents, parent=agents)
     def fork(self, parent: tuple[str, Ledger]) -> tuple[str, Ledger]:
-        return "child", Ledger.inherit(parent[1].address, WAITS)
+        return "child", Ledger.inherit(parent[1].address, TIMEOUTS)
 
     @rule(target=agents, parent=agents, ceiling=st.integers(0, 5_000))
     def bound(self, parent: tuple[str, Ledger], ceiling: int) -> tuple[str, Ledger]:
@@ -353,7 +353,7 @@ class Agents(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_lost_and_nothing_is_overspent(self) -> None:
-        for ledger in (self.root, Ledger.inherit(self.root.address, WAITS)):
+        for ledger in (self.root, Ledger.inherit(self.root.address, TIMEOUTS)):
             balance = ledger.balance()
             assert balance.spent == self.spent
             assert balance.left == self.ceiling - self.spent - sum(self.held.values())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.builtin import marvin_register_providers
 from marvin_core.config.load import load
 from marvin_core.providers.selection.catalog import Catalog
@@ -44,7 +44,7 @@ def closed_port() -> int:
 
 
 def found(home: Path, *, ollama: int, llama: int) -> Sequence[Found]:
-    return probe(catalog(home, ollama=ollama, llama=llama).local(), Waits(probe=2.0))
+    return probe(catalog(home, ollama=ollama, llama=llama).local(), Timeouts(probe=2.0))
 
 
 TAGS = document({"models": [{"name": "llama3:8b"}, {"name": "qwen3-coder:30b"}]})
@@ -88,7 +88,7 @@ def test_a_silent_server_holds_up_nothing(tmp_path: Path) -> None:
     with Fixed(hang()) as silent:
         here = catalog(tmp_path, ollama=silent.port, llama=silent.port)
         begun = time.monotonic()
-        assert probe(here.local(), Waits(probe=0.15)) == []
+        assert probe(here.local(), Timeouts(probe=0.15)) == []
         assert time.monotonic() - begun < 1.0
 
 
@@ -96,13 +96,13 @@ def test_a_chat_takes_what_is_found_and_a_run_without_a_chat_does_not_look(tmp_p
     config, _ = load((), {"HOME": str(tmp_path)}, cwd=tmp_path)
     with Fixed(MODELS) as llama:
         here = catalog(tmp_path, ollama=closed_port, llama=llama.port)
-        chosen = choose(config, here, lambda: probe(here.local(), Waits(probe=2.0)))
+        chosen = choose(config, here, lambda: probe(here.local(), Timeouts(probe=2.0)))
         assert chosen.endpoint is not None
         assert (chosen.endpoint.provider, chosen.endpoint.model, chosen.local) == ("llama-server", "smollm2", True)
         asked = len(llama.requests)
         assert choose(config, here).endpoint is None
         assert len(llama.requests) == asked
-    offline = choose(config, here, lambda: probe(here.local(), Waits(probe=2.0)))
+    offline = choose(config, here, lambda: probe(here.local(), Timeouts(probe=2.0)))
     assert offline.endpoint is not None
     assert (offline.endpoint.provider, offline.reason, offline.local) == ("offline", "no model is configured", True)
 

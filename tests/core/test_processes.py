@@ -16,7 +16,7 @@ import pexpect
 import pytest
 
 from marvin_core.api.errors import ToolError
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.processes.runner import ProcessRunner
 from marvin_core.guard.processes.tree import parse_ps
 
@@ -43,7 +43,7 @@ def with_runner(tmp_path: Path, use: Callable[[ProcessRunner], Awaitable[T]], **
             root=tmp_path,
             child_env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **env},
             logs_folder=lambda: tmp_path / "logs",
-            waits=Waits(),
+            timeouts=Timeouts(),
         )
         try:
             return await use(runner)
@@ -152,10 +152,10 @@ def test_no_terminal_can_be_opened(tmp_path: Path) -> None:
 import asyncio, os
 from pathlib import Path
 from marvin_core.guard.processes.runner import ProcessRunner
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 os.close(os.open("/dev/tty", os.O_RDWR))
 env = dict(PATH={os.environ["PATH"]!r})
-runner = ProcessRunner(root=Path("/"), child_env=env, logs_folder=Path, waits=Waits())
+runner = ProcessRunner(root=Path("/"), child_env=env, logs_folder=Path, timeouts=Timeouts())
 result = asyncio.run(runner.run(["sh", "-c", "test -t 0 || echo no-input; (: > /dev/tty) || echo no-tty"]))
 print("seen:", result.output.split())
 """
@@ -502,7 +502,7 @@ def test_two_sessions_in_one_folder_do_not_share_a_log(tmp_path: Path) -> None:
             root=tmp_path,
             child_env={"PATH": os.environ["PATH"]},
             logs_folder=lambda: tmp_path / "logs",
-            waits=Waits(),
+            timeouts=Timeouts(),
         )
         names = [await leave(first), await leave(second)]
         await second.close()

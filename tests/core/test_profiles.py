@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core.api.errors import UsageError
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.profiles.store import Profiles
 
 from .support_engine import make, run, says
@@ -21,7 +21,7 @@ class Told(list[str]):
 
 
 def profiles(tmp_path: Path, told: list[str] | None = None) -> Profiles:
-    return Profiles(tmp_path, Waits(), (told if told is not None else []).append)
+    return Profiles(tmp_path, Timeouts(), (told if told is not None else []).append)
 
 
 def test_without_anything_on_disk_main_is_active_and_nothing_is_made(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ SETTER = """
 import sys
 from pathlib import Path
 from marvin_core.profiles.store import Profiles
-from marvin_core.api.timeouts import Waits
-Profiles(Path(sys.argv[1]), Waits()).change_preference("main", f"key{sys.argv[2]}", lambda _: int(sys.argv[2]))
+from marvin_core.api.timeouts import Timeouts
+Profiles(Path(sys.argv[1]), Timeouts()).change_preference("main", f"key{sys.argv[2]}", lambda _: int(sys.argv[2]))
 """
 
 

@@ -36,7 +36,7 @@ from marvin_core.testing import Answer, error, events
 from marvin_core.tools.normal_form import normal_form
 from marvin_core.tools.schema import describe
 from tests.core import answers_anthropic, answers_ollama, answers_responses, strict_wires
-from tests.core.chatting import WAITS, answer_of, call_piece, chunk
+from tests.core.chatting import TIMEOUTS, answer_of, call_piece, chunk
 from tests.core.engine_tools import look, picture
 from tests.core.support_engine import SPECS, make, run
 from tests.core.test_offline import specs as installed
@@ -72,7 +72,7 @@ class Wire(Record):
             key_hint="",
             context_window=self.window,
             max_tools=None if self.create is anthropic.create else 128,
-            waits=WAITS,
+            timeouts=TIMEOUTS,
         )
         return self.create(given, client or (lambda: pytest.fail("nothing is sent")))
 
@@ -429,7 +429,7 @@ def test_a_session_that_changes_its_service_with_every_prompt(tmp_path: Path) ->
     """Eleven turns, each with two calls that run, over real connections; each of the 22 requests is accepted."""
     script = [made() for name in WALK for made in (CALLS[FORMATS.get(name, "chat")], ENDS[FORMATS.get(name, "chat")])]
     with answers_ollama.OllamaServer(*script) as server:
-        settings = HttpSettings(waits=WAITS)
+        settings = HttpSettings(timeouts=TIMEOUTS)
         base = f"{server.url}/v1"
 
         async def go() -> list[str]:
@@ -476,7 +476,7 @@ def test_a_model_that_sees_nothing_goes_on_with_a_line_for_each_image(name: str)
     with answers_ollama.OllamaServer(BLIND[name], end(), end(), BLIND[name]) as server:
 
         async def go() -> None:
-            settings = HttpSettings(waits=WAITS)
+            settings = HttpSettings(timeouts=TIMEOUTS)
             made = BY_NAME[name].provider(f"{server.url}/v1", lambda: make_client(settings, timeout_read=5.0, tls=None))
             said = first_turn("anthropic")
             async with aclosing(made) as provider:

@@ -24,7 +24,7 @@ from marvin_core.providers.codex.tokens import TokenFile, Tokens
 from marvin_core.providers.selection.catalog import WIRES
 from marvin_core.testing import Answer, ModelServer
 from tests.core import answers_anthropic, answers_ollama, answers_responses
-from tests.core.chatting import WAITS, answer_of, text_of
+from tests.core.chatting import TIMEOUTS, answer_of, text_of
 from tests.core.support_engine import settled
 
 ANSWERS: dict[str, Callable[..., Answer]] = {
@@ -59,7 +59,7 @@ def ask(wire: str, base_url: str, folder: Path, env: dict[str, str], yaml: str =
     endpoint = Endpoint(
         provider="acme", base_url=base_url, model="m", key=key, key_hint="ACME_KEY", profile_folder=folder
     )
-    TokenFile(folder, WAITS).save(Tokens(access=key, refresh=Secret("unused"), account="", auth_url=""))
+    TokenFile(folder, TIMEOUTS).save(Tokens(access=key, refresh=Secret("unused"), account="", auth_url=""))
 
     async def run() -> Asked:
         clients = Clients(config)

@@ -22,7 +22,7 @@ NO_PROMPT = "Give one with --prompt TEXT, --prompt-file PATH, or standard input.
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     (tmp_path / ".config/marvin").mkdir(parents=True)
-    (tmp_path / ".config/marvin/config.yaml").write_text("waits: {stdin_idle: 0.2}\n")
+    (tmp_path / ".config/marvin/config.yaml").write_text("timeouts: {stdin_idle: 0.2}\n")
     return tmp_path
 
 

@@ -23,20 +23,22 @@ from marvin_core.api.errors import (
     Unreachable,
 )
 from marvin_core.api.providers import CallDelta, Delta, Retrying, Stop, TextDelta, ThinkingDelta
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.providers.resilient import Resilient
 from marvin_core.testing import Answer, ModelServer, ScriptedProvider, calls, cut_after, error, events, text
-from tests.core.chatting import TRANSPORTS, WAITS, Transport, answer_of, chat, chunk, request, text_of
+from tests.core.chatting import TIMEOUTS, TRANSPORTS, Transport, answer_of, chat, chunk, request, text_of
 
 
-def resilient(*script: Answer, waits: Waits = WAITS, **options: Any) -> tuple[list[Delta], int, ProviderError | None]:
+def resilient(
+    *script: Answer, timeouts: Timeouts = TIMEOUTS, **options: Any
+) -> tuple[list[Delta], int, ProviderError | None]:
     """The deltas, the number of requests made, and the error at the end if there was one."""
     seen: list[Delta] = []
     failed: ProviderError | None = None
 
     async def run(server: ModelServer) -> None:
         nonlocal failed
-        async with aclosing(Resilient(chat(server.url, waits=waits, **options), waits)) as provider:
+        async with aclosing(Resilient(chat(server.url, timeouts=timeouts, **options), timeouts)) as provider:
             try:
                 await answer_of(provider, into=seen)
             except ProviderError as found:
@@ -74,7 +76,7 @@ def test_the_number_of_tries_is_the_number_of_pauses_and_one() -> None:
 
 def test_pauses_grow_and_are_kept() -> None:
     started = time.monotonic()
-    seen, _, _ = resilient(error(503), error(503), text("Hi"), waits=WAITS.replace(retry_backoff=(0.1, 0.3)))
+    seen, _, _ = resilient(error(503), error(503), text("Hi"), timeouts=TIMEOUTS.replace(retry_backoff=(0.1, 0.3)))
     assert time.monotonic() - started >= 0.4
     assert announcements(seen) == [
         "acme is overloaded, trying again in 0.1 s (1 of 2)",
@@ -83,8 +85,8 @@ def test_pauses_grow_and_are_kept() -> None:
 
 
 def test_retry_after_replaces_the_pause() -> None:
-    waits = WAITS.replace(retry_backoff=(30.0,))
-    seen, asked, _ = resilient(error(429, "slow down", {"Retry-After": "0.2"}), text("Hi"), waits=waits)
+    timeouts = TIMEOUTS.replace(retry_backoff=(30.0,))
+    seen, asked, _ = resilient(error(429, "slow down", {"Retry-After": "0.2"}), text("Hi"), timeouts=timeouts)
     assert announcements(seen) == ["Rate limited by acme, trying again in 0.2 s (1 of 1)"]
     assert (text_of(seen), asked) == ("Hi", 2)
 
@@ -149,7 +151,7 @@ def test_neither_is_this(failed: BaseException) -> None:
 
     async def run() -> None:
         with pytest.raises(type(failed)):
-            await answer_of(Resilient(provider, WAITS))
+            await answer_of(Resilient(provider, TIMEOUTS))
 
     asyncio.run(run())
     assert len(provider.requests) == 1
@@ -159,9 +161,9 @@ def test_cancelling_during_a_pause_ends_it() -> None:
     provider = ScriptedProvider([RateLimited("busy")], [Stop(reason="stop")])
 
     async def run() -> None:
-        waits = WAITS.replace(retry_backoff=(60.0,))
+        timeouts = TIMEOUTS.replace(retry_backoff=(60.0,))
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(answer_of(Resilient(provider, waits)), 0.1)
+            await asyncio.wait_for(answer_of(Resilient(provider, timeouts)), 0.1)
 
     asyncio.run(run())
     assert len(provider.requests) == 1
@@ -169,7 +171,7 @@ def test_cancelling_during_a_pause_ends_it() -> None:
 
 def test_it_shows_the_provider_that_it_wraps() -> None:
     inner = ScriptedProvider(name="acme", model="m1", context_window=1000, max_tools=128)
-    outer = Resilient(inner, WAITS)
+    outer = Resilient(inner, TIMEOUTS)
     assert (outer.name, outer.model, outer.context_window, outer.max_tools) == ("acme", "m1", 1000, 128)
     asyncio.run(outer.aclose())
     assert inner.closed
@@ -181,7 +183,7 @@ def test_each_request_has_its_own_tries() -> None:
     provider = ScriptedProvider([busy], [busy], [busy], done, [busy], [busy], [busy], done)
 
     async def run() -> list[str]:
-        outer = Resilient(provider, WAITS)
+        outer = Resilient(provider, TIMEOUTS)
         return [text_of(await answer_of(outer, request())) for _ in range(2)]
 
     assert asyncio.run(run()) == ["x", "x"]
@@ -190,12 +192,12 @@ def test_each_request_has_its_own_tries() -> None:
 def test_an_empty_answer_is_asked_for_again_and_then_is_an_error() -> None:
     empty = [Stop(reason="stop")]
     provider = ScriptedProvider(empty, empty, [TextDelta(text="Here."), *empty])
-    deltas = asyncio.run(answer_of(Resilient(provider, WAITS)))
+    deltas = asyncio.run(answer_of(Resilient(provider, TIMEOUTS)))
     assert [type(delta).__name__ for delta in deltas] == ["Retrying", "Retrying", "TextDelta", "Stop"]
     assert len(provider.requests) == 3
 
-    tries = len(WAITS.retry_backoff) + 1
+    tries = len(TIMEOUTS.retry_backoff) + 1
     provider = ScriptedProvider(*[empty] * tries)
     with pytest.raises(StreamBroken, match="empty answer"):
-        asyncio.run(answer_of(Resilient(provider, WAITS)))
+        asyncio.run(answer_of(Resilient(provider, TIMEOUTS)))
     assert len(provider.requests) == tries

@@ -75,7 +75,7 @@ from marvin_core.testing import (
     raw,
 )
 from tests.core import answers_responses as responses
-from tests.core.chatting import KEY, TRANSPORTS, WAITS, Transport, answer_of, calls_of, endpoint, request, text_of
+from tests.core.chatting import KEY, TIMEOUTS, TRANSPORTS, Transport, answer_of, calls_of, endpoint, request, text_of
 from tests.core.support_engine import make, run
 
 MODEL = "gpt-5.1"
@@ -92,8 +92,8 @@ transports = pytest.mark.parametrize("transport", TRANSPORTS)
 
 def connected(base_url: str, *, transport: Transport = "direct", silence: float = 5.0, **changes: Any) -> Responses:
     """The adapter; `changes` are fields of its endpoint."""
-    settings = HttpSettings(transport=transport, waits=WAITS)
-    given = endpoint(base_url, **{"waits": WAITS, "model": MODEL, "max_tools": 128, **changes})
+    settings = HttpSettings(transport=transport, timeouts=TIMEOUTS)
+    given = endpoint(base_url, **{"timeouts": TIMEOUTS, "model": MODEL, "max_tools": 128, **changes})
     return Responses(given, lambda: make_client(settings, timeout_read=silence, tls=None))
 
 
@@ -779,7 +779,7 @@ def test_a_stream_that_breaks_while_the_model_reasons_is_asked_for_again() -> No
     broken = responses.events(*responses.streamed(responses.reasoning()))
 
     async def go(server: ModelServer) -> str:
-        provider = Resilient(connected(server.url), WAITS)
+        provider = Resilient(connected(server.url), TIMEOUTS)
         try:
             return text_of(await answer_of(provider))
         finally:

@@ -302,7 +302,7 @@ async def _failing() -> AsyncIterator[None]:
 
 def test_closing_takes_its_time_and_no_more_and_tells_what_went_wrong(tmp_path: Path) -> None:
     provider = Script(says("Fine."))
-    made = make(tmp_path, provider=provider, waits=QUICK.replace(close=0.05))
+    made = make(tmp_path, provider=provider, timeouts=QUICK.replace(close=0.05))
 
     async def go() -> float:
         await made.engine.resources.get(_stubborn)

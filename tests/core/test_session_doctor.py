@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from marvin_core import MarvinError, Message, Text, ToolCall, ToolOutput
 from marvin_core.api.errors import SessionError
 from marvin_core.api.messages import tool, user
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.conversation.pairing import INTERRUPTED, heal
 from marvin_core.sessions.doctor import diagnose, repair
 from marvin_core.sessions.reader import load, load_whole
 from marvin_core.sessions.records import Header
 from marvin_core.sessions.transcript import Transcript
 
-WAITS = Waits(lock=0.05, lock_poll=0.005)
+TIMEOUTS = Timeouts(lock=0.05, lock_poll=0.005)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")
 
 
@@ -39,7 +39,7 @@ def out(*ids: str) -> Message:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "s1.jsonl"
-    transcript = Transcript(path, HEADER, WAITS)
+    transcript = Transcript(path, HEADER, TIMEOUTS)
     for message in (user("one"), ask("a", "b"), out("a", "b"), user("two")):
         transcript.append(message)
     transcript.close()
@@ -62,8 +62,8 @@ def shown(path: Path) -> list[str]:
 
 def test_a_sound_file_has_no_problems_and_is_left_as_it_is(file: Path) -> None:
     before = (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino)
-    assert diagnose(file, WAITS).problems == ()
-    assert repair(file, WAITS)[1] is None
+    assert diagnose(file, TIMEOUTS).problems == ()
+    assert repair(file, TIMEOUTS)[1] is None
     assert (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino) == before
     assert os.listdir(file.parent) == [file.name]
 
@@ -106,15 +106,15 @@ def test_a_fault_is_named_and_mended_in_a_copy(file: Path, fault: str) -> None:
     write(file, damage(records(file)))
     damaged = file.read_bytes()
     os.utime(file, (7, 7))
-    problems = diagnose(file, WAITS).problems
+    problems = diagnose(file, TIMEOUTS).problems
     assert problems[0].startswith(told)
     assert "A repair " in problems[0]
     assert file.read_bytes() == damaged
-    found, kept = repair(file, WAITS)
+    found, kept = repair(file, TIMEOUTS)
     assert found.problems == problems
     assert kept == file.with_name("s1.jsonl.damaged-1")
     assert kept.read_bytes() == damaged
-    assert diagnose(file, WAITS).problems == ()
+    assert diagnose(file, TIMEOUTS).problems == ()
     assert (stat.S_IMODE(file.stat().st_mode), file.stat().st_mtime) == (0o600, 7)
     mended = load(file)
     assert mended.problems == ()
@@ -126,15 +126,15 @@ def test_a_fault_is_named_and_mended_in_a_copy(file: Path, fault: str) -> None:
 def test_a_header_is_made_from_what_was_said(file: Path) -> None:
     write(file, records(file)[1:])
     os.utime(file, (7, 7))
-    repair(file, WAITS)
+    repair(file, TIMEOUTS)
     assert load(file).header == HEADER.replace(title="one", time=7.0, provider="", working_dir="")
 
 
 @pytest.mark.parametrize(("content", "told"), [(b"", "It is empty."), (b"\n \n", "It is empty."), (b"\0{", "Nothing")])
 def test_a_file_with_nothing_in_it_is_moved_aside(file: Path, content: bytes, told: str) -> None:
     file.write_bytes(content)
-    assert diagnose(file, WAITS).problems[-1].startswith(told)
-    _, kept = repair(file, WAITS)
+    assert diagnose(file, TIMEOUTS).problems[-1].startswith(told)
+    _, kept = repair(file, TIMEOUTS)
     assert not file.exists()
     assert kept is not None
     assert kept.read_bytes() == content
@@ -143,28 +143,30 @@ def test_a_file_with_nothing_in_it_is_moved_aside(file: Path, content: bytes, to
 def test_a_mode_that_lets_others_read_is_mended_in_place(file: Path) -> None:
     file.chmod(0o644)
     inode = file.stat().st_ino
-    assert diagnose(file, WAITS).problems == ("Its mode is 0644, it should be for you alone. A repair makes it 0600.",)
-    assert repair(file, WAITS)[1] is None
+    assert diagnose(file, TIMEOUTS).problems == (
+        "Its mode is 0644, it should be for you alone. A repair makes it 0600.",
+    )
+    assert repair(file, TIMEOUTS)[1] is None
     assert (stat.S_IMODE(file.stat().st_mode), file.stat().st_ino) == (0o600, inode)
 
 
 def test_what_cannot_be_used_in_a_compaction_is_mended(file: Path) -> None:
-    transcript = Transcript.resumed(file, load(file), WAITS)
+    transcript = Transcript.resumed(file, load(file), TIMEOUTS)
     transcript.append_compaction([user("summary"), ask("c"), user("hm"), out("d")])
     transcript.append_compaction([user("summary"), ask("e")])
     transcript.append(out("e"))
     transcript.close()
-    (problem,) = diagnose(file, WAITS).problems
+    (problem,) = diagnose(file, TIMEOUTS).problems
     assert problem.startswith("Line 6 has calls without outputs, or outputs without calls.")
-    repair(file, WAITS)
-    assert diagnose(file, WAITS).problems == ()
+    repair(file, TIMEOUTS)
+    assert diagnose(file, TIMEOUTS).problems == ()
     assert shown(file) == ["summary", "", "seen e"]
     assert load(file).count == 5
     assert len(load_whole(file).compactions) == 2
 
 
 def test_the_newest_title_and_other_branches_stay(file: Path) -> None:
-    transcript = Transcript.resumed(file, load(file), WAITS)
+    transcript = Transcript.resumed(file, load(file), TIMEOUTS)
     left = transcript.leaf
     transcript.change_header(title="Renamed")
     transcript.step_back()
@@ -172,7 +174,7 @@ def test_the_newest_title_and_other_branches_stay(file: Path) -> None:
     transcript.close()
     with file.open("ab") as stream:
         stream.write(b"{half")
-    repair(file, WAITS)
+    repair(file, TIMEOUTS)
     assert load(file).header.title == "Renamed"
     assert shown(file)[-1] == "three"
     assert load(file, left).messages[-1].text == "two"
@@ -182,20 +184,20 @@ def test_each_repair_keeps_the_original_under_a_name_of_its_own(file: Path) -> N
     for number in (1, 2):
         with file.open("ab") as stream:
             stream.write(b"{half")
-        assert repair(file, WAITS)[1] == file.with_name(f"s1.jsonl.damaged-{number}")
+        assert repair(file, TIMEOUTS)[1] == file.with_name(f"s1.jsonl.damaged-{number}")
 
 
 def test_a_session_that_is_running_goes_on_in_the_repaired_file(file: Path) -> None:
-    transcript = Transcript.resumed(file, load(file), WAITS)
+    transcript = Transcript.resumed(file, load(file), TIMEOUTS)
     transcript.append(user("three"))
     with file.open("ab") as stream:
         stream.write(b"{half")
-    repair(file, WAITS)
+    repair(file, TIMEOUTS)
     transcript.append(user("four"))
     transcript.change_header(title="Renamed")
     assert (load(file).header.title, load(file).count) == ("Renamed", 6)
     assert shown(file)[-2:] == ["three", "four"]
-    assert diagnose(file, WAITS).problems == ()
+    assert diagnose(file, TIMEOUTS).problems == ()
 
 
 def test_a_file_that_is_being_written_is_refused(file: Path) -> None:
@@ -206,14 +208,14 @@ def test_a_file_that_is_being_written_is_refused(file: Path) -> None:
         before = file.read_bytes()
         for look in (diagnose, repair):
             with pytest.raises(MarvinError, match="held by another process"):
-                look(file, WAITS)
+                look(file, TIMEOUTS)
     assert file.read_bytes() == before
     assert os.listdir(file.parent) == [file.name]
 
 
 def test_a_file_that_cannot_be_read_is_named(file: Path) -> None:
     with pytest.raises(SessionError, match="No such file"):
-        diagnose(file.with_name("gone"), WAITS)
+        diagnose(file.with_name("gone"), TIMEOUTS)
 
 
 DAMAGE = st.lists(
@@ -254,7 +256,7 @@ def damaged(lines: list[bytes], damage: list[tuple[str, int, int]]) -> list[byte
 
 
 def talk(path: Path, operations: list[str]) -> None:
-    transcript = Transcript(path, HEADER, WAITS)
+    transcript = Transcript(path, HEADER, TIMEOUTS)
     transcript.append(user("begin"))
     for number, operation in enumerate(operations):
         if operation == "user":
@@ -294,11 +296,11 @@ def test_whatever_the_damage_a_mended_file_is_sound_and_keeps_what_was_said(
             continue
         if record["type"] == "message" and record["message"]["role"] != "tool":
             readable.add(json.dumps(record["message"]))
-    repair(path, WAITS)
+    repair(path, TIMEOUTS)
     if not path.exists():
         assert readable == set()
         return
-    assert diagnose(path, WAITS).problems == ()
+    assert diagnose(path, TIMEOUTS).problems == ()
     kept = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert readable <= {json.dumps(record["message"]) for record in kept if record["type"] == "message"}
     loaded = load(path)
@@ -308,5 +310,5 @@ def test_whatever_the_damage_a_mended_file_is_sound_and_keeps_what_was_said(
 def test_the_output_that_a_repair_adds_says_that_the_call_was_interrupted(file: Path) -> None:
     """I15: beside the output that came."""
     write(file, [*records(file)[:3], {**records(file)[3], "message": {"role": "tool", "content": []}}])
-    repair(file, WAITS)
+    repair(file, TIMEOUTS)
     assert [output.text for output in load(file).messages[-1].outputs] == [INTERRUPTED, INTERRUPTED]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from marvin_core import Message, Text, ToolCall, ToolOutput
 from marvin_core.api.errors import SessionError
 from marvin_core.api.messages import tool, user
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.conversation.pairing import heal
 from marvin_core.sessions.reader import BackwardReader, load, load_whole
 from marvin_core.sessions.records import Header
@@ -23,19 +23,19 @@ from marvin_core.sessions.store import read_header
 from marvin_core.sessions.transcript import Transcript
 from marvin_core.util.json_lines import lines_backwards
 
-WAITS = Waits(lock=5.0, lock_poll=0.002)
+TIMEOUTS = Timeouts(lock=5.0, lock_poll=0.002)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")
 
 
 def begin(path: Path, *texts: str) -> Transcript:
-    transcript = Transcript(path, HEADER, WAITS)
+    transcript = Transcript(path, HEADER, TIMEOUTS)
     for text in texts:
         transcript.append(user(text))
     return transcript
 
 
 def go_on(path: Path) -> Transcript:
-    return Transcript.resumed(path, load(path), WAITS)
+    return Transcript.resumed(path, load(path), TIMEOUTS)
 
 
 def texts(path: Path, leaf: str = "") -> list[str]:
@@ -259,7 +259,7 @@ def test_what_others_changed_in_the_header_is_kept(file: Path) -> None:
 
 
 def test_a_header_is_changed_before_there_is_a_file_and_only_where_it_differs(file: Path) -> None:
-    transcript = Transcript(file, HEADER, WAITS)
+    transcript = Transcript(file, HEADER, TIMEOUTS)
     transcript.change_header(model="n")
     assert not file.exists()
     transcript.append(user("one"))

@@ -45,15 +45,15 @@ def said(file: Path, text: str | bytes) -> str:
         ("# one\n\nprovidr: groq\n", 3, "unknown key 'providr'. Did you mean 'provider'?"),
         ("zzz: 1\n", 1, f"unknown key 'zzz'. Known keys: {', '.join(sorted(KEYS))}."),
         ("1: x\n", 1, "unknown key '1'"),
-        ("waits:\n  tool: 1\n  tol: 2\n", 3, "unknown key 'waits.tol'. Did you mean 'tool'?"),
+        ("timeouts:\n  tool: 1\n  tol: 2\n", 3, "unknown key 'timeouts.tol'. Did you mean 'tool'?"),
         ("providers:\n  p:\n    base-url: x\n", 3, "unknown key 'providers.p.base-url'. Did you mean 'base_url'?"),
         ("provider: 5\n", 1, "provider takes text, found a whole number ('5')."),
         ("provider:\n", 1, "provider takes text, found nothing."),
         ("provider: true\n", 1, "provider takes text, found true or false ('True')."),
         ("\n\nproviders: [a]\n", 3, "providers takes keys below it, found a list"),
         ("child_env: HOME\n", 1, "child_env takes a list, found text ('HOME')."),
-        ("waits: {tool: soon}\n", 1, "waits.tool takes a number, found text ('soon')."),
-        ("waits:\n  tool: yes\n", 2, "waits.tool takes a number, found"),
+        ("timeouts: {tool: soon}\n", 1, "timeouts.tool takes a number, found text ('soon')."),
+        ("timeouts:\n  tool: yes\n", 2, "timeouts.tool takes a number, found"),
         ("providers:\n  p:\n    base_url: x\n    max_tools: 1.5\n", 4, "providers.p.max_tools takes a whole number"),
         ("prices: {m: {input: free}}\n", 1, "prices.m.input takes a number, found text ('free')."),
         ("- provider\n", 1, "expected keys such as `provider: groq`, found a list"),
@@ -205,7 +205,7 @@ def test_every_key_has_a_meaning_and_no_other_has() -> None:
     def names(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
         for key, value in schema.items():
             name = f"{prefix}{'NAME' if key is str else key}"
-            if isinstance(value, Mapping) and key != "waits":
+            if isinstance(value, Mapping) and key != "timeouts":
                 yield from names(value, f"{name}.")
             else:
                 yield name

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core import MarvinError, in_thread, update_file
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.util.state_files import locked
 
 COUNT = """
@@ -46,9 +46,9 @@ def test_a_change_that_fails_or_gives_nothing_leaves_the_file(tmp_path: Path) ->
 
 def test_a_lock_that_is_held_ends_the_wait_with_an_explanation(tmp_path: Path) -> None:
     path = tmp_path / "data"
-    waits = Waits(lock=0.05)
-    with locked(path, waits.lock, waits.lock_poll), pytest.raises(MarvinError, match="held by another process"):
-        update_file(path, lambda content: b"new", waits)
+    timeouts = Timeouts(lock=0.05)
+    with locked(path, timeouts.lock, timeouts.lock_poll), pytest.raises(MarvinError, match="held by another process"):
+        update_file(path, lambda content: b"new", timeouts)
     assert not path.exists()
 
 

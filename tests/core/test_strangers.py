@@ -27,7 +27,7 @@ PRINTS_BELOW_PYTHON = """
 import os
 os.write(1, b"hello from a library")
 """
-QUICK = "waits:\n  pack: 1\n"
+QUICK = "timeouts:\n  pack: 1\n"
 
 
 @pytest.fixture

@@ -22,26 +22,26 @@ from hypothesis import strategies as st
 from marvin_core import MarvinError, Message, Text, ToolCall, ToolOutput
 from marvin_core.api.errors import SessionError
 from marvin_core.api.messages import tool, user
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.conversation.pairing import INTERRUPTED, heal
 from marvin_core.sessions.reader import load
 from marvin_core.sessions.records import Header
 from marvin_core.sessions.store import find, newest_of, read_header, sessions
 from marvin_core.sessions.transcript import Transcript, new_session_id
 
-WAITS = Waits(lock=5.0, lock_poll=0.002)
+TIMEOUTS = Timeouts(lock=5.0, lock_poll=0.002)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")
 
 
 def begin(path: Path, *texts: str) -> Transcript:
-    transcript = Transcript(path, HEADER, WAITS)
+    transcript = Transcript(path, HEADER, TIMEOUTS)
     for text in texts:
         transcript.append(user(text))
     return transcript
 
 
 def go_on(path: Path) -> Transcript:
-    return Transcript.resumed(path, load(path), WAITS)
+    return Transcript.resumed(path, load(path), TIMEOUTS)
 
 
 def texts(path: Path) -> list[str]:
@@ -144,7 +144,7 @@ def test_writers_at_the_same_time_never_tear_each_others_lines(file: Path) -> No
 def test_a_file_that_another_process_holds_is_waited_for_and_then_named(file: Path) -> None:
     begin(file, "one").close()
     patient = go_on(file)
-    hurried = Transcript.resumed(file, load(file), Waits(lock=0.05, lock_poll=0.005))
+    hurried = Transcript.resumed(file, load(file), Timeouts(lock=0.05, lock_poll=0.005))
     with file.open() as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
         with pytest.raises(MarvinError, match=r"s1\.jsonl is held by another process"):
@@ -249,11 +249,11 @@ FULL_DISK = """
     from marvin_core.api.messages import user
     from marvin_core.sessions.records import Header
     from marvin_core.sessions.transcript import Transcript, load
-    from marvin_core.api.timeouts import Waits
+    from marvin_core.api.timeouts import Timeouts
 
     path = Path(sys.argv[1])
     header = Header(id="s1", title="t", time=0.0, provider="p", model="m", working_dir="/w")
-    transcript = Transcript(path, header, Waits())
+    transcript = Transcript(path, header, Timeouts())
     transcript.append(user("one"))
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 300, resource.RLIM_INFINITY))
     transcript.append(user("two"))
@@ -294,10 +294,10 @@ WRITER = """
     from marvin_core.api.messages import user
     from marvin_core.sessions.records import Header
     from marvin_core.sessions.transcript import Transcript
-    from marvin_core.api.timeouts import Waits
+    from marvin_core.api.timeouts import Timeouts
 
     header = Header(id="s1", title="t", time=0.0, provider="p", model="m", working_dir="/w")
-    transcript = Transcript(Path(sys.argv[1]), header, Waits())
+    transcript = Transcript(Path(sys.argv[1]), header, Timeouts())
     for number in range(1_000_000):
         transcript.append(user(f"{number} " + "x" * 20_000))
         print(number, flush=True)
@@ -378,7 +378,7 @@ def test_outputs_that_came_are_kept_and_the_others_say_that_they_were_interrupte
 def stored(folder: Path, number: int, working_dir: str, title: str = "a chat") -> str:
     identity = new_session_id(1_700_000_000 + number, title)
     header = Header(id=identity, title=title, time=0.0, provider="p", model="m", working_dir=working_dir)
-    transcript = Transcript(folder / f"{identity}.jsonl", header, WAITS)
+    transcript = Transcript(folder / f"{identity}.jsonl", header, TIMEOUTS)
     transcript.append(user("hi"))
     transcript.close()
     return identity

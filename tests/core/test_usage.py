@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from marvin_core import MarvinError, Usage
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.usage.meter import UsageMeter
 from marvin_core.util.state_files import locked
 from marvin_core.util.threads import in_thread
 
 from .support_engine import run
 
-WAITS = Waits(lock=5.0, lock_poll=0.002)
+TIMEOUTS = Timeouts(lock=5.0, lock_poll=0.002)
 SOME = Usage(input_tokens=10, output_tokens=5, cache_read_tokens=4, reasoning_tokens=2)
 
 
@@ -135,8 +135,8 @@ def lifetime(path: Path) -> Any:
 
 def test_sessions_add_up_over_a_lifetime(tmp_path: Path) -> None:
     path = tmp_path / "usage.json"
-    meter("dear", "cheap").save_lifetime(path, WAITS)
-    meter("dear").save_lifetime(path, WAITS)
+    meter("dear", "cheap").save_lifetime(path, TIMEOUTS)
+    meter("dear").save_lifetime(path, TIMEOUTS)
     totals = lifetime(path)
     assert totals["turns"] == {"dear": 2, "cheap": 1}
     assert totals["cost"] == pytest.approx({"dear": 0.3, "cheap": 0.015})
@@ -145,23 +145,23 @@ def test_sessions_add_up_over_a_lifetime(tmp_path: Path) -> None:
 def test_over_a_lifetime_too_unknown_stays_unknown_until_something_is_known(tmp_path: Path) -> None:
     """I11: a model without a price does not look like one that was free."""
     path = tmp_path / "usage.json"
-    meter("new").save_lifetime(path, WAITS)
-    meter("new", "free").save_lifetime(path, WAITS)
+    meter("new").save_lifetime(path, TIMEOUTS)
+    meter("new", "free").save_lifetime(path, TIMEOUTS)
     assert lifetime(path) == {"turns": {"new": 2, "free": 1}, "cost": {"new": None, "free": 0.0}}
     path.write_text(json.dumps({"turns": {"dear": 1}, "cost": {"dear": None}}))
-    meter("dear").save_lifetime(path, WAITS)
+    meter("dear").save_lifetime(path, TIMEOUTS)
     assert lifetime(path) == {"turns": {"dear": 2}, "cost": {"dear": 0.15}}
 
 
 def test_a_session_without_a_request_leaves_no_trace(tmp_path: Path) -> None:
-    meter().save_lifetime(tmp_path / "usage.json", WAITS)
+    meter().save_lifetime(tmp_path / "usage.json", TIMEOUTS)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_others_keep_in_the_file_stays(tmp_path: Path) -> None:
     path = tmp_path / "usage.json"
     path.write_text('{"turns": {"old": 7}, "since": "2024"}')
-    meter("dear").save_lifetime(path, WAITS)
+    meter("dear").save_lifetime(path, TIMEOUTS)
     assert lifetime(path) == {"turns": {"old": 7, "dear": 1}, "since": "2024", "cost": {"dear": 0.15}}
 
 
@@ -171,7 +171,7 @@ def test_what_others_keep_in_the_file_stays(tmp_path: Path) -> None:
 def test_a_damaged_file_is_moved_aside_and_not_overwritten(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "usage.json"
     path.write_bytes(content)
-    meter("dear").save_lifetime(path, WAITS)
+    meter("dear").save_lifetime(path, TIMEOUTS)
     assert lifetime(path)["turns"] == {"dear": 1}
     assert (tmp_path / "usage.damaged.json").read_bytes() == content
 
@@ -179,7 +179,7 @@ def test_a_damaged_file_is_moved_aside_and_not_overwritten(tmp_path: Path, conte
 def test_a_file_that_another_process_holds_is_not_waited_for_without_end(tmp_path: Path) -> None:
     path = tmp_path / "usage.json"
     with locked(path, 1.0, 0.01), pytest.raises(MarvinError, match="held by another process"):
-        meter("dear").save_lifetime(path, Waits(lock=0.05, lock_poll=0.005))
+        meter("dear").save_lifetime(path, Timeouts(lock=0.05, lock_poll=0.005))
     assert not path.exists()
 
 
@@ -188,13 +188,13 @@ SAVER = """
     from pathlib import Path
     from marvin_core.api.messages import Usage
     from marvin_core.usage.meter import UsageMeter
-    from marvin_core.api.timeouts import Waits
+    from marvin_core.api.timeouts import Timeouts
 
     sys.stdin.read()
     for _ in range(20):
         meter = UsageMeter(lambda provider, model, usage: 0.25, lambda provider, model: True)
         meter.add("p", "m", Usage(input_tokens=1))
-        meter.save_lifetime(Path(sys.argv[1]), Waits(lock=30.0))
+        meter.save_lifetime(Path(sys.argv[1]), Timeouts(lock=30.0))
 """
 
 
@@ -218,9 +218,9 @@ def test_what_is_done_without_a_model_is_no_model_request(tmp_path: Path) -> Non
     found.add("offline", "offline", Usage(cost=0.0))
     assert run(found.count("offline", "offline", Usage(cost=0.0))) == 0
     assert found.summary() == before
-    found.save_lifetime(tmp_path / "usage.json", WAITS)
+    found.save_lifetime(tmp_path / "usage.json", TIMEOUTS)
     assert json.loads((tmp_path / "usage.json").read_text())["turns"] == {"dear": 1}
     only = meter()
     only.add("offline", "offline", Usage(cost=0.0))
-    only.save_lifetime(tmp_path / "none.json", WAITS)
+    only.save_lifetime(tmp_path / "none.json", TIMEOUTS)
     assert not (tmp_path / "none.json").exists()

@@ -21,7 +21,7 @@ PROGRAM = (sys.executable, "-P", "-m", "marvin_core")
 LIMIT = 25.0
 """Seconds that one run may take before the test fails; a run takes 0.3."""
 COST_FIELDS = {"session_cost", "llm_turns", "model_turns", "model_cost"}
-QUICK_RETRIES = "waits: {retry_backoff: [0.05, 0.05, 0.05]}\n"
+QUICK_RETRIES = "timeouts: {retry_backoff: [0.05, 0.05, 0.05]}\n"
 
 
 def wait_until(reached: Callable[[], object], what: str, limit: float = LIMIT) -> None:

@@ -122,7 +122,7 @@ def test_endless_standard_input(marvin: Marvin, marvin_model_server: ModelServer
 
 def test_silent_standard_input(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """Bytes that stop coming without an end are not waited for for ever."""
-    marvin.config("waits: {stdin_idle: 0.3}\n")
+    marvin.config("timeouts: {stdin_idle: 0.3}\n")
     running = marvin.start("--non-interactive", stdin=subprocess.PIPE)
     assert running.process.stdin is not None
     running.process.stdin.write(b"half a prom")
@@ -343,7 +343,7 @@ def test_a_service_that_fails_for_the_moment(marvin: Marvin, marvin_model_server
 
 
 def test_retry_after_is_waited_for(marvin: Marvin, marvin_model_server: ModelServer) -> None:
-    marvin.config("waits: {retry_backoff: [0.01]}\n")
+    marvin.config("timeouts: {retry_backoff: [0.01]}\n")
     marvin_model_server.script(error(429, "slow down", {"retry-after": "1"}), text("Done."))
     assert marvin.ask().text == "Done.\n"
     first, second = marvin_model_server.requests
@@ -676,9 +676,9 @@ def test_a_command_that_opens_the_terminal_fails(marvin: Marvin, marvin_model_se
         ("model: a\nprovider: [groq\n", ["line 2", "Correct"]),
         ("model: a\n\tprovider: groq\n", ["line 2"]),
         ("model: a\nprovidr: groq\n", ["line 2", "providr", "'provider'"]),
-        ("waits:\n  tool: 5\n  stdin_idel: 3\n", ["line 3", "waits.stdin_idel", "stdin_idle"]),
+        ("timeouts:\n  tool: 5\n  stdin_idel: 3\n", ["line 3", "timeouts.stdin_idel", "stdin_idle"]),
         ("model: [a, b]\n", ["line 1", "model", "text"]),
-        ("waits: {tool: soon}\n", ["line 1", "waits.tool", "a number"]),
+        ("timeouts: {tool: soon}\n", ["line 1", "timeouts.tool", "a number"]),
         ("- a\n- b\n", ["line 1"]),
         ("just words\n", ["line 1"]),
         ("model: a\nmodel: b\n", ["model"]),

@@ -28,12 +28,12 @@ def test_show_keeps_the_values_of_headers_to_itself(unconfigured: Marvin) -> Non
 
 def test_set_keeps_comments_and_order(unconfigured: Marvin) -> None:
     path = unconfigured.config("# mine\nmodel: big  # the good one\n\nwaits:\n  tool: 50 # slow machine\n")
-    assert unconfigured.run("config", "set", "waits.tool", "70").code == 0
+    assert unconfigured.run("config", "set", "timeouts.tool", "70").code == 0
     assert unconfigured.run("config", "set", "permissions.deny", "[run_command]").code == 0
     assert path.read_text() == (
         "# mine\nmodel: big  # the good one\n\nwaits:\n  tool: 70 # slow machine\npermissions:\n  deny: [run_command]\n"
     )
-    assert unconfigured.run("config", "set", "waits.tool", "").code == 0
+    assert unconfigured.run("config", "set", "timeouts.tool", "").code == 0
     assert "tool:" not in path.read_text()
 
 
@@ -46,8 +46,8 @@ def test_set_makes_the_file(unconfigured: Marvin) -> None:
     ("key", "value", "words"),
     [
         ("modell", "x", "Did you mean 'model'"),
-        ("waits.tool", "soon", "a number"),
-        ("waits.tool", "-1", "from 0 on"),
+        ("timeouts.tool", "soon", "a number"),
+        ("timeouts.tool", "-1", "from 0 on"),
         ("provider", "nobody", "openai-compat"),
         ("transport", "pigeon", "direct or stock"),
         ("model.x", "y", "holds a value"),
@@ -93,7 +93,7 @@ def test_edit_keeps_the_file_where_the_new_one_is_wrong_and_goes_on_later(unconf
 
 
 def test_edit_mends_a_file_that_no_run_can_start_with(unconfigured: Marvin, tmp_path: Path) -> None:
-    path = unconfigured.config("waits: {tool: -1}\n")
+    path = unconfigured.config("timeouts: {tool: -1}\n")
     assert unconfigured.run("tools", "list").code == 1
     assert unconfigured.run("config", "edit", env=editor(tmp_path, "path.write_text('model: big\\n')")).code == 0
     assert path.read_text() == "model: big\n"

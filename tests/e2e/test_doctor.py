@@ -45,7 +45,7 @@ def test_a_server_that_is_not_there_is_broken(unconfigured: Marvin) -> None:
 
 
 def test_a_server_that_never_answers_does_not_hold_it_up(unconfigured: Marvin) -> None:
-    unconfigured.config("waits: {model_list: 0.2}\n")
+    unconfigured.config("timeouts: {model_list: 0.2}\n")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         result = unconfigured.run("doctor", env={"OPENAI_COMPAT_URL": url})
@@ -53,7 +53,7 @@ def test_a_server_that_never_answers_does_not_hold_it_up(unconfigured: Marvin) -
     assert "sent nothing for 0.2 s" in result.text
 
 
-@pytest.mark.parametrize("content", ["modell: x\n", "a: [\n", "provider: nobody\n", "waits: {tool: -1}\n"])
+@pytest.mark.parametrize("content", ["modell: x\n", "a: [\n", "provider: nobody\n", "timeouts: {tool: -1}\n"])
 def test_a_config_that_no_run_can_start_with_is_named(unconfigured: Marvin, content: str) -> None:
     unconfigured.config(content)
     result = unconfigured.run("doctor")

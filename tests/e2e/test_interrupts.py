@@ -175,7 +175,7 @@ def test_while_a_command_runs(marvin: Marvin, marvin_model_server: ModelServer, 
 
 @SIGNALS
 def test_while_waiting_for_a_retry(marvin: Marvin, marvin_model_server: ModelServer, number: Signals) -> None:
-    marvin.config("waits: {retry_backoff: [30]}\n")
+    marvin.config("timeouts: {retry_backoff: [30]}\n")
     marvin_model_server.script(error(500, "boom"))
     running = marvin.ask_in_background()
     running.until(lambda: b"trying again" in running.err, "the notice of a retry")
@@ -202,7 +202,7 @@ def test_after_the_last_text(marvin: Marvin, marvin_model_server: ModelServer) -
 
 def test_twice(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """Asked again, it waits for nothing; even so MARVIN_COST is there and no command lives on (I22, I25)."""
-    marvin.config("waits: {terminate: 30}\n")
+    marvin.config("timeouts: {terminate: 30}\n")
     stubborn = (
         "trap '' TERM INT HUP; echo $$ >> pids; (trap '' TERM; sleep 60 & echo $! >> pids; wait) & wait; sleep 60"
     )

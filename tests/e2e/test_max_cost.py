@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.testing import ModelServer, answers
 from marvin_core.usage.ledger import Ledger
 
@@ -180,7 +180,7 @@ def test_an_interrupted_run_leaves_no_ledger(marvin: Marvin, server: ModelServer
 
 
 def test_what_a_killed_agent_reserved_is_charged_in_full(marvin: Marvin, server: ModelServer, tmp_path: Path) -> None:
-    ledger = Ledger.create(tmp_path / "ledgers", 1_000_000, Waits())
+    ledger = Ledger.create(tmp_path / "ledgers", 1_000_000, Timeouts())
     marvin.env["MARVIN_LEDGER"] = ledger.address
     server.script(answers.hang())
     running = marvin.ask_in_background()
@@ -196,7 +196,7 @@ def test_eight_agents_on_one_ledger_stay_below_its_ceiling(marvin: Marvin, serve
     """Each sums up in the end; together they spend what there is and no more."""
     for _ in range(100):
         server.script(answers.calls(("list_dir", {"path": "."}), usage=usage(3_000, 900)))
-    ledger = Ledger.create(tmp_path / "ledgers", 600_000, Waits())
+    ledger = Ledger.create(tmp_path / "ledgers", 600_000, Timeouts())
     marvin.env["MARVIN_LEDGER"] = ledger.address
     running: list[Running] = [marvin.ask_in_background() for _ in range(8)]
     results = [one.finish(60) for one in running]

@@ -273,7 +273,7 @@ def test_stream_json_is_one_event_a_line_in_order(marvin: Marvin, marvin_model_s
 
 
 def test_stream_json_tells_of_retries_and_errors(marvin: Marvin, marvin_model_server: ModelServer) -> None:
-    marvin.config("waits: {retry_backoff: [0.01]}\n")
+    marvin.config("timeouts: {retry_backoff: [0.01]}\n")
     marvin_model_server.script(error(500, "boom"), error(500, "boom again"))
     result = marvin.ask("--output-format", "stream-json")
     events = result.events()
@@ -725,7 +725,7 @@ def test_a_run_waits_for_no_connection_that_stays_open(marvin: Marvin, marvin_mo
 
 def test_a_silent_server_ends_the_run(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """I22: silence is bounded."""
-    marvin.config("waits: {model_idle_coding: 0.3}\n")
+    marvin.config("timeouts: {model_idle_coding: 0.3}\n")
     marvin_model_server.script(hang())
     result = marvin.ask()
     assert (result.code, result.text) == (1, "")

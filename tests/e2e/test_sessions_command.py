@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 
 from marvin_core import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from marvin_core.api.messages import tool, user
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.sessions.export_html import as_html
 from marvin_core.sessions.reader import Whole, load
 from marvin_core.sessions.records import Header
@@ -38,7 +38,7 @@ def store(marvin: Marvin, title: str, messages: Sequence[Message], number: int =
     identity = new_session_id(moment, title)
     header = Header(id=identity, title=title, time=moment, provider="p", model="m", working_dir=where)
     path = folder_of(marvin) / f"{identity}.jsonl"
-    transcript = Transcript(path, header, Waits())
+    transcript = Transcript(path, header, Timeouts())
     transcript.append(*messages)
     transcript.close()
     os.utime(path, (moment, moment))
@@ -330,7 +330,7 @@ def test_html_shows_images_and_needs_nothing_else(unconfigured: Marvin) -> None:
 def test_an_export_has_what_was_said_before_a_compaction(unconfigured: Marvin) -> None:
     identity = store(unconfigured, "a chat", TALK)
     path = folder_of(unconfigured) / f"{identity}.jsonl"
-    transcript = Transcript.resumed(path, load(path), Waits())
+    transcript = Transcript.resumed(path, load(path), Timeouts())
     transcript.append_compaction([TALK[0], user("SUMMARY of it")])
     transcript.append(user("And b.txt?"))
     transcript.close()
@@ -422,7 +422,7 @@ def test_doctor_tells_what_is_wrong_and_repair_mends_it(unconfigured: Marvin) ->
 
 
 def test_doctor_leaves_a_file_that_is_being_written(unconfigured: Marvin) -> None:
-    unconfigured.config("waits: {lock: 0.05}\n")
+    unconfigured.config("timeouts: {lock: 0.05}\n")
     identity = store(unconfigured, "a chat", TALK)
     with (folder_of(unconfigured) / f"{identity}.jsonl").open("ab") as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)

@@ -16,7 +16,7 @@ def spare(server: ModelServer, *, fallback: bool = True) -> str:
     """A config.yaml with a second service, which goes on where the first fails."""
     chain = "fallback: [spare/s1]\n" if fallback else ""
     services = f"providers: {{spare: {{base_url: '{server.url}', models: [s1, s2]}}}}\n"
-    return f"{chain}{services}waits: {{retry_backoff: [0.01]}}\n"
+    return f"{chain}{services}timeouts: {{retry_backoff: [0.01]}}\n"
 
 
 @pytest.fixture
@@ -202,9 +202,9 @@ def test_offline_by_name(unconfigured: Marvin) -> None:
     assert (done.code, done.text) == (0, "  🔧 convert_units\n5 mile = 8.0467 kilometer\n")
     assert done.cost()["session_cost"] == 0.0
     (unconfigured.project / "a.txt").write_text("x")
-    waits = unconfigured.ask("--provider", "offline", prompt="delete the file a.txt")
-    assert (waits.code, waits.text) == (1, "")
-    assert "a.txt" in waits.said
+    timeouts = unconfigured.ask("--provider", "offline", prompt="delete the file a.txt")
+    assert (timeouts.code, timeouts.text) == (1, "")
+    assert "a.txt" in timeouts.said
     assert (unconfigured.project / "a.txt").exists()
 
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.real, pytest.mark.xdist_group("aimock")]
 
 KEY = "sk-test-0123456789abcdef"
 LONG = "An answer that is long enough to come in several pieces: one, two, three, four, five, six and seven."
-QUICK = "waits: {retry_backoff: [0.05, 0.05, 0.05], retry_after_limit: 1.5}\n"
+QUICK = "timeouts: {retry_backoff: [0.05, 0.05, 0.05], retry_after_limit: 1.5}\n"
 UNICODE = "Grüße, 漢字 👩‍👩‍👧\n"
 
 

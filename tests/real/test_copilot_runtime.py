@@ -28,7 +28,7 @@ from marvin_core.api.errors import (
 )
 from marvin_core.api.messages import Image, Message, Text, ToolOutput, tool, user
 from marvin_core.api.providers import CallDelta, Delta, Endpoint, Request, Secret, TextDelta
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.api.tools import ToolSpec
 from marvin_core.engine.assembly import Assembly
 from marvin_core.http.client import HttpSettings, make_client
@@ -48,7 +48,7 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / ".venv-real" / "npm" / "node_modules" / ".bin"
 KEY = "sk-test-0123456789abcdef"
-WAITS = Waits(model_idle=10.0, close=5.0, runtime_poll=0.1, retry_backoff=(0.0, 0.0, 0.0))
+TIMEOUTS = Timeouts(model_idle=10.0, close=5.0, runtime_poll=0.1, retry_backoff=(0.0, 0.0, 0.0))
 PIXEL = Image(
     media_type="image/png",
     data="iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
@@ -96,9 +96,9 @@ class Desk:
         # What the program unpacks at its first start is shared by all tests.
         variables["COPILOT_CACHE_HOME"] = str(ROOT / ".venv-real" / "cache")
         self.variables = variables
-        given = {"base_url": server.url, "model": "scripted", "key": Secret(KEY), "waits": WAITS, **changes}
-        settings = HttpSettings(waits=given["waits"])
-        self._client = make_client(settings, timeout_read=given["waits"].model_idle, tls=None)
+        given = {"base_url": server.url, "model": "scripted", "key": Secret(KEY), "timeouts": TIMEOUTS, **changes}
+        settings = HttpSettings(timeouts=given["timeouts"])
+        self._client = make_client(settings, timeout_read=given["timeouts"].model_idle, tls=None)
         endpoint = Endpoint(provider="copilot", key_hint="MY_KEY", environment=lambda: dict(self.variables), **given)
         self.provider = cast("Copilot", create(endpoint, lambda: self._client))
 
@@ -372,7 +372,7 @@ def test_silence_ends_the_answer(server: ModelServer, tmp_path: Path) -> None:
         desk.messages.pop()
         assert (await desk.ask("Again", text("Here."))).text == "Here."
 
-    run(server, tmp_path, work, waits=WAITS.replace(model_idle=1.0))
+    run(server, tmp_path, work, timeouts=TIMEOUTS.replace(model_idle=1.0))
 
 
 def test_a_cancel_in_mid_answer_stops_the_request(server: ModelServer, tmp_path: Path) -> None:

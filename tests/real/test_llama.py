@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from marvin_core.api.providers import Endpoint, Measures, Secret
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers.chat_completions.provider import create
 from tests.e2e.support_e2e import Marvin, assert_loadable, block_texts
@@ -112,10 +112,15 @@ def test_an_interrupt_ends_an_answer_at_once(marvin: Marvin, provider: str, llam
 
 def test_the_server_tells_its_window_and_its_model(marvin: Marvin, llama: str) -> None:
     async def window(model: str) -> int | None:
-        waits = Waits()
-        async with make_client(HttpSettings(waits=waits), timeout_read=10.0, tls=None) as client:
+        timeouts = Timeouts()
+        async with make_client(HttpSettings(timeouts=timeouts), timeout_read=10.0, tls=None) as client:
             endpoint = Endpoint(
-                provider="llama-server", base_url=f"{llama}/v1", model=model, key=Secret(""), key_hint="", waits=waits
+                provider="llama-server",
+                base_url=f"{llama}/v1",
+                model=model,
+                key=Secret(""),
+                key_hint="",
+                timeouts=timeouts,
             )
             provider = create(endpoint, lambda: client)
             assert isinstance(provider, Measures)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from marvin_core import Tool, ToolError, ToolResult
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.processes.runner import ProcessRunner
 
@@ -62,7 +62,7 @@ class Project:
 
     def _runner(self) -> ProcessRunner:
         return ProcessRunner(
-            root=self.root, child_env=self._env, logs_folder=lambda: self._beside("logs"), waits=Waits()
+            root=self.root, child_env=self._env, logs_folder=lambda: self._beside("logs"), timeouts=Timeouts()
         )
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from marvin_core import Tool, ToolError, ToolResult
-from marvin_core.api.timeouts import Waits
+from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.processes.runner import ProcessRunner
 
@@ -33,7 +33,7 @@ class Folder:
         home.mkdir(exist_ok=True)
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", **env}
         self.processes: ProcessRunner = ProcessRunner(
-            root=root, child_env=self.env, logs_folder=lambda: root.parent / "logs", waits=Waits()
+            root=root, child_env=self.env, logs_folder=lambda: root.parent / "logs", timeouts=Timeouts()
         )
 
     def run(self, use: Callable[[], Awaitable[T]]) -> T:
@@ -44,7 +44,7 @@ class Folder:
                 root=self.root,
                 child_env=self.env,
                 logs_folder=lambda: self.root.parent / "logs",
-                waits=Waits(),
+                timeouts=Timeouts(),
             )
             try:
                 return await use()

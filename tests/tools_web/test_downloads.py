@@ -123,7 +123,7 @@ def test_a_path_is_no_name(marvin_tools: ToolRunner, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "waits"),
+    ("answer", "timeouts"),
     [
         ({"answer": cut_after(1000, raw(b"x" * 5000, {"content-type": "text/plain"}))}, {}),
         ({"answer": hang_after(1000, raw(b"x" * 5000, {"content-type": "text/plain"}))}, {"http": 0.2}),
@@ -132,10 +132,10 @@ def test_a_path_is_no_name(marvin_tools: ToolRunner, name: str) -> None:
     ids=["broken", "silent", "missing"],
 )
 def test_a_download_that_fails_leaves_nothing(
-    marvin_tools: ToolRunner, marvin_http: HttpReplay, answer: dict[str, object], waits: dict[str, float]
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, answer: dict[str, object], timeouts: dict[str, float]
 ) -> None:
     marvin_http.on("GET", URL, **answer)  # type: ignore[arg-type]  # the table's values have many types
-    outcome = marvin_tools.session(waits=waits).call("download_file", url=URL)
+    outcome = marvin_tools.session(timeouts=timeouts).call("download_file", url=URL)
     assert outcome.is_error
     assert files(marvin_tools) == {}
 

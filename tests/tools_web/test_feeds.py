@@ -105,4 +105,4 @@ def test_what_is_no_address_is_refused(marvin_tools: ToolRunner, url: str) -> No
 
 def test_a_silent_server(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", URL, answer=hang())
-    assert "did not answer in time" in marvin_tools.session(waits={"http": 0.2}).call("read_rss", url=URL).text
+    assert "did not answer in time" in marvin_tools.session(timeouts={"http": 0.2}).call("read_rss", url=URL).text

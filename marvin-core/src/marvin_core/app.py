@@ -69,7 +69,7 @@ class App:
     def _probe(self) -> Sequence[Found]:
         from .providers.selection.local_servers import probe
 
-        return probe(self.catalog.local(), self.config.waits)
+        return probe(self.catalog.local(), self.config.timeouts)
 
     def session(self, *, asker: Asker | None, interactive: bool) -> Session:
         """The session of this run."""
@@ -103,7 +103,7 @@ class App:
     def save_usage(self) -> None:
         """Add this session to the lifetime totals; where that fails only the totals suffer."""
         try:
-            self.meter.save_lifetime(self.config.config_folder / "usage.json", self.config.waits)
+            self.meter.save_lifetime(self.config.config_folder / "usage.json", self.config.timeouts)
         except Exception as error:  # the run is over and its result must not depend on this
             self._warn(f"The lifetime totals were not saved: {error}")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .record import Record
-from .timeouts import Waits
+from .timeouts import Timeouts
 
 if TYPE_CHECKING:
     pass
@@ -108,7 +108,7 @@ class Config(Record):
     prices: Mapping[str, Price]
     instructions: str
     child_env: frozenset[str]
-    waits: Waits
+    timeouts: Timeouts
 
     @property
     def coding(self) -> bool:

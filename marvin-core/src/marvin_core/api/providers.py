@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkabl
 
 from .messages import Message, ProviderData, StopReason, Usage
 from .record import Record
-from .timeouts import Waits
+from .timeouts import Timeouts
 from .tools import ToolSpec
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class Endpoint(Record):
     profile_folder: Path | None = None
     environment: Callable[[], dict[str, str]] | None = None
     learn: Callable[[Secret], None] | None = None
-    waits: Waits = Waits()
+    timeouts: Timeouts = Timeouts()
 
 
 class ProviderSpec(Record):

@@ -12,7 +12,7 @@ from .messages import ToolOutput
 from .models import ModelEntry
 from .providers import ThinkingLevel
 from .record import Record
-from .timeouts import Waits
+from .timeouts import Timeouts
 from .tool_context import Processes, UsageSummary
 from .tools import Mode, ToolSpec
 
@@ -33,7 +33,7 @@ class ChatSettings(Record):
     """Whether colours are wanted, where there is a terminal to show them."""
     terminal: str
     """What kind of terminal it is (TERM)."""
-    waits: Waits
+    timeouts: Timeouts
 
 
 class SessionEntry(Record):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .record import Record
 
 
-class Waits(Record):
-    """How long things may take; `waits:` in config.yaml changes them. All in seconds."""
+class Timeouts(Record):
+    """How long things may take; `timeouts:` in config.yaml changes them. All in seconds."""
 
     tool: float = 60.0
     """A tool call that declares no time-out of its own."""

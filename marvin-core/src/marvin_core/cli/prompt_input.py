@@ -31,7 +31,7 @@ def read_prompt(config: Config, streams: Streams) -> str:
     elif streams.stdin_is_terminal():
         raise MarvinError("There is no prompt. Give one with --prompt TEXT, --prompt-file PATH, or standard input.")
     else:
-        text = _read_stdin(streams, config.waits.stdin_idle)
+        text = _read_stdin(streams, config.timeouts.stdin_idle)
     if not text.strip():
         raise MarvinError("The prompt is empty. Give one with --prompt TEXT, --prompt-file PATH, or standard input.")
     return text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..api.config import Config, EndpointSettings, Permissions, Price
 from ..api.errors import ConfigError, UsageError
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from .limits import depth, max_cost
 from .secrets import Secrets
 from .settings import read_settings
@@ -123,7 +123,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "instructions": settings.get("instructions", ""),
         "fallback": tuple(map(str, settings.get("fallback", []))),
         "child_env": frozenset(map(str, settings.get("child_env", []))),
-        "waits": _waits(settings.get("waits", {})),
+        "timeouts": _timeouts(settings.get("timeouts", {})),
     }
 
 
@@ -135,7 +135,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     """
     for name, entry in settings.get("providers", {}).items():
         _endpoint(name, entry, {})
-    _waits(settings.get("waits", {}))
+    _timeouts(settings.get("timeouts", {}))
 
 
 def _current_folder() -> Path:
@@ -210,12 +210,14 @@ def _endpoint(name: str, entry: Mapping[str, Any], env: Mapping[str, str]) -> En
     return EndpointSettings(**{**values, "headers": headers or None})
 
 
-def _waits(values: Mapping[str, Any]) -> Waits:
+def _timeouts(values: Mapping[str, Any]) -> Timeouts:
     for name, value in values.items():
         for seconds in value if isinstance(value, list) else [value]:
             if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
                 raise ConfigError(f"waits.{name} in config.yaml takes seconds, from 0 on, found {seconds!r}.")
-    return Waits().replace(**{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()})
+    return Timeouts().replace(
+        **{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()}
+    )
 
 
 def _list(value: str) -> tuple[str, ...]:

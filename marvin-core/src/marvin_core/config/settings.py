@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api.errors import ConfigError
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..util.state_files import read_trusted_json, write_cache
 
 _ENDPOINT = {
@@ -21,7 +21,7 @@ _ENDPOINT = {
     "headers": dict,
     "auth_url": str,
 }
-_WAITS = {name: (list if isinstance(value, tuple) else float) for name, value in Waits().as_dict().items()}
+_TIMEOUTS = {name: (list if isinstance(value, tuple) else float) for name, value in Timeouts().as_dict().items()}
 KEYS: Mapping[str, Any] = {
     "provider": str,
     "model": str,
@@ -36,7 +36,7 @@ KEYS: Mapping[str, Any] = {
     "ca_file": str,
     "prices": {str: {"input": float, "output": float, "cache_read": float, "cache_write": float}},
     "instructions": str,
-    "waits": _WAITS,
+    "timeouts": _TIMEOUTS,
 }
 """Every key of config.yaml and the type of its value; a `str` key stands for any name."""
 
@@ -67,7 +67,7 @@ MEANINGS: Mapping[str, str] = {
     "prices.NAME.cache_read": "What a million tokens cost that come from the service's cache.",
     "prices.NAME.cache_write": "What a million tokens cost that go into it.",
     "instructions": "Text that every system prompt carries.",
-    "waits": "See below.",
+    "timeouts": "See below.",
 }
 """What each key means, by its full name; the reference page shows it."""
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from ..api.errors import MarvinError
 from ..api.messages import Message, ToolCall, ToolOutput, from_dict, to_dict
 from ..api.record import Record
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..guard.files.workspace import Workspace
 from ..util.json_lines import record_line
 from ..util.state_files import update_file
@@ -53,10 +53,10 @@ class Backups:
         data_folder: Marvin's own, for what the workspace does not take.
     """
 
-    def __init__(self, workspace: Workspace, data_folder: Path, waits: Waits) -> None:
+    def __init__(self, workspace: Workspace, data_folder: Path, timeouts: Timeouts) -> None:
         self._workspace = workspace
         self._shared = data_folder / "logs"
-        self._waits = waits
+        self._timeouts = timeouts
         self._written: list[Path] = []
 
     def write(self, messages: Sequence[Message], now: float) -> Backup:
@@ -142,7 +142,7 @@ class Backups:
         if folder.is_symlink() or index.is_symlink():
             raise MarvinError(f"{index} is a link, which may lead anywhere, so it was left alone. Remove it.")
         entry = _index_entry(backup.path.name, messages, now)
-        update_file(index, lambda old: _extended(old, entry), self._waits)
+        update_file(index, lambda old: _extended(old, entry), self._timeouts)
 
 
 def _extended(old: bytes | None, entry: str) -> bytes:

@@ -9,7 +9,7 @@ from ..api.events import Emit, Notice
 from ..api.messages import Message
 from ..api.providers import OFFLINE
 from ..api.record import Record
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..util.threads import in_thread
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Around(Record):
     meter: Meter
     emit: Emit
     clock: Clock
-    waits: Waits
+    timeouts: Timeouts
 
 
 class Compactor:
@@ -134,7 +134,7 @@ class Compactor:
         from .backups import Backups
 
         if self._kept is None:
-            self._kept = Backups(self._around.workspace, self._around.data_folder, self._around.waits)
+            self._kept = Backups(self._around.workspace, self._around.data_folder, self._around.timeouts)
         return self._kept
 
     async def cap(self, most: int) -> None:
@@ -199,7 +199,7 @@ class Compactor:
             provider=provider,
             meter=around.meter,
             emit=around.emit,
-            limit=around.waits.summary,
+            limit=around.timeouts.summary,
         )
         try:
             return await summariser.summary(found.middle, self._characters(around.window().compact * 3 // 4))

@@ -199,11 +199,11 @@ class Dispatcher:
         return ToolResult(content="(no output)" if returned in (None, "") else str(returned))
 
     def _limit(self, loaded: LoadedTool, values: Mapping[str, Any]) -> float:
-        waits = self._services.config.waits
+        timeouts = self._services.config.timeouts
         declared = loaded.tool.timeout
         if callable(declared):
-            return declared(values) + waits.command_grace
-        return declared or waits.tool
+            return declared(values) + timeouts.command_grace
+        return declared or timeouts.tool
 
     def _redacted(self, call: ToolCall, result: ToolResult) -> ToolOutput:
         from ..util.text import storable

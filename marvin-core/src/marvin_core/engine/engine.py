@@ -77,7 +77,7 @@ class Engine:
         self.clock = SystemClock()
         self.mode: Mode = "coding" if config.coding else "chat"
         self.workspace = Workspace(config, lambda: self.mode == "coding")
-        self.recorder = Recorder(config.data_folder / "sessions", config.waits, self.warn)
+        self.recorder = Recorder(config.data_folder / "sessions", config.timeouts, self.warn)
         self.conversation = Conversation(self.recorder)
         self.profile = SessionProfile(config, self.bus, self.clock, chat=not config.non_interactive)
         self.accounts = Accounts(given.meter, config.config_folder / "usage.json", given.budget)
@@ -96,7 +96,7 @@ class Engine:
             has_secret=lambda name: bool(given.secrets.get(name)),
         )
         view = HookView(config, self.workspace, self.processes, lambda: self.mode, self._send)
-        self.hooks = HookRunner(given.hooks, view, config.waits, self.warn)
+        self.hooks = HookRunner(given.hooks, view, config.timeouts, self.warn)
         self.bus.subscribe(self.hooks.feed)
         self.dispatcher = Dispatcher(
             self.toolbox, self._make_services(), Policy(config), self.hooks, self.bus.emit, self._fit
@@ -136,7 +136,7 @@ class Engine:
                 meter=self.given.meter,
                 emit=self.bus.emit,
                 clock=self.clock,
-                waits=config.waits,
+                timeouts=config.timeouts,
             )
         )
 
@@ -154,7 +154,7 @@ class Engine:
             root=lambda: self.workspace.root,
             child_env={**given.secrets.child_environment(), **bounds},
             logs_folder=lambda: self.workspace.folder("logs"),
-            waits=given.config.waits,
+            timeouts=given.config.timeouts,
         )
 
     def _make_services(self) -> Services:
@@ -236,7 +236,7 @@ class Engine:
         """The profile's folder and the terminal, as configured now."""
         config = self.given.config
         return ChatSettings(
-            profile_folder=self.profile.folder, color=config.color, terminal=config.terminal, waits=config.waits
+            profile_folder=self.profile.folder, color=config.color, terminal=config.terminal, timeouts=config.timeouts
         )
 
     def switch_mode(self, mode: Mode) -> None:
@@ -281,7 +281,7 @@ class Engine:
         steps = [self.profile.flush, self.hooks.close, self.resources.close, self.processes.close, given.close_client]
         for step in [*steps, given.models.aclose, *([given.budget.aclose] if given.budget else [])]:
             try:
-                async with asyncio.timeout(given.config.waits.close):
+                async with asyncio.timeout(given.config.timeouts.close):
                     failures = await step() or ()
             except Exception as error:  # one that fails must not keep the others open
                 failures = (error,)

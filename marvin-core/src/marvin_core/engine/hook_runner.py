@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from ..api.events import Event
 from ..api.hooks import Ask, Deny, Hook, HookContext, Verdict
 from ..api.messages import Message
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..api.tools import ToolResult, ToolSpec
 from ..guard.permissions.verdicts import strongest
 
@@ -19,10 +19,12 @@ T = TypeVar("T")
 class HookRunner:
     """Calls the hooks of a session. `warn` is told of each one that is skipped."""
 
-    def __init__(self, hooks: Sequence[Hook], context: HookContext, waits: Waits, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, hooks: Sequence[Hook], context: HookContext, timeouts: Timeouts, warn: Callable[[str], None]
+    ) -> None:
         self._hooks = tuple(hooks)
         self._context = context
-        self._waits = waits
+        self._timeouts = timeouts
         self._warn = warn
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._told: set[int] = set()
@@ -54,10 +56,10 @@ class HookRunner:
     async def _verdict(self, hook: Hook, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
         name = type(hook).__name__
         try:
-            async with asyncio.timeout(self._waits.hook_decision):
+            async with asyncio.timeout(self._timeouts.hook_decision):
                 verdict: object = await hook.before_tool(self._context, spec, arguments)
         except TimeoutError:
-            return Deny(reason=f"the hook {name} did not decide within {self._waits.hook_decision:g} s")
+            return Deny(reason=f"the hook {name} did not decide within {self._timeouts.hook_decision:g} s")
         except Exception as error:  # a hook that guards something must fail closed
             return Deny(reason=f"the hook {name} failed: {type(error).__name__}: {error}")
         if verdict is None or isinstance(verdict, (Deny, Ask)):
@@ -74,13 +76,13 @@ class HookRunner:
     async def _guarded(self, hook: Hook, what: str, kind: type[T], *arguments: object) -> T | None:
         """What a method of a hook returns; None where it fails, takes too long or returns something else."""
         try:
-            async with asyncio.timeout(self._waits.hook):
+            async with asyncio.timeout(self._timeouts.hook):
                 returned = await getattr(hook, what)(self._context, *arguments)
             if returned is None or isinstance(returned, kind):
                 return returned
             self._skip(hook, what, f"returned {returned!r:.100}")
         except TimeoutError:
-            self._skip(hook, what, f"took longer than {self._waits.hook:g} s")
+            self._skip(hook, what, f"took longer than {self._timeouts.hook:g} s")
         except Exception as error:  # a stranger's hook must not end the prompt
             self._skip(hook, what, f"failed: {type(error).__name__}: {error}")
         return None
@@ -115,7 +117,7 @@ class HookRunner:
         if self._feeder is None:
             return
         try:
-            async with asyncio.timeout(self._waits.hook):
+            async with asyncio.timeout(self._timeouts.hook):
                 await self._events.join()
         except TimeoutError:
             self._warn("Some hooks did not see the last events in time.")

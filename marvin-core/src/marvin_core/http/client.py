@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..api.errors import ConfigError
 from ..api.record import Record
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 
 if TYPE_CHECKING:
     import ssl
@@ -26,7 +26,7 @@ class HttpSettings(Record):
     """What every client needs to know.
 
     The proxies are URLs, `no_proxy` is a comma-separated list of hosts, `ca_file` a PEM file that
-    replaces the system's certificates. Of `waits`, `http` bounds connecting and sending. `transport`
+    replaces the system's certificates. Of `timeouts`, `http` bounds connecting and sending. `transport`
     chooses between Marvin's own transport for direct connections and httpx's for all.
     """
 
@@ -35,7 +35,7 @@ class HttpSettings(Record):
     no_proxy: str = ""
     ca_file: str = ""
     transport: Literal["direct", "stock"] = "direct"
-    waits: Waits = Waits()
+    timeouts: Timeouts = Timeouts()
 
 
 class TlsContext:
@@ -119,21 +119,21 @@ def make_client(
 
     from ..version import __version__
 
-    waits = settings.waits
+    timeouts = settings.timeouts
     return httpx.AsyncClient(
         base_url=base_url,
         headers={"user-agent": f"marvin/{__version__}"},
-        timeout=httpx.Timeout(waits.http, read=timeout_read),
-        transport=transport or (_stock(tls) if settings.transport == "stock" else _direct(tls, waits)),
+        timeout=httpx.Timeout(timeouts.http, read=timeout_read),
+        transport=transport or (_stock(tls) if settings.transport == "stock" else _direct(tls, timeouts)),
         mounts=_proxy_mounts(settings, tls),
         trust_env=False,
     )
 
 
-def _direct(tls: TlsSource | None, waits: Waits) -> httpx.AsyncBaseTransport:
+def _direct(tls: TlsSource | None, timeouts: Timeouts) -> httpx.AsyncBaseTransport:
     from .transport import DirectTransport
 
-    return DirectTransport(tls, connect_stagger=waits.connect_stagger)
+    return DirectTransport(tls, connect_stagger=timeouts.connect_stagger)
 
 
 def _stock(tls: TlsSource | None, proxy: httpx.Proxy | None = None) -> httpx.AsyncBaseTransport:

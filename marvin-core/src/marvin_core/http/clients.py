@@ -28,7 +28,7 @@ class Clients:
             no_proxy=config.no_proxy,
             ca_file=config.ca_file,
             transport="direct" if config.transport == "direct" else "stock",
-            waits=config.waits,
+            timeouts=config.timeouts,
         )
         self._coding = config.coding
         self._tls = TlsContext(config.ca_file)
@@ -49,8 +49,8 @@ class Clients:
         return self._models[secure]
 
     def _silence(self) -> float:
-        waits = self._settings.waits
-        return waits.model_idle_coding if self._coding else waits.model_idle
+        timeouts = self._settings.timeouts
+        return timeouts.model_idle_coding if self._coding else timeouts.model_idle
 
     def patient(self, coding: bool) -> None:
         """Wait for silent services as long as coding mode takes, or as a chat does."""
@@ -58,12 +58,12 @@ class Clients:
 
         self._coding = coding
         for client in self._models.values():
-            client.timeout = httpx.Timeout(self._settings.waits.http, read=self._silence())
+            client.timeout = httpx.Timeout(self._settings.timeouts.http, read=self._silence())
 
     def for_tools(self) -> httpx.AsyncClient:
         """The client of the tools."""
         if self._tools is None:
-            self._tools = make_client(self._settings, timeout_read=self._settings.waits.http, tls=self._tls.get)
+            self._tools = make_client(self._settings, timeout_read=self._settings.timeouts.http, tls=self._tls.get)
         return self._tools
 
     async def close(self) -> None:

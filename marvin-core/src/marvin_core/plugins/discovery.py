@@ -18,7 +18,7 @@ from ..api import hookspecs
 from ..api.errors import PluginError
 from ..api.providers import ProviderSpec
 from ..api.record import Record
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..api.tools import Tool, ToolGroup, ToolSpec
 from ..api.ui import UISpec
 from ..tools.routing.phrases import with_phrases
@@ -41,7 +41,7 @@ S = TypeVar("S", bound=Record)
 _Loaded: TypeAlias = "tuple[Pack, list[_Brought]]"
 
 
-def discover(user_files: Path | None = None, limit: float = Waits().pack) -> Index:
+def discover(user_files: Path | None = None, limit: float = Timeouts().pack) -> Index:
     """Load every installed pack, then the user's own files, and write down what each brings.
 
     Args: as for `load_index`.

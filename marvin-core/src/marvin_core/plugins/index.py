@@ -15,7 +15,7 @@ from typing import Any
 from zlib import crc32
 
 from ..api.providers import ProviderSpec
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..api.tools import ToolSpec
 from ..api.ui import UISpec
 from ..util.state_files import read_trusted_json, write_cache
@@ -23,7 +23,7 @@ from ..version import __version__
 from .model import Index, Pack
 
 
-def load_index(cache_folder: Path, user_files: Path | None = None, limit: float = Waits().pack) -> Index:
+def load_index(cache_folder: Path, user_files: Path | None = None, limit: float = Timeouts().pack) -> Index:
     """The index of this environment: from the cache where that is current, else built anew and kept.
 
     Args:

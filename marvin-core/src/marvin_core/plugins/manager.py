@@ -36,7 +36,7 @@ class Plugins:
     def __init__(self, config: Config, warn: Callable[[str], None]) -> None:
         self._config = config
         self._warn = warn
-        self._index: Index = load_index(config.cache_folder, config.config_folder, config.waits.pack)
+        self._index: Index = load_index(config.cache_folder, config.config_folder, config.timeouts.pack)
         self._manager: pluggy.PluginManager | None = None
         self.packs: tuple[Pack, ...] = tuple(pack for pack in self._index.packs if self._is_used(pack))
         missing = (config.packs or frozenset[str]()) - {pack.name for pack in self._index.packs}
@@ -123,7 +123,7 @@ class Plugins:
         from .isolation import isolated, with_problem
 
         works = [partial(self._used, pack, hook, use, arguments) for pack in packs]
-        for pack, outcome in zip(packs, isolated(works, self._config.waits.pack), strict=True):
+        for pack, outcome in zip(packs, isolated(works, self._config.timeouts.pack), strict=True):
             if isinstance(outcome, BaseException):  # a stranger's code: it is skipped alone, and named
                 failed = self._failed[pack.key] = with_problem(pack, outcome)
                 self._warn(f"pack {pack.name} of {pack.distribution} was skipped: {failed.problems[0]}")

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from ..api.errors import MarvinError
 from ..api.messages import Message, Text, user
 from ..api.record import Record
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..util.state_files import locked, replace_file, set_aside
 from ..util.threads import in_thread
 
@@ -44,9 +44,9 @@ def entry(role: Speaker, text: str, now: float) -> Entry:
 class ChatLog:
     """A `chat_log.json`. `warn` is told where a damaged one was moved aside."""
 
-    def __init__(self, path: Path, waits: Waits, warn: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, timeouts: Timeouts, warn: Callable[[str], None]) -> None:
         self._path = path
-        self._waits = waits
+        self._timeouts = timeouts
         self._warn = warn
 
     def append(self, entries: Sequence[Entry]) -> None:
@@ -56,7 +56,7 @@ class ChatLog:
             MarvinError: where another process holds the file for too long.
             OSError: where it cannot be read or written; the old content is then untouched.
         """
-        with locked(self._path, self._waits.lock, self._waits.lock_poll):
+        with locked(self._path, self._timeouts.lock, self._timeouts.lock_poll):
             # What another program wrote into an entry is kept as it is.
             kept = [*self._items(), *(one.as_dict() for one in entries)][-KEPT:]
             replace_file(self._path, json.dumps(kept, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
@@ -68,7 +68,7 @@ class ChatLog:
         except FileNotFoundError:
             return []
         if items is None:
-            with locked(self._path, self._waits.lock, self._waits.lock_poll):
+            with locked(self._path, self._timeouts.lock, self._timeouts.lock_poll):
                 items = self._items()
         found = (_entry_of(item) for item in items[-count:])
         return [one for one in found if one is not None]

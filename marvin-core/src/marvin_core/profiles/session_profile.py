@@ -41,7 +41,7 @@ class SessionProfile:
         self._begun = False
         self._chronicle = Chronicle(lambda text: bus.emit(Notice(level="warning", text=text)))
         # A damaged log may be noticed in a thread, and interfaces are told only in the session's own.
-        self.all = Profiles(config.config_folder, config.waits, self._chronicle.report)
+        self.all = Profiles(config.config_folder, config.timeouts, self._chronicle.report)
         self.name = self.all.active
         self.all.protect(self.name)
         if chat:

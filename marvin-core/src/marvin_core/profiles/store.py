@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api.errors import UsageError
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..util.state_files import locked, replace_file, set_aside
 from ..util.yaml_edit import load_mapping, with_value
 from .chat_log import ChatLog
@@ -50,10 +50,12 @@ def check_name(name: str) -> str:
 class Profiles:
     """The profiles below the configuration folder. `warn` is told, once, of each damaged file."""
 
-    def __init__(self, config_folder: Path, waits: Waits, warn: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self, config_folder: Path, timeouts: Timeouts, warn: Callable[[str], None] = lambda text: None
+    ) -> None:
         self._folder = config_folder / "profiles"
         self._last = config_folder / "last_profile"
-        self._waits = waits
+        self._timeouts = timeouts
         self._warn = warn
         self._told: set[Path] = set()
 
@@ -103,7 +105,7 @@ class Profiles:
         folder = self.folder(name)
         if not folder.is_dir() and name != DEFAULT:
             self.create(name)
-        with locked(self._last, self._waits.lock, self._waits.lock_poll):
+        with locked(self._last, self._timeouts.lock, self._timeouts.lock_poll):
             replace_file(self._last, f"{name}\n".encode())
         return folder
 
@@ -120,13 +122,13 @@ class Profiles:
 
     def chat_log(self, name: str) -> ChatLog:
         """The chat log of a profile."""
-        return ChatLog(self.folder(name) / "chat_log.json", self._waits, self._warn)
+        return ChatLog(self.folder(name) / "chat_log.json", self._timeouts, self._warn)
 
     def preferences_file(self, name: str) -> Path:
         """The file with the preferences, made with commented examples where there is none yet."""
         path = self.folder(name) / "preferences.yaml"
         if not path.exists():
-            with locked(path, self._waits.lock, self._waits.lock_poll):
+            with locked(path, self._timeouts.lock, self._timeouts.lock_poll):
                 if not path.exists():
                     replace_file(path, _TEMPLATE.encode())
         return path
@@ -147,7 +149,7 @@ class Profiles:
             OSError: where it cannot be written; the old content is then untouched.
         """
         path = self.preferences_file(name)
-        with locked(path, self._waits.lock, self._waits.lock_poll):
+        with locked(path, self._timeouts.lock, self._timeouts.lock_poll):
             text = path.read_bytes()
             try:
                 before = load_mapping(text.decode("utf-8"))
@@ -174,7 +176,7 @@ class Profiles:
             return None
         except ValueError:
             pass
-        with locked(path, self._waits.lock, self._waits.lock_poll):
+        with locked(path, self._timeouts.lock, self._timeouts.lock_poll):
             try:
                 return parse(path.read_bytes())  # another process may have mended it by now
             except FileNotFoundError:

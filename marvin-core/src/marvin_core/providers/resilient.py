@@ -18,7 +18,7 @@ from ..api.errors import (
     Unreachable,
 )
 from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from .wrapper import WrapperProvider
 
 _REASONS: dict[type[ProviderError], str] = {
@@ -38,8 +38,8 @@ class Resilient(WrapperProvider):
     """Wraps a provider for one prompt, and is one.
 
     A rate limit, an overload and a broken or empty answer are tried again after each pause of
-    `waits.retry_backoff`, or when the service asked to come back, if that is within
-    `waits.retry_after_limit`. Never once text or thinking was passed on: it may have been shown.
+    `timeouts.retry_backoff`, or when the service asked to come back, if that is within
+    `timeouts.retry_after_limit`. Never once text or thinking was passed on: it may have been shown.
 
     Where that does not help, the first of `fallbacks` goes on, once; failures that waiting does not cure go
     there at once. A conversation that does not fit goes to the `larger` model of the same service, and a model that
@@ -50,7 +50,7 @@ class Resilient(WrapperProvider):
     def __init__(
         self,
         provider: Provider,
-        waits: Waits,
+        timeouts: Timeouts,
         *,
         fallbacks: Callable[[], Iterable[Provider]] = tuple,
         larger: Callable[[Provider], Provider | None] = _none,
@@ -59,7 +59,7 @@ class Resilient(WrapperProvider):
         restarts: bool = False,
     ) -> None:
         super().__init__(provider)
-        self._waits = waits
+        self._timeouts = timeouts
         self._fallbacks = fallbacks
         self._larger = larger
         self._successor = successor
@@ -117,7 +117,7 @@ class Resilient(WrapperProvider):
         """The answer of the provider in use, with all its tries."""
         import asyncio
 
-        pauses = self._waits.retry_backoff
+        pauses = self._timeouts.retry_backoff
         for attempt in range(len(pauses) + 1):
             self._shown = answered = False
             deltas = cast("AsyncGenerator[Delta, None]", self._provider.stream(request))
@@ -136,7 +136,7 @@ class Resilient(WrapperProvider):
                 pause = pauses[attempt]
                 if isinstance(error, RateLimited) and error.retry_after is not None:
                     pause = error.retry_after
-                if pause > self._waits.retry_after_limit:
+                if pause > self._timeouts.retry_after_limit:
                     raise
                 reason = _REASONS[type(error)].format(self.name)
             yield Retrying(text=f"{reason}, trying again in {pause:.3g} s ({attempt + 1} of {len(pauses)})")

@@ -13,7 +13,7 @@ from typing import Any
 from ..api.errors import SessionError
 from ..api.messages import Message, from_dict, to_dict, tool
 from ..api.record import Record
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..conversation.pairing import heal, interrupted
 from ..util.json_lines import record_line
 from ..util.state_files import acquire, replace_file
@@ -34,23 +34,23 @@ class Diagnosis(Record):
     """Whether the content itself is at fault, and not the mode alone."""
 
 
-def diagnose(path: Path, waits: Waits) -> Diagnosis:
+def diagnose(path: Path, timeouts: Timeouts) -> Diagnosis:
     """Look for what is wrong.
 
     Raises:
         SessionError: where the file cannot be read.
         MarvinError: where another process holds it.
     """
-    with _held(path, waits) as descriptor:
+    with _held(path, timeouts) as descriptor:
         return _diagnose(path, descriptor)
 
 
-def repair(path: Path, waits: Waits) -> tuple[Diagnosis, Path | None]:
+def repair(path: Path, timeouts: Timeouts) -> tuple[Diagnosis, Path | None]:
     """Mend a file; returns what was wrong, and where the original is kept where it had to be replaced.
 
     Raises as `diagnose`, `SessionError` also where the folder cannot be written; the file is then as it was.
     """
-    with _held(path, waits) as descriptor:
+    with _held(path, timeouts) as descriptor:
         found = _diagnose(path, descriptor)
         try:
             os.fchmod(descriptor, _MODE)
@@ -69,14 +69,14 @@ def repair(path: Path, waits: Waits) -> tuple[Diagnosis, Path | None]:
 
 
 @contextmanager
-def _held(path: Path, waits: Waits) -> Iterator[int]:
+def _held(path: Path, timeouts: Timeouts) -> Iterator[int]:
     """The open file, while nobody else can add to it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise SessionError(f"{path} cannot be read: {error.strerror}.") from error
     try:
-        acquire(descriptor, waits.lock, waits.lock_poll, str(path))
+        acquire(descriptor, timeouts.lock, timeouts.lock_poll, str(path))
         yield descriptor
     finally:
         os.close(descriptor)  # which lets go of the lock

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from ..api.errors import SessionError
 from ..api.messages import Message, to_dict
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..util.json_lines import record_line
 from ..util.state_files import acquire
 from .reader import Loaded
@@ -27,10 +27,10 @@ from .records import Header, header_line, header_of, kind_of
 class Transcript:
     """Writes one session file. Nothing is created before the first `append`."""
 
-    def __init__(self, path: Path, header: Header, waits: Waits) -> None:
+    def __init__(self, path: Path, header: Header, timeouts: Timeouts) -> None:
         self.path = path
         self.header = header
-        self._waits = waits
+        self._timeouts = timeouts
         self._leaf = self._before_last = header.id
         self._compacted: Sequence[Message] | None = None
         self._pending: Sequence[Message] | None = None
@@ -42,9 +42,9 @@ class Transcript:
         self._writer = os.urandom(6).hex()
 
     @classmethod
-    def resumed(cls, path: Path, loaded: Loaded, waits: Waits) -> Self:
+    def resumed(cls, path: Path, loaded: Loaded, timeouts: Timeouts) -> Self:
         """A writer that goes on where a session that was loaded ends."""
-        transcript = cls(path, loaded.header, waits)
+        transcript = cls(path, loaded.header, timeouts)
         transcript._leaf, transcript._before_last = loaded.leaf, loaded.before_last
         transcript._compacted = loaded.compacted
         transcript._known, transcript._count = loaded.size, loaded.count
@@ -145,7 +145,7 @@ class Transcript:
         """The open file and where it ends, under its lock."""
         while True:
             descriptor = self._open()
-            acquire(descriptor, self._waits.lock, self._waits.lock_poll, str(self.path))
+            acquire(descriptor, self._timeouts.lock, self._timeouts.lock_poll, str(self.path))
             if self._is_current(descriptor):
                 break
             self.close()  # a repaired copy took its place while it was waited for, or somebody removed it

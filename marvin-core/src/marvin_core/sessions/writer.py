@@ -11,7 +11,7 @@ from typing import Any
 
 from ..api.errors import MarvinError, SessionError
 from ..api.messages import Message
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..util.threads import in_thread
 from .reader import Loaded
 from .records import Header
@@ -28,9 +28,9 @@ class Recorder:
     Where that is not possible `warn` is told once, and what could not be written is written as soon as it can be.
     """
 
-    def __init__(self, folder: Path, waits: Waits, warn: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, timeouts: Timeouts, warn: Callable[[str], None]) -> None:
         self.folder = folder
-        self._waits = waits
+        self._timeouts = timeouts
         self._warn = warn
         self._transcript: Transcript | None = None
         self._state = "{}"
@@ -56,7 +56,7 @@ class Recorder:
         self._waiting.clear()
         self.id = header.id
         self._state, self._state_saved = "{}", True
-        self._transcript = Transcript(self.folder / f"{self.id}.jsonl", header, self._waits)
+        self._transcript = Transcript(self.folder / f"{self.id}.jsonl", header, self._timeouts)
 
     def resume(self, path: Path, loaded: Loaded) -> None:
         """Go on with a session that was loaded."""
@@ -64,7 +64,7 @@ class Recorder:
         self._waiting.clear()
         self.id = loaded.header.id
         self._state, self._state_saved = json.dumps(loaded.state), True
-        self._transcript = Transcript.resumed(path, loaded, self._waits)
+        self._transcript = Transcript.resumed(path, loaded, self._timeouts)
 
     def fork(self, now: float, messages: Sequence[Message]) -> None:
         """Go on in a new file that begins with these messages; the old one stays as it is.

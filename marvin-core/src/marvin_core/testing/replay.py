@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from ..api.record import Record
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..http.client import HttpSettings, load_httpx, make_client
 from .answers import Answer
 from .model_server import LoopbackServer, RecordedRequest
@@ -99,7 +99,7 @@ class HttpReplay:
             answer = _answer(status, headers or {}, json, text, body, chunked)
         self._routes.append(_Route(method, url, answer, times))
 
-    def transport(self, connect_stagger: float = Waits().connect_stagger) -> httpx.AsyncBaseTransport:
+    def transport(self, connect_stagger: float = Timeouts().connect_stagger) -> httpx.AsyncBaseTransport:
         """A transport for an httpx client, whose requests all come here."""
         load_httpx()
         from .redirecting import Redirecting
@@ -108,7 +108,7 @@ class HttpReplay:
 
     def client(self) -> httpx.AsyncClient:
         """A client whose requests all come here; close it with `aclose()`."""
-        return make_client(HttpSettings(), timeout_read=Waits().http, tls=None, transport=self.transport())
+        return make_client(HttpSettings(), timeout_read=Timeouts().http, tls=None, transport=self.transport())
 
     def check(self) -> None:
         """Raise AssertionError where a request came that nothing was said about."""

@@ -49,8 +49,8 @@ class Options(TypedDict, total=False):
     `answers` are given to the questions, in their order; a question too many fails the test. With
     `interactive=False` nobody is there to ask, as in a non-interactive run. `mode` is "chat", or
     "coding" as it is in a non-interactive run. `env` is the environment, secrets among it; only HOME
-    and PATH are set besides. `read_only` is MARVIN_READONLY. `hooks` watch the calls. `waits`
-    changes what `waits:` in config.yaml does.
+    and PATH are set besides. `read_only` is MARVIN_READONLY. `hooks` watch the calls. `timeouts`
+    changes what `timeouts:` in config.yaml does.
     """
 
     answers: Sequence[str]
@@ -59,7 +59,7 @@ class Options(TypedDict, total=False):
     env: Mapping[str, str]
     read_only: bool
     hooks: Sequence[Hook]
-    waits: Mapping[str, Any]
+    timeouts: Mapping[str, Any]
 
 
 def _nothing(dollars: float) -> NoReturn:
@@ -176,7 +176,7 @@ class ToolRunner:
         config, secrets = load((), env, cwd=self.working_dir)
         interactive = self._options.get("interactive", True)
         config = config.replace(
-            non_interactive=not interactive, waits=config.waits.replace(**self._options.get("waits", {}))
+            non_interactive=not interactive, timeouts=config.timeouts.replace(**self._options.get("timeouts", {}))
         )
         client, close_client = self._client(config)
         return Engine(
@@ -199,9 +199,9 @@ class ToolRunner:
         if self._transport is None:
             clients = Clients(config)
             return clients.for_tools, clients.close
-        waits = config.waits
-        settings = HttpSettings(waits=waits)
-        client = make_client(settings, timeout_read=waits.http, tls=None, transport=self._transport())
+        timeouts = config.timeouts
+        settings = HttpSettings(timeouts=timeouts)
+        client = make_client(settings, timeout_read=timeouts.http, tls=None, transport=self._transport())
         return lambda: client, client.aclose
 
     def _know(self, engine: Engine, tool: Tool | str) -> str:

@@ -11,7 +11,7 @@ from ..api.errors import BudgetExceeded, ConfigError
 from ..api.messages import IMAGE_TOKENS, Image, Message, Text, Thinking, ToolCall, ToolOutput, Usage
 from ..api.providers import Request
 from ..api.record import Record
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..api.usage import Hold
 from ..util.threads import in_thread
 from .ledger import Ledger
@@ -59,14 +59,14 @@ class Budget:
         open_ledger: Callable[[], Ledger],
         prices: Prices,
         longest: Callable[[str, str], int | None],
-        waits: Waits,
+        timeouts: Timeouts,
         warn: Callable[[str], None],
     ) -> None:
         self._open_ledger = open_ledger
         self._opened: Ledger | None = None
         self._prices = prices
         self._longest = longest
-        self._waits = waits
+        self._timeouts = timeouts
         self.warn = warn
         self._kept = ""
         self._last = self._closed = False
@@ -131,12 +131,12 @@ class Budget:
                     key, self._kept = taken
                     return output, key
                 continue  # another agent was faster
-            if waited >= self._waits.ceiling or balance.possible < rate.input + keep + least * rate.output:
+            if waited >= self._timeouts.ceiling or balance.possible < rate.input + keep + least * rate.output:
                 return None
             if not waited:
                 self.warn("The rest of the cost ceiling is reserved by other agents. Waiting for their answers.")
-            await asyncio.sleep(self._waits.ceiling_poll)
-            waited += self._waits.ceiling_poll
+            await asyncio.sleep(self._timeouts.ceiling_poll)
+            waited += self._timeouts.ceiling_poll
 
     def settle(self, hold: Hold, usage: Usage | None, came: int, *, complete: bool) -> None:
         """Count what a request came to, as soon as that is known.
@@ -247,17 +247,17 @@ def budget_of(
     config: Config, prices: Prices, longest: Callable[[str, str], int | None], warn: Callable[[str], None]
 ) -> Budget:
     """The budget of the ceiling and the ledger that a configuration names."""
-    return Budget(lambda: _open(config), prices, longest, config.waits, warn)
+    return Budget(lambda: _open(config), prices, longest, config.timeouts, warn)
 
 
 def _open(config: Config) -> Ledger:
     ceiling = None if config.max_cost is None else round(config.max_cost * _MICRO)
     if config.ledger:
-        ledger = Ledger.inherit(config.ledger, config.waits)
+        ledger = Ledger.inherit(config.ledger, config.timeouts)
         return ledger if ceiling is None or ceiling >= ledger.ceiling() else ledger.bounded(ceiling)
     folder = config.data_folder / "ledgers"
     try:
-        return Ledger.create(folder, ceiling or 0, config.waits)
+        return Ledger.create(folder, ceiling or 0, config.timeouts)
     except (OSError, BudgetExceeded) as error:
         raise ConfigError(f"--max-cost needs a ledger in {folder}, which cannot be written: {error}") from error
 

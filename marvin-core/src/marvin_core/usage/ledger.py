@@ -25,7 +25,7 @@ from typing import Any, TypeGuard
 
 from ..api.errors import BudgetExceeded, ConfigError
 from ..api.record import Record
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..guard.processes.tree import start_of
 from ..util.state_files import acquire
 
@@ -145,16 +145,16 @@ class Ledger:
     Its methods raise `BudgetExceeded` where the file is gone or cannot be written: without it nothing may be spent.
     """
 
-    def __init__(self, path: Path, scope: str, waits: Waits, *, owned: bool = False) -> None:
+    def __init__(self, path: Path, scope: str, timeouts: Timeouts, *, owned: bool = False) -> None:
         self.owned = owned
         self._path = path
         self._scope = scope
-        self._waits = waits
+        self._timeouts = timeouts
         self._book = Book()
         self._offset = 0
 
     @classmethod
-    def create(cls, folder: Path, ceiling: int, waits: Waits) -> Ledger:
+    def create(cls, folder: Path, ceiling: int, timeouts: Timeouts) -> Ledger:
         """Begin a ledger in a new file that only this user can read.
 
         Raises:
@@ -163,20 +163,20 @@ class Ledger:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = folder / f"{os.urandom(8).hex()}.jsonl"
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        ledger = cls(path, "", waits, owned=True)
+        ledger = cls(path, "", timeouts, owned=True)
         with ledger._locked() as descriptor:
             ledger._write(descriptor, {"type": "ceiling", "scope": "", "amount": ceiling})
         return ledger
 
     @classmethod
-    def inherit(cls, address: str, waits: Waits) -> Ledger:
+    def inherit(cls, address: str, timeouts: Timeouts) -> Ledger:
         """The ledger that a parent handed over.
 
         Raises:
             ConfigError: where it is none of ours; without it nothing would bound what is spent.
         """
         path, mark, scope = address.rpartition("#")
-        ledger = cls(Path(path), scope, waits) if mark else cls(Path(address), "", waits)
+        ledger = cls(Path(path), scope, timeouts) if mark else cls(Path(address), "", timeouts)
         try:
             with ledger._locked():
                 if ledger._book.has(ledger._scope):
@@ -187,7 +187,7 @@ class Ledger:
 
     def bounded(self, ceiling: int) -> Ledger:
         """This ledger for an agent that may spend no more than `ceiling`, those below it included."""
-        inner = Ledger(self._path, os.urandom(4).hex(), self._waits)
+        inner = Ledger(self._path, os.urandom(4).hex(), self._timeouts)
         with inner._locked() as descriptor:
             ceiling_of = {"scope": inner._scope, "within": self._scope, "amount": ceiling}
             inner._write(descriptor, {"type": "ceiling", **ceiling_of})
@@ -248,7 +248,7 @@ class Ledger:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
                     raise BudgetExceeded(f"The ledger of --max-cost, {self._path}, is not a file of this user.")
-                acquire(descriptor, self._waits.lock, self._waits.lock_poll, str(self._path))
+                acquire(descriptor, self._timeouts.lock, self._timeouts.lock_poll, str(self._path))
                 self._read(descriptor)
                 yield descriptor
             finally:

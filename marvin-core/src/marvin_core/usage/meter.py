@@ -11,7 +11,7 @@ from typing import Any
 from ..api.errors import ConfigError
 from ..api.messages import Usage
 from ..api.providers import OFFLINE
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 from ..util.state_files import locked, replace_file
 from ..util.threads import in_thread
 
@@ -111,7 +111,7 @@ class UsageMeter:
         _add(totals.setdefault("turns", {}), summary["model_turns"])
         _add(totals.setdefault("cost", {}), summary["model_cost"])
 
-    def save_lifetime(self, path: Path, waits: Waits) -> None:
+    def save_lifetime(self, path: Path, timeouts: Timeouts) -> None:
         """Add this session to the lifetime totals in usage.json.
 
         Raises:
@@ -120,7 +120,7 @@ class UsageMeter:
         if not self._requests:
             return
         self._priced()
-        with locked(path, waits.lock, waits.lock_poll):
+        with locked(path, timeouts.lock, timeouts.lock_poll):
             totals = _read(path)
             self._add_to(totals)
             replace_file(path, json.dumps(totals, indent=2).encode())

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api.errors import MarvinError
-from ..api.timeouts import Waits
+from ..api.timeouts import Timeouts
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool = True) -> None:
@@ -62,21 +62,21 @@ def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
         os.close(descriptor)
 
 
-def update_file(path: Path, change: Callable[[bytes | None], bytes | None], waits: Waits | None = None) -> None:
+def update_file(path: Path, change: Callable[[bytes | None], bytes | None], timeouts: Timeouts | None = None) -> None:
     """Change a state file in one step, so that no change of another process is lost.
 
     Blocks while another process changes it, so an async function calls it by `in_thread`.
 
     Args:
         change: gets the content, None where there is no file yet; returns the new content, or None to leave it.
-        waits: how long to wait for the other process, where not as long as usual.
+        timeouts: how long to wait for the other process, where not as long as usual.
 
     Raises:
         MarvinError: where another process holds the file's lock for too long.
         OSError: where the file cannot be read or written; the old content is then untouched.
     """
-    waits = waits or Waits()
-    with locked(path, waits.lock, waits.lock_poll):
+    timeouts = timeouts or Timeouts()
+    with locked(path, timeouts.lock, timeouts.lock_poll):
         new = change(path.read_bytes() if path.exists() else None)
         if new is not None:
             replace_file(path, new)

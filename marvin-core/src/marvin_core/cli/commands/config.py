@@ -97,7 +97,7 @@ def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def set_value(
     context: typer.Context,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The key; a dot leads below: waits.tool.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key; a dot leads below: timeouts.tool.")],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value, as YAML; empty takes the key away.")],
 ) -> None:
     """Set a value in config.yaml; comments stay. A value that would not do changes nothing."""
@@ -157,7 +157,7 @@ def _check(run: Run, content: bytes, path: Path) -> None:
 
 def _update(run: Run, path: Path, change: Any) -> None:
     try:
-        update_file(path, change, run.config.waits)
+        update_file(path, change, run.config.timeouts)
     except OSError as error:
         raise ConfigError(f"{path} cannot be changed: {error.strerror}. It is as it was.") from error
 

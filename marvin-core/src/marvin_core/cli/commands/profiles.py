@@ -27,7 +27,7 @@ def extend(app: typer.Typer) -> None:
 
 
 def _profiles(run: Run) -> Profiles:
-    return Profiles(run.config.config_folder, run.config.waits, lambda text: run.streams.err(f"marvin: {text}"))
+    return Profiles(run.config.config_folder, run.config.timeouts, lambda text: run.streams.err(f"marvin: {text}"))
 
 
 def list_profiles(context: typer.Context) -> None:

@@ -160,7 +160,7 @@ def rename_session(
         raise UsageError("The title is empty. Give some words.")
     path = find(_folder(run), session_id)
     written = path.stat()
-    writer = Transcript.resumed(path, load(path), run.config.waits)
+    writer = Transcript.resumed(path, load(path), run.config.timeouts)
     try:
         writer.change_header(title=new)
         # A title is no use of the session: it keeps its place in the lists.
@@ -199,9 +199,9 @@ def _examine(run: Run, path: Path, *, mend: bool) -> bool:
     kept: Path | None = None
     try:
         if mend:
-            found, kept = repair(path, run.config.waits)
+            found, kept = repair(path, run.config.timeouts)
         else:
-            found = diagnose(path, run.config.waits)
+            found = diagnose(path, run.config.timeouts)
     except MarvinError as error:
         run.streams.out(f"{path.name}\n    {error}\n")
         return False

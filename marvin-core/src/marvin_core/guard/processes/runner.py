@@ -18,7 +18,7 @@ from .tree import MARKER, Family, adopts_orphans, ticks
 if TYPE_CHECKING:
     import subprocess
 
-    from ...api.timeouts import Waits
+    from ...api.timeouts import Timeouts
 
 
 class ProcessRunner:
@@ -28,7 +28,7 @@ class ProcessRunner:
         root: the folder programs run in where a call names none; asked anew at each call if callable.
         child_env: the environment of every child, already without secrets and git's local variables.
         logs_folder: where the logs of jobs go; asked, and made, when there is a job.
-        waits: how long to wait for what.
+        timeouts: how long to wait for what.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class ProcessRunner:
         root: Callable[[], Path] | Path,
         child_env: Mapping[str, str],
         logs_folder: Callable[[], Path],
-        waits: Waits,
+        timeouts: Timeouts,
     ) -> None:
         self._root = root
         self._child_env = child_env
         self._logs_folder = logs_folder
-        self._waits = waits
+        self._timeouts = timeouts
         self._children: set[Child] = set()
         self._jobs: dict[str, KeptJob] = {}
         self._last_job = 0
@@ -83,7 +83,7 @@ class ProcessRunner:
         """Run a program to its end; afterwards no descendant of it is alive.
 
         It has no terminal, and reads `stdin` or nothing. When it has ended, its output is read
-        for `waits.output_tail` at most.
+        for `timeouts.output_tail` at most.
 
         Args:
             timeout: seconds; when they are over the result says `timed_out`.
@@ -146,7 +146,7 @@ class ProcessRunner:
         except (OSError, ValueError) as error:
             raise ToolError(_why_not_started(argv, cwd, error)) from error
         outputs = dict(zip(ours, sinks, strict=False))
-        child = Child(popen, Family(popen.pid, token, since), outputs, self._waits.output_tail)
+        child = Child(popen, Family(popen.pid, token, since), outputs, self._timeouts.output_tail)
         self._children.add(child)
         if stdin:
             child.feed(ours[-1], stdin)
@@ -155,10 +155,10 @@ class ProcessRunner:
     async def _keep_rest(self, child: Child, argv: Sequence[str], output: Capture, errors: Capture) -> str:
         """Make a job of what the program left running; its id, or "" where nothing is left."""
         # What closed its output is as a rule about to end: the `cat` of `> >(cat)` is no job.
-        deadline = time.monotonic() + (self._waits.settle if child.output_ended else 0)
+        deadline = time.monotonic() + (self._timeouts.settle if child.output_ended else 0)
         while not child.family.is_gone():
             if time.monotonic() < deadline:
-                await asyncio.sleep(self._waits.kill_poll)
+                await asyncio.sleep(self._timeouts.kill_poll)
                 continue
             self._last_job, log = open_log(self._logs_folder(), self._last_job + 1)
             log.add(output.data)
@@ -184,21 +184,21 @@ class ProcessRunner:
         await asyncio.shield(ending)
 
     async def _kill(self, child: Child) -> None:
-        family, waits = child.family, self._waits
+        family, timeouts = child.family, self._timeouts
         try:
             family.ask_to_end()
-            await self._until(lambda: not family.is_alive(), waits.terminate)
+            await self._until(lambda: not family.is_alive(), timeouts.terminate)
         finally:
             family.kill()
             child.close()
-        await self._until(lambda: child.exit_code is not None and not family.kill(), waits.kill_limit)
+        await self._until(lambda: child.exit_code is not None and not family.kill(), timeouts.kill_limit)
 
     async def _until(self, reached: Callable[[], bool], limit: float) -> None:
         deadline = time.monotonic() + limit
         while True:
             if reached() or time.monotonic() > deadline:
                 return
-            await asyncio.sleep(self._waits.kill_poll)
+            await asyncio.sleep(self._timeouts.kill_poll)
 
     def job_list(self) -> Sequence[Job]:
         """The jobs of this session, oldest first."""

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from ...api.config import Config
 from ...api.errors import AuthFailed, UsageError
 from ...api.providers import Endpoint, Secret
-from ...api.timeouts import Waits
+from ...api.timeouts import Timeouts
 from ...http.clients import Clients
 from ...profiles.store import Profiles
 from .tokens import CLIENT_ID, LOG_IN, TokenFile, Tokens, ask
@@ -59,7 +59,7 @@ def login(
     import asyncio
 
     settings = config.endpoints.get(_NAME)
-    profiles = Profiles(config.config_folder, config.waits)
+    profiles = Profiles(config.config_folder, config.timeouts)
     folder = profiles.folder(profiles.active)
     auth_url = (settings.auth_url if settings else "") or AUTH_URL
     asyncio.run(_log_in(auth_url.rstrip("/"), folder, config, say, read_line, ports))
@@ -77,10 +77,10 @@ async def _log_in(
 
     clients = Clients(config)
     try:
-        tokens = await Authorization(auth_url, config.waits, say).run(clients.for_tools(), read_line, ports)
+        tokens = await Authorization(auth_url, config.timeouts, say).run(clients.for_tools(), read_line, ports)
     finally:
         await clients.close()
-    file = TokenFile(folder, config.waits)
+    file = TokenFile(folder, config.timeouts)
     await in_thread(lambda: file.save(tokens))
     say(f"You are logged in; {file.path} keeps the login. Use it: marvin --provider {_NAME}")
 
@@ -88,11 +88,11 @@ async def _log_in(
 class Authorization:
     """One login, from the address that the user opens to the tokens."""
 
-    def __init__(self, auth_url: str, waits: Waits, say: Callable[[str], None]) -> None:
+    def __init__(self, auth_url: str, timeouts: Timeouts, say: Callable[[str], None]) -> None:
         from secrets import token_urlsafe
 
         self._auth_url = auth_url
-        self._waits = waits
+        self._timeouts = timeouts
         self._say = say
         self._verifier = token_urlsafe(64)
         self._state = token_urlsafe(32)
@@ -112,10 +112,10 @@ class Authorization:
                 self._say("If the browser cannot come back here, paste the address that it ends at, and press Enter.")
                 pasting = asyncio.create_task(self._pasted(code, read_line))
             try:
-                async with asyncio.timeout(self._waits.login):
+                async with asyncio.timeout(self._timeouts.login):
                     found = await code
             except TimeoutError:
-                raise self._failed(f"Nobody logged in within {self._waits.login:g} s.") from None
+                raise self._failed(f"Nobody logged in within {self._timeouts.login:g} s.") from None
             finally:
                 if pasting is not None:
                     pasting.cancel()
@@ -149,7 +149,7 @@ class Authorization:
             "code_verifier": self._verifier,
         }
         endpoint = Endpoint(
-            provider=_NAME, base_url=self._auth_url, model="", key=Secret(code), key_hint="", waits=self._waits
+            provider=_NAME, base_url=self._auth_url, model="", key=Secret(code), key_hint="", timeouts=self._timeouts
         )
         try:
             return await ask(endpoint, client, form)
@@ -184,7 +184,7 @@ class Authorization:
         import asyncio
 
         try:
-            async with asyncio.timeout(self._waits.http):
+            async with asyncio.timeout(self._timeouts.http):
                 target = (await reader.readline()).split(b" ")[1].decode("ascii", "replace")
                 while (await reader.readline()).strip():
                     pass

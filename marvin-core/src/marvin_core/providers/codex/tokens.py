@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...api.errors import AuthFailed, MarvinError, ProviderError, Unreachable
 from ...api.providers import Endpoint, Secret
 from ...api.record import Record
-from ...api.timeouts import Waits
+from ...api.timeouts import Timeouts
 from ...util.state_files import locked, replace_file, set_aside
 
 if TYPE_CHECKING:
@@ -88,9 +88,9 @@ def _account(claims: Mapping[str, Any]) -> object:
 class TokenFile:
     """`tokens.json` of a profile, readable by its owner only: an object with one entry for each service."""
 
-    def __init__(self, folder: Path, waits: Waits) -> None:
+    def __init__(self, folder: Path, timeouts: Timeouts) -> None:
         self.path = folder / "tokens.json"
-        self._waits = waits
+        self._timeouts = timeouts
 
     def read(self) -> Tokens | None:
         """The login; None where there is none, or where it cannot be read."""
@@ -120,7 +120,7 @@ class TokenFile:
             "auth_url": tokens.auth_url,
             "expires_at": tokens.expires,
         }
-        with locked(self.path, self._waits.lock, self._waits.lock_poll):
+        with locked(self.path, self._timeouts.lock, self._timeouts.lock_poll):
             try:
                 entries = self._entries()
             except FileNotFoundError:
@@ -151,7 +151,7 @@ class TokenFile:
         name = self.path.with_name("tokens.renewal.lock")
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            deadline = time.monotonic() + self._waits.http
+            deadline = time.monotonic() + self._timeouts.http
             while True:
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -159,7 +159,7 @@ class TokenFile:
                 except BlockingIOError:
                     if time.monotonic() > deadline:
                         raise MarvinError("another process renews the login and does not finish") from None
-                await asyncio.sleep(self._waits.lock_poll)
+                await asyncio.sleep(self._timeouts.lock_poll)
             yield
         finally:
             os.close(descriptor)
@@ -171,7 +171,7 @@ class Login:
     def __init__(self, endpoint: Endpoint, client: Callable[[], httpx.AsyncClient]) -> None:
         self._endpoint = endpoint
         self._client = client
-        self._file = TokenFile(endpoint.profile_folder, endpoint.waits) if endpoint.profile_folder else None
+        self._file = TokenFile(endpoint.profile_folder, endpoint.timeouts) if endpoint.profile_folder else None
         self._tokens: Tokens | None = None
         self._renewal: asyncio.Task[Tokens] | None = None
 
@@ -208,7 +208,7 @@ class Login:
         import asyncio
 
         if self._renewal is not None and not self._renewal.done():
-            await asyncio.wait({self._renewal}, timeout=self._endpoint.waits.close)
+            await asyncio.wait({self._renewal}, timeout=self._endpoint.timeouts.close)
 
     async def _renew(self, spent: Tokens) -> Tokens:
         from ...util.threads import in_thread
@@ -257,7 +257,7 @@ async def ask(
     from ..http.error_reports import report_of
 
     url = f"{endpoint.base_url.rstrip('/')}/oauth/token"
-    limit = endpoint.waits.http
+    limit = endpoint.timeouts.http
     try:
         answer = await client.post(url, data=dict(form), timeout=limit)
     except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -115,7 +115,7 @@ class Copilot(OfEndpoint):
 
         silence = self._make_client().timeout.read
         try:
-            event = await session.next_event(silence, self._endpoint.waits.runtime_poll)
+            event = await session.next_event(silence, self._endpoint.timeouts.runtime_poll)
         except TimeoutError:
             raise silent(self._endpoint, silence or 0) from None
         if event is None:
@@ -126,4 +126,4 @@ class Copilot(OfEndpoint):
         """Forget the session there is, stopping what it does."""
         session, self._session = self._session, None
         if session is not None:
-            await session.end(self._endpoint.waits.close)
+            await session.end(self._endpoint.timeouts.close)

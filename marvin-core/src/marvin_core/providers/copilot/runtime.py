@@ -34,7 +34,7 @@ class Runtime:
         self._endpoint = endpoint
         self._program = program
         self._environment = environment
-        self._waits = endpoint.waits
+        self._timeouts = endpoint.timeouts
         self._client: Any = None
         self._family: Family | None = None
         self._folder: Path | None = None
@@ -72,10 +72,10 @@ class Runtime:
         self._client = self._made(sdk, told, token)
         adopts_orphans()
         try:
-            async with asyncio.timeout(self._waits.runtime_start):
+            async with asyncio.timeout(self._timeouts.runtime_start):
                 await self._client.start()
         except TimeoutError:
-            reason = f"it did not answer within {self._waits.runtime_start:g} s"
+            reason = f"it did not answer within {self._timeouts.runtime_start:g} s"
             raise not_started(self._endpoint, self._program, reason) from None
         except Exception as error:  # the SDK raises whatever its parts raise
             raise not_started(self._endpoint, self._program, str(error)) from None
@@ -129,7 +129,7 @@ class Runtime:
 
     async def _disconnect(self, client: Any) -> None:
         try:
-            async with asyncio.timeout(self._waits.close):
+            async with asyncio.timeout(self._timeouts.close):
                 await client.stop()
         except Exception:  # whatever keeps it from ending by itself, it is ended
             await client.force_stop()

@@ -31,7 +31,7 @@ class HttpProvider(OfEndpoint, ABC):
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
         super().__init__(endpoint)
         self._make_client = client
-        self._waits = endpoint.waits
+        self._timeouts = endpoint.timeouts
         self._client: httpx.AsyncClient | None = None
         self._models_url, self._url = _urls(endpoint.base_url, self.path)
         self._sees = True
@@ -92,7 +92,7 @@ class HttpProvider(OfEndpoint, ABC):
                     if answer.done:
                         break
                 # Read to its end, a response leaves its connection free for the next request.
-                async with asyncio.timeout(self._waits.stream_end):
+                async with asyncio.timeout(self._timeouts.stream_end):
                     async for _ in body:
                         pass
         except TimeoutError:
@@ -164,7 +164,7 @@ class HttpProvider(OfEndpoint, ABC):
 
         said = bytearray()
         try:
-            async with asyncio.timeout(self._waits.http):
+            async with asyncio.timeout(self._timeouts.http):
                 await _gather(response, said, _ERROR_BODY)
         except (TimeoutError, httpx.HTTPError):
             pass  # what has come explains more than the failure to read on
@@ -195,15 +195,15 @@ class HttpProvider(OfEndpoint, ABC):
 
         from .error_mapping import from_status, from_transport
 
-        headers, waits, url = await self._sendable_headers(), self._waits, self._models_url
+        headers, timeouts, url = await self._sendable_headers(), self._timeouts, self._models_url
         said = bytearray()
         try:
-            async with asyncio.timeout(waits.model_list):
+            async with asyncio.timeout(timeouts.model_list):
                 async with self._connected().stream("GET", url, headers=headers) as response:
                     await _gather(response, said, _MODEL_LIST)
         except TimeoutError:
             late = httpx.ReadTimeout("")
-            raise from_transport(self._endpoint, url, late, begun=False, silence=waits.model_list) from None
+            raise from_transport(self._endpoint, url, late, begun=False, silence=timeouts.model_list) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._failed(error, begun=False) from None
         if response.status_code in _NOT_ALLOWED or response.is_server_error:
@@ -231,7 +231,7 @@ class HttpProvider(OfEndpoint, ABC):
         answer = bytearray()
         headers = await self._sendable_headers()
         try:
-            async with asyncio.timeout(self._waits.model_list):
+            async with asyncio.timeout(self._timeouts.model_list):
                 async with self._connected().stream(method, url, headers=headers, content=content) as response:
                     await _gather(response, answer, _MODEL_LIST)
             return json.loads(answer)

@@ -46,7 +46,7 @@ class Catalog:
     def __init__(self, config: Config, secrets: Secrets, specs: Sequence[ProviderSpec]) -> None:
         self._config = config
         self._secrets = secrets
-        self._profiles = Profiles(config.config_folder, config.waits)
+        self._profiles = Profiles(config.config_folder, config.timeouts)
         known = {spec.name: spec for spec in specs}
         for name, settings in config.endpoints.items():
             known[name] = _overlaid(name, settings, known.get(name))
@@ -123,7 +123,7 @@ class Catalog:
         if not self._first_listed.get(spec.name):  # a server that was not there may be by now
             from .local_servers import first_listed
 
-            self._first_listed[spec.name] = first_listed(spec, self.base_url(spec), self._config.waits)
+            self._first_listed[spec.name] = first_listed(spec, self.base_url(spec), self._config.timeouts)
         return self._first_listed[spec.name]
 
     def endpoint(self, spec: ProviderSpec, model: str, origin: str) -> Endpoint:
@@ -153,7 +153,7 @@ class Catalog:
             profile_folder=self._profile_folder() if spec.login else None,
             environment=lambda: self._environment(spec),
             learn=self._secrets.learn,
-            waits=self._config.waits,
+            timeouts=self._config.timeouts,
         )
 
     def _ready(self, spec: ProviderSpec) -> str:

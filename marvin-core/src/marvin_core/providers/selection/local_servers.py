@@ -8,7 +8,7 @@ from typing import Any
 
 from ...api.providers import ProviderSpec
 from ...api.record import Record
-from ...api.timeouts import Waits
+from ...api.timeouts import Timeouts
 
 _LISTS = {
     "ollama": lambda document: [entry["name"] for entry in document["models"]],
@@ -27,7 +27,7 @@ class Found(Record):
     reason: str
 
 
-def probe(servers: Iterable[tuple[ProviderSpec, str]], waits: Waits) -> Sequence[Found]:
+def probe(servers: Iterable[tuple[ProviderSpec, str]], timeouts: Timeouts) -> Sequence[Found]:
     """The local servers that list a model, in the order of preference; all of them are asked at once.
 
     Only a list of models is asked for: a port may belong to a program that is none of our business.
@@ -41,36 +41,36 @@ def probe(servers: Iterable[tuple[ProviderSpec, str]], waits: Waits) -> Sequence
     asked = [(spec, base_url) for spec, base_url in servers if spec.name in _PATHS]
     answers: dict[str, Found] = {}
     threads = [
-        threading.Thread(target=_ask, args=(spec, base_url, waits, answers), daemon=True) for spec, base_url in asked
+        threading.Thread(target=_ask, args=(spec, base_url, timeouts, answers), daemon=True) for spec, base_url in asked
     ]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + waits.probe
+    deadline = time.monotonic() + timeouts.probe
     for thread in threads:
         thread.join(max(deadline - time.monotonic(), 0))
     return [answers[spec.name] for spec, _ in asked if spec.name in answers]
 
 
-def first_listed(spec: ProviderSpec, base_url: str, waits: Waits) -> str:
+def first_listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts) -> str:
     """The first model that a server on this machine lists; empty where it does not say."""
-    return next(iter(_listed(spec, base_url, waits)), "")
+    return next(iter(_listed(spec, base_url, timeouts)), "")
 
 
-def _ask(spec: ProviderSpec, base_url: str, waits: Waits, answers: dict[str, Found]) -> None:
-    models = _listed(spec, base_url, waits)
+def _ask(spec: ProviderSpec, base_url: str, timeouts: Timeouts, answers: dict[str, Found]) -> None:
+    models = _listed(spec, base_url, timeouts)
     if models:
         model = spec.default_model if spec.default_model in models else models[0]
         answers[spec.name] = Found(provider=spec.name, model=model, reason=f"it answers at {base_url}")
 
 
-def _listed(spec: ProviderSpec, base_url: str, waits: Waits) -> list[str]:
+def _listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts) -> list[str]:
     from contextlib import closing
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
 
     try:
         parts = urlsplit(base_url)
-        connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=waits.probe)
+        connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=timeouts.probe)
         with closing(connection):
             connection.request("GET", parts.path.rstrip("/") + _PATHS.get(spec.name, _MODELS))
             with connection.getresponse() as response:

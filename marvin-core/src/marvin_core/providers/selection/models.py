@@ -130,12 +130,12 @@ class Models:
         """The provider, wrapped for one prompt; see `ModelSource.resilient`."""
         from ..resilient import Resilient
 
-        waits = self._config.waits
+        timeouts = self._config.timeouts
         if ceiling is None:
             fallbacks = partial(self._fallbacks, provider)
             return Resilient(
                 provider,
-                waits,
+                timeouts,
                 fallbacks=fallbacks,
                 larger=self._larger,
                 successor=self._successor,
@@ -147,7 +147,7 @@ class Models:
         # No larger model here: it would stay, and be counted under this ceiling, when the prompt is over.
         return Resilient(
             BudgetedProvider(provider, ceiling),
-            waits,
+            timeouts,
             fallbacks=lambda: [BudgetedProvider(other, ceiling) for other in self._fallbacks(provider)],
             restarts=restarts,
         )

@@ -64,7 +64,7 @@ class TerminalChat:
             lambda: session.chat.profile_folder / "history",
             color=settings.color,
             folds=settings.terminal not in _NEVER_FOLD,
-            redraw=settings.waits.redraw,
+            redraw=settings.timeouts.redraw,
         )
         self._text = Markdown(self._paint, self._editor.measure)
         self._queue: deque[tuple[str, str]] = deque()
@@ -146,7 +146,7 @@ class TerminalChat:
     async def _tick(self) -> None:
         """Keep the seconds of what is waited for current."""
         while True:
-            await asyncio.sleep(self._session.chat.waits.tick)
+            await asyncio.sleep(self._session.chat.timeouts.tick)
             if self._activity:
                 self._update()
 
