@@ -214,7 +214,7 @@ def _timeouts(values: Mapping[str, Any]) -> Timeouts:
     for name, value in values.items():
         for seconds in value if isinstance(value, list) else [value]:
             if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
-                raise ConfigError(f"waits.{name} in config.yaml takes seconds, from 0 on, found {seconds!r}.")
+                raise ConfigError(f"timeouts.{name} in config.yaml takes seconds, from 0 on, found {seconds!r}.")
     return Timeouts().replace(
         **{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()}
     )
