@@ -12,7 +12,11 @@ import pytest
 from marvin_core import ToolError, ToolSpec
 from marvin_core.api.config import Config, Permissions
 from marvin_core.api.errors import UsageError
+from marvin_core.api.timeouts import Timeouts
+from marvin_core.config.secrets import Secrets
+from marvin_core.guard.processes.runner import ProcessRunner
 from marvin_core.tools.toolbox import SETS, Toolbox, find_tool, select
+from tests.support.folders import Folders
 
 from . import engine_tools
 from .support_engine import SPECS, run, settled, spec, until
@@ -58,7 +62,17 @@ def box(
     **settings: Any,
 ) -> Toolbox:
     config: Config = settled(tmp_path, *argv, **settings)[0]
-    return Toolbox(specs, config, has_program=programs.__contains__, has_secret=secrets.__contains__)
+    return Toolbox(specs, config, machine_with(tmp_path, programs), Secrets(dict.fromkeys(secrets, "x"), tmp_path))
+
+
+def machine_with(tmp_path: Path, programs: Collection[str]) -> ProcessRunner:
+    """What runs programs where these are the only ones."""
+    folder = tmp_path / "bin"
+    folder.mkdir(exist_ok=True)
+    for program in programs:
+        (folder / program).write_text("#!/bin/sh\n")
+        (folder / program).chmod(0o755)
+    return ProcessRunner(Folders(root=tmp_path, base=tmp_path), {"PATH": str(folder)}, Timeouts())
 
 
 def names(found: Toolbox) -> list[str]:
