@@ -67,7 +67,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
     place = Start(tmp_path_factory.mktemp("home"))
     folder = place.home / ".config" / "marvin"
     folder.mkdir(parents=True)
-    (folder / "config.yaml").write_text("tools: coding\nwaits: {tool: 50}\n")
+    (folder / "config.yaml").write_text("tools: coding\ntimeouts: {tool: 50}\n")
     place.run(text("Warm."))
     return place
 

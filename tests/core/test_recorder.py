@@ -175,7 +175,7 @@ FULL = """
     from pathlib import Path
     from marvin_core.api.messages import user
     from marvin_core.sessions.writer import Recorder
-    from marvin_core.sessions.transcript import load
+    from marvin_core.sessions.reader import load
     from marvin_core.api.timeouts import Timeouts
 
     recorder = Recorder(Path(sys.argv[1]), Timeouts(), print)
@@ -245,7 +245,7 @@ PROCESS = """
     from pathlib import Path
     from marvin_core.api.messages import user
     from marvin_core.sessions.writer import Recorder
-    from marvin_core.sessions.transcript import load
+    from marvin_core.sessions.reader import load
     from marvin_core.api.timeouts import Timeouts
 
     path, name, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -38,6 +38,7 @@ print(sorted(set(sys.modules) - before))
         "marvin_core",
         "marvin_core.testing",
         "marvin_core.testing.plugin",
+        "marvin_core.version",
     ]
 
 

@@ -248,7 +248,8 @@ FULL_DISK = """
     from marvin_core.api.errors import SessionError
     from marvin_core.api.messages import user
     from marvin_core.sessions.records import Header
-    from marvin_core.sessions.transcript import Transcript, load
+    from marvin_core.sessions.reader import load
+    from marvin_core.sessions.transcript import Transcript
     from marvin_core.api.timeouts import Timeouts
 
     path = Path(sys.argv[1])

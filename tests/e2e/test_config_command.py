@@ -27,11 +27,12 @@ def test_show_keeps_the_values_of_headers_to_itself(unconfigured: Marvin) -> Non
 
 
 def test_set_keeps_comments_and_order(unconfigured: Marvin) -> None:
-    path = unconfigured.config("# mine\nmodel: big  # the good one\n\nwaits:\n  tool: 50 # slow machine\n")
+    path = unconfigured.config("# mine\nmodel: big  # the good one\n\ntimeouts:\n  tool: 50 # slow machine\n")
     assert unconfigured.run("config", "set", "timeouts.tool", "70").code == 0
     assert unconfigured.run("config", "set", "permissions.deny", "[run_command]").code == 0
     assert path.read_text() == (
-        "# mine\nmodel: big  # the good one\n\nwaits:\n  tool: 70 # slow machine\npermissions:\n  deny: [run_command]\n"
+        "# mine\nmodel: big  # the good one\n\ntimeouts:\n  tool: 70 # slow machine\n"
+        "permissions:\n  deny: [run_command]\n"
     )
     assert unconfigured.run("config", "set", "timeouts.tool", "").code == 0
     assert "tool:" not in path.read_text()

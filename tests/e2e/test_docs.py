@@ -99,7 +99,7 @@ def test_the_commands_about_profiles_work(tmp_path: Path, environment: dict[str,
 
 
 def test_the_commands_about_sessions_work(tmp_path: Path, environment: dict[str, str]) -> None:
-    config = 'providers: {none: {base_url: "http://127.0.0.1:1/v1"}}\nwaits: {retry_backoff: []}\n'
+    config = 'providers: {none: {base_url: "http://127.0.0.1:1/v1"}}\ntimeouts: {retry_backoff: []}\n'
     (Path(environment["HOME"]) / ".config" / "marvin").mkdir(parents=True)
     (Path(environment["HOME"]) / ".config" / "marvin" / "config.yaml").write_text(config)
     ask = "marvin --provider none --non-interactive --prompt retry"

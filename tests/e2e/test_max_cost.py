@@ -18,7 +18,7 @@ from marvin_core.usage.ledger import Ledger
 from .support_e2e import Marvin, Running, posts, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-PRICED = "prices: {scripted: {input: 1.0, output: 10.0}}\nwaits: {retry_backoff: [0.01], ceiling_poll: 0.02}\n"
+PRICED = "prices: {scripted: {input: 1.0, output: 10.0}}\ntimeouts: {retry_backoff: [0.01], ceiling_poll: 0.02}\n"
 """A request of 10,000 tokens costs a cent, and so does an answer of 1,000."""
 
 
