@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from marvin_core import ToolError, ToolSpec
 from marvin_core.tools.argument_errors import ArgumentError, CutOff, example_call, refusal, type_text
 from marvin_core.tools.arguments import coerce, parse_arguments, parse_key_values
-from marvin_core.util.text import nearest
 
 STRINGS = {"type": "array", "items": {"type": "string"}}
 NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
@@ -502,10 +501,3 @@ def test_the_example_suits_the_tool() -> None:
     assert example_call(ranged) == 'ranged({"n": 64})'
     odd = spec_of("odd", {"path": {"type": "integer"}, "url": {"enum": ["x"]}}, ["path", "url"])
     assert example_call(odd) == 'odd({"path": 1, "url": "x"})'
-
-
-def test_nearest_names_come_best_first() -> None:
-    names = ["read_file", "create_file", "git_log", "git_diff", "tree"]
-    assert nearest("readfile", names)[0] == "read_file"
-    assert nearest("git", names) == ["git_log", "git_diff"]
-    assert nearest("frobnicate", names) == []

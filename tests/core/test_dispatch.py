@@ -125,7 +125,7 @@ def test_an_unknown_tool_names_the_nearest(tmp_path: Path) -> None:
     """I10."""
     output = make(tmp_path).call("run_comand", command="ls")
     assert output.is_error
-    assert "no tool 'run_comand'. Nearest: run_command" in output.text
+    assert "no tool 'run_comand'. Did you mean 'run_command'?" in output.text
 
 
 def test_wrong_arguments_name_the_field_and_show_a_correct_call(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def said(file: Path, text: str | bytes) -> str:
         ("provider: groq\n\tmodel: x\n", 2, "Correct that line."),
         ("provider: groq\nprovider: gemini\n", 2, "Correct that line."),
         ("a: b: c\n", 1, "Correct that line."),
-        ("# one\n\nprovidr: groq\n", 3, "unknown key 'providr'. Did you mean 'provider'?"),
+        ("# one\n\nprovidr: groq\n", 3, "unknown key 'providr'. Did you mean 'provider' or 'providers'?"),
         ("zzz: 1\n", 1, f"unknown key 'zzz'. Known keys: {', '.join(sorted(KEYS))}."),
         ("1: x\n", 1, "unknown key '1'"),
         ("timeouts:\n  tool: 1\n  tol: 2\n", 3, "unknown key 'timeouts.tol'. Did you mean 'tool'?"),

@@ -119,7 +119,8 @@ def test_every_set_of_the_design_exists() -> None:
 @pytest.mark.parametrize(
     ("word", "hint"),
     [
-        ("codnig", "Did you mean coding"),
+        ("codnig", "Did you mean 'coding'"),
+        ("log_git", "Did you mean 'git_log'"),
         ("gti_log", "git_log"),
         ("-run_comand", "run_command"),
         ("zzz", "`marvin tools list`"),
@@ -216,10 +217,12 @@ def test_a_tool_that_is_not_offered_is_refused_with_the_reason(tmp_path: Path) -
         found.spec("look")
 
 
-@pytest.mark.parametrize(("name", "near"), [("readfile", "read_file"), ("git_lgo", "git_log")])
+@pytest.mark.parametrize(
+    ("name", "near"), [("readfile", "read_file"), ("git_lgo", "git_log"), ("search_web", "web_search")]
+)
 def test_an_unknown_tool_names_the_nearest_ones(tmp_path: Path, name: str, near: str) -> None:
     """I10: one guess leads to the right name."""
-    with pytest.raises(ToolError, match=rf"There is no tool '{name}'\. Nearest: .*{near}"):
+    with pytest.raises(ToolError, match=rf"There is no tool '{name}'\. Did you mean '{near}'"):
         box(tmp_path).spec(name)
 
 

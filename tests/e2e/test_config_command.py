@@ -47,6 +47,8 @@ def test_set_makes_the_file(unconfigured: Marvin) -> None:
     ("key", "value", "words"),
     [
         ("modell", "x", "Did you mean 'model'"),
+        ("modle", "x", "Did you mean 'model' or 'models'?"),
+        ("provider", "gorq", "Did you mean 'groq'?"),
         ("timeouts.tool", "soon", "a number"),
         ("timeouts.tool", "-1", "from 0 on"),
         ("provider", "nobody", "openai-compat"),

@@ -63,6 +63,13 @@ def test_an_unknown_tool_names_the_nearest(unconfigured: Marvin, command: str) -
     assert "Traceback" not in result.said
 
 
+def test_an_unknown_sub_command_names_the_nearest(unconfigured: Marvin) -> None:
+    result = unconfigured.run("tools", "lst")
+    assert result.code == 2
+    assert "Unknown sub-command 'lst'. Did you mean 'list'?" in result.said
+    assert "No such option: --lst" in unconfigured.run("tools", "--lst").said
+
+
 def test_call_needs_no_model_and_parses_values_by_the_schema(unconfigured: Marvin) -> None:
     (unconfigured.project / "a.txt").write_text("one\ntwo\nthree\n")
     result = unconfigured.run("tools", "call", "read_file", "path=a.txt", "start_line=2", "end_line=2")

@@ -229,7 +229,7 @@ def test_the_models_of_a_service(marvin: Marvin, marvin_model_server: ModelServe
     assert marvin.run("providers", "models", "openai-compat").text == "a\nb\n"
     missing = marvin.run("providers", "models", "grok")
     assert missing.code != 0
-    assert "Did you mean groq?" in missing.said
+    assert "Did you mean 'groq'?" in missing.said
 
 
 def test_no_services_at_all(unconfigured: Marvin) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ..api.config import Config
 from ..config.secrets import Secrets
 from ..util.streams import Streams
+from ..util.text import unknown_name
 
 if TYPE_CHECKING:
     from ..app import App
@@ -44,9 +46,19 @@ class Run:
         return self.app().session(asker=None, interactive=False)
 
 
+class _Group(TyperGroup):
+    """Sub-commands below one name; one that is unknown is answered as other unknown names are."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name not in self.commands and not name.startswith("-"):
+            ctx.fail(unknown_name("sub-command", name, self.commands))
+        return super().resolve_command(ctx, args)
+
+
 def group(text: str, default: Callable[[typer.Context], None]) -> typer.Typer:
     """Sub-commands below one name; `text` is its help, `default` is done where none of them is asked for."""
-    made = typer.Typer(invoke_without_command=True, help=text)
+    made = typer.Typer(cls=_Group, invoke_without_command=True, help=text)
 
     @made.callback()
     def without_subcommand(context: typer.Context) -> None:

@@ -9,6 +9,9 @@ from typing import Any
 from ..api.errors import ConfigError
 from ..api.timeouts import Timeouts
 from ..util.state_files import read_trusted_json, write_cache
+from ..util.text import cut, did_you_mean, near_names
+
+_VALUE_SHOWN = 40
 
 _ENDPOINT = {
     "wire": str,
@@ -171,12 +174,12 @@ def _plain(value: Any) -> Any:
 def _kind(value: Any) -> str:
     if value is None:
         return "nothing"
-    return next((f"{name} ({str(value)[:40]!r})" for kind, name in KIND_NAMES.items() if isinstance(value, kind)), "it")
+    return next(
+        (f"{name} ({cut(str(value), _VALUE_SHOWN)!r})" for kind, name in KIND_NAMES.items() if isinstance(value, kind)),
+        "it",
+    )
 
 
 def _nearest(key: str, schema: Mapping[Any, Any]) -> str:
-    from difflib import get_close_matches
-
     names = [name for name in schema if isinstance(name, str)]
-    near = get_close_matches(key, names, 1)
-    return f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(sorted(names))}."
+    return did_you_mean(near_names(key, names)) or f"Known keys: {', '.join(sorted(names))}."

@@ -15,6 +15,7 @@ from ..api.tools import Tool, ToolResult, ToolSpec
 from ..config.secrets import Secrets
 from ..guard.permissions.policy import Rule
 from ..util.imports import load_module
+from ..util.text import did_you_mean, near_names
 from ..util.threads import in_thread
 
 _CODING_GROUPS = frozenset({"files", "git", "shell", "tickets", "agents"})
@@ -186,10 +187,7 @@ class Toolbox:
             return found
         if name in self.missing:
             raise ToolError(f"The tool {name} is not available here: {self.missing[name]}. Do it another way.")
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, self._specs, 3, 0.5)
-        hint = f"Nearest: {', '.join(near)}." if near else _some(list(self._specs))
+        hint = did_you_mean(near_names(name, self._specs)) or _some(list(self._specs))
         raise ToolError(f"There is no tool {name!r}. {hint}")
 
     def preload(self, name: str) -> None:
@@ -263,9 +261,6 @@ def _named(specs: Sequence[ToolSpec], word: str) -> set[str]:
     found = {spec.name for spec in specs if word in (spec.group, spec.name)}
     if found:
         return found
-    from difflib import get_close_matches
-
     known = [*SETS, *{spec.group for spec in specs}, *(spec.name for spec in specs)]
-    near = get_close_matches(word, known, 3)
-    hint = f"Did you mean {', '.join(near)}?" if near else "`marvin tools list` shows what there is."
+    hint = did_you_mean(near_names(word, known)) or "`marvin tools list` shows what there is."
     raise UsageError(f"There is no set, group or tool {word!r}. {hint}")

@@ -3,13 +3,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
+RECEIVED_LIMIT = 200
+"""Characters of what was received that an error shows."""
 
-def one_line(text: str) -> str:
-    """The text on one line, without what a terminal would take for a command."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+_NAMES_LISTED = 20
+_NAMES_COMPARED = 2_000
+_NAME_COMPARED = 64
+"""The characters of a name that are compared: what is asked may be any text."""
+_WORDS_COMPARED = 8
+FAINTLY_LIKE = 0.4
+"""How alike names must be where some are listed anyway, and the likeliest come first."""
+_LIKE_ENOUGH = 0.6
+"""How alike two names are of which one may be meant for the other; 1 is the same."""
+_WORD_LIKE_ENOUGH = 0.8
+_WORDS_COUNT = 1.15
+"""How much more shared words say than as many letters here and there."""
+# Of parserHTTPError: parser, HTTP, Error. What is neither a letter nor a digit only parts words.
+_WORD = r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+|[A-Z]+"
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    """The text on one line, without what a terminal would take for a command.
+
+    Args:
+        limit: the most characters of it, from 1 on; an ellipsis, which is one of them, marks a cut.
+    """
+    line = " ".join(text.split())
+    if not line.isprintable():
+        line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
+    return line if limit is None or len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def cut(text: str, limit: int = RECEIVED_LIMIT) -> str:
+    """The text up to the limit (in characters), without lone surrogates; an ellipsis marks a cut."""
+    return storable(text if len(text) <= limit else text[:limit] + "…")
 
 
 def local_time(seconds: float) -> str:
@@ -22,46 +54,90 @@ def local_time(seconds: float) -> str:
         return "unknown time"
 
 
-RECEIVED_LIMIT = 200
-"""Characters of what was received that an error shows."""
-
-
-_NAMES_LISTED = 20
-
-
-_NAME_COMPARED = 64
-
-
-_LIKE_ENOUGH = 0.6
-
-
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """A sentence saying that there is no such tool or parameter, and which names are nearest."""
+    """A sentence saying that there is no such tool or parameter, and which names are near."""
     names = list(known)
-    near = [repr(other) for other in nearest(name, names)]
-    if near:
-        hint = f" Did you mean {' or '.join(near)}?"
-    elif len(names) <= _NAMES_LISTED:
-        hint = f" There is {', '.join(names) or 'none'}."
-    else:
-        hint = ""
-    return f"Unknown {kind} {cut(name)!r}.{hint}"
+    hint = did_you_mean(near_names(name, names))
+    if not hint and len(names) <= _NAMES_LISTED:
+        hint = f"There is {storable(', '.join(names)) or 'none'}."
+    return f"Unknown {kind} {cut(name)!r}. {hint}".rstrip()
 
 
-def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """Up to three of the known names that are most like this one, the best first."""
+def did_you_mean(names: Sequence[str]) -> str:
+    """The question whether one of these names is meant; nothing where there are none."""
+    if not names:
+        return ""
+    *others, last = map(repr, names)
+    return f"Did you mean {', '.join(others)} or {last}?" if others else f"Did you mean {last}?"
+
+
+def near_names(asked: str, known: Iterable[str], most: int = 3, *, enough: float = _LIKE_ENOUGH) -> list[str]:
+    """The known names that may be meant by one that is unknown, the likeliest first.
+
+    Two names are as alike as their letters are, or as their words are in any order, whichever is more. A name that
+    differs in case only comes first. What is compared is bounded: the beginning of a name, some of its words, and some
+    thousand names.
+
+    Args:
+        most: how many to give at most.
+        enough: how alike they must be; 1 is the same.
+    """
+    folded = asked.casefold()
+    words = _words(asked)
+    alike = _comparison()
+
+    def rank(name: str) -> tuple[bool, float, float, str]:
+        other = name.casefold()
+        letters = alike(folded[:_NAME_COMPARED], other[:_NAME_COMPARED], enough)
+        shared = _shared(words, _words(name), alike)
+        score = max(letters, shared)
+        return other != folded, -score, -letters, name
+
+    ranked = sorted(rank(name) for name in islice(dict.fromkeys(known), _NAMES_COMPARED) if name)
+    return [name for _, score, _, name in ranked if -score >= enough][:most]
+
+
+def _comparison() -> Callable[[str, str, float], float]:
+    """How alike two short texts are, from 0 to 1: difflib's ratio, or 0 where that cannot be enough."""
     # Only errors come here, and difflib costs milliseconds to import.
     from difflib import SequenceMatcher
+    from functools import cache
 
-    asked = name[:_NAME_COMPARED].lower()
-    words = set(asked.split("_"))
+    @cache
+    def matcher(text: str) -> SequenceMatcher[str]:
+        return SequenceMatcher(None, "", text, autojunk=False)
 
-    def likeness(other: str) -> float:
-        shared = len(words & set(other.lower().split("_")))
-        return SequenceMatcher(None, asked, other.lower()).ratio() + 0.2 * shared
+    @cache
+    def alike(text: str, other: str, enough: float) -> float:
+        found = matcher(text)
+        found.set_seq1(other)
+        # Most names are unlike, and these bounds are cheap.
+        may_be = found.real_quick_ratio() >= enough and found.quick_ratio() >= enough
+        return found.ratio() if may_be else 0.0
 
-    ranked = sorted(((likeness(other), other) for other in known), key=lambda pair: (-pair[0], pair[1]))
-    return [other for score, other in ranked[:3] if score >= _LIKE_ENOUGH]
+    return alike
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name: of `web_search`, `Web-Search` and `webSearch` they are the same."""
+    return [found.casefold() for found in re.findall(_WORD, name[:_NAME_COMPARED])][:_WORDS_COMPARED]
+
+
+def _shared(words: Sequence[str], others: Sequence[str], alike: Callable[[str, str, float], float]) -> float:
+    """How much of two names is words of both, by their letters; a misspelled word counts less.
+
+    A name of which every word is in the other one is like enough.
+    """
+    letters = sum(map(len, words)) + sum(map(len, others))
+    left = list(others)
+    shared = 0.0
+    for word in sorted(words, key=lambda word: word not in others):  # a word that is there is no other one misspelled
+        likeness, nearest = max(((alike(word, other, _WORD_LIKE_ENOUGH), other) for other in left), default=(0.0, ""))
+        if likeness >= _WORD_LIKE_ENOUGH:
+            left.remove(nearest)
+            shared += likeness * (len(word) + len(nearest))
+    least = _LIKE_ENOUGH if words and others and (set(words) <= set(others) or set(words) >= set(others)) else 0.0
+    return max(_WORDS_COUNT * shared / letters, least) if letters else 0.0
 
 
 def to_json(value: Any) -> str:
@@ -75,8 +151,3 @@ def to_json(value: Any) -> str:
 def storable(text: str) -> str:
     """The text with lone surrogates, which cannot be encoded, written as escapes."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def cut(text: str, limit: int = RECEIVED_LIMIT) -> str:
-    """The text up to the limit (in characters), without lone surrogates; an ellipsis marks a cut."""
-    return storable(text if len(text) <= limit else text[:limit] + "…")

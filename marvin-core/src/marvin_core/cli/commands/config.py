@@ -14,6 +14,7 @@ from ...api.errors import ConfigError, UsageError
 from ...config.load import check_settings
 from ...config.settings import KEYS, parse_settings
 from ...util.state_files import replace_file, update_file
+from ...util.text import did_you_mean, near_names
 from ..run import group
 
 if TYPE_CHECKING:
@@ -152,7 +153,8 @@ def _check(run: Run, content: bytes, path: Path) -> None:
 
         known = [spec.name for spec in Plugins(run.config, lambda text: None).providers]
         if provider not in known:
-            raise ConfigError(f"{path}: there is no provider {provider!r}. There are: {', '.join(known)}.")
+            hint = did_you_mean(near_names(provider, known)) or f"There are: {', '.join(known)}."
+            raise ConfigError(f"{path}: there is no provider {provider!r}. {hint}")
 
 
 def _update(run: Run, path: Path, change: Any) -> None:

@@ -10,6 +10,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from ...util.text import did_you_mean, near_names
+
 _LINES = 30
 _CHILDREN = 5
 _SCANNED = 2_000
@@ -65,12 +67,8 @@ def kind_of(mode: int) -> str:
 
 def nearest_names(parts: tuple[str, ...], names: Collection[str]) -> str:
     """A sentence with the names of a folder that the last part resembles, or nothing."""
-    from difflib import get_close_matches  # 2 ms, and only after a mistake
-
-    found = get_close_matches(parts[-1], names, n=3)
-    if not found:
-        return ""
-    return " Did you mean " + " or ".join(repr("/".join((*parts[:-1], name))) for name in found) + "?"
+    found = did_you_mean(["/".join((*parts[:-1], name)) for name in near_names(parts[-1], names)])
+    return f" {found}" if found else ""
 
 
 def outline(root: Path, hidden: Collection[str]) -> str:

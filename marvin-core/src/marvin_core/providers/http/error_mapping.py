@@ -24,6 +24,7 @@ from ...api.errors import (
     Unreachable,
 )
 from ...api.providers import Endpoint
+from ...util.text import FAINTLY_LIKE, near_names
 from .error_reports import Report, clean, excerpt, report_of, report_of_error, shown_url
 
 _LISTED = 8
@@ -182,11 +183,9 @@ def unsendable(endpoint: Endpoint, header: str) -> ProviderError:
 
 def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) -> ProviderError:
     """The error with what the service does serve, the nearest names first; as it is where that is unknown."""
-    import difflib
-
     if not served:
         return error
-    near = difflib.get_close_matches(endpoint.model, served, n=_LISTED, cutoff=0.4)
+    near = near_names(endpoint.model, served, _LISTED, enough=FAINTLY_LIKE)
     shown = list(dict.fromkeys([*near, *served]))[:_LISTED]
     more = f" and {len(served) - len(shown)} more" if len(served) > len(shown) else ""
     return ModelNotFound(

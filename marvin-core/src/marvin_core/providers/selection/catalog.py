@@ -13,6 +13,7 @@ from ...api.providers import Endpoint, ProviderSpec, Secret
 from ...config.secrets import Secrets
 from ...profiles.store import Profiles
 from ...util.imports import imported
+from ...util.text import did_you_mean, near_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,10 +64,7 @@ class Catalog:
         """
         if name in self.known:
             return self.known[name]
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, self.known, 1)
-        hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(self.known)}."
+        hint = did_you_mean(near_names(name, self.known)) or f"There are: {', '.join(self.known)}."
         text = f"There is no provider {name!r}{f' (from {origin})' if origin else ''}. {hint}"
         raise UsageError(text) if origin.startswith("--") else ConfigError(text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...api.errors import ConfigError, UsageError
 from ...api.providers import OFFLINE, ProviderSpec
 from ...api.record import Record
+from ...util.text import FAINTLY_LIKE, near_names
 from .catalog import Catalog
 
 _NEAR = 3
@@ -60,12 +61,10 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> Named:
         return found
     if current is not None and not current.models and current.factory and current.name != OFFLINE:
         return Named(spec=current, model=name)
-    from difflib import get_close_matches
-
     known = [f"{spec.name}/{model}" for spec, _ in catalog.set_up() for model in spec.models or (spec.default_model,)]
     if not known:
         raise UsageError(f"No provider is set up, so none serves {name!r}. `marvin providers` says how to set one.")
-    near = get_close_matches(name, known, _NEAR, 0.4) or known[:_NEAR]
+    near = near_names(name, known, _NEAR, enough=FAINTLY_LIKE) or known[:_NEAR]
     hint = f"Nearest: {', '.join(near)}. " if near else ""
     raise UsageError(
         f"No provider that is set up is known to serve {name!r}. {hint}"

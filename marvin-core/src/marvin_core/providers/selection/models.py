@@ -172,6 +172,8 @@ class Models:
         spec = self._catalog.known.get(gone.name)
         if spec is None or gone.model != spec.default_model:
             return None
+        # Nobody is asked about this one, so difflib's plain likeness decides, which is stricter than `near_names`: a
+        # model with the same words in another order is another model.
         from difflib import get_close_matches
 
         listed = [model for model in spec.models if model in served]
