@@ -692,6 +692,12 @@ def test_malformed_json_is_shown_shortly() -> None:
     assert len(str(found)) < 400
 
 
+def test_what_a_service_sends_cannot_steer_the_terminal() -> None:
+    found = failure(raw(b"data: oops \x1b]0;title\x07\x1b[31m red\n\n"))
+    assert "oops" in str(found)
+    assert str(found).isprintable()
+
+
 def test_a_web_page_names_the_url_and_what_to_do() -> None:
     found = failure(html())
     assert isinstance(found, StreamBroken)

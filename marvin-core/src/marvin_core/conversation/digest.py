@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..api.messages import Image, Message, Text, ToolCall
+from ..util.text import one_line
 from .plan import is_summary, level, shorten, summary_body
 
 _REQUESTS, _FINDINGS, _ERRORS, _FILES = 30, 15, 10, 40
 """How many of each are told."""
+_LINE = 200
+"""The most characters of one that is told."""
 _PATH_LIMIT = 200
 _PATH_KEYS = frozenset("path paths file files file_path filename source destination target".split())
 _PATCHED = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |[+]{3} (?:b/)?)(\S.*)$", re.MULTILINE)
@@ -47,9 +50,11 @@ def _sections(messages: Sequence[Message]) -> Iterator[str]:
         failed = Counter(output.name for output in outputs if output.is_error)
         told = [f"{n} {count}" + (f" ({failed[n]} failed)" if failed[n] else "") for n, count in called.most_common()]
         yield f"Tools called: {', '.join(told)}."
-    errors = [f"{output.name}: {line(output.text)}" for output in outputs if output.is_error]
+    errors = [f"{output.name}: {one_line(output.text, _LINE)}" for output in outputs if output.is_error]
     yield _listed("Errors:", errors, _ERRORS)
-    found = [line(message.text) for message in messages if message.role == "assistant" and message.text.strip()]
+    found = [
+        one_line(message.text, _LINE) for message in messages if message.role == "assistant" and message.text.strip()
+    ]
     yield _listed("The assistant said:", found, _FINDINGS)
 
 
@@ -70,7 +75,7 @@ def _counted(by: Counter[str]) -> str:
 
 def requests(messages: Iterable[Message]) -> list[str]:
     """The requests of the user, one short line each."""
-    return [line(m.text) for m in messages if m.role == "user" and not is_summary(m) and m.text.strip()]
+    return [one_line(m.text, _LINE) for m in messages if m.role == "user" and not is_summary(m) and m.text.strip()]
 
 
 def files(messages: Iterable[Message]) -> dict[str, Counter[str]]:
@@ -129,12 +134,3 @@ def _parts(message: Message) -> Iterator[tuple[str, str]]:
 
 def _shown(block: Any) -> str:
     return block.text if isinstance(block, Text) else "(an image)" if isinstance(block, Image) else ""
-
-
-_LINE = 200
-
-
-def line(text: str) -> str:
-    """The beginning of a text in one line."""
-    flat = " ".join(text[: _LINE * 4].split())
-    return flat if len(flat) <= _LINE else f"{flat[: _LINE - 1]}…"

@@ -10,6 +10,7 @@ from ..api.config import Config
 from ..api.record import Record
 from ..api.tools import Mode
 from ..profiles.personal import Personal
+from ..util.text import one_line
 from .hook_runner import HookRunner
 from .parts import SessionParts
 
@@ -184,7 +185,7 @@ class SystemPrompt:
             added = [Part(origin="hooks of packs", text=text) for text in await self._hooks.system_prompt()]
             self._stable = [*stable_parts(self._sources()), *added]
             self._key = key
-        jobs = [f"{job.id} ({job.command[:60]})" for job in session.processes.job_list() if job.running]
+        jobs = [f"{job.id} ({one_line(job.command, 60)})" for job in session.processes.job_list() if job.running]
         volatile = volatile_part(session.clock.now(), jobs)
         return [*self._stable, Part(origin="built in, new each time", text=volatile)]
 

@@ -14,6 +14,7 @@ from ..api.messages import Message, Text, user
 from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..util.state_files import locked, replace_file, set_aside
+from ..util.text import one_line
 from ..util.threads import in_thread
 
 Speaker: TypeAlias = Literal["you", "assistant", "system"]
@@ -113,12 +114,7 @@ def seed(entries: Sequence[Entry]) -> list[Message]:
 
 def compact(entries: Sequence[Entry]) -> str:
     """The entries as a list with one short line each, for the system prompt."""
-    return "\n".join(f"- {one.role}: {_short(one.text)}" for one in entries)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= COMPACT else f"{line[: COMPACT - 1]}…"
+    return "\n".join(f"- {one.role}: {one_line(one.text, COMPACT)}" for one in entries)
 
 
 class Chronicle:

@@ -12,6 +12,7 @@ from typing import Any
 from ..api.errors import UsageError
 from ..api.timeouts import Timeouts
 from ..util.state_files import locked, replace_file, set_aside
+from ..util.text import cut
 from ..util.yaml_edit import load_mapping, with_value
 from .chat_log import ChatLog
 
@@ -41,7 +42,7 @@ def check_name(name: str) -> str:
     """
     if not _NAME.fullmatch(name) or name.endswith("."):
         raise UsageError(
-            f"A profile cannot be called {name[:80]!r}. Use letters, digits, `-`, `_` and `.`, "
+            f"A profile cannot be called {cut(name, 80)!r}. Use letters, digits, `-`, `_` and `.`, "
             "up to 64 of them, beginning with a letter or a digit."
         )
     return name

@@ -17,6 +17,7 @@ from ..api.timeouts import Timeouts
 from ..conversation.pairing import heal, interrupted
 from ..util.json_lines import record_line
 from ..util.state_files import acquire, replace_file
+from ..util.text import one_line
 from .reader import compaction_of
 from .records import Header, header_line, header_of
 
@@ -186,7 +187,7 @@ class Examination:
         last = next((message for message in reversed(said) if message.model), None)
         return Header(
             id=self._name,
-            title=" ".join(title.split())[:_TITLE],
+            title=one_line(title, _TITLE),
             time=self._written,
             provider=last.provider if last else "",
             model=last.model if last else "",

@@ -173,8 +173,8 @@ def as_text(whole: Whole) -> str:
             parts.append(f"{speaker(item)}: {_printable(item.message.text.strip())}")
         for call in item.message.calls:
             output = item.outputs.get(call.id)
-            told = one_line(output.text)[:_SHOWN] if output is not None else ""
-            parts.append(f"  🔧 {one_line(f'{call.name} {call.arguments}')[:_SHOWN]}\n     {told}".rstrip())
+            told = one_line(output.text, _SHOWN) if output is not None else ""
+            parts.append(f"  🔧 {one_line(f'{call.name} {call.arguments}', _SHOWN)}\n     {told}".rstrip())
     return "\n\n".join(parts) + "\n"
 
 

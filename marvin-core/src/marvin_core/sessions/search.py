@@ -76,7 +76,7 @@ def search(folder: Path, text: str, shown: int = 3) -> Iterator[Found]:
     Args:
         shown: how many snippets of a session to give at most.
     """
-    wanted = re.compile(re.escape(" ".join(text.split())), re.IGNORECASE)
+    wanted = re.compile(re.escape(one_line(text)), re.IGNORECASE)
     for path in sessions(folder):
         try:
             written = path.stat().st_mtime

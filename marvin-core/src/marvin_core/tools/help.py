@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..api.tools import ToolSpec
-from ..util.text import to_json
+from ..util.text import one_line, to_json
 from .argument_errors import example_arguments, type_text
 from .arguments import key_value_words
 
@@ -68,6 +68,6 @@ def one_line_example(spec: ToolSpec, known: Mapping[str, Any] | None = None) -> 
 
 def summary(spec: ToolSpec) -> str:
     """The first sentence of the tool's description."""
-    paragraph = " ".join(spec.description.partition("\n\n")[0].split())
+    paragraph = one_line(spec.description.partition("\n\n")[0])
     sentence = _SENTENCE.match(paragraph)
     return sentence.group() if sentence else paragraph

@@ -11,6 +11,8 @@ import json
 import re
 from typing import Any
 
+from ..util.text import cut
+
 DEPTH_LIMIT = 100
 """Levels of nesting; what is deeper breaks code that walks the value recursively."""
 
@@ -31,14 +33,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         return members
     for key, value in pairs:
         if members[key] != value:
-            raise Malformed(f"the key {_shorten(key)} is there twice with different values")
+            raise Malformed(f"the key {cut(key, _QUOTED)!r} is there twice with different values")
     return members
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
-        raise Malformed(f"the number {_shorten(text)} is too large")
+        raise Malformed(f"the number {cut(text, _QUOTED)!r} is too large")
     return number
 
 
@@ -139,10 +141,6 @@ def _refuse_lone_surrogates(value: Any, text: str) -> None:
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
         raise Malformed(f"{half} is one half of a character, without the other") from None
-
-
-def _shorten(text: str) -> str:
-    return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "…")
 
 
 _TOKEN = re.compile(
@@ -269,7 +267,7 @@ class _Rewriter:
             self._pieces = []
 
     def _unexpected(self, match: re.Match[str]) -> Malformed:
-        found = _shorten(match.group())
+        found = repr(cut(match.group(), _QUOTED))
         hint = ""
         if match.lastgroup == "word" and self._pieces and self._pieces[-1][0] == '"':
             hint = ' (inside a string a quote is written \\")'

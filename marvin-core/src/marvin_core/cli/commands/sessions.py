@@ -155,7 +155,7 @@ def rename_session(
 ) -> None:
     """Give a session another title; its id stays."""
     run: Run = context.obj
-    new = one_line(" ".join(title))[:_TITLE]
+    new = one_line(" ".join(title), _TITLE)
     if not new:
         raise UsageError("The title is empty. Give some words.")
     path = find(_folder(run), session_id)

@@ -13,6 +13,7 @@ from ...api.messages import ToolOutput
 from ...api.tools import ToolSpec
 from ...tools.arguments import parse_key_values
 from ...tools.help import IN_SHELL, tool_help, with_typed_calls
+from ...util.text import cut
 from ..run import Run, group
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _json_object(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"--json takes a JSON object: {error}.") from error
     if not isinstance(value, dict):
-        raise UsageError(f"--json takes a JSON object, not {text[:40]!r}.")
+        raise UsageError(f"--json takes a JSON object, not {cut(text, 40)!r}.")
     return value
 
 

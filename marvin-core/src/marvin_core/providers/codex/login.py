@@ -18,6 +18,7 @@ from ...api.providers import Endpoint, Secret
 from ...api.timeouts import Timeouts
 from ...http.clients import Clients
 from ...profiles.store import Profiles
+from ...util.text import one_line
 from .tokens import CLIENT_ID, LOG_IN, TokenFile, Tokens, ask
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ PORTS = (1455, 1457)
 """The ports on this machine that OpenAI's login leads back to."""
 _NAME = "codex"
 _PATH = "/auth/callback"
+_REASON = 200
+"""The most characters of why a login failed."""
 _SCOPE = "openid profile email offline_access"
 _PAGE = "<!DOCTYPE html><html><head><meta charset=utf-8><title>Marvin</title></head><body><p>{}</p></body></html>"
 _STATUS = {200: "OK", 400: "Bad Request", 404: "Not Found"}
@@ -221,7 +224,7 @@ class Authorization:
             code.set_result(given["code"])
         else:
             why = given.get("error_description") or given.get("error") or "no code came back"
-            code.set_exception(self._failed(f"The login was not granted: {' '.join(why.split())[:200].rstrip('.')}."))
+            code.set_exception(self._failed(f"The login was not granted: {one_line(why, _REASON).rstrip('.')}."))
         return True
 
     async def _pasted(self, code: asyncio.Future[str], read_line: Callable[[], str]) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ...api.providers import Endpoint
 from ...api.record import Record
+from ...util.text import one_line
 
 _MESSAGE_LIMIT = 500
 _EXCERPT = 200
@@ -57,8 +58,7 @@ def clean(endpoint: Endpoint, text: str, limit: int = _MESSAGE_LIMIT) -> str:
         # A shorter one is a stand-in for a local server ("none"), and ordinary text would hold it.
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, _REDACTED)
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return one_line(text, limit)
 
 
 def excerpt(endpoint: Endpoint, payload: bytes) -> str:

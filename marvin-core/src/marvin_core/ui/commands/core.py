@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...api.errors import MarvinError
 from ...api.session import Command, SessionControl
-from ...util.text import local_time
+from ...util.text import local_time, one_line
 from ...util.threads import in_thread
 from . import autonomy, settings
 
@@ -74,7 +74,7 @@ async def _sessions(session: SessionControl, words: str) -> str:
 
 def _entry_line(entry: SessionEntry, current: str) -> str:
     mark = "*" if entry.id == current else " "
-    return f"{mark} {entry.id}  {local_time(entry.time)}  {_short(entry.title)} ({entry.messages} messages)"
+    return f"{mark} {entry.id}  {local_time(entry.time)}  {one_line(entry.title, _SHOWN)} ({entry.messages} messages)"
 
 
 async def _resume(session: SessionControl, words: str) -> str:
@@ -110,8 +110,8 @@ async def _tree(session: SessionControl, words: str) -> str:
 def _branch_line(number: int, branch: Branch) -> str:
     mark = "*" if branch.current else " "
     shared = "" if branch.current else f", the first {branch.shared} shared"
-    answer = _short(branch.answer) or "(no answer)"
-    return f"{mark} {number}  {_short(branch.prompt)} → {answer} ({branch.messages} messages{shared})"
+    answer = one_line(branch.answer, _SHOWN) or "(no answer)"
+    return f"{mark} {number}  {one_line(branch.prompt, _SHOWN)} → {answer} ({branch.messages} messages{shared})"
 
 
 async def _retry(session: SessionControl, words: str) -> str | None:
@@ -130,7 +130,8 @@ async def _jobs(session: SessionControl, words: str) -> str:
     if not jobs:
         return "Nothing runs in the background."
     return "\n".join(
-        f"{job.id}  {'running' if job.running else 'ended'}  {_short(job.command)}  ({job.log})" for job in jobs
+        f"{job.id}  {'running' if job.running else 'ended'}  {one_line(job.command, _SHOWN)}  ({job.log})"
+        for job in jobs
     )
 
 
@@ -138,8 +139,3 @@ async def _usage(session: SessionControl, words: str) -> str:
     from ...usage.text import usage_text
 
     return usage_text(await in_thread(lambda: session.usage(lifetime=True)))
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

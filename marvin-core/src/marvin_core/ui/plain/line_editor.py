@@ -26,6 +26,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from ...api.record import Record
 from ...util.streams import Streams
+from ...util.text import one_line
 from ..completion import Candidate
 from .line_history import LineHistory
 from .terminal_quirks import FoldingRenderer, SteadyInput, steady
@@ -299,7 +300,7 @@ class LineEditor:
         lines = text.rstrip("\n").count("\n") + 1
         if lines <= FOLD_LINES and len(text) <= FOLD_CHARACTERS:
             return text
-        what = what or f"{' '.join(text[: _HINT * 10].split())[:_HINT]} …"
+        what = what or f"{one_line(text[: _HINT * 10])[:_HINT]} …"
         size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
         fold = f"[{what} {size}]"
         if self._pastes.get(fold, text) != text:
