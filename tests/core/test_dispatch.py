@@ -18,7 +18,7 @@ from marvin_core.api.events import ToolExecutionEnd, ToolExecutionStart, ToolExe
 from marvin_core.api.messages import Image, Text, ToolCall, ToolOutput
 from marvin_core.conversation.pairing import INTERRUPTED
 
-from .support_engine import QUICK, SPECS, Made, batch_of, make, run, until
+from .support_engine import QUICK, SPECS, Made, Script, batch_of, calls, make, run, says, until
 
 SECRET = "sk-very-secret-12345"
 
@@ -424,6 +424,30 @@ def test_results_of_one_round_share_what_room_there_is(tmp_path: Path) -> None:
     assert len(first.text) == room - 2_000
     assert second.text.startswith("x" * quarter + "\n[Result truncated: 3,000 characters left out")
     assert third.content == (Text(text="a dot"), Image(media_type="image/png", data="aGk="))
+
+
+@pytest.mark.parametrize(("window", "is_cut"), [(1_000_000, False), (8_000, True)])
+def test_a_tool_gives_all_that_it_has_and_the_model_gets_what_its_window_has_room_for(
+    window: int, is_cut: bool, tmp_path: Path
+) -> None:
+    """I30: the same call of the same tool; interfaces are shown all of it."""
+    size = 100_000
+    provider = Script(calls(("a", "big", f'{{"size": {size}}}')), says("Done."), context_window=window)
+    made = make(tmp_path, provider=provider)
+
+    async def work() -> None:
+        try:
+            assert (await made.session.submit("Fetch it")).text == "Done."
+        finally:
+            await made.session.close()
+
+    run(work())
+    assert [event.text for event in made.seen(ToolExecutionEnd)] == ["x" * size]
+    (output,) = provider.requests[1].messages[-1].outputs
+    kept, _, note = output.text.partition("\n[Result truncated: ")
+    assert set(kept) == {"x"}
+    assert bool(note) == is_cut
+    assert len(kept) + (int(note.split()[0].replace(",", "")) if is_cut else 0) == size
 
 
 class Rewrites(Hook):

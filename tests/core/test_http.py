@@ -20,7 +20,9 @@ import pytest
 
 from marvin_core.api.errors import ConfigError
 from marvin_core.api.timeouts import Timeouts
+from marvin_core.config.load import load
 from marvin_core.http.client import HttpSettings, TlsContext, make_client
+from marvin_core.http.clients import Clients
 from marvin_core.http.connect import race
 from marvin_core.testing import ModelServer, cut_after, document, drop, hang, hang_after, paced, raw, text
 from tests.core.chatting import TRANSPORTS, Transport
@@ -210,6 +212,62 @@ def test_silence_raises_a_read_time_out(transport: Transport) -> None:
     for answer in (hang(), hang_after(100, text("x" * 300, chunks=3))):
         with ModelServer(answer) as server, pytest.raises(httpx.ReadTimeout):
             post(server, silence=0.2, transport=transport)
+
+
+CHAT, CODING, TOOLS = (httpx.Timeout(30.0, read=read) for read in (180.0, 900.0, 30.0))
+
+
+def clients_of(folder: Path, *argv: str, yaml: str = "") -> Clients:
+    """The clients of a run that was started so, with nothing set in the environment."""
+    (folder / "config.yaml").write_text(yaml, "utf-8")
+    config, _ = load(list(argv), {"HOME": str(folder), "MARVIN_HOME": str(folder)}, cwd=folder)
+    return Clients(config)
+
+
+def test_a_chat_waits_180_s_for_a_silent_model_and_a_non_interactive_run_900_s(tmp_path: Path) -> None:
+    """I31: whatever the service's URL; connecting takes no longer than for tools."""
+
+    async def run(clients: Clients, expected: httpx.Timeout) -> None:
+        for url in ("http://127.0.0.1:1/v1", "https://models.invalid/v1"):
+            assert clients.for_model(url).timeout == expected
+        assert clients.for_tools().timeout == TOOLS
+        await clients.close()
+
+    asyncio.run(run(clients_of(tmp_path), CHAT))
+    asyncio.run(run(clients_of(tmp_path, "--plain"), CHAT))
+    asyncio.run(run(clients_of(tmp_path, "--non-interactive", "--prompt", "Hi"), CODING))
+
+
+@pytest.mark.parametrize("argv", [(), ("--non-interactive", "--prompt", "Hi")], ids=["chat", "non-interactive"])
+def test_a_switch_of_the_mode_counts_for_the_clients_that_there_are_and_for_later_ones(
+    argv: tuple[str, ...], tmp_path: Path
+) -> None:
+    """I31: tools wait as before."""
+
+    async def run() -> None:
+        clients = clients_of(tmp_path, *argv)
+        plain, tools = clients.for_model("http://127.0.0.1:1/v1"), clients.for_tools()
+        clients.patient(coding=True)
+        secure = clients.for_model("https://models.invalid/v1")
+        assert [client.timeout for client in (plain, secure, tools)] == [CODING, CODING, TOOLS]
+        clients.patient(coding=False)
+        assert [client.timeout for client in (plain, secure, tools)] == [CHAT, CHAT, TOOLS]
+        assert clients.for_model("http://127.0.0.1:2/v1") is plain, "it is the client that providers have"
+        await clients.close()
+
+    asyncio.run(run())
+
+
+def test_the_configuration_may_set_other_limits_for_silence(tmp_path: Path) -> None:
+    async def run() -> None:
+        clients = clients_of(tmp_path, yaml="timeouts: {model_idle: 20, model_idle_coding: 40.5}\n")
+        client = clients.for_model("http://127.0.0.1:1/v1")
+        assert client.timeout.read == 20.0
+        clients.patient(coding=True)
+        assert client.timeout.read == 40.5
+        await clients.close()
+
+    asyncio.run(run())
 
 
 @contextmanager

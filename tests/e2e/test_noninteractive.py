@@ -69,6 +69,7 @@ READ: tuple[str, dict[str, Any]] = ("get_working_dir", {})
 def test_what_stands_on_standard_output(
     marvin: Marvin, marvin_model_server: ModelServer, script: list[Any], expected: str
 ) -> None:
+    """I32: the newlines of an answer are neither lost nor doubled, but for those at its end and before tools."""
     marvin_model_server.script(*script)
     result = marvin.ask()
     assert (result.code, result.text, result.said) == (0, expected, "")
@@ -76,7 +77,7 @@ def test_what_stands_on_standard_output(
 
 
 def test_text_comes_as_it_arrives(marvin: Marvin, marvin_model_server: ModelServer) -> None:
-    """Each piece is there before the next one was sent; newlines wait for what follows them."""
+    """I32: each piece is there before the next one was sent; newlines wait for what follows them."""
     whole = text("one\n\ntwo", chunks=["one\n\n", "two"])
     first, second = whole.steps[:2], whole.steps[2:]
     marvin_model_server.script(whole.replace(steps=(*first, 1.0, *second, 0.5)))
@@ -724,7 +725,7 @@ def test_a_run_waits_for_no_connection_that_stays_open(marvin: Marvin, marvin_mo
 
 
 def test_a_silent_server_ends_the_run(marvin: Marvin, marvin_model_server: ModelServer) -> None:
-    """I22: silence is bounded."""
+    """I22, I31: silence is bounded, by the limit of coding mode."""
     marvin.config("timeouts: {model_idle_coding: 0.3}\n")
     marvin_model_server.script(hang())
     result = marvin.ask()

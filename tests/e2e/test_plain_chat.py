@@ -10,7 +10,7 @@ from typing import Any
 import pexpect
 import pytest
 
-from marvin_core.testing import ModelServer, calls, error, hang_after, text
+from marvin_core.testing import ModelServer, calls, error, hang, hang_after, text
 from tests.e2e.support_e2e import (
     PROGRAM,
     Marvin,
@@ -388,6 +388,18 @@ def test_lines_from_a_pipe(marvin: Marvin, marvin_model_server: ModelServer) -> 
     assert (marvin.project / "a.txt").read_text() == "x"
     assert conversation(marvin_model_server)[0]["content"] == "hi Grüße"
     assert b"Traceback" not in result.err
+
+
+def test_a_silent_model_is_waited_for_as_long_as_the_mode_says(
+    marvin: Marvin, marvin_model_server: ModelServer
+) -> None:
+    """I31: `!code` counts for the connection that the chat has already, and so does its end."""
+    marvin.config("timeouts: {model_idle: 0.3, model_idle_coding: 0.4}\n")
+    marvin_model_server.script(text("Hello."), hang(), hang(), hang())
+    result = marvin.run("--plain", stdin=b"hi\none\n!code\ntwo\n!code\nthree\n")
+    assert result.code == 0
+    assert re.findall(r"sent nothing for (\S+) s", result.text) == ["0.3", "0.4", "0.3"]
+    assert "Coding mode is on" in result.text
 
 
 def test_nothing_that_is_shown_can_steer_the_terminal(marvin: Marvin, marvin_model_server: ModelServer) -> None:

@@ -173,6 +173,8 @@ def runtimes(home: Path) -> list[int]:
 
 
 def test_text_and_thinking_are_streamed_and_the_conversation_goes_on(server: ModelServer, tmp_path: Path) -> None:
+    """I28: with a listener for each request the second answer would come twice."""
+
     async def work(desk: Desk) -> None:
         usage = {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 40}}
         answer = await desk.ask("Hello", text("Hi there, Ada", chunks=4, thinking="Hm", usage=usage))
@@ -366,11 +368,15 @@ def test_a_service_that_is_not_there(server: ModelServer, tmp_path: Path) -> Non
 
 
 def test_silence_ends_the_answer(server: ModelServer, tmp_path: Path) -> None:
+    """I29: the session that fell silent is ended, and one that has not seen its prompt answers the next."""
+
     async def work(desk: Desk) -> None:
         with pytest.raises(Unreachable, match="sent nothing for 1 s"):
             await desk.ask("Hello", hang_after(700, LONG))
+        assert await asyncio.to_thread(server.requests[0].gone.wait, 5), "the service is still asked"
         desk.messages.pop()
         assert (await desk.ask("Again", text("Here."))).text == "Here."
+        assert [m["content"] for m in desk.sent()] == ["You are Marvin.", "Again"]
 
     run(server, tmp_path, work, timeouts=TIMEOUTS.replace(model_idle=1.0))
 
