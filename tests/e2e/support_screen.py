@@ -8,9 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from typing import Self
 
-from tests.e2e.support_e2e import PROGRAM, Marvin, wait_until
-
-LIMIT = 15.0
+from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, wait_until
 
 
 class Screen:
@@ -31,18 +29,24 @@ class Screen:
         options = ("history-limit 20000", "remain-on-exit on", "escape-time 0")
         self._tmux(*(word for option in options for word in ("set-option", "-g", *shlex.split(option), ";")), *tmux)
         self.until("works.")
-        wait_until(lambda: self.rows() and self.rows()[-1].startswith(">"), "the prompt", LIMIT)
+        wait_until(lambda: self.rows() and self.rows()[-1].startswith(">"), "the prompt")
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        subprocess.run([*self._base(), "kill-server"], env=self._env, capture_output=True, timeout=10, check=False)
+        subprocess.run([*self._base(), "kill-server"], env=self._env, capture_output=True, timeout=LIMIT, check=False)
 
     def _base(self) -> list[str]:
         return ["tmux", "-u", "-f", os.devnull, "-S", self._socket]
 
     def _tmux(self, *args: str, given: str | None = None) -> str:
         done = subprocess.run(
-            [*self._base(), *args], env=self._env, input=given, capture_output=True, text=True, timeout=10, check=True
+            [*self._base(), *args],
+            env=self._env,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=True,
         )
         return done.stdout
 
@@ -69,7 +73,7 @@ class Screen:
 
     def ended(self) -> int:
         """Wait until the chat has ended; returns its exit code."""
-        wait_until(lambda: self._status.exists() and self._status.read_text(), "the end", LIMIT)
+        wait_until(lambda: self._status.exists() and self._status.read_text(), "the end")
         return int(self._status.read_text())
 
     def rows(self) -> list[str]:
@@ -90,7 +94,7 @@ class Screen:
             return expected in "\n".join(rows)
 
         try:
-            wait_until(seen, f"{expected!r} on the screen", LIMIT)
+            wait_until(seen, f"{expected!r} on the screen")
         except AssertionError as error:
             raise AssertionError(f"{error}\n" + "\n".join(rows)) from None
         return list(rows)
@@ -104,7 +108,7 @@ class Screen:
             return wanted in "".join("".join(rows[1:]).split()) and rows[-1].rstrip() in (">", "$")
 
         try:
-            wait_until(seen, f"{expected!r} on the screen", LIMIT)
+            wait_until(seen, f"{expected!r} on the screen")
         except AssertionError as error:
             raise AssertionError(f"{error}\n" + "\n".join(self.rows())) from None
 
@@ -112,7 +116,7 @@ class Screen:
         """Wait until the last row is the prompt with this line; returns the rows."""
         sign = f"> {line}".rstrip()
         try:
-            wait_until(lambda: self.rows()[-1].rstrip() == sign, f"{sign!r} at the bottom", LIMIT)
+            wait_until(lambda: self.rows()[-1].rstrip() == sign, f"{sign!r} at the bottom")
         except AssertionError as error:
             raise AssertionError(f"{error}\n" + "\n".join(self.rows())) from None
         return self.rows()

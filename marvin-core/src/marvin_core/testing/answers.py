@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..api.record import Record
 
-Step: TypeAlias = bytes | float
-"""Bytes that are sent in one write, as one HTTP chunk; or a pause in seconds."""
+Step: TypeAlias = bytes | float | threading.Event
+"""Bytes that are sent in one write, as one HTTP chunk; or a pause, in seconds or until an event is set."""
 
 USAGE: Mapping[str, int] = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 _STREAM = (("content-type", "text/event-stream"),)
@@ -147,9 +148,9 @@ def paced(seconds: float, answer: Answer) -> Answer:
     return answer.replace(steps=tuple(part for step in answer.steps for part in (seconds, step)))
 
 
-def pause(seconds: float, answer: Answer) -> Answer:
-    """The answer's status line at once, its body after a pause."""
-    return answer.replace(steps=(seconds, *answer.steps))
+def pause(until: float | threading.Event, answer: Answer) -> Answer:
+    """The answer's status line at once, its body after so many seconds, or once the event is set."""
+    return answer.replace(steps=(until, *answer.steps))
 
 
 def from_json(item: Mapping[str, Any]) -> Answer:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .answers import Answer
 
 _HOST = "127.0.0.1"
+_POLL = 0.02
+"""Seconds between two looks at whether the server was closed, while an answer waits for an event."""
 
 
 class RecordedRequest:
@@ -94,6 +96,11 @@ class LoopbackServer:
         """Block until so many requests have come."""
         with self._arrived:
             self._arrived.wait_for(lambda: len(self.requests) >= count)
+
+    def hold(self, until: threading.Event) -> None:
+        """Block until the event is set, or this server is closed."""
+        while not until.wait(_POLL) and not self._closing:
+            pass
 
     def record(self, request: RecordedRequest) -> None:
         """Take note of a request."""
@@ -234,7 +241,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_body(self, answer: Answer) -> None:
         chunked = answer.framing == "chunked"
         for step in answer.steps:
-            if not isinstance(step, bytes):
+            if isinstance(step, threading.Event):
+                self._owner.hold(step)
+            elif not isinstance(step, bytes):
                 time.sleep(step)
             elif step:
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(step), step) if chunked else step)
