@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +35,12 @@ def wait_until(reached: Callable[[], object], what: str, limit: float = LIMIT) -
         time.sleep(0.005)
 
 
+def unread(pipe: int) -> int:
+    """How many bytes wait in a pipe."""
+    (count,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, b"\0\0\0\0"))
+    return int(count)
+
+
 def alive(pid: int) -> bool:
     """Whether a process runs; one that has ended and was not yet collected does not count."""
     try:
@@ -43,6 +52,24 @@ def alive(pid: int) -> bool:
     except FileNotFoundError:  # no /proc on this system, or the process has gone by now
         found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
         return found.stdout.strip()[:1] not in (b"", b"Z")
+
+
+def end_of(terminal: Any) -> int:
+    """The exit code of a child of pexpect whose output has come to its end.
+
+    `close` alone gives it a tenth of a second to go, then sends signals.
+    """
+    terminal.wait()
+    terminal.close()
+    return int(terminal.exitstatus)
+
+
+def put_away(terminal: Any) -> None:
+    """End a child of pexpect, if it has not ended; `close` alone fails where that takes a tenth of a second."""
+    if not terminal.closed and terminal.isalive():
+        terminal.kill(signal.SIGKILL)
+        terminal.wait()
+    terminal.close()
 
 
 def assert_gone(pids: Sequence[int]) -> None:

@@ -10,9 +10,8 @@ import os
 import shutil
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,12 +24,14 @@ from marvin_core.testing import (
     drop,
     error,
     events,
+    hang_after,
     html,
     raw,
     split,
     text,
 )
 from tests.e2e.support_e2e import (
+    LIMIT,
     PROGRAM,
     QUICK_RETRIES,
     Marvin,
@@ -39,9 +40,10 @@ from tests.e2e.support_e2e import (
     assert_loadable,
     block_texts,
     conversation,
+    end_of,
     posts,
     told,
-    wait_until,
+    unread,
 )
 
 RETRIES = 3
@@ -572,12 +574,12 @@ def _install_raising_pack(site: Path) -> None:
 def test_a_command_that_hangs(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """I25: ended after its time-out with all that it started, even what ignores SIGTERM."""
     command = "trap '' TERM; echo begun; sleep 60 & echo $! $$ > pids; wait; sleep 60"
-    marvin_model_server.script(calls(("run_command", {"command": command, "timeout": 1})), text("Done."))
+    marvin_model_server.script(calls(("run_command", {"command": command, "timeout": 3})), text("Done."))
     result = marvin.ask()
     assert (result.code, result.text) == (0, "  🔧 run_command\nDone.\n")
     output = told(marvin_model_server)[0]
     assert output.startswith("begun\n")
-    assert "timed out after 1 s" in output
+    assert "timed out after 3 s" in output
     assert_gone(marvin.pids())
 
 
@@ -599,35 +601,38 @@ def test_a_command_that_prints_100_mb(marvin: Marvin, marvin_model_server: Model
 _PEAK = "open('peak', 'w').write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))"
 
 
+STARTED = "until [ -s pids ]; do sleep 0.01; done"
+
+
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param("setsid sleep 60 & echo $! >> pids", id="setsid"),
-        pytest.param("(sh -c 'sleep 60 & echo $! >> pids' &); sleep 0.1", id="double-fork"),
+        pytest.param("setsid sleep 300 & echo $! >> pids", id="setsid"),
+        pytest.param(f"(sh -c 'sleep 300 & echo $! >> pids' &); {STARTED}", id="double-fork"),
         pytest.param(
-            "setsid sh -c 'env -i setsid sleep 60 & echo $! >> pids' >/dev/null 2>&1 </dev/null; sleep 0.1", id="daemon"
+            f"setsid sh -c 'env -i setsid sleep 300 & echo $! >> pids' >/dev/null 2>&1 </dev/null; {STARTED}",
+            id="daemon",
         ),
-        pytest.param("nohup sleep 60 >/dev/null 2>&1 & echo $! >> pids; disown -a", id="nohup"),
-        pytest.param("(trap '' TERM INT HUP; sleep 60 & echo $! >> pids; wait) & sleep 0.1", id="ignores-signals"),
+        pytest.param("nohup sleep 300 >/dev/null 2>&1 & echo $! >> pids; disown -a", id="nohup"),
+        pytest.param(f"(trap '' TERM INT HUP; sleep 300 & echo $! >> pids; wait) & {STARTED}", id="ignores-signals"),
     ],
 )
 def test_nothing_that_a_command_started_outlives_the_run(
     marvin: Marvin, marvin_model_server: ModelServer, command: str
 ) -> None:
-    """I25: a job may go on in the background, until the session ends."""
+    """I25: a job may go on in the background, until the session ends, which it does not hold up."""
     marvin_model_server.script(calls(("run_command", {"command": command})), text("Done."))
     result = marvin.ask()
     assert (result.code, result.text) == (0, "  🔧 run_command\nDone.\n")
     assert "job 1 goes on" in told(marvin_model_server)[0]
     assert_gone(marvin.pids())
-    assert result.seconds < 10
 
 
 def test_a_command_that_forks_before_its_time_out(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """I25: double-forked into a session of its own, and still gone after the time-out."""
     command = "(setsid sh -c 'sleep 60 & echo $! >> pids; wait' &); echo $$ >> pids; sleep 60"
     marvin_model_server.script(
-        calls(("run_command", {"command": command, "timeout": 1})),
+        calls(("run_command", {"command": command, "timeout": 3})),
         calls(("run_command", {"command": "for p in $(cat pids); do kill -0 $p 2>/dev/null && echo $p lives; done"})),
         text("Done."),
     )
@@ -640,10 +645,10 @@ def test_a_command_that_reads_standard_input_gets_its_end(marvin: Marvin, marvin
     marvin_model_server.script(
         calls(("run_command", {"command": "read answer || echo nothing to read; cat; echo end"})), text("Done.")
     )
+    marvin.config("timeouts: {tool: 300}\n")
     result = marvin.ask()
     assert result.code == 0
     assert told(marvin_model_server) == ["nothing to read\nend\n[exit code 0]"]
-    assert result.seconds < 10
 
 
 def test_a_command_that_opens_the_terminal_fails(marvin: Marvin, marvin_model_server: ModelServer) -> None:
@@ -658,11 +663,10 @@ def test_a_command_that_opens_the_terminal_fails(marvin: Marvin, marvin_model_se
         cwd=str(marvin.project),
         env=marvin.env,
         encoding="utf-8",
-        timeout=20,
+        timeout=LIMIT,
     )
     child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 0
+    assert end_of(child) == 0
     assert "secret?" not in str(child.before)
     assert told(marvin_model_server) == ["no terminal\n[exit code 0]"]
 
@@ -768,21 +772,21 @@ def test_a_file_of_the_project_that_cannot_be_written(marvin: Marvin, marvin_mod
 
 
 def test_standard_output_that_is_closed_early(marvin: Marvin, marvin_model_server: ModelServer) -> None:
-    """As with `| head -c1`: the run ends soon with 1 instead of paying for an answer that nobody reads."""
-    long = text("word " * 20, chunks=20)
-    steps: list[Any] = [part for step in long.steps for part in (0.1, step)]
-    marvin_model_server.script(long.replace(steps=tuple(steps)))
+    """As with `| head -c1`: the run ends with 1 instead of paying for an answer that nobody reads."""
+    closed, long = threading.Event(), text("word " * 20, chunks=20)
+    steps = hang_after(long.body.index(b'finish_reason": "stop'), long).steps
+    begun = next(index for index, step in enumerate(steps) if isinstance(step, bytes) and b"word" in step) + 1
+    marvin_model_server.script(long.replace(steps=(*steps[:begun], closed, *steps[begun:]), ending="hang"))
     ours, theirs = os.pipe()
     running = marvin.ask_in_background(stdout=theirs)
     os.close(theirs)
     assert os.read(ours, 4) == b"word"
     os.close(ours)
-    begin = time.monotonic()
-    result = running.finish()
+    closed.set()
+    result = running.finish()  # though the answer never ends
     assert result.code == 1
     assert "standard output" in result.said
     result.cost()
-    assert time.monotonic() - begin < 1.5
     assert_loadable(marvin.messages())
     assert "word" in block_texts(marvin.messages()[1])
 
@@ -838,8 +842,7 @@ def test_a_reader_that_is_slow_gets_everything(marvin: Marvin, marvin_model_serv
     os.set_blocking(theirs, False)
     running = marvin.ask_in_background(stdout=theirs)
     os.close(theirs)
-    wait_until(lambda: posts(marvin_model_server), "the request")
-    time.sleep(0.2)
+    running.until(lambda: unread(ours) >= 65_536, "the pipe to be full")
     with os.fdopen(ours, "rb") as stream:
         assert stream.read() == content.encode() + b"\n"
     assert running.finish().code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -226,16 +227,27 @@ def fill(screen: Screen) -> None:
 
 
 def test_no_word_is_lost_or_doubled_when_the_window_changes(marvin: Marvin, marvin_model_server: ModelServer) -> None:
-    """Narrower and wider, again and again, while text streams in and a line is being typed."""
+    """Narrower and wider, again and again, while text streams in and a line is being typed.
+
+    The text goes on to the next row that is looked for, and no further, so that the row is still in the window then.
+    """
     words = [[f"r{row}w{number}" for number in range(15)] for row in range(30)]
-    answer = "\n".join(" ".join(row) for row in words) + "\nEnd."
-    marvin_model_server.script(FULL, paced(0.007, text(answer, chunks=450)))
+    pieces = [f"{word} " if number < 14 else f"{word}\n" for row in words for number, word in enumerate(row)]
+    answer = paced(0.007, text("", chunks=[*pieces, "End."]))
+    sizes, steps = (50, 120, 40, 90, 61, 100, 45), list(answer.steps)
+    seen_up_to = [threading.Event() for _ in sizes]
+    for number, event in reversed(list(enumerate(seen_up_to))):
+        last = f"r{number * 4}w14".encode()
+        place = next(at for at, step in enumerate(steps) if isinstance(step, bytes) and last in step)
+        steps.insert(place + 1, event)
+    marvin_model_server.script(FULL, answer.replace(steps=tuple(steps)))
     with Screen(marvin, columns=100) as screen:
         fill(screen)
         screen.type("go")
         screen.press("Enter")
-        for number, columns in enumerate((50, 120, 40, 90, 61, 100, 45)):
+        for number, columns in enumerate(sizes):
             screen.until(f"r{number * 4}w7")
+            seen_up_to[number].set()
             screen.resize(columns)
             screen.type(f"{number}")
         screen.until("End.")

@@ -26,7 +26,9 @@ from tests.e2e.support_e2e import (
     assert_gone,
     assert_loadable,
     conversation,
+    end_of,
     posts,
+    put_away,
     wait_until,
 )
 
@@ -103,8 +105,7 @@ class Terminal:
         deadline = time.monotonic() + LIMIT
         while self._read():
             assert time.monotonic() < deadline, "the chat did not end"
-        self.process.close()
-        return int(self.process.exitstatus)
+        return end_of(self.process)
 
     def leave(self) -> int:
         """Ctrl+D; returns the exit code."""
@@ -128,7 +129,7 @@ def chat(marvin: Marvin) -> Iterator[Open]:
 
     yield open_chat
     for one in opened:
-        one.process.close(force=True)
+        put_away(one.process)
 
 
 def hanging(said: str) -> Answer:

@@ -15,7 +15,7 @@ import pexpect
 import pytest
 
 from marvin_core.testing import ModelServer, answers
-from tests.e2e.support_e2e import PROGRAM, Marvin
+from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, put_away
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -178,7 +178,7 @@ def played(marvin: Marvin, chat: str) -> list[str]:
     """What a terminal shows where the lines of a chat are typed, as a page shows it."""
     env = {**marvin.env, "TERM": "dumb"}
     terminal: Any = pexpect.spawn(
-        PROGRAM[0], list(PROGRAM[1:]), env=env, cwd=str(marvin.project), encoding="utf-8", timeout=20
+        PROGRAM[0], list(PROGRAM[1:]), env=env, cwd=str(marvin.project), encoding="utf-8", timeout=LIMIT
     )
     terminal.setwinsize(40, 200)
     shown = ""
@@ -188,8 +188,8 @@ def played(marvin: Marvin, chat: str) -> list[str]:
         terminal.sendline(line)
     terminal.expect_exact("\r\n> ")
     shown += str(terminal.before)
-    terminal.close(force=True)
-    return re.sub(r"\d\.\d s", "0.0 s", shown.replace("\r", "")).splitlines()
+    put_away(terminal)
+    return re.sub(r"\d+\.\d s", "0.0 s", shown.replace("\r", "")).splitlines()
 
 
 def test_the_chats_of_the_readme_are_real(
@@ -200,7 +200,7 @@ def test_the_chats_of_the_readme_are_real(
     script = json.loads((DOCS / "examples/chat.json").read_text(encoding="utf-8"))
     marvin_model_server.script(*(answers.from_json(item) for item in script))
     for program, chat in zip((marvin, unconfigured), chats, strict=True):
-        assert played(program, chat) == re.sub(r"\d\.\d s", "0.0 s", chat).splitlines()
+        assert played(program, chat) == re.sub(r"\d+\.\d s", "0.0 s", chat).splitlines()
 
 
 def test_every_page_can_be_found() -> None:

@@ -12,13 +12,16 @@ import pytest
 
 from marvin_core.testing import ModelServer, calls, error, hang, hang_after, text
 from tests.e2e.support_e2e import (
+    LIMIT,
     PROGRAM,
     Marvin,
     assert_gone,
     assert_loadable,
     block_texts,
     conversation,
+    end_of,
     posts,
+    put_away,
     told,
     wait_until,
 )
@@ -39,7 +42,7 @@ class Chat:
             cwd=str(marvin.project),
             env={**marvin.env, "TERM": "dumb"},
             encoding="utf-8",
-            timeout=20,
+            timeout=LIMIT,
             dimensions=(40, 200),
         )
         self.process.delaybeforesend = None
@@ -59,8 +62,7 @@ class Chat:
         """Ctrl+D at the prompt; returns the exit code."""
         self.process.send(CTRL_D)
         self.process.expect(pexpect.EOF)
-        self.process.close()
-        return int(self.process.exitstatus)
+        return end_of(self.process)
 
 
 @pytest.fixture
@@ -74,7 +76,7 @@ def chat(marvin: Marvin) -> Iterator[Open]:
 
     yield open_chat
     for one in opened:
-        one.process.close(force=True)
+        put_away(one.process)
 
 
 def test_two_prompts_share_their_context(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
@@ -168,8 +170,7 @@ def end(terminal: Chat, number: signal.Signals) -> int:
     """Send the signal and wait for the end; returns the exit code."""
     terminal.process.kill(number)
     terminal.process.expect(pexpect.EOF)
-    terminal.process.close()
-    return int(terminal.process.exitstatus)
+    return end_of(terminal.process)
 
 
 @ENDING
@@ -246,8 +247,7 @@ def test_words_that_leave(marvin: Marvin, marvin_model_server: ModelServer, chat
     terminal.until(PROMPT)
     terminal.process.sendline(word)
     terminal.process.expect(pexpect.EOF)
-    terminal.process.close()
-    assert terminal.process.exitstatus == 0
+    assert end_of(terminal.process) == 0
     assert posts(marvin_model_server) == 0
 
 
