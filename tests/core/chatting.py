@@ -15,7 +15,7 @@ from marvin_core.providers.chat_completions.provider import ChatCompletions
 from marvin_core.testing import Answer, ModelServer, RecordedRequest
 
 KEY = "sk-test-0123456789abcdef"
-TIMEOUTS = Timeouts(http=5.0, retry_backoff=(0.0, 0.0, 0.0), model_list=2.0)
+TIMEOUTS = Timeouts(http=50.0, retry_backoff=(0.0, 0.0, 0.0), model_list=50.0)
 Transport = Literal["direct", "stock"]
 TRANSPORTS: Sequence[Transport] = ("direct", "stock")
 

@@ -16,23 +16,25 @@ def _log(context: ToolContext) -> list[str]:
     return found
 
 
-async def _step(context: ToolContext, name: str, seconds: float) -> str:
+async def _step(context: ToolContext, name: str, seconds: float, after: str = "") -> str:
     _log(context).append(f"+{name}")
     await asyncio.sleep(seconds)
+    while after and after not in _log(context):  # noqa: ASYNC110  # the log is a list, for tests to look at
+        await asyncio.sleep(0.001)
     _log(context).append(f"-{name}")
     return f"{name} done"
 
 
 @tool(access=["read"], group="files")
-async def look(context: ToolContext, name: str, seconds: float = 0.0) -> str:
-    """Read something, and take a while."""
-    return await _step(context, name, seconds)
+async def look(context: ToolContext, name: str, seconds: float = 0.0, after: str = "") -> str:
+    """Read something, and take a while, or until the log has an entry."""
+    return await _step(context, name, seconds, after)
 
 
 @tool(access=["net"], group="web")
-async def fetch(context: ToolContext, name: str, seconds: float = 0.0) -> str:
-    """Fetch something, and take a while."""
-    return await _step(context, name, seconds)
+async def fetch(context: ToolContext, name: str, seconds: float = 0.0, after: str = "") -> str:
+    """Fetch something, and take a while, or until the log has an entry."""
+    return await _step(context, name, seconds, after)
 
 
 @tool(access=["write"], group="files")

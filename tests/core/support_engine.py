@@ -30,11 +30,12 @@ from . import engine_tools
 T = TypeVar("T")
 
 BARE_PATH = "/usr/local/bin:/usr/bin:/bin"
-QUICK = Timeouts(tool=5.0, command_grace=0.0, hook=0.2, hook_decision=0.2, close=0.5, lock=5.0, lock_poll=0.002)
+QUICK = Timeouts(tool=30.0, command_grace=0.0, hook=30.0, hook_decision=30.0, close=30.0, lock=30.0, lock_poll=0.002)
+"""Nothing comes near these on any machine; a test of a time-out sets its own."""
 SPECS = tuple(describe(tool, source="tests", module=engine_tools.__name__) for tool in engine_tools.ALL)
 
 
-def run(work: Awaitable[T], limit: float = 20.0) -> T:
+def run(work: Awaitable[T], limit: float = 50.0) -> T:
     """Run a coroutine; one that hangs fails the test."""
 
     async def limited() -> T:
@@ -217,7 +218,7 @@ def spec(
     )
 
 
-async def until(reached: Callable[[], bool], limit: float = 5.0) -> None:
+async def until(reached: Callable[[], bool], limit: float = 50.0) -> None:
     """Let the loop run until something is so."""
     async with asyncio.timeout(limit):
         while not reached():  # noqa: ASYNC110  # what is waited for may be a file or a list

@@ -400,7 +400,9 @@ def test_cancelling_in_a_tool_keeps_what_was_done_and_says_what_was_not(tmp_path
     made = make(
         tmp_path,
         calls(
-            ("a", "mark", '{"name": "x"}'), ("b", "look", '{"name": "y", "seconds": 9}'), ("c", "mark", '{"name": "z"}')
+            ("a", "mark", '{"name": "x"}'),
+            ("b", "look", '{"name": "y", "seconds": 300}'),
+            ("c", "mark", '{"name": "z"}'),
         ),
     )
     cancelled(made, lambda m: "+y" in m.log, says("Fine."))
@@ -412,7 +414,7 @@ def test_cancelling_in_a_tool_keeps_what_was_done_and_says_what_was_not(tmp_path
 
 def test_one_call_can_be_cancelled_and_the_model_goes_on(tmp_path: Path) -> None:
     made = make(
-        tmp_path, calls(("a", "look", '{"name": "x", "seconds": 9}'), ("b", "look", '{"name": "y"}')), says("Fine.")
+        tmp_path, calls(("a", "look", '{"name": "x", "seconds": 300}'), ("b", "look", '{"name": "y"}')), says("Fine.")
     )
 
     def stop(event: Event) -> None:

@@ -29,7 +29,7 @@ from marvin_core.providers.budgeted import BudgetedProvider
 from marvin_core.usage.budget import Budget, budget_of
 from marvin_core.usage.prices import Prices
 
-from .support_engine import Hang, Script, run, settled, spec
+from .support_engine import Hang, Script, run, settled, spec, until
 
 PRICES = {
     "m": Price(input=1.0, output=10.0),
@@ -338,7 +338,7 @@ def test_an_agent_does_not_wait_for_what_would_not_be_enough(desk: Desk) -> None
     parent = desk.budget("0.1")
     reserve(parent)
     with pytest.raises(BudgetExceeded):
-        run(desk.child(parent, "--max-cost", "0.02").reserve("p", "m", ASKED), limit=2.0)
+        run(desk.child(parent, "--max-cost", "0.02").reserve("p", "m", ASKED))
 
 
 def test_an_agent_does_not_wait_for_others_without_end(desk: Desk) -> None:
@@ -382,13 +382,13 @@ def bounded(budget: Budget, *script: Delta | BaseException) -> BudgetedProvider:
     return BudgetedProvider(Script(script, name="p", model="m"), budget)
 
 
-async def read(provider: BudgetedProvider, until: int = 99) -> None:
+async def read(provider: BudgetedProvider, until: int = 99, taken: list[Delta] | None = None) -> None:
     """Take so many pieces of an answer, and leave."""
+    taken = [] if taken is None else taken
     async with aclosing(provider.stream(ASKED)) as deltas:  # type: ignore[type-var]
-        taken = 0
-        async for _ in deltas:
-            taken += 1
-            if taken == until:
+        async for delta in deltas:
+            taken.append(delta)
+            if len(taken) == until:
                 return
 
 
@@ -423,8 +423,9 @@ def test_a_cancelled_answer_is_settled_with_what_came(desk: Desk) -> None:
     budget = desk.budget("10")
 
     async def go() -> None:
-        reading = asyncio.ensure_future(read(bounded(budget, SAID, Hang())))
-        await asyncio.sleep(0.05)
+        taken: list[Delta] = []
+        reading = asyncio.ensure_future(read(bounded(budget, SAID, Hang()), taken=taken))
+        await until(lambda: bool(taken))
         reading.cancel()
         await asyncio.wait([reading])
 

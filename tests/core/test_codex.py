@@ -40,13 +40,13 @@ from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers.codex.login import PORTS, login
 from marvin_core.providers.codex.provider import Codex, create
 from marvin_core.providers.codex.tokens import LOG_IN, TokenFile, Tokens
-from marvin_core.testing import Answer, document, error, paced, raw
+from marvin_core.testing import Answer, document, error, pause, raw
 from marvin_core.testing.model_server import LoopbackServer, RecordedRequest
 from tests.core import answers_responses as responses
 from tests.core.chatting import answer_of, request, text_of
 from tests.core.support_engine import settled
 
-TIMEOUTS = Timeouts(http=5.0, login=5.0, lock=2.0, lock_poll=0.002, close=2.0)
+TIMEOUTS = Timeouts(http=50.0, login=50.0, lock=50.0, lock_poll=0.002, close=50.0)
 ACCOUNT = "acct-1234"
 
 
@@ -66,7 +66,7 @@ class ChatGPT(LoopbackServer):
     def __init__(self, *, grant: bool = True, lasts: int = 3600) -> None:
         self.grant = grant
         self.lasts = lasts
-        self.slow = 0.0
+        self.slow: float | threading.Event = 0.0
         self.on_token: list[Answer] = []
         self.on_model: list[Answer] = []
         self._codes: dict[str, dict[str, str]] = {}
@@ -106,7 +106,7 @@ class ChatGPT(LoopbackServer):
             form = {name: values[0] for name, values in parse_qs(request.content.decode()).items()}
             with self._lock:
                 answer = self.on_token.pop(0) if self.on_token else self._token(form)
-            return paced(self.slow, answer) if self.slow else answer
+            return pause(self.slow, answer) if self.slow else answer
         if self.on_model:
             return self.on_model.pop(0)
         if request.headers.get("authorization", "").removeprefix("Bearer ") not in self._access:
@@ -171,9 +171,8 @@ def codex(server: ChatGPT, folder: Path | None, **changes: Any) -> Codex:
         profile_folder=folder,
         timeouts=TIMEOUTS,
     )
-    return Codex(
-        given.replace(**changes), lambda: make_client(HttpSettings(timeouts=TIMEOUTS), timeout_read=5.0, tls=None)
-    )
+    settings = HttpSettings(timeouts=TIMEOUTS)
+    return Codex(given.replace(**changes), lambda: make_client(settings, timeout_read=50.0, tls=None))
 
 
 def answered(server: ChatGPT, folder: Path | None, *prompts: str, **changes: Any) -> list[str]:
@@ -324,10 +323,8 @@ def test_a_login_that_was_denied(tmp_path: Path, chatgpt: ChatGPT) -> None:
 
 def test_a_login_that_nobody_finishes(tmp_path: Path, chatgpt: ChatGPT) -> None:
     """Also where standard input has come to its end, as it has in a job."""
-    started = time.monotonic()
     with pytest.raises(AuthFailed, match=r"Nobody logged in within 0\.2 s"):
         logged_in(tmp_path, chatgpt, Person(browses=False), lambda: "", login=0.2)
-    assert time.monotonic() - started < 3
 
 
 def test_the_address_can_be_pasted_where_the_browser_cannot_come_back(tmp_path: Path, chatgpt: ChatGPT) -> None:
@@ -580,7 +577,7 @@ from marvin_core.providers.codex.provider import create
 async def main():
     endpoint = Endpoint(provider="codex", base_url=sys.argv[1], model="gpt-5.3-codex", key=Secret(""), key_hint="",
                         profile_folder=Path(sys.argv[2]))
-    provider = create(endpoint, lambda: make_client(HttpSettings(), timeout_read=5.0, tls=None))
+    provider = create(endpoint, lambda: make_client(HttpSettings(), timeout_read=50.0, tls=None))
     sys.stdin.readline()
     async for delta in provider.stream(Request(system="s", messages=(user("Hello"),))):
         if isinstance(delta, TextDelta):
@@ -602,7 +599,7 @@ def test_two_processes_do_not_spend_one_refresh_token_twice(tmp_path: Path, chat
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    results = [process.communicate(timeout=30) for process in running]
+    results = [process.communicate(timeout=50) for process in running]
     assert results == [("Hi\n", ""), ("Hi\n", "")]
     assert len(chatgpt.asked("/oauth/token")) == 1
 
@@ -611,13 +608,14 @@ def test_a_renewal_is_finished_though_nobody_waits_for_it_any_more(tmp_path: Pat
     """Ctrl+C in the middle must not lose the new refresh token: the old one is spent already."""
     old = chatgpt.tokens(expires=1)
     kept(tmp_path).save(old)
-    chatgpt.slow = 0.2
+    chatgpt.slow = given_up = threading.Event()
 
     async def go() -> None:
         async with aclosing(codex(chatgpt, tmp_path)) as provider:
             task = asyncio.create_task(answer_of(provider))
             await asyncio.to_thread(chatgpt.wait_for, 1)
             task.cancel()
+            given_up.set()
             with pytest.raises(asyncio.CancelledError):
                 await task
 

@@ -253,9 +253,7 @@ def test_a_tool_can_ask_a_person_and_is_told_where_there_is_none(tmp_path: Path)
 
 def test_a_tool_that_does_not_return_is_stopped_when_its_time_is_up(tmp_path: Path) -> None:
     """I10: the model learns that part of the work may be done."""
-    began = time.monotonic()
     output = make(tmp_path).call("stuck")
-    assert time.monotonic() - began < 2
     assert output.is_error
     assert "took longer than 0.05 s and was stopped" in output.text
     assert "Check, then try a smaller step" in output.text
@@ -263,18 +261,18 @@ def test_a_tool_that_does_not_return_is_stopped_when_its_time_is_up(tmp_path: Pa
 
 def test_a_tool_without_a_time_of_its_own_gets_the_configured_one(tmp_path: Path) -> None:
     made = make(tmp_path, timeouts=QUICK.replace(tool=0.03))
-    assert "longer than 0.03 s" in made.call("look", name="a", seconds=5).text
+    assert "longer than 0.03 s" in made.call("look", name="a", seconds=300).text
 
 
 def test_a_time_that_depends_on_the_arguments_counts_from_the_validated_ones(tmp_path: Path) -> None:
-    assert "longer than 0.03 s" in make(tmp_path).call("patient", seconds="0.03", work=5).text
-    graced = make(tmp_path, timeouts=QUICK.replace(command_grace=5.0, tool=0.01))
+    assert "longer than 0.03 s" in make(tmp_path).call("patient", seconds="0.03", work=300).text
+    graced = make(tmp_path, timeouts=QUICK.replace(command_grace=30.0, tool=0.01))
     assert graced.call("patient", seconds=0.01, work=0.05).text == "worked"
 
 
 def test_a_timed_out_command_leaves_no_process(tmp_path: Path) -> None:
     """I25: not the shell, and not what it started in a session of its own."""
-    made = make(tmp_path, timeouts=QUICK.replace(tool=0.4, terminate=0.05))
+    made = make(tmp_path, timeouts=QUICK.replace(tool=3.0, terminate=0.05))
     command = "setsid sleep 60 & echo $! > pid; sleep 60"
     assert made.call("run_command", command=command).is_error
     pid = (tmp_path / "project" / "pid").read_text().strip()
@@ -288,8 +286,8 @@ def test_calls_that_only_read_run_side_by_side_and_keep_their_order(tmp_path: Pa
     made = make(tmp_path)
     outputs = together(
         made,
-        ("look", {"name": "a", "seconds": 0.03}),
-        ("fetch", {"name": "b", "seconds": 0.01}),
+        ("look", {"name": "a", "after": "-b"}),
+        ("fetch", {"name": "b", "after": "-c"}),
         ("look", {"name": "c"}),
     )
     assert made.log == ["+a", "+b", "+c", "-c", "-b", "-a"]
@@ -305,7 +303,11 @@ def test_a_call_that_writes_or_changes_the_session_runs_alone(tmp_path: Path, ba
     made = make(tmp_path)
     names = "abcdef"
     tools = ["look", "look", barrier, barrier, "fetch", "look"]
-    given_calls = [(tool, {"name": name, "seconds": 0.01}) for tool, name in zip(tools, names, strict=True)]
+    after = {"a": "+b", "b": "-a", "e": "+f", "f": "-e"}  # these begin before the one beside them has ended
+    given_calls = [
+        (tool, {"name": name, **({"after": after[name]} if name in after else {"seconds": 0.01})})
+        for tool, name in zip(tools, names, strict=True)
+    ]
     outputs = together(made, *given_calls)
     assert made.log == ["+a", "+b", "-a", "-b", "+c", "-c", "+d", "-d", "+e", "+f", "-e", "-f"]
     assert [output.text for output in outputs] == [f"{name} done" for name in names]
@@ -326,7 +328,7 @@ def test_a_program_runs_alone(tmp_path: Path) -> None:
 def test_an_unknown_tool_among_readers_holds_nobody_up(tmp_path: Path) -> None:
     made = make(tmp_path)
     outputs = together(
-        made, ("look", {"name": "a", "seconds": 0.01}), ("no_tool", {}), ("look", {"name": "b", "seconds": 0.01})
+        made, ("look", {"name": "a", "after": "+b"}), ("no_tool", {}), ("look", {"name": "b", "after": "-a"})
     )
     assert made.log == ["+a", "+b", "-a", "-b"]
     assert [output.is_error for output in outputs] == [False, True, False]
@@ -339,11 +341,14 @@ def test_one_call_can_be_cancelled_while_the_others_go_on(tmp_path: Path) -> Non
     async def go() -> list[ToolOutput]:
         work = asyncio.ensure_future(
             made.batch(
-                ("look", {"name": "a", "seconds": 0.03}), ("stuck", {}), ("look", {"name": "b", "seconds": 0.03})
+                ("look", {"name": "a", "after": "cancelled"}),
+                ("reluctant", {"name": "x", "cleanup": 0}),
+                ("look", {"name": "b", "after": "cancelled"}),
             )
         )
-        await until(lambda: len(made.log) == 2)
+        await until(lambda: made.log == ["+a", "+x", "+b"])
         assert made.session.dispatcher.cancel("c1")
+        made.log.append("cancelled")
         outputs = await work
         assert not made.session.dispatcher.cancel("c1")
         return outputs
@@ -380,7 +385,7 @@ def test_a_cancelled_round_keeps_what_is_done_and_says_of_the_rest_that_it_was_i
         made,
         ("mark", {"name": "a"}),
         ("look", {"name": "b"}),
-        ("look", {"name": "c", "seconds": 9}),
+        ("look", {"name": "c", "seconds": 300}),
         ("mark", {"name": "d"}),
         when=["+a", "-a", "+b", "+c", "-b"],
     )
@@ -392,21 +397,19 @@ def test_a_cancelled_round_keeps_what_is_done_and_says_of_the_rest_that_it_was_i
 
 def test_who_cancels_twice_is_not_held_up_by_a_tool_that_is_slow_to_stop(tmp_path: Path) -> None:
     """I15: and every call has its output all the same."""
-    began = time.monotonic()
     outputs = cancelled(
         make(tmp_path),
-        ("reluctant", {"name": "a", "cleanup": 3}),
+        ("reluctant", {"name": "a", "cleanup": 300}),
         ("look", {"name": "b"}),
         when=["+a", "+b", "-b"],
         times=2,
     )
-    assert time.monotonic() - began < 2
     assert [output.text for output in outputs] == [INTERRUPTED, "b done"]
 
 
 def test_every_call_that_begins_ends_for_the_interface_too(tmp_path: Path) -> None:
     made = make(tmp_path)
-    cancelled(made, ("look", {"name": "a"}), ("look", {"name": "b", "seconds": 9}), when=["+a", "+b", "-a"])
+    cancelled(made, ("look", {"name": "a"}), ("look", {"name": "b", "seconds": 300}), when=["+a", "+b", "-a"])
     begun = [event.call_id for event in made.seen(ToolExecutionStart)]
     assert sorted(begun) == sorted(event.call_id for event in made.seen(ToolExecutionEnd)) == ["c0", "c1"]
 
@@ -550,7 +553,7 @@ def test_every_call_of_a_sub_agent_is_one_line_of_its_log(tmp_path: Path) -> Non
     first = lines[0]
     assert time.strptime(first["ts"], "%Y-%m-%dT%H:%M:%SZ")
     assert (first["tool"], first["args"], first["result"]) == ("mark", "name=a, seconds=0.02", "a done")
-    assert 20 <= first["elapsed_ms"] < 2_000
+    assert 20 <= first["elapsed_ms"] < 30_000
     by_tool = {line["tool"]: line for line in lines}
     assert by_tool["big"]["result"] == "x" * 400
     assert by_tool["look"]["args"] == ("name=" + "n" * 500)[:200]
@@ -562,7 +565,7 @@ def test_every_call_of_a_sub_agent_is_one_line_of_its_log(tmp_path: Path) -> Non
 def test_a_call_that_was_interrupted_is_in_the_log_as_well(tmp_path: Path) -> None:
     log = tmp_path / "audit.jsonl"
     made = make(tmp_path, env={"MARVIN_SUBAGENT_LOG": str(log)})
-    cancelled(made, ("mark", {"name": "a", "seconds": 9}), when=["+a"])
+    cancelled(made, ("mark", {"name": "a", "seconds": 300}), when=["+a"])
     assert [(line["tool"], line["result"]) for line in audited(log)] == [("mark", INTERRUPTED[:400])]
 
 

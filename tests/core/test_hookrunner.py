@@ -21,7 +21,9 @@ from marvin_core.util.bus import Bus
 
 from .support_engine import run, spec, until
 
-TIMEOUTS = Timeouts(hook=0.05, hook_decision=0.05)
+TIMEOUTS = Timeouts(hook=30.0, hook_decision=30.0)
+HURRIED = Timeouts(hook=0.2, hook_decision=0.2)
+"""For hooks that hang; those of these tests that do not are done before time is looked at."""
 SPEC = spec("look")
 
 
@@ -101,9 +103,9 @@ class OldSignatures(Hook):
         raise KeyError("x")
 
 
-def runner(*hooks: Hook, told: list[str] | None = None) -> HookRunner:
+def runner(*hooks: Hook, told: list[str] | None = None, timeouts: Timeouts = TIMEOUTS) -> HookRunner:
     told = [] if told is None else told
-    return HookRunner(hooks, Surroundings(), TIMEOUTS, bus_to(told.append))
+    return HookRunner(hooks, Surroundings(), timeouts, bus_to(told.append))
 
 
 def bus_to(warn: Callable[[str], None]) -> Bus:
@@ -113,8 +115,12 @@ def bus_to(warn: Callable[[str], None]) -> Bus:
     return bus
 
 
+def in_time_for(*answers: object) -> Timeouts:
+    return HURRIED if "hang" in answers else TIMEOUTS
+
+
 def verdict(*answers: object) -> Verdict:
-    return run(runner(*map(Says, answers)).before_tool(SPEC, {}))
+    return run(runner(*map(Says, answers), timeouts=in_time_for(*answers)).before_tool(SPEC, {}))
 
 
 DENY, ASK = Deny(reason="no"), Ask(reason="sure?")
@@ -149,8 +155,8 @@ def test_every_hook_is_asked_even_after_a_denial() -> None:
     ("answer", "reason"),
     [
         (ValueError("broken"), "the hook Says failed: ValueError: broken"),
-        (TimeoutError("inner"), "the hook Says did not decide within 0.05 s"),
-        ("hang", "the hook Says did not decide within 0.05 s"),
+        (TimeoutError("inner"), "the hook Says did not decide within 30 s"),
+        ("hang", "the hook Says did not decide within 0.2 s"),
         (True, "the hook Says returned True instead of Deny, Ask or None"),
         ("yes", "the hook Says returned 'yes' instead of Deny, Ask or None"),
         (DENY.as_dict(), "instead of Deny, Ask or None"),
@@ -169,10 +175,10 @@ def test_a_hook_of_another_signature_denies_too() -> None:
     assert "OldSignatures failed: TypeError" in found.reason
 
 
-def test_a_hook_that_hangs_costs_no_more_than_its_time() -> None:
+def test_hooks_that_hang_cost_no_more_than_their_time() -> None:
     began = time.monotonic()
-    verdict("hang", "hang")
-    assert time.monotonic() - began < 0.5
+    assert isinstance(verdict("hang", "hang"), Deny)
+    assert time.monotonic() - began + 0.01 >= 0.4
 
 
 # --- changing and adding -------------------------------------------------------------------------------------------
@@ -216,14 +222,12 @@ UNTOUCHED: dict[str, Any] = {
 @pytest.mark.parametrize("what", CALLS)
 @pytest.mark.parametrize(
     ("answer", "why"),
-    [(ValueError("broken"), "failed: ValueError: broken"), ("hang", "took longer than 0.05 s"), (5, "returned 5")],
+    [(ValueError("broken"), "failed: ValueError: broken"), ("hang", "took longer than 0.2 s"), (5, "returned 5")],
 )
 def test_a_hook_that_fails_hangs_or_returns_junk_is_skipped_and_named(what: str, answer: object, why: str) -> None:
     told: list[str] = []
     log: list[str] = []
-    began = time.monotonic()
-    got = run(CALLS[what](runner(Says(answer), Says(None, log), told=told)))
-    assert time.monotonic() - began < 0.5
+    got = run(CALLS[what](runner(Says(answer), Says(None, log), told=told, timeouts=in_time_for(answer))))
     assert got == UNTOUCHED[what]
     assert log == ["asked None"]
     if (what, answer) != ("before_request", 5):  # whose answer nobody looks at
@@ -240,10 +244,11 @@ def test_a_hook_of_another_signature_is_skipped_and_named(what: str) -> None:
 
 def test_cancelling_a_prompt_is_not_taken_for_a_failing_hook() -> None:
     told: list[str] = []
+    log: list[str] = []
 
     async def go() -> None:
-        task = asyncio.ensure_future(runner(Says("hang"), told=told).on_prompt("p"))
-        await asyncio.sleep(0.01)
+        task = asyncio.ensure_future(runner(Says("hang", log), told=told).on_prompt("p"))
+        await until(lambda: bool(log))
         task.cancel()
         await task
 
@@ -274,17 +279,14 @@ def test_feeding_never_waits_and_every_hook_sees_every_event_in_order() -> None:
     first, second = Watches(0.002), Watches()
     found = runner(first, second)
 
-    async def go() -> float:
-        began = time.monotonic()
+    async def go() -> None:
         for number in range(10):
             found.feed(note(str(number)))
-        fed = time.monotonic() - began
-        assert first.seen == []
+        assert first.seen == second.seen == []
         await until(lambda: len(second.seen) == 10)
         await found.close()
-        return fed
 
-    assert run(go()) < 0.01
+    run(go())
     assert first.seen == second.seen == [str(number) for number in range(10)]
 
 
@@ -303,16 +305,14 @@ def test_closing_lets_the_hooks_see_what_still_waits() -> None:
 
 def test_closing_waits_no_longer_than_a_hook_may_take() -> None:
     told: list[str] = []
-    found = runner(Watches(0.04), told=told)
+    found = runner(Watches(0.2), told=told, timeouts=Timeouts(hook=1.0))
 
-    async def go() -> float:
-        for number in range(100):
+    async def go() -> None:
+        for number in range(1_000):
             found.feed(note(str(number)))
-        began = time.monotonic()
         await found.close()
-        return time.monotonic() - began
 
-    assert run(go()) < 0.5
+    run(go())
     assert told == ["Some hooks did not see the last events in time."]
 
 
@@ -339,7 +339,8 @@ def test_a_hook_that_fails_on_events_is_named_once_even_though_that_is_an_event_
         told.append(text)
         found.feed(note("told"))
 
-    found = HookRunner([hook, watcher], Surroundings(), TIMEOUTS, bus_to(warn))
+    timeouts = in_time_for(hook.answer) if isinstance(hook, Says) else TIMEOUTS
+    found = HookRunner([hook, watcher], Surroundings(), timeouts, bus_to(warn))
 
     async def go() -> None:
         found.feed(note("one"))

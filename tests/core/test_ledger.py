@@ -20,7 +20,7 @@ from marvin_core.api.timeouts import Timeouts
 from marvin_core.usage.ledger import Ledger
 from marvin_core.util.state_files import acquire
 
-TIMEOUTS = Timeouts(lock=10.0, lock_poll=0.001)
+TIMEOUTS = Timeouts(lock=50.0, lock_poll=0.001)
 
 
 def begin(folder: Path, ceiling: int = 1_000) -> Ledger:
@@ -51,7 +51,7 @@ def dead_agent(ledger: Ledger, amount: int, keep: int = 0) -> None:
         os._exit(9)
     """
     program = [sys.executable, "-c", textwrap.dedent(code), ledger.address, str(amount), str(keep)]
-    assert subprocess.run(program, check=False, timeout=30).returncode == 9
+    assert subprocess.run(program, check=False, timeout=50).returncode == 9
 
 
 def test_a_request_is_reserved_and_then_settled_with_what_it_cost(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_where_a_reservation_cannot_be_written_nothing_is_spent_and_nothing_is_t
     ledger = begin(tmp_path)
     before = path_of(ledger).read_bytes()
     program = [sys.executable, "-c", textwrap.dedent(FULL_DISK), ledger.address]
-    done = subprocess.run(program, check=True, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(program, check=True, capture_output=True, text=True, timeout=50)
     assert "cannot be used: the disk is full. Nothing more is spent without it" in done.stdout
     assert path_of(ledger).read_bytes() == before
 
@@ -266,7 +266,7 @@ SPENDER = """
     from marvin_core.usage.ledger import Ledger
     from marvin_core.api.timeouts import Timeouts
 
-    ledger = Ledger.inherit(sys.argv[1], Timeouts(lock=30.0, lock_poll=0.001))
+    ledger = Ledger.inherit(sys.argv[1], Timeouts(lock=50.0, lock_poll=0.001))
     sys.stdin.read()
     spent = 0
     while (taken := ledger.reserve(100)) or ledger.balance().possible >= 100:

@@ -27,6 +27,7 @@ from marvin_core.api.timeouts import Timeouts
 from marvin_core.providers.resilient import Resilient
 from marvin_core.testing import Answer, ModelServer, ScriptedProvider, calls, cut_after, error, events, text
 from tests.core.chatting import TIMEOUTS, TRANSPORTS, Transport, answer_of, chat, chunk, request, text_of
+from tests.core.support_engine import until
 
 
 def resilient(
@@ -157,13 +158,23 @@ def test_neither_is_this(failed: BaseException) -> None:
     assert len(provider.requests) == 1
 
 
+async def read(provider: Resilient, seen: list[Delta]) -> None:
+    async with aclosing(provider.stream(request())) as deltas:  # type: ignore[type-var]
+        async for delta in deltas:
+            seen.append(delta)  # noqa: PERF401  # it is looked at meanwhile
+
+
 def test_cancelling_during_a_pause_ends_it() -> None:
     provider = ScriptedProvider([RateLimited("busy")], [Stop(reason="stop")])
 
     async def run() -> None:
         timeouts = TIMEOUTS.replace(retry_backoff=(60.0,))
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(answer_of(Resilient(provider, timeouts)), 0.1)
+        seen: list[Delta] = []
+        answer = asyncio.ensure_future(read(Resilient(provider, timeouts), seen))
+        await until(lambda: bool(announcements(seen)))
+        answer.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await answer
 
     asyncio.run(run())
     assert len(provider.requests) == 1

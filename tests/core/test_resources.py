@@ -15,13 +15,14 @@ from .support_engine import run, until
 Factory = Callable[[], AbstractAsyncContextManager[str]]
 
 
-def factory(name: str, log: list[str], *, enter: float = 0.0, fail: str = "") -> Factory:
-    """A resource that writes down when it is entered and left, and may fail at either."""
+def factory(name: str, log: list[str], *, enter: asyncio.Event | None = None, fail: str = "") -> Factory:
+    """A resource that writes down when it is entered and left, and may fail at either; `enter` holds it up."""
 
     @asynccontextmanager
     async def made() -> AsyncIterator[str]:
         log.append(f"+{name}")
-        await asyncio.sleep(enter)
+        if enter is not None:
+            await enter.wait()
         if fail == "enter":
             raise OSError(f"{name} does not start")
         try:
@@ -37,12 +38,16 @@ def factory(name: str, log: list[str], *, enter: float = 0.0, fail: str = "") ->
 
 def test_a_resource_is_entered_once_whoever_asks_and_closed_at_the_end() -> None:
     log: list[str] = []
-    wanted = factory("a", log, enter=0.01)
+    started = asyncio.Event()
+    wanted = factory("a", log, enter=started)
 
     async def go() -> None:
         resources = Resources()
         # Each in a task of its own, as calls are; the tasks end before the resource does.
-        got = await asyncio.gather(*(asyncio.ensure_future(resources.get(wanted)) for _ in range(3)))
+        calls = [asyncio.ensure_future(resources.get(wanted)) for _ in range(3)]
+        await until(lambda: log == ["+a"])
+        started.set()
+        got = await asyncio.gather(*calls)
         got.append(await resources.get(wanted))
         assert got == ["a"] * 4
         assert log == ["+a"]
@@ -95,15 +100,17 @@ def test_one_that_does_not_start_is_told_to_each_call_and_tried_again() -> None:
 
 def test_a_call_that_is_cancelled_while_a_resource_starts_leaves_it_to_the_next_one() -> None:
     log: list[str] = []
-    wanted = factory("a", log, enter=0.03)
+    started = asyncio.Event()
+    wanted = factory("a", log, enter=started)
 
     async def go() -> None:
         resources = Resources()
         impatient = asyncio.ensure_future(resources.get(wanted))
-        await asyncio.sleep(0.005)
+        await until(lambda: log == ["+a"])
         impatient.cancel()
         with pytest.raises(asyncio.CancelledError):
             await impatient
+        started.set()
         assert await resources.get(wanted) == "a"
         await resources.close()
 
@@ -125,9 +132,13 @@ def test_what_is_still_starting_when_the_session_closes_is_closed_too() -> None:
 
     async def go() -> None:
         resources = Resources()
-        starting = asyncio.ensure_future(resources.get(factory("a", log, enter=0.02)))
+        started = asyncio.Event()
+        starting = asyncio.ensure_future(resources.get(factory("a", log, enter=started)))
+        await until(lambda: log == ["+a"])
+        closing = asyncio.ensure_future(resources.close())
         await asyncio.sleep(0.005)
-        await resources.close()
+        started.set()
+        await closing
         assert await starting == "a"
 
     run(go())

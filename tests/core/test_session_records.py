@@ -23,7 +23,7 @@ from marvin_core.sessions.store import read_header
 from marvin_core.sessions.transcript import Transcript
 from marvin_core.util.json_lines import lines_backwards
 
-TIMEOUTS = Timeouts(lock=5.0, lock_poll=0.002)
+TIMEOUTS = Timeouts(lock=50.0, lock_poll=0.002)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import threading
 import time
 from pathlib import Path
@@ -68,7 +69,8 @@ def test_a_pipe_that_was_left_non_blocking_gets_everything() -> None:
     got = bytearray()
 
     def take() -> None:
-        time.sleep(0.05)
+        while select.select([], [write], [], 0)[1]:  # until the writer has to wait
+            time.sleep(0.005)
         while chunk := os.read(read, 65_536):
             got.extend(chunk)
 

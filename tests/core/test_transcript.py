@@ -29,7 +29,7 @@ from marvin_core.sessions.records import Header
 from marvin_core.sessions.store import find, newest_of, read_header, sessions
 from marvin_core.sessions.transcript import Transcript, new_session_id
 
-TIMEOUTS = Timeouts(lock=5.0, lock_poll=0.002)
+TIMEOUTS = Timeouts(lock=50.0, lock_poll=0.002)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")
 
 
@@ -276,7 +276,7 @@ def child(code: str, *arguments: str) -> str:
         capture_output=True,
         check=False,
         text=True,
-        timeout=30,
+        timeout=50,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

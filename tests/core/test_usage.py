@@ -21,7 +21,7 @@ from marvin_core.util.threads import in_thread
 
 from .support_engine import run
 
-TIMEOUTS = Timeouts(lock=5.0, lock_poll=0.002)
+TIMEOUTS = Timeouts(lock=50.0, lock_poll=0.002)
 SOME = Usage(input_tokens=10, output_tokens=5, cache_read_tokens=4, reasoning_tokens=2)
 
 
@@ -194,7 +194,7 @@ SAVER = """
     for _ in range(20):
         meter = UsageMeter(lambda provider, model, usage: 0.25, lambda provider, model: True)
         meter.add("p", "m", Usage(input_tokens=1))
-        meter.save_lifetime(Path(sys.argv[1]), Timeouts(lock=30.0))
+        meter.save_lifetime(Path(sys.argv[1]), Timeouts(lock=50.0))
 """
 
 
@@ -206,7 +206,7 @@ def test_eight_processes_at_the_same_time_lose_no_request(tmp_path: Path) -> Non
     for process in children:
         assert process.stdin is not None
         process.stdin.close()
-    assert [process.wait(30) for process in children] == [0] * 8
+    assert [process.wait(50) for process in children] == [0] * 8
     assert lifetime(path) == {"turns": {"m": 160}, "cost": {"m": 40.0}}
     assert {entry.name for entry in tmp_path.iterdir()} == {"usage.json", "usage.json.lock"}
 

@@ -471,7 +471,7 @@ def test_eight_chats_share_one_history(tmp_path: Path) -> None:
     path = tmp_path / "new" / "history"
     command = [PROGRAM[0], "-c", code, str(path)]
     writers = [subprocess.Popen([*command, str(number)]) for number in range(8)]
-    assert [writer.wait(30) for writer in writers] == [0] * 8
+    assert [writer.wait(50) for writer in writers] == [0] * 8
     from marvin_core.ui.plain.line_history import LineHistory
 
     found = list(LineHistory(lambda: path).load_history_strings())

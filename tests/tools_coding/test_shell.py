@@ -25,13 +25,14 @@ def folder(tmp_path: Path) -> Folder:
 
 def test_output_and_exit_code(folder: Folder) -> None:
     """Both streams in the order they were written, and the exit code; a failing command is no tool error."""
+    begin = time.monotonic()
     result = folder.run(lambda: run_command.function(folder, command="echo a; echo b >&2; echo c; exit 3"))
     assert isinstance(result, ToolResult)
     assert result.content == "a\nb\nc\n[exit code 3]"
     assert not result.is_error
     assert result.details is not None
     assert result.details["exit_code"] == 3
-    assert 0 < result.details["elapsed"] < 5
+    assert 0 < result.details["elapsed"] <= time.monotonic() - begin
 
 
 def test_it_is_bash_in_the_working_directory(folder: Folder) -> None:
@@ -84,10 +85,10 @@ def test_terminal_codes_and_broken_bytes(folder: Folder) -> None:
 
 def test_time_out_says_so_and_keeps_the_output(folder: Folder) -> None:
     """I25: a command that takes too long is ended; the model reads what it printed and what to do."""
-    result = folder.run(lambda: run_command.function(folder, command="echo so far; sleep 300", timeout=1))
+    result = folder.run(lambda: run_command.function(folder, command="echo so far; sleep 300", timeout=2))
     assert isinstance(result, ToolResult)
     assert result.is_error
-    assert text(result).startswith("so far\n[Command timed out after 1 s. ")
+    assert text(result).startswith("so far\n[Command timed out after 2 s. ")
 
 
 def test_the_time_out_of_dispatch_follows_the_argument() -> None:
@@ -99,9 +100,7 @@ def test_the_time_out_of_dispatch_follows_the_argument() -> None:
 
 def test_no_input_and_no_empty_command(folder: Folder) -> None:
     """A command that reads gets end of file at once; an empty one is refused with an example."""
-    begin = time.monotonic()
-    assert folder.call(run_command, command="cat; read x || echo none", timeout=10) == "none\n[exit code 0]"
-    assert time.monotonic() - begin < 5
+    assert folder.call(run_command, command="cat; read x || echo none", timeout=300) == "none\n[exit code 0]"
     assert "command=" in folder.error(run_command, command="  \n")
 
 
@@ -132,7 +131,10 @@ def test_the_end_of_a_long_log(folder: Folder) -> None:
     """Of a job's output the last lines are shown, as many as asked for, and 50 KB at most."""
 
     async def use() -> None:
-        await run_command.function(folder, command="(sleep 0.6; seq 1 100000; sleep 300) &")
+        await run_command.function(
+            folder, command="(while [ ! -e go ]; do sleep 0.01; done; seq 1 100000; sleep 300) &"
+        )
+        (folder.root / "go").touch()
         output = ""
         while "100000" not in output:
             await asyncio.sleep(0)

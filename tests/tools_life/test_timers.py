@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -25,22 +26,49 @@ def set_back(tools: ToolRunner, name: str, seconds: float) -> None:
     path.write_text(json.dumps(timers))
 
 
+def seconds_in(text: str) -> int:
+    """The span of time in a text, in seconds."""
+    length = {"second": 1, "minute": 60}
+    return sum(int(number) * length[unit] for number, unit in re.findall(r"(\d+) (second|minute)", text))
+
+
+class Passing:
+    """The time that passes beside a test; a span is told in whole seconds, rounded."""
+
+    def __init__(self) -> None:
+        self._begin = time.time()
+
+    def accounts_for(self, counted: int, since: float) -> bool:
+        """Whether so many seconds, or so many less, have been counted since a time that was set."""
+        return since - 0.5 <= counted <= since + 0.5 + time.time() - self._begin
+
+
 def test_a_countdown_goes_on_in_the_next_session(marvin_tools: ToolRunner) -> None:
+    passing = Passing()
     started = marvin_tools.call("timer_start", name="Green tea", duration_seconds=180)
     assert started.text == "Countdown 'Green tea' of 3 minutes started."
     set_back(marvin_tools, "green tea", 60)
-    assert marvin_tools.session().call("timer_check").text == "Countdown 'Green tea' of 3 minutes: 2 minutes left"
+    head, left = marvin_tools.session().call("timer_check").text.split(": ")
+    assert (head, left[-5:]) == ("Countdown 'Green tea' of 3 minutes", " left")
+    assert passing.accounts_for(180 - seconds_in(left), 60)
     set_back(marvin_tools, "green tea", 150)
-    assert "over since 30 seconds" in marvin_tools.session().call("timer_check", name="green  TEA").text
-    assert "It was over 30 seconds ago" in marvin_tools.call("timer_stop", name="Green tea").text
+    over = marvin_tools.session().call("timer_check", name="green  TEA").text
+    assert passing.accounts_for(seconds_in(over.partition("over since ")[2]), 30)
+    stopped = marvin_tools.call("timer_stop", name="Green tea").text
+    assert passing.accounts_for(seconds_in(stopped.partition("It was over ")[2].removesuffix(" ago.")), 30)
     assert marvin_tools.call("timer_check").text.startswith("No timer is running")
 
 
 def test_a_stopwatch_measures(marvin_tools: ToolRunner) -> None:
+    passing = Passing()
     assert marvin_tools.call("timer_start", name="run").text == "Stopwatch 'run' started."
     time.sleep(1.1)
-    assert marvin_tools.call("timer_check", name="run").text == "Stopwatch 'run': 1 second"
-    assert marvin_tools.call("timer_stop", name="run").text == "Stopwatch 'run' stopped after 1 second."
+    head, ran = marvin_tools.call("timer_check", name="run").text.split(": ")
+    assert head == "Stopwatch 'run'"
+    assert passing.accounts_for(seconds_in(ran), 1)
+    stopped = marvin_tools.call("timer_stop", name="run").text
+    assert stopped.startswith("Stopwatch 'run' stopped after ")
+    assert passing.accounts_for(seconds_in(stopped), 1)
 
 
 def test_all_timers_are_listed_oldest_first(marvin_tools: ToolRunner) -> None:

@@ -74,7 +74,7 @@ def test_what_cannot_be_converted_is_explained(marvin_tools: ToolRunner) -> None
         outcome = convert(marvin_tools, 1, from_unit, to_unit)
         assert outcome.is_error, outcome.text
         assert says in outcome.text
-        assert outcome.elapsed < 5, outcome.text
+        assert outcome.elapsed < 30, outcome.text
 
 
 @pytest.mark.parametrize(

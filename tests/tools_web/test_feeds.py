@@ -91,7 +91,7 @@ def test_entities_that_multiply_are_not_expanded(marvin_tools: ToolRunner, marvi
     marvin_http.on("GET", URL, text=bomb)
     outcome = marvin_tools.call("read_rss", url=URL)
     assert len(outcome.text) < 1000
-    assert outcome.elapsed < 5
+    assert outcome.elapsed < 30
 
 
 @pytest.mark.parametrize(
