@@ -71,7 +71,7 @@ def lines(*documents: Mapping[str, Any] | str) -> Answer:
     return Answer(headers=_STREAM, steps=tuple(f"{line}\n".encode() for line in written))
 
 
-def connected(server: ModelServer, *, transport: Transport = "direct", silence: float = 5.0, **changes: Any) -> Ollama:
+def connected(server: ModelServer, *, transport: Transport = "direct", silence: float = 50.0, **changes: Any) -> Ollama:
     """The adapter for a server; `changes` are fields of its endpoint."""
     given = Endpoint(
         provider="ollama", base_url=server.url, model="qwen3:8b", key=Secret(""), key_hint="", timeouts=TIMEOUTS

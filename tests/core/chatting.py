@@ -29,7 +29,7 @@ def chat(
     base_url: str,
     *,
     transport: Transport = "direct",
-    silence: float = 5.0,
+    silence: float = 50.0,
     timeouts: Timeouts = TIMEOUTS,
     **changes: Any,
 ) -> ChatCompletions:

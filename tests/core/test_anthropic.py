@@ -101,7 +101,7 @@ PICTURE = Image(media_type="image/png", data="QUJD")
 SEEN = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "QUJD"}}
 
 
-def claude(base_url: str, *, silence: float = 5.0, **changes: Any) -> Provider:
+def claude(base_url: str, *, silence: float = 50.0, **changes: Any) -> Provider:
     """The adapter; `changes` are fields of its endpoint."""
     fields = {"provider": "anthropic", "model": OPUS, "key_hint": "ANTHROPIC_API_KEY", "timeouts": TIMEOUTS, **changes}
     client = HttpSettings(transport="direct", timeouts=TIMEOUTS)

@@ -646,7 +646,7 @@ def test_the_factory_reads_the_login_when_it_is_asked(tmp_path: Path, chatgpt: C
     async def go() -> str:
         settings = HttpSettings(timeouts=TIMEOUTS)
         given = codex(chatgpt, tmp_path)._endpoint
-        provider = create(given, lambda: make_client(settings, timeout_read=5.0, tls=None))
+        provider = create(given, lambda: make_client(settings, timeout_read=50.0, tls=None))
         with pytest.raises(AuthFailed):
             await answer_of(provider)
         kept(tmp_path).save(chatgpt.tokens())

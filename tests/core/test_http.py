@@ -101,7 +101,7 @@ def test_a_direct_request_over_http_loads_neither_the_stock_transport_nor_certif
                 raise AssertionError("a TLS context for http://")
 
             async def run():
-                async with make_client(HttpSettings(), timeout_read=5.0, tls=certificates) as client:
+                async with make_client(HttpSettings(), timeout_read=50.0, tls=certificates) as client:
                     return (await client.post("{server.url}/chat/completions", content=b"{{}}")).status_code
 
             print(asyncio.run(run()), [name for name in ("httpcore", "anyio", "certifi") if name in sys.modules])
@@ -505,5 +505,5 @@ def test_other_hosts_still_use_the_proxy() -> None:
 def test_a_proxy_that_cannot_be_used(proxy: str) -> None:
     """I24: the URL of a proxy may hold a password."""
     with pytest.raises(ConfigError, match="http_proxy") as raised:
-        make_client(HttpSettings(http_proxy=proxy), timeout_read=5.0, tls=None)
+        make_client(HttpSettings(http_proxy=proxy), timeout_read=50.0, tls=None)
     assert "hunter2" not in str(raised.value)

@@ -34,7 +34,8 @@ def catalog(home: Path, *, ollama: int, llama: int) -> Catalog:
     """The built-in services, with Ollama and llama-server at these ports."""
     bases = {"ollama": f"http://127.0.0.1:{ollama}", "llama-server": f"http://127.0.0.1:{llama}/v1"}
     specs = [spec.replace(base_url=bases.get(spec.name, spec.base_url)) for spec in marvin_register_providers()]
-    return Catalog(*load((), {"HOME": str(home)}, cwd=home), specs)
+    config, secrets = load((), {"HOME": str(home)}, cwd=home)
+    return Catalog(config.replace(timeouts=Timeouts(probe=50.0)), secrets, specs)
 
 
 @pytest.fixture
@@ -91,12 +92,12 @@ def test_a_silent_server_holds_up_nothing(tmp_path: Path) -> None:
 
 def test_all_are_asked_at_the_same_time(tmp_path: Path) -> None:
     """So that all together take the time of one."""
-    with Fixed(hang()) as silent, ThreadPoolExecutor(1) as thread:
-        here = catalog(tmp_path, ollama=silent.port, llama=silent.port)
-        looking = thread.submit(probe, here.local(), Timeouts(probe=300.0))
-        silent.wait_for(2)
-        assert not looking.done()
-        silent.close()
+    with ThreadPoolExecutor(1) as thread:
+        with Fixed(hang()) as silent:
+            here = catalog(tmp_path, ollama=silent.port, llama=silent.port)
+            looking = thread.submit(probe, here.local(), Timeouts(probe=300.0))
+            silent.wait_for(2)
+            assert not looking.done()
         assert looking.result() == []
 
 
@@ -118,7 +119,6 @@ def test_a_chat_takes_what_is_found_and_a_run_without_a_chat_does_not_look(tmp_p
 def test_a_server_that_is_asked_for_by_name_tells_its_model(tmp_path: Path, closed_port: int) -> None:
     """So that costs, sessions and messages name a model, and servers with several are told which."""
     config, _ = load(("--provider", "llama-server"), {"HOME": str(tmp_path)}, cwd=tmp_path)
-    config = config.replace(timeouts=Timeouts(probe=50.0))
     with Fixed(MODELS) as llama:
         here = catalog(tmp_path, ollama=closed_port, llama=llama.port)
         for _ in range(2):

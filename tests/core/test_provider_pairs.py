@@ -434,7 +434,7 @@ def test_a_session_that_changes_its_service_with_every_prompt(tmp_path: Path) ->
 
         async def go() -> list[str]:
             providers = [
-                BY_NAME[name].provider(base, lambda: make_client(settings, timeout_read=5.0, tls=None))
+                BY_NAME[name].provider(base, lambda: make_client(settings, timeout_read=50.0, tls=None))
                 for name in dict.fromkeys(WALK)
             ]
             made = make(tmp_path, provider=providers[0], others=providers[1:], specs=SPECS)
@@ -477,7 +477,9 @@ def test_a_model_that_sees_nothing_goes_on_with_a_line_for_each_image(name: str)
 
         async def go() -> None:
             settings = HttpSettings(timeouts=TIMEOUTS)
-            made = BY_NAME[name].provider(f"{server.url}/v1", lambda: make_client(settings, timeout_read=5.0, tls=None))
+            made = BY_NAME[name].provider(
+                f"{server.url}/v1", lambda: make_client(settings, timeout_read=50.0, tls=None)
+            )
             said = first_turn("anthropic")
             async with aclosing(made) as provider:
                 for messages in ((*said, user("Go on.")), said[:3]):

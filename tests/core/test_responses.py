@@ -90,7 +90,7 @@ USED = UsageDelta(usage=Usage(input_tokens=11, output_tokens=7, cache_read_token
 transports = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
-def connected(base_url: str, *, transport: Transport = "direct", silence: float = 5.0, **changes: Any) -> Responses:
+def connected(base_url: str, *, transport: Transport = "direct", silence: float = 50.0, **changes: Any) -> Responses:
     """The adapter; `changes` are fields of its endpoint."""
     settings = HttpSettings(transport=transport, timeouts=TIMEOUTS)
     given = endpoint(base_url, **{"timeouts": TIMEOUTS, "model": MODEL, "max_tools": 128, **changes})

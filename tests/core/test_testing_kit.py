@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import marvin_core.testing
-from marvin_core.testing import ModelServer, calls, cut_after, hang_after, paced, split, text
+from marvin_core.testing import ModelServer, calls, cut_after, hang_after, paced, pause, split, text
 
 
 def post(url: str, body: object) -> tuple[int, bytes]:
@@ -70,6 +73,21 @@ def test_a_request_too_many_is_told_so(marvin_model_server: ModelServer) -> None
     status, body = post(marvin_model_server.url, {})
     assert status == 500
     assert b"script exhausted" in body
+
+
+def test_an_answer_waits_for_its_event_and_not_for_one_that_the_server_does_not_outlive() -> None:
+    happened = threading.Event()
+    with ThreadPoolExecutor(1) as thread:
+        with ModelServer(pause(happened, text("one")), pause(threading.Event(), text("never"))) as server:
+            asked = thread.submit(post, server.url, {})
+            server.wait_for(1)
+            assert not asked.done()
+            happened.set()
+            assert b"one" in asked.result()[1]
+            asked = thread.submit(post, server.url, {})
+            server.wait_for(2)
+        with pytest.raises((OSError, http.client.HTTPException)):
+            asked.result()
 
 
 def test_answers_are_cut_where_they_are_told_to_be() -> None:

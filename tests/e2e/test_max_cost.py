@@ -199,7 +199,7 @@ def test_eight_agents_on_one_ledger_stay_below_its_ceiling(marvin: Marvin, serve
     ledger = Ledger.create(tmp_path / "ledgers", 600_000, Timeouts())
     marvin.env["MARVIN_LEDGER"] = ledger.address
     running: list[Running] = [marvin.ask_in_background() for _ in range(8)]
-    results = [one.finish(60) for one in running]
+    results = [one.finish(150) for one in running]
     assert {result.code for result in results} == {3}
     spent = sum(result.cost()["session_cost"] for result in results)
     assert spent == pytest.approx(ledger.balance().spent / 1_000_000)
