@@ -47,7 +47,7 @@ class Start:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=40,
+            timeout=150,
             check=True,
             cwd=self.home,
         )
