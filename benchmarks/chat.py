@@ -7,20 +7,43 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import answers
-from benchmarks.lab import MARVIN, PYTHON, Lab, interleaved, median
+from benchmarks.lab import PYTHON, Lab, interleaved, median, per_thousand
 from benchmarks.table import Row
 
 _BARE = str(Path(__file__).with_name("bare_prompt.py"))
-_SIGN = b">\x08\x1b[2C"
+SIGN = b">\x08\x1b[2C"
 """The prompt as prompt_toolkit draws it: its space is a step of the cursor."""
-_GREETING = b"works."
+READY = (b"works.", SIGN)
+"""How Marvin's chat is drawn: the end of its greeting, and the prompt."""
 _KEYS = b"qwertyuiopasdfgjkzxcvbn"
 """No letter that steers a terminal: an h would be found in what is drawn before it."""
 _STILL = 0.015
 """Seconds without output after which a program only waits for the next key."""
-_SHORT, _LONG = 24, 1_024
+SHORT, LONG = 24, 1_024
 _EVERY = 0.002
 """Seconds from token to token: 500 a second, which is a fast service."""
+
+
+def keys(lab: Lab, command: Sequence[str], *ready: bytes) -> tuple[float, float]:
+    """Milliseconds from exec until this was drawn, and from a key to its echo, the median of 23 keys."""
+    with lab.on_terminal(command) as terminal:
+        started = (terminal.until(*ready) - terminal.begun) / 1e6
+        echoes = []
+        for key in _KEYS:
+            terminal.settle(_STILL)
+            begun = terminal.type(bytes([key]))
+            echoes.append((terminal.until(bytes([key])) - begun) / 1e6)
+        return started, median(echoes)
+
+
+def drawing(lab: Lab, command: Sequence[str], tokens: int, *ready: bytes) -> float:
+    """Seconds of processor time of a chat with one answer of so many tokens."""
+    with lab.on_terminal(command, [answers.paced(tokens, _EVERY)]) as terminal:
+        terminal.until(*ready)
+        terminal.type(b"go\r")
+        terminal.until(answers.LAST.encode())
+        terminal.settle(0.1)
+        return terminal.leave()
 
 
 def rows(lab: Lab, starts: int, streams: int) -> Iterator[Row]:
@@ -30,20 +53,10 @@ def rows(lab: Lab, starts: int, streams: int) -> Iterator[Row]:
 
 
 def _keys(lab: Lab, starts: int) -> Iterator[Row]:
-    def taken(command: Sequence[str], *ready: bytes) -> tuple[float, float]:
-        with lab.on_terminal(command) as terminal:
-            started = (terminal.until(*ready) - terminal.begun) / 1e6
-            echoes = []
-            for key in _KEYS:
-                terminal.settle(_STILL)
-                begun = terminal.type(bytes([key]))
-                echoes.append((terminal.until(bytes([key])) - begun) / 1e6)
-            return started, median(echoes)
-
     runs = interleaved(
         {
-            "bare": partial(taken, [PYTHON, _BARE], _SIGN),
-            "marvin": partial(taken, [MARVIN], _GREETING, _SIGN),
+            "bare": partial(keys, lab, [PYTHON, _BARE], SIGN),
+            "marvin": partial(keys, lab, [lab.program.marvin], *READY),
         },
         starts,
     )
@@ -56,31 +69,20 @@ def _keys(lab: Lab, starts: int) -> Iterator[Row]:
 
 
 def _drawing(lab: Lab, rounds: int) -> Iterator[Row]:
-    def taken(command: Sequence[str], tokens: int, *ready: bytes) -> float:
-        with lab.on_terminal(command, [answers.paced(tokens, _EVERY)]) as terminal:
-            terminal.until(*ready)
-            terminal.type(b"go\r")
-            terminal.until(answers.LAST.encode())
-            terminal.settle(0.1)
-            return terminal.leave()
-
     commands = {
-        "bare": ([PYTHON, _BARE, lab.url], (_SIGN,)),
-        "marvin": ([MARVIN], (_GREETING, _SIGN)),
+        "bare": ([PYTHON, _BARE, lab.url], (SIGN,)),
+        "marvin": ([lab.program.marvin], READY),
     }
     cpu = interleaved(
         {
-            f"{name} {tokens}": partial(taken, command, tokens, *ready)
-            for tokens in (_SHORT, _LONG)
+            f"{name} {tokens}": partial(drawing, lab, command, tokens, *ready)
+            for tokens in (SHORT, LONG)
             for name, (command, ready) in commands.items()
         },
         rounds,
     )
-    # The difference of a long and a short answer: what starting costs is in both.
-    each = {
-        name: (median(cpu[f"{name} {_LONG}"]) - median(cpu[f"{name} {_SHORT}"])) * 1e6 / (_LONG - _SHORT)
-        for name in commands
-    }
+    middle = {name: median(seconds) for name, seconds in cpu.items()}
+    each = {name: per_thousand(LONG - SHORT, middle[f"{name} {SHORT}"], middle[f"{name} {LONG}"]) for name in commands}
     how = (
         f"{each['marvin']:.0f} ms, each word as it comes, 1 / {_EVERY:g} s; "
         f"bare patch_stdout, each line when it is complete, {each['bare']:.0f} ms"

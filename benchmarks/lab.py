@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import subprocess
@@ -13,20 +12,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Timer
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from benchmarks.answers import Description
+from benchmarks.service import Exchange, Service
 from benchmarks.terminal import Terminal
 
 T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = sys.executable
-MARVIN = str(Path(PYTHON).with_name("marvin"))
 BARE = str(Path(__file__).with_name("bare.py"))
 PROMPT = "Do what the script says."
 NOTE = "note.txt"
-_SOURCES = sorted(ROOT.glob("*/src"))
 _LIMIT = 60.0
 """Seconds after which something hangs."""
 _READ = 64 * 1024
@@ -42,17 +40,31 @@ class BenchmarkError(Exception):
     """What was measured did not do what it should; its numbers would mean nothing."""
 
 
-class Exchange(NamedTuple):
-    """One request as the server saw it, and the marks of its answer; nanoseconds of the monotonic clock.
+class Program(NamedTuple):
+    """What is measured: the Marvin of a checkout, in the environment that the checkout has of its own."""
 
-    `tools` is the size of its schemas in bytes, `role` and `text` are of its last message.
+    root: Path
+    python: str
+
+    @property
+    def marvin(self) -> str:
+        """The command that users run."""
+        return str(Path(self.python).with_name("marvin"))
+
+
+HERE = Program(ROOT, PYTHON)
+
+
+def checkout(root: Path) -> Program:
+    """The program of a checkout that is set up.
+
+    Raises:
+        BenchmarkError: it is not.
     """
-
-    received: int
-    marks: dict[str, int]
-    tools: int
-    role: str
-    text: str
+    program = Program(root, str(root / ".venv" / "bin" / "python"))
+    if not Path(program.marvin).exists():
+        raise BenchmarkError(f"{root} is no checkout with an environment; `make setup` there makes one")
+    return program
 
 
 class Run(NamedTuple):
@@ -81,7 +93,16 @@ class Run(NamedTuple):
 
 
 class Lab:
-    """A folder for everything that a run touches, and the server; both are gone at the end."""
+    """A folder for everything that a run touches, and the server; both are gone at the end.
+
+    Args:
+        program: what is measured.
+        service: a server that is shared with another lab; else there is one of its own.
+    """
+
+    def __init__(self, program: Program = HERE, service: Service | None = None) -> None:
+        self.program = program
+        self._shared = service
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -94,24 +115,22 @@ class Lab:
             (self.work / NOTE).write_text("".join(f"This is line {number}.\n" for number in range(1, 21)))
             self._check("git", "init", "--quiet", ".")
             # As installed files are: compiled. What the environment says about that does not count here.
-            self._check(PYTHON, "-m", "compileall", "-q", *map(str, _SOURCES))
-            self._server = stack.enter_context(_server(self._env))
-            self.url = f"http://127.0.0.1:{self._server_line()}/v1"
-            self._env["OPENAI_COMPAT_URL"] = self.url
+            self._check(self.program.python, "-m", "compileall", "-q", *map(str, self.program.root.glob("*/src")))
+            self._service = self._shared or stack.enter_context(Service())
+            self._env["OPENAI_COMPAT_URL"] = self.url = self._service.url
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._server.terminate()
         self._stack.close()
 
     def marvin(self) -> list[str]:
         """The command that users run, for one prompt."""
-        return [MARVIN, *self._flags()]
+        return [self.program.marvin, *self._flags()]
 
     def module(self) -> list[str]:
         """The same as Marvin starts its own children."""
-        return [PYTHON, "-P", "-m", "marvin_core", *self._flags()]
+        return [self.program.python, "-P", "-m", "marvin_core", *self._flags()]
 
     def bare(self, kind: str = "async") -> list[str]:
         """The bare script, `async` or `sync`."""
@@ -124,8 +143,8 @@ class Lab:
         """Run a chat that reads these lines; returns its resident memory near its end, in bytes."""
         typed = self.folder / "lines"
         typed.write_text("".join(f"{line}\n" for line in lines))
-        self._ask(script)
-        command = [MARVIN, "--plain", "--working-dir", str(self.work)]
+        self._service.play(script)
+        command = [self.program.marvin, "--plain", "--working-dir", str(self.work)]
         samples: list[float] = []
         with open(typed, "rb") as stdin, open(self._errors, "wb") as errors:
             process = subprocess.Popen(
@@ -137,7 +156,7 @@ class Lab:
                 ).stdout.strip()
                 samples += [float(shown) * 1024] if shown not in ("", "0") else []
                 time.sleep(_SAMPLED)
-        exchanges = [Exchange(**entry) for entry in self._ask(None)]
+        exchanges = self._service.report()
         self._judge(command, process.returncode, exchanges, len(script))
         return median(samples[-_LAST:])
 
@@ -158,7 +177,7 @@ class Lab:
         Raises:
             BenchmarkError: it failed, made other requests than the script has, or a tool call failed.
         """
-        self._ask(script)
+        self._service.play(script)
         with open(self._errors, "wb") as errors:
             begun = time.monotonic_ns()
             process = subprocess.Popen(
@@ -176,14 +195,14 @@ class Lab:
             timer.cancel()
         ended = time.monotonic_ns()
         process.returncode = os.waitstatus_to_exitcode(status)
-        exchanges = [Exchange(**entry) for entry in self._ask(None)]
+        exchanges = self._service.report()
         self._judge(command, process.returncode, exchanges, len(script))
         cpu = used.ru_utime + used.ru_stime
         return Run(begun, first_output, ended, cpu, used.ru_maxrss * _RSS_UNIT, output, exchanges)
 
     def on_terminal(self, command: Sequence[str], script: Sequence[Description] = ()) -> Terminal:
         """Start a command on a terminal of its own while the server plays the script; to be used with `with`."""
-        self._ask(script)
+        self._service.play(script)
         # A terminal that answers questions about the cursor is not at hand; neither program needs the answer.
         return Terminal(command, self.work, {**self._env, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1"})
 
@@ -196,33 +215,12 @@ class Lab:
                 + "\n".join([*failed, errors])
             )
 
-    def _ask(self, question: object) -> Any:
-        assert self._server.stdin is not None
-        self._server.stdin.write(json.dumps(question) + "\n")
-        self._server.stdin.flush()
-        return json.loads(self._server_line())
-
-    def _server_line(self) -> str:
-        assert self._server.stdout is not None
-        return self._server.stdout.readline().strip()
-
     def _check(self, *command: str) -> None:
         subprocess.run(command, cwd=self.work, env=self._env, check=True, timeout=_LIMIT)
 
 
 # Linux counts in kilobytes, macOS in bytes.
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-
-
-def _server(env: Mapping[str, str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [PYTHON, "-m", "benchmarks.server"],
-        cwd=ROOT,
-        env=env,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
 
 
 def _read(process: subprocess.Popen[bytes]) -> tuple[int | None, bytes]:
@@ -237,15 +235,16 @@ def _read(process: subprocess.Popen[bytes]) -> tuple[int | None, bytes]:
     return first, b"".join(parts)
 
 
-def interleaved(subjects: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
+def interleaved(subjects: Mapping[str, Callable[[], T]], rounds: int, *, warm: bool = False) -> dict[str, list[T]]:
     """Measure the subjects in turn, so that what else the machine does hits them alike.
 
-    One round more is run before, for the caches, and thrown away.
+    Every other round goes through them backwards: what a place in the order costs cancels out. One round more
+    is run before, for the caches, and thrown away; not where they are `warm`.
     """
     results: dict[str, list[T]] = {name: [] for name in subjects}
-    for number in range(rounds + 1):
-        for name, measure in subjects.items():
-            result = measure()
+    for number in range(1 if warm else 0, rounds + 1):
+        for name in list(subjects) if number % 2 else reversed(list(subjects)):
+            result = subjects[name]()
             if number:
                 results[name].append(result)
     return results
@@ -254,3 +253,11 @@ def interleaved(subjects: Mapping[str, Callable[[], T]], rounds: int) -> dict[st
 def median(values: Sequence[float]) -> float:
     """The median."""
     return statistics.median(values)
+
+
+def per_thousand(more: int, short: float, long: float) -> float:
+    """Milliseconds of processor time for 1,000 tokens, of the seconds that a short and a long answer took.
+
+    `more` is the number of tokens that the long one has beyond the short one: what starting costs is in both.
+    """
+    return (long - short) * 1e6 / more

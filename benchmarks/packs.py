@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import answers
-from benchmarks.lab import PYTHON, Lab, interleaved, median
+from benchmarks.lab import Lab, interleaved, median
 from benchmarks.table import Row
 
 _COUNTS = (1, 20, 100)
 _DISTRIBUTIONS = 200
-_HOOKS = """
+HOOKS = """
 from marvin_core import Hook, hookimpl
 
 
@@ -25,7 +25,7 @@ class Watch(Hook):
 def marvin_register_hooks():
     return [Watch()]
 """
-_TOOLS = """
+TOOLS = """
 from marvin_core import hookimpl, tool
 
 
@@ -39,6 +39,7 @@ async def wave(times: int = 1) -> str:
 def marvin_register_tools():
     return [wave]
 """
+# Comparisons read this name from the files of other commits.
 _LOAD = """
 import json, sys, time
 from pathlib import Path
@@ -57,10 +58,10 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
 
 
 def _packs(lab: Lab, rounds: int) -> Iterator[Row]:
-    folders = {f"{count} with hooks": _installed(lab.folder / f"hooks-{count}", count, _HOOKS) for count in _COUNTS}
+    folders = {f"{count} with hooks": installed(lab.folder / f"hooks-{count}", count, HOOKS) for count in _COUNTS}
     most = max(_COUNTS)
-    folders["tools"] = _installed(lab.folder / "tools", most, _TOOLS)
-    folders["none"] = _installed(lab.folder / "none", 0, "")
+    folders["tools"] = installed(lab.folder / "tools", most, TOOLS)
+    folders["none"] = installed(lab.folder / "none", 0, "")
 
     def taken(folder: Path) -> float:
         return lab.run(lab.marvin(), [answers.text(1)], packages=folder).to_first_request
@@ -79,22 +80,29 @@ def _packs(lab: Lab, rounds: int) -> Iterator[Row]:
 
 
 def _index(lab: Lab, rounds: int) -> Row:
-    folder = lab.folder / "distributions"
-    for number in range(_DISTRIBUTIONS):
-        _distribution(folder, f"other-{number}", "[console_scripts]\nother = other:main\n")
-    command = [PYTHON, "-c", _LOAD, str(lab.folder / "cache")]
-
-    def taken() -> float:
-        return float(json.loads(lab.run(command, piped=True, packages=folder).output))
-
+    folder = distributions(lab.folder / "distributions")
+    taken = partial(load_index, lab, _LOAD, folder)
     cold = taken()
     value = median(interleaved({"warm": taken}, rounds)["warm"])
     how = f"beside those of this environment; {cold:.0f} ms where it is built"
     return Row(f"the index, {_DISTRIBUTIONS} distributions", value, 10.0, "ms", how)
 
 
-def _installed(folder: Path, count: int, source: str) -> Path:
-    """A folder with this many packs."""
+def load_index(lab: Lab, script: str, packages: Path) -> float:
+    """Milliseconds that the index takes to load, as this script does it; the first time builds it."""
+    command = [lab.program.python, "-c", script, str(lab.folder / "cache")]
+    return float(json.loads(lab.run(command, piped=True, packages=packages).output))
+
+
+def distributions(folder: Path) -> Path:
+    """A folder with 200 distributions that are no packs."""
+    for number in range(_DISTRIBUTIONS):
+        _distribution(folder, f"other-{number}", "[console_scripts]\nother = other:main\n")
+    return folder
+
+
+def installed(folder: Path, count: int, source: str) -> Path:
+    """A folder with this many packs of this source."""
     folder.mkdir()
     for number in range(count):
         name = f"pack_{number}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from benchmarks import answers
 from benchmarks.answers import Description
@@ -21,31 +22,36 @@ _GRACE = 3.0
 """Milliseconds that a command may take beyond a bare spawn."""
 
 
+def session(name: str, arguments: Mapping[str, Any]) -> list[Description]:
+    """Rounds that each call this tool, and the answer after them."""
+    return [*[answers.call(name, arguments, pause=_PAUSE)] * _ROUNDS, answers.text(1)]
+
+
+READ = session("read_file", {"path": NOTE})
+RUN = session("run_command", {"command": "true"})
+
+
+def steady(*runs: Run) -> float:
+    """Milliseconds of the gaps after the tool's module has been imported: their median."""
+    return median([run.gap(number) for run in runs for number in _STEADY])
+
+
 def rows(lab: Lab, sessions: int) -> Iterator[Row]:
     """The rows of the table on rounds of tool calls."""
     yield from _in_process(lab, sessions)
     yield from _command(lab, sessions)
 
 
-def _session(call: Description) -> list[Description]:
-    return [*[call] * _ROUNDS, answers.text(1)]
-
-
-def _steady(runs: Sequence[Run]) -> float:
-    return median([run.gap(number) for run in runs for number in _STEADY])
-
-
 def _in_process(lab: Lab, sessions: int) -> Iterator[Row]:
-    script = _session(answers.call("read_file", {"path": NOTE}, pause=_PAUSE))
     runs = interleaved(
         {
-            "async": partial(lab.run, lab.bare("async"), script),
-            "sync": partial(lab.run, lab.bare("sync"), script),
-            "marvin": partial(lab.run, lab.marvin(), script),
+            "async": partial(lab.run, lab.bare("async"), READ),
+            "sync": partial(lab.run, lab.bare("sync"), READ),
+            "marvin": partial(lab.run, lab.marvin(), READ),
         },
         sessions,
     )
-    gap = {name: _steady(each) for name, each in runs.items()}
+    gap = {name: steady(*each) for name, each in runs.items()}
     how = f"{gap['marvin']:.2f} ms; bare {gap['async']:.2f} ms (sync {gap['sync']:.2f} ms)"
     yield Row("gap, read_file", gap["marvin"] / gap["async"], 2.0, "x", how)
     second, last = (median([run.gap(number) for run in runs["marvin"]]) for number in (2, _ROUNDS))
@@ -54,12 +60,11 @@ def _in_process(lab: Lab, sessions: int) -> Iterator[Row]:
 
 
 def _command(lab: Lab, sessions: int) -> Iterator[Row]:
-    script = _session(answers.call("run_command", {"command": "true"}, pause=_PAUSE))
     runs = interleaved(
         {
             "sh": partial(lab.run, [PYTHON, BARE, "spawn", "sh", str(_SPAWNS)], piped=True),
             "bash": partial(lab.run, [PYTHON, BARE, "spawn", "bash", str(_SPAWNS)], piped=True),
-            "marvin": partial(lab.run, lab.marvin(), script),
+            "marvin": partial(lab.run, lab.marvin(), RUN),
         },
         sessions,
     )
@@ -68,4 +73,4 @@ def _command(lab: Lab, sessions: int) -> Iterator[Row]:
         for shell in ("sh", "bash")
     }
     how = f"goal: a bare sh -c true, {spawn['sh']:.2f} ms, and {_GRACE:g} ms; it runs bash, {spawn['bash']:.2f} ms"
-    yield Row("gap, run_command true", _steady(runs["marvin"]), spawn["sh"] + _GRACE, "ms", how)
+    yield Row("gap, run_command true", steady(*runs["marvin"]), spawn["sh"] + _GRACE, "ms", how)

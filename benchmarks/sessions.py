@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import answers
-from benchmarks.lab import PYTHON, Lab, interleaved, median
+from benchmarks.lab import Lab, interleaved, median
 from benchmarks.table import Row
 from marvin_core import Message, Text, ToolCall, ToolOutput
 from marvin_core.api.messages import Usage, tool, user
@@ -20,6 +20,7 @@ _MESSAGES = 10_000
 _SINCE = 40
 """Messages after the newest compaction."""
 _GOALS = {"compacted": 0.05, "whole": 3.0}
+# Comparisons read this name, and that of the function `_session`, from the files of other commits.
 _TIMED = """
 import gc, json, sys, time
 from pathlib import Path
@@ -48,10 +49,19 @@ print(json.dumps((time.perf_counter() - begun) * 1e3))
 """
 
 
+def opened(lab: Lab, script: str, work: str, path: Path) -> float:
+    """Milliseconds that this script takes to `resume` a session, or to `decode` its file."""
+    return float(json.loads(lab.run([lab.program.python, "-c", script, work, str(path)], piped=True).output))
+
+
+def sessions_folder(lab: Lab) -> Path:
+    """Where Marvin keeps its sessions."""
+    return lab.folder / "home" / ".local" / "share" / "marvin" / "sessions"
+
+
 def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     """The rows of the table on sessions."""
-    folder = lab.folder / "home" / ".local" / "share" / "marvin" / "sessions"
-    files = {name: _session(folder, name, lab.work) for name in _GOALS}
+    files = {name: _session(sessions_folder(lab), name, lab.work) for name in _GOALS}
     yield from _opened(lab, files, rounds)
     yield _gone_on_with(lab, files["compacted"], rounds)
     for path in files.values():
@@ -59,9 +69,7 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
 
 
 def _opened(lab: Lab, files: dict[str, Path], rounds: int) -> Iterator[Row]:
-    def taken(work: str, path: Path) -> float:
-        return float(json.loads(lab.run([PYTHON, "-c", _TIMED, work, str(path)], piped=True).output))
-
+    taken = partial(opened, lab, _TIMED)
     times = interleaved(
         {f"{work} {name}": partial(taken, work, path) for work in ("decode", "resume") for name, path in files.items()},
         rounds,

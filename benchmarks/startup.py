@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from benchmarks import answers
-from benchmarks.lab import MARVIN, PYTHON, Lab, interleaved, median
+from benchmarks.lab import PYTHON, Lab, interleaved, median
 from benchmarks.table import Row
 
 
@@ -16,16 +16,18 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     yield from _first_request(lab, rounds)
 
 
-def _answered_at_once(lab: Lab, rounds: int) -> Iterator[Row]:
-    def taken(*command: str) -> float:
-        run = lab.run(command)
-        return (run.ended - run.begun) / 1e6
+def wall(lab: Lab, *command: str) -> float:
+    """Milliseconds from exec to the end of a command that asks no model."""
+    run = lab.run(command)
+    return (run.ended - run.begun) / 1e6
 
+
+def _answered_at_once(lab: Lab, rounds: int) -> Iterator[Row]:
     times = interleaved(
         {
-            "python": partial(taken, PYTHON, "-c", "pass"),
-            "--version": partial(taken, MARVIN, "--version"),
-            "--help": partial(taken, MARVIN, "--help"),
+            "python": partial(wall, lab, PYTHON, "-c", "pass"),
+            "--version": partial(wall, lab, lab.program.marvin, "--version"),
+            "--help": partial(wall, lab, lab.program.marvin, "--help"),
         },
         rounds,
     )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -13,10 +11,11 @@ from pathlib import Path
 
 from benchmarks import answers, chat, compaction, packs, rounds, sessions, startup, streams, turns
 from benchmarks.lab import BenchmarkError, Lab
-from benchmarks.table import Row, table
+from benchmarks.table import Row, headline, table
 from benchmarks.terminal import TerminalError
 
 _SCHEMAS_GOAL = 12.0
+_READING = "Medians of interleaved runs: the ratios tell of Marvin, the milliseconds of this machine."
 
 
 def main(argv: Sequence[str]) -> int:
@@ -36,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
         print(f"\nbenchmarks: {error}", file=sys.stderr)
         return 1
     print(file=sys.stderr)
-    print(_headline(time.monotonic() - begun))
+    print(f"{headline(time.monotonic() - begun)}\n{_READING}\n")
     print(table(found))
     if options.json:
         options.json.write_text(json.dumps([row.as_dict() for row in found], indent=2) + "\n", encoding="utf-8")
@@ -59,9 +58,3 @@ def _schemas(lab: Lab) -> Row:
     """What the schemas of the coding set take in each request."""
     size = lab.run(lab.marvin(), [answers.text(1)]).exchanges[0].tools
     return Row("schemas of the coding set", size / 1024, _SCHEMAS_GOAL, "KB", f"{size:,} bytes of JSON in a request")
-
-
-def _headline(seconds: float) -> str:
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}; took {seconds:.0f} s."
-    return f"{machine}\nMedians of interleaved runs: the ratios tell of Marvin, the milliseconds of this machine.\n"

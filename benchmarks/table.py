@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -30,14 +32,25 @@ class Row(NamedTuple):
         return {**self._asdict(), "met": met}
 
 
+def headline(seconds: float) -> str:
+    """On what machine it was measured, and how long that took."""
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    return f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}; took {seconds:.0f} s."
+
+
 def table(rows: Sequence[Row]) -> str:
     """The rows as aligned text."""
     cells = [("what", "measured", "goal", "", "how")]
     for row in rows:
         goal = "" if row.goal is None else f"{row.goal:.2f} {row.unit}"
         cells.append((row.what, f"{row.value:.2f} {row.unit}", goal, row.verdict, row.how))
-    widths = [max(len(line[column]) for line in cells) for column in range(4)]
+    return aligned(cells, "<>><<")
+
+
+def aligned(lines: Sequence[Sequence[str]], sides: str) -> str:
+    """Lines of cells as text, each column with its cells to the left (`<`) or to the right (`>`)."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        f"{what:<{widths[0]}}  {value:>{widths[1]}}  {goal:>{widths[2]}}  {verdict:<{widths[3]}}  {how}".rstrip()
-        for what, value, goal, verdict, how in cells
+        "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(line, sides, widths, strict=True)).rstrip()
+        for line in lines
     )
