@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-real check docs wheels bench clean
+.PHONY: help setup run test test-real check docs wheels bench bench-compare clean
 
 # The caller may stand in an environment of its own. Without bytecode each worker would compile every test anew.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest
 DISTRIBUTIONS := marvin-core marvin-tools-coding marvin-tools-web marvin-tools-life marvin-pipeline
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## make or refresh .venv (nothing to do when its inputs did not change)
 	@scripts/setup
@@ -45,6 +45,9 @@ wheels: setup ## build the wheel and the sdist of every distribution into dist/
 
 bench: setup ## run the benchmarks
 	$(PY) benchmarks/run.py
+
+bench-compare: setup ## measure this checkout against another one: make bench-compare OLD=PATH [ARGS=--pairs=40]
+	$(PY) benchmarks/compare.py "$(OLD)" $(ARGS)
 
 clean: ## remove what was built and cached (.venv and .venv-real stay)
 	rm -rf dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
