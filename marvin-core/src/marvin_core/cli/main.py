@@ -173,12 +173,14 @@ def _leave(streams: Streams) -> NoReturn:
 
 def _resume(config: Config, session: Session) -> None:
     """Load the session that --resume or --continue asks for."""
+    if not config.resume and not config.continue_session:
+        return
     from ..sessions import store
 
     folder = config.data_folder / "sessions"
     if config.resume:
         session.resume(store.find(folder, config.resume))
-    elif config.continue_session:
+    else:
         session.resume(store.newest_of(folder, str(session.working_dir)))
 
 

@@ -147,13 +147,16 @@ class Compactor:
 
     async def cap(self, most: int) -> None:
         """Take out the oldest turns of a conversation of more than `most` messages, before a prompt is added."""
-        from .digest import digest
+        before = self._session.conversation.messages
+        if 2 * len(before) <= most:  # with what healing adds, too; nothing needs to be imported at a start
+            return
         from .plan import composed, plan_turns
 
-        before = self._session.conversation.messages
         found = plan_turns(before, most)
         if found is None:
             return
+        from .digest import digest
+
         backup = await self._backed_up(found.middle)
         if backup is not None and self._replace(
             before, composed(found, digest(found.middle, found.summary_limit), backup.shown)

@@ -13,7 +13,6 @@ from ..api.errors import UsageError
 from ..api.timeouts import Timeouts
 from ..util.state_files import locked, replace_file, set_aside
 from ..util.text import cut
-from ..util.yaml_edit import load_mapping, with_value
 from .chat_log import ChatLog
 
 DEFAULT = "main"
@@ -149,6 +148,8 @@ class Profiles:
             MarvinError: where another process holds the file for too long.
             OSError: where it cannot be written; the old content is then untouched.
         """
+        from ..util.yaml_edit import load_mapping, with_value
+
         path = self.preferences_file(name)
         with locked(path, self._timeouts.lock, self._timeouts.lock_poll):
             text = path.read_bytes()
@@ -199,6 +200,8 @@ def _parsed_yaml(content: bytes) -> Mapping[str, Any]:
     text = content.decode("utf-8")
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
         return {}  # the template: not worth the import of a YAML library at every start
+    from ..util.yaml_edit import load_mapping
+
     return {str(key): value for key, value in (load_mapping(text) or {}).items()}
 
 

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 from ..api.errors import SessionError
-from .reader import BackwardReader
 from .records import Header, header_of
 
 
@@ -34,6 +33,8 @@ def read_header(path: Path) -> Header | None:
         return None
     except (ValueError, SessionError):
         pass
+    from .reader import BackwardReader
+
     try:
         with BackwardReader(path) as reader:
             return reader.header()

@@ -13,15 +13,17 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..api.errors import SessionError
 from ..api.messages import Message, to_dict
 from ..api.timeouts import Timeouts
 from ..util.json_lines import record_line
 from ..util.state_files import acquire
-from .reader import Loaded
 from .records import Header, header_line, header_of, kind_of
+
+if TYPE_CHECKING:
+    from .reader import Loaded
 
 
 class Transcript:

@@ -7,16 +7,17 @@ import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..api.errors import MarvinError, SessionError
 from ..api.messages import Message
 from ..api.timeouts import Timeouts
 from ..util.threads import in_thread
-from .reader import Loaded
 from .records import Header
-from .store import sessions
 from .transcript import Transcript, new_session_id
+
+if TYPE_CHECKING:
+    from .reader import Loaded
 
 _TICK = 1_000_000
 """Nanoseconds that every file system tells apart."""
@@ -149,6 +150,8 @@ class Recorder:
 
 def _have_on_disk(transcript: Transcript) -> None:
     """Sync the file, and have it count as the one written last: since then the clock may have been set back."""
+    from .store import sessions
+
     transcript.sync()
     newest = next(iter(sessions(transcript.path.parent)), transcript.path)
     if newest != transcript.path:

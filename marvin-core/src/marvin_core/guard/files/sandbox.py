@@ -12,11 +12,12 @@ import stat
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from ...api.errors import PathRefused, ToolError
-from .errors import describe_failure, kind_of, nearest_names, outline
-from .folder_descriptors import Descent, Place
+
+if TYPE_CHECKING:
+    from .folder_descriptors import Descent, Place
 
 HIDDEN = (".tickets",)
 """What no tool may touch: tickets have a tool of their own."""
@@ -64,6 +65,8 @@ class SandboxPaths:
 
     def overview(self) -> str:
         """The working directory and a short tree of it, for error texts."""
+        from .errors import outline
+
         return outline(self._root, HIDDEN)
 
     def open(self, path: str) -> BinaryIO:
@@ -207,6 +210,8 @@ class SandboxPaths:
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError
         if not stat.S_ISREG(status.st_mode):
+            from .errors import kind_of
+
             raise self._refused(f"{path!r} is {kind_of(status.st_mode)}. Only regular files can be used.")
 
     def _place_to_write(self, descent: Descent, path: str, parts: tuple[str, ...]) -> Place:
@@ -254,6 +259,8 @@ class SandboxPaths:
 
     @contextmanager
     def _descent(self, path: str) -> Iterator[Descent]:
+        from .folder_descriptors import Descent
+
         def outside() -> PathRefused:
             return self._refused(f"{path!r} is refused: a link in it leads out of the working directory.")
 
@@ -272,6 +279,8 @@ class SandboxPaths:
             if isinstance(error, FileNotFoundError):
                 text = f"File not found: {path!r}.{self._nearest(parts)} Check the path with tree or glob."
                 raise ToolError(f"{text}\n{self.overview()}") from error
+            from .errors import describe_failure
+
             raise ToolError(describe_failure(error, path, action)) from error
 
     def _nearest(self, parts: tuple[str, ...]) -> str:
@@ -280,6 +289,8 @@ class SandboxPaths:
         with suppress(OSError, ToolError), self._descent(parts[-1]) as descent:
             folder = descent.folder(parts[:-1])
             names = [name for name in folder.list() if not _matches((*folder.parts, name), self._hidden)]
+            from .errors import nearest_names
+
             return nearest_names(parts, names)
         return ""
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...api.errors import ToolError
 from ...api.tool_context import Job, ProcessResult
-from .child import Capture, Child, Sink
-from .jobs import KeptJob, open_log
-from .tree import MARKER, Family, adopts_orphans, ticks
 
 if TYPE_CHECKING:
     import subprocess
 
     from ...api.timeouts import Timeouts
+    from .child import Capture, Child, Sink
+    from .jobs import KeptJob
 
 
 class WorkFolders(Protocol):
@@ -57,6 +56,9 @@ class ProcessRunner:
     def prepare() -> None:
         """Import and set up what the first child needs; may run in a thread."""
         import subprocess  # noqa: F401
+
+        from . import child, jobs  # noqa: F401
+        from .tree import adopts_orphans
 
         adopts_orphans()
 
@@ -98,6 +100,8 @@ class ProcessRunner:
         Raises:
             ToolError: where the program does not exist or cannot be started.
         """
+        from .child import Capture
+
         begin = time.monotonic()
         output, errors = Capture(output_limit), Capture(output_limit)
         sinks = [output] if merge_stderr else [output, errors]
@@ -132,6 +136,9 @@ class ProcessRunner:
         env: Mapping[str, str] | None,
     ) -> Child:
         """Start a program that writes to one sink, standard error merged, or to two."""
+        from .child import Child
+        from .tree import MARKER, Family, adopts_orphans, ticks
+
         if self._closed:
             raise ToolError("The session is closing: no program is started any more.")
         program = argv[0] if "/" in argv[0] else self.which(argv[0])
@@ -155,6 +162,8 @@ class ProcessRunner:
 
     async def _keep_rest(self, child: Child, argv: Sequence[str], output: Capture, errors: Capture) -> str:
         """Make a job of what the program left running; its id, or "" where nothing is left."""
+        from .jobs import KeptJob, open_log
+
         # What closed its output is as a rule about to end: the `cat` of `> >(cat)` is no job.
         deadline = time.monotonic() + (self._timeouts.settle if child.output_ended else 0)
         while not child.family.is_gone():

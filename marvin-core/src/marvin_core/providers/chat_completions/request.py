@@ -12,7 +12,6 @@ from ...api.tools import ToolSpec
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
-from .gemini_schema import gemini_schema
 from .services import placeholder_signature, service_of, thinking_fields
 
 _CALL_ID = re.compile(r"(?s).{1,40}")
@@ -60,7 +59,11 @@ class ChatWire:
         return [tools, b'"tool_choice":"none"'] if request.tool_choice == "none" else [tools]
 
     def _tool(self, spec: ToolSpec) -> bytes:
-        parameters = gemini_schema(spec.parameters) if self._service == "gemini" else spec.parameters
+        parameters = spec.parameters
+        if self._service == "gemini":
+            from .gemini_schema import gemini_schema
+
+            parameters = gemini_schema(parameters)
         function = {"name": spec.name, "description": spec.description, "parameters": parameters}
         return dump({"type": "function", "function": function})
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...api.messages import ProviderData, StopReason, Usage
 from ...api.providers import Delta, Endpoint, Stop, ThinkingDelta
 from ..http.answer_stream import AnswerStream
 from ..http.thinking_tags import ThinkingTags
-from .reasoning_details import ReasoningDetails
+
+if TYPE_CHECKING:
+    from .reasoning_details import ReasoningDetails
 
 _REASONS: dict[str, StopReason] = {
     "length": "length",
@@ -26,7 +28,7 @@ class ChatStream(AnswerStream):
     def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
         super().__init__(endpoint, url, taken_ids)
         self._tags = ThinkingTags()
-        self._details = ReasoningDetails()
+        self._details: ReasoningDetails | None = None
         self._signature: Any = None
         self._reason = ""
         self._refused = False
@@ -39,7 +41,7 @@ class ChatStream(AnswerStream):
     def finish(self) -> list[Delta]:
         """The last deltas; what the service wants back with the answer as a whole comes before `Stop`."""
         deltas = super().finish()
-        wanted = {"reasoning_details": self._details.all, "extra_content": self._signature}
+        wanted = {"reasoning_details": self._details and self._details.all, "extra_content": self._signature}
         data = {name: value for name, value in wanted.items() if value}
         # Behind a call that was cut off, it would make the call look whole.
         if data and self.failure is None and deltas[-1] != Stop(reason="length"):
@@ -76,12 +78,19 @@ class ChatStream(AnswerStream):
         except (AttributeError, TypeError, KeyError, IndexError):
             raise self._broken("sent an answer of an unknown shape", json.dumps(chunk).encode()) from None
 
+    def _keep_details(self, pieces: list[dict[str, Any]]) -> None:
+        from .reasoning_details import ReasoningDetails
+
+        self._details = self._details or ReasoningDetails()
+        self._details.add(pieces)
+
     def _choice(self, choice: dict[str, Any]) -> None:
         delta = choice.get("delta") or choice.get("message") or {}
         thinking = delta.get("reasoning_content") or delta.get("reasoning")
         if thinking:
             self._add("thinking", _text(thinking))
-        self._details.add(delta.get("reasoning_details") or ())
+        if delta.get("reasoning_details"):
+            self._keep_details(delta["reasoning_details"])
         if _is_signed(delta.get("extra_content")):
             self._signature = delta["extra_content"]
         for kind, text in self._tags.feed(_text(delta.get("content") or "")):
