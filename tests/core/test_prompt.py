@@ -104,7 +104,7 @@ def test_a_long_document_is_cut_with_its_path_and_how_much_is_missing(tmp_path: 
     (project(tmp_path) / "AGENTS.md").write_text("x" * size)
     text = sent(make(tmp_path, says("Fine.")))
     assert text.count("x" * DOCUMENT_LIMIT) == (size >= DOCUMENT_LIMIT)
-    assert ("[... 1,234 more characters in AGENTS.md; read_file shows them]" in text) == (size > DOCUMENT_LIMIT)
+    assert ("[... 1,234 more characters; read AGENTS.md to see them]" in text) == (size > DOCUMENT_LIMIT)
 
 
 @pytest.mark.parametrize("kind", ["folder", "empty", "outside", "binary"])

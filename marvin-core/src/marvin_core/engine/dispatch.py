@@ -148,7 +148,7 @@ class Dispatcher:
 
         try:
             spec = self._toolbox.spec(call.name)
-            shown.update(parse_arguments(call.arguments, spec, complete=call.complete))
+            shown.update(parse_arguments(call.arguments, spec, complete=call.complete, others=self._toolbox.offered))
         finally:
             told = redacted(shown, self._services.secrets.known())
             self._emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told))

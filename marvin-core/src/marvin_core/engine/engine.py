@@ -101,7 +101,8 @@ class Engine:
         self.dispatcher = Dispatcher(
             self.toolbox, self._make_services(), Policy(config), self.hooks, self.bus.emit, self._fit
         )
-        self._prompt = SystemPrompt(self.workspace, config, lambda: self.mode, self.profile, self.hooks)
+        guidance = self.toolbox.guidance
+        self._prompt = SystemPrompt(self.workspace, config, lambda: self.mode, self.profile, self.hooks, guidance)
         self.driver = Driver(
             self._make_agent, self.conversation, self.hooks, self.bus.emit, self._before_prompt, self._after_turn
         )

@@ -217,7 +217,7 @@ class ToolRunner:
 
     def _offer(self, engine: Engine, spec: ToolSpec, tool: Tool | None) -> None:
         self._known.add(spec.name)
-        engine.given.secrets.declare(need.removeprefix("env:") for need in spec.requires if need.startswith("env:"))
+        engine.given.secrets.declare(spec.secrets)
         engine.toolbox.add(spec, tool)
 
     def _listen(self, event: Event) -> None:
