@@ -126,8 +126,7 @@ class CallContext:
     def _check_declared(self, name: str, declaration: str, declared: Sequence[str]) -> None:
         if name not in declared:
             raise ToolError(
-                f"{self._spec.name} asked for {name}, which is not among its {declaration}. "
-                f"Add it to @tool({declaration}=[...])."
+                f"{self._spec.name} asked for {name}, which it does not declare. Add it to @tool({declaration}=[...])."
             )
 
     def progress(self, text: str) -> None:
