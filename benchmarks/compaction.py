@@ -14,9 +14,11 @@ _TIMED = """
 import asyncio, json, os, sys, time
 from pathlib import Path
 from marvin_core import Message, Text, ToolCall, ToolOutput
-from marvin_core.conversation.compactor import Around, Compactor
+from marvin_core.conversation.compactor import Compactor
 from marvin_core.config.load import load
-from marvin_core.engine.call_context import SystemClock
+from types import SimpleNamespace
+from marvin_core.util.bus import Bus
+from marvin_core.util.clock import SystemClock
 from marvin_core.conversation.conversation import Conversation
 from marvin_core.api.messages import to_dict, tool, user
 from marvin_core.sessions.writer import Recorder
@@ -37,7 +39,7 @@ def turn(number):
 
 folder, tokens = Path(sys.argv[2]), int(sys.argv[3])
 config, _ = load([], {"HOME": str(folder), "MARVIN_HOME": str(folder / "marvin")}, cwd=folder)
-recorder = Recorder(config.data_folder / "sessions", config.waits, print)
+recorder = Recorder(config.data_folder / "sessions", config.timeouts, print)
 recorder.begin(time.time(), "compaction", "", "", str(folder))
 window = Window(tokens * 10)
 conversation = Conversation(recorder)
@@ -48,10 +50,11 @@ while window.tokens(conversation.characters) < tokens:
     number += 1
 
 async def compact():
-    return await Compactor(Around(
-        provider=lambda: None, window=lambda: window, conversation=conversation, recorder=recorder,
-        workspace=Workspace(config, lambda: False), data_folder=config.data_folder,
-        meter=UsageMeter(lambda *_: None, lambda *_: True), emit=print, clock=SystemClock(), timeouts=config.waits,
+    meter = UsageMeter(lambda *_: None, lambda *_: True)
+    model = SimpleNamespace(window=window, summarizer=lambda: None)
+    return await Compactor(SimpleNamespace(
+        config=config, workspace=Workspace(config), conversation=conversation, model=model, meter=meter, bus=Bus(),
+        clock=SystemClock(),
     )).compact(50_000)
 
 async def copy():

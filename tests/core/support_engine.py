@@ -16,13 +16,12 @@ from marvin_core.api.timeouts import Timeouts
 from marvin_core.api.tools import Access
 from marvin_core.config.load import load
 from marvin_core.config.secrets import Secrets
-from marvin_core.engine.call_context import Asker
-from marvin_core.engine.engine import Engine, Ingredients
+from marvin_core.engine.parts import Asker, SessionParts, SessionSetup, build
 from marvin_core.engine.session import Session
 from marvin_core.http.clients import Clients
 from marvin_core.testing import ScriptedModels, ScriptedProvider
 from marvin_core.tools.schema import describe
-from marvin_core.usage.budget import budget_of
+from marvin_core.usage.allowances import Allowances
 from marvin_core.usage.meter import UsageMeter
 from marvin_core.usage.prices import Prices
 
@@ -101,7 +100,7 @@ class Made(Record):
     """A session, what it is made of, and every event that it published."""
 
     session: Session
-    engine: Engine
+    parts: SessionParts
     config: Config
     provider: Script | None
     meter: UsageMeter
@@ -114,7 +113,7 @@ class Made(Record):
     @property
     def log(self) -> list[str]:
         """What the tools wrote down, in order."""
-        found: list[str] = self.engine.state.get("tests", {}).get("log", [])
+        found: list[str] = self.parts.state.get("tests", {}).get("log", [])
         return found
 
     def call(self, tool: str, /, **arguments: Any) -> ToolOutput:
@@ -132,13 +131,13 @@ class Made(Record):
         """The calls of one answer, with the ids c0, c1, ..."""
         outputs: list[ToolOutput] = []
         await self.import_tools()
-        await self.engine.dispatcher.batch(batch_of(*given), outputs)
+        await self.session.dispatcher.batch(batch_of(*given), outputs)
         return outputs
 
     async def import_tools(self) -> None:
         """Import every tool beforehand; each takes its own time, which tests of an order must not depend on."""
-        for offered in self.engine.toolbox.offered:
-            await self.engine.toolbox.load(offered.name)
+        for offered in self.parts.toolbox.offered:
+            await self.parts.toolbox.load(offered.name)
 
 
 def batch_of(*given: tuple[str, Mapping[str, Any]]) -> list[ToolCall]:
@@ -146,6 +145,13 @@ def batch_of(*given: tuple[str, Mapping[str, Any]]) -> list[ToolCall]:
     import json
 
     return [ToolCall(id=f"c{n}", name=name, arguments=json.dumps(values)) for n, (name, values) in enumerate(given)]
+
+
+class NoLimits:
+    """Nobody knows how long answers may become."""
+
+    def longest(self, provider: str, model: str) -> int | None:
+        return None
 
 
 def make(
@@ -169,21 +175,22 @@ def make(
     table = Prices(prices or {}, config.cache_folder / "prices.json")
     table.add("scripted", "", local=not prices)
     meter = UsageMeter(table.cost, table.is_known)
-    given = Ingredients(
-        config=config,
-        secrets=secrets,
-        tools=specs,
-        hooks=hooks,
-        commands=(),
-        models=ScriptedModels(*([model] if model else []), *others),
-        client=clients.for_tools,
-        close_client=clients.close,
-        meter=meter,
-        allow=lambda dollars: budget_of(config.replace(max_cost=dollars), table, lambda provider, model: None, print),
-        asker=asker,
+    parts = build(
+        SessionSetup(
+            config=config,
+            secrets=secrets,
+            tools=specs,
+            hooks=hooks,
+            commands=(),
+            models=ScriptedModels(*([model] if model else []), *others),
+            clients=clients,
+            meter=meter,
+            allowances=Allowances(config, table, NoLimits(), print),
+            asker=asker,
+        )
     )
-    session = Session(given)
-    made = Made(session=session, engine=session._engine, config=config, provider=model, meter=meter, events=[])
+    session = Session(parts)
+    made = Made(session=session, parts=parts, config=config, provider=model, meter=meter, events=[])
     if listening:
         session.subscribe(made.events.append)
     return made

@@ -61,11 +61,11 @@ def ask(made: Made, prompt: str = "go") -> TurnResult:
 
 
 def roles(made: Made) -> list[str]:
-    return [message.role for message in made.engine.conversation.messages]
+    return [message.role for message in made.parts.conversation.messages]
 
 
 def outputs(made: Made) -> list[str]:
-    return [output.text for message in made.engine.conversation.messages for output in message.outputs]
+    return [output.text for message in made.parts.conversation.messages for output in message.outputs]
 
 
 def asked(made: Made, number: int) -> Any:
@@ -146,7 +146,7 @@ def test_calls_in_the_last_word_are_not_run_and_still_have_an_output(tmp_path: P
     ask(made)
     assert len(made.seen(ToolExecutionStart)) == 10
     assert "not run" in outputs(made)[-1]
-    assert heal(made.engine.conversation.messages)[1] == 0
+    assert heal(made.parts.conversation.messages)[1] == 0
 
 
 def test_queued_messages_are_delivered_with_the_next_request(tmp_path: Path) -> None:
@@ -245,8 +245,8 @@ def test_what_broke_off_before_it_was_counted_has_an_unknown_cost(tmp_path: Path
 
 def test_the_estimate_of_tokens_learns_from_the_count_of_the_service(tmp_path: Path) -> None:
     made = make(tmp_path)
-    estimate = made.engine.model.window.tokens(8_000)
-    counted = made.engine.model.window
+    estimate = made.parts.model.window.tokens(8_000)
+    counted = made.parts.model.window
     assert made.provider is not None
     made.provider.script(says("Fine.", usage=UsageDelta(usage=Usage(input_tokens=1_000_000))))
     ask(made)
@@ -264,7 +264,7 @@ def test_a_notice_of_a_retry_discards_what_had_come(tmp_path: Path) -> None:
     ]
     made = make(tmp_path, script)
     assert ask(made).text == "Fine."
-    assert made.engine.conversation.messages[-1].calls == ()
+    assert made.parts.conversation.messages[-1].calls == ()
     assert "trying again" in made.seen(Notice)[0].text
     assert made.log == []
 
@@ -299,7 +299,7 @@ def test_a_stream_that_breaks_in_the_text_keeps_the_text(tmp_path: Path) -> None
     made = make(tmp_path, [TextDelta(text="Half a "), StreamBroken("The connection was lost. Try again.")])
     result = ask(made)
     assert (result.text, str(result.error)) == ("Half a ", "The connection was lost. Try again.")
-    assert made.engine.conversation.messages[-1].stop_reason == "broken"
+    assert made.parts.conversation.messages[-1].stop_reason == "broken"
 
 
 @pytest.mark.parametrize("arguments", ['{"name": "x"}', '{"na'])
@@ -317,7 +317,7 @@ def test_a_stream_that_breaks_in_a_call_runs_nothing_and_gives_each_call_its_out
     assert isinstance(ask(made).error, StreamBroken)
     assert (made.log, outputs(made)) == ([], [INTERRUPTED] * 2)
     assert roles(made) == ["user", "assistant", "tool"]
-    assert [call.complete for call in made.engine.conversation.messages[1].calls] == [True, False]
+    assert [call.complete for call in made.parts.conversation.messages[1].calls] == [True, False]
 
 
 def test_a_call_that_was_cut_off_at_the_output_limit_is_not_run_and_the_model_told_what_to_do(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def has_text(made: Made) -> bool:
 def test_cancelling_in_the_text_keeps_the_text_and_marks_it(tmp_path: Path) -> None:
     made = make(tmp_path, [TextDelta(text="Once upon"), Hang()])
     cancelled(made, has_text, says("Fine."))
-    first = made.engine.conversation.messages[1]
+    first = made.parts.conversation.messages[1]
     assert first.content == (Text(text="Once upon"), Text(text="\n[Cancelled]"))
     assert [message.text for message in asked(made, 1).messages] == ["go", "Once upon\n[Cancelled]", "and now?"]
     assert [event.stop_reason for event in made.seen(AgentEnd)] == ["cancelled", "done"]
@@ -417,7 +417,7 @@ def test_one_call_can_be_cancelled_and_the_model_goes_on(tmp_path: Path) -> None
 
     def stop(event: Event) -> None:
         if isinstance(event, ToolExecutionEnd) and event.call_id == "b":
-            made.engine.dispatcher.cancel("a")
+            made.session.dispatcher.cancel("a")
 
     made.session.subscribe(stop)
     assert ask(made).text == "Fine."

@@ -39,7 +39,7 @@ def made_with(tmp_path: Path, *script: list[Delta], **options: object) -> Made:
 
 def users(made: Made) -> list[str]:
     """What the model was told, beside outputs of tools."""
-    return [message.text for message in made.engine.conversation.messages if message.role == "user"]
+    return [message.text for message in made.parts.conversation.messages if message.role == "user"]
 
 
 # --- steering -------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def auto(made: Made) -> Made:
 def test_it_goes_on_until_the_model_says_that_it_is_done(tmp_path: Path) -> None:
     made = auto(made_with(tmp_path, looking(1), says("Half."), looking(2), ending("end_elaborate"), says("All done.")))
     assert users(made) == ["first", GO_ON]
-    assert made.engine.conversation.messages[-1].text == "All done."
+    assert made.parts.conversation.messages[-1].text == "All done."
 
 
 def test_an_answer_without_tools_returns_control_at_once(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_play_mode_wants_a_limit(tmp_path: Path, words: str) -> None:
 
 def test_the_summary_of_a_long_conversation_is_paid_out_of_the_budget_of_play_mode(tmp_path: Path) -> None:
     made = made_with(tmp_path, says("In short."), says("Hm."), says("Hm."), prices=PRICES)
-    made.engine.conversation.load([user("Build it"), *rounds(30, size=4_000)])
+    made.parts.conversation.load([user("Build it"), *rounds(30, size=4_000)])
     assert play(made, "0.000001").endswith("Its budget of 1e-06 USD covers no further request.")
     assert made.provider is not None
     assert not made.provider.requests

@@ -167,7 +167,7 @@ def test_only_the_last_twenty_entries_are_seeded(tmp_path: Path) -> None:
 def test_a_cleared_chat_is_not_seeded_again(tmp_path: Path) -> None:
     ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0)])
     made = make(tmp_path, says("Fine."), argv=())
-    made.session.archive.clear()
+    made.session.sessions.clear()
     chatted(made, "new")
     assert made.provider is not None
     assert [message.text for message in made.provider.requests[0].messages] == ["new"]

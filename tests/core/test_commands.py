@@ -35,7 +35,7 @@ class Chat:
     @property
     def texts(self) -> list[str]:
         """What the model would be sent."""
-        return [message.text for message in self.made.engine.conversation.messages]
+        return [message.text for message in self.made.parts.conversation.messages]
 
     @property
     def files(self) -> list[Path]:
@@ -76,7 +76,7 @@ def test_clear_begins_an_empty_conversation_with_an_id_of_its_own(tmp_path: Path
         await chat.session.submit("first")
         earlier = chat.session.id
         assert f"/resume {earlier}" in await chat.do("/clear")
-        assert (chat.session.id, chat.texts, made.engine.state) == ("", [], {})
+        assert (chat.session.id, chat.texts, made.parts.state) == ("", [], {})
         await chat.session.submit("second")
         assert chat.session.id not in ("", earlier)
 
@@ -245,7 +245,7 @@ def test_sessions_lists_those_of_this_folder_and_marks_the_open_one(tmp_path: Pa
         assert "first question (2 messages)" in lines[1]
         other = tmp_path / "other"
         other.mkdir()
-        made.engine.workspace.move(other)
+        made.parts.workspace.move(other)
         assert "no sessions" in await chat.do("/sessions")
 
     chatting(made, work)
@@ -324,7 +324,7 @@ def test_usage_tells_what_this_session_and_all_have_used(tmp_path: Path) -> None
 def test_the_errors_of_the_archive_are_those_it_promises(tmp_path: Path) -> None:
     made = make(tmp_path)
     with pytest.raises(SessionError, match="no session"):
-        made.session.archive.resume("nope")
+        made.session.sessions.resume("nope")
     with pytest.raises(MarvinError, match="not on disk"):
-        made.session.archive.branches()
+        made.session.sessions.branches()
     run(made.session.close())

@@ -24,7 +24,7 @@ def test_another_model_goes_on_with_what_was_said(tmp_path: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.session.submit("first")
         assert await chat.do("/model l1") == "l1 of large answers from here on."
-        assert chat.made.engine.model.window.size == 200_000
+        assert chat.made.parts.model.window.size == 200_000
         assert (await chat.session.submit("second")).text == "two"
         listed = await chat.do("/model")
         assert "* large/l1" in listed

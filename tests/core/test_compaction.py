@@ -12,23 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_core import Delta, Record, Request, ToolSpec
+from marvin_core.api.config import Config
 from marvin_core.api.errors import Overloaded
 from marvin_core.api.events import Event, Notice, UsageReport
 from marvin_core.api.messages import Message, ToolCall, from_dict, tool, user
-from marvin_core.api.providers import Retrying, TextDelta
+from marvin_core.api.providers import Provider, Retrying, TextDelta
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.load import load
-from marvin_core.conversation.compactor import Around, Compactor
+from marvin_core.conversation.compactor import Compactor
 from marvin_core.conversation.conversation import Conversation
 from marvin_core.conversation.digest import digest
 from marvin_core.conversation.plan import KEPT, composed, is_summary, plan, plan_turns
 from marvin_core.conversation.window import Window, characters
-from marvin_core.engine.call_context import SystemClock
 from marvin_core.guard.files.workspace import Workspace
 from marvin_core.sessions.reader import load as load_session
 from marvin_core.sessions.writer import Recorder
 from marvin_core.testing import ScriptedProvider
 from marvin_core.usage.meter import UsageMeter
+from marvin_core.util.bus import Bus
+from marvin_core.util.clock import SystemClock
 
 from .conversations import answer, assert_accepted, call, conversations, output, rounds, turns
 from .support_engine import Hang, Script, run, says, until
@@ -62,6 +64,29 @@ class Ground(Record):
         return sorted([*self.project.glob(".marvin/logs/*.jsonl"), *self.home.glob("marvin/**/context-backup-*.jsonl")])
 
 
+class Model:
+    """A model of which only its window is known, and one that sums up."""
+
+    def __init__(self, window: Window, provider: Provider | None) -> None:
+        self.window = window
+        self._provider = provider
+
+    def summarizer(self) -> Provider | None:
+        return self._provider
+
+
+class Around(Record):
+    """What compaction works with."""
+
+    config: Config
+    workspace: Workspace
+    conversation: Conversation
+    model: Model
+    meter: UsageMeter
+    bus: Bus
+    clock: SystemClock
+
+
 def ground(
     tmp_path: Path,
     messages: Sequence[Message],
@@ -84,16 +109,16 @@ def ground(
         conversation.append(message)
     meter = UsageMeter(lambda provider, model, usage: 0.5, lambda provider, model: True)
     window = Window(size)
+    bus = Bus()
+    bus.subscribe(events.append)
     around = Around(
-        provider=lambda: provider,
-        window=lambda: window,
+        config=config.replace(timeouts=timeouts),
+        workspace=Workspace(config),
         conversation=conversation,
-        workspace=Workspace(config, lambda: True),
-        data_folder=config.data_folder,
+        model=Model(window, provider),
         meter=meter,
-        emit=events.append,
+        bus=bus,
         clock=SystemClock(),
-        timeouts=timeouts,
     )
     return Ground(
         compactor=Compactor(around),

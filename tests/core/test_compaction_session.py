@@ -47,7 +47,7 @@ OVERFLOW = answers.error(
 def at(tmp_path: Path, server: ModelServer, window: int, earlier: Sequence[Message]) -> Made:
     """A session with a chat completions service, in the middle of a conversation."""
     made = make(tmp_path, provider=cast("Script", adapter(server.url, context_window=window)))
-    made.engine.conversation.load(earlier)
+    made.parts.conversation.load(earlier)
     return made
 
 
@@ -122,12 +122,12 @@ class TestInTheMiddleOfATurn:
             (result,) = submit(made, "Go on")
         assert isinstance(result.error, ContextOverflow)
         assert "Offer fewer tools (--tools)" in told(made)[-1]
-        assert made.engine.conversation.messages[-1].text == "Go on"
+        assert made.parts.conversation.messages[-1].text == "Go on"
 
     def test_cancelling_while_room_is_made_keeps_everything(self, tmp_path: Path) -> None:
         """I16: Ctrl+C during the summary."""
         made = make(tmp_path, [Hang()], provider=None)
-        made.engine.conversation.load([user("w" * 900_000), *rounds(20)])
+        made.parts.conversation.load([user("w" * 900_000), *rounds(20)])
 
         async def go() -> None:
             task = asyncio.ensure_future(made.session.submit("Go on"))
@@ -138,17 +138,17 @@ class TestInTheMiddleOfATurn:
             await made.session.close()
 
         run(go())
-        assert made.engine.conversation.messages[1:] == (*rounds(20), user("Go on"))
+        assert made.parts.conversation.messages[1:] == (*rounds(20), user("Go on"))
         assert not made.session.busy
 
     def test_what_was_read_before_no_longer_counts_for_read_file(self, tmp_path: Path) -> None:
         """I9: its budget is that of the live context."""
         made = make(tmp_path, says("Summary"), says("Fine."))
-        made.engine.conversation.load(LONG)
-        before = made.engine.conversation.output_characters("read_file")
-        made.engine.compactor.compact_later(50_000)
+        made.parts.conversation.load(LONG)
+        before = made.parts.conversation.output_characters("read_file")
+        made.session.compactor.compact_later(50_000)
         submit(made, "Go on")
-        assert made.engine.conversation.output_characters("read_file") < before // 5
+        assert made.parts.conversation.output_characters("read_file") < before // 5
 
 
 def run_usage(made: Made) -> int:
@@ -161,7 +161,7 @@ class TestTheTools:
         """I15"""
         script = [calls(("a", "compact_history", '{"target_tokens": 20000}')), says("The summary."), says("Fine.")]
         made = make(tmp_path, provider=Script(*script, context_window=250_000), specs=WITH_SESSION)
-        made.engine.conversation.load(LONG)
+        made.parts.conversation.load(LONG)
         (result,) = submit(made, "Make room")
         assert result.error is None
         assert made.provider is not None
@@ -179,9 +179,9 @@ class TestTheTools:
             says("Fine."),
         ]
         made = make(tmp_path, provider=Script(*script, context_window=250_000), specs=WITH_SESSION)
-        made.engine.conversation.load(LONG)
+        made.parts.conversation.load(LONG)
         submit(made, "Make room")
-        found = made.engine.conversation.messages[-2].outputs[0].text
+        found = made.parts.conversation.messages[-2].outputs[0].text
         assert "1 place in 1 backup" in found
         assert "call of read_file:" in found
 
@@ -199,7 +199,7 @@ class TestTheTools:
 class TestBetweenPrompts:
     def test_the_command_compacts_at_once_and_tells_what_became_of_it(self, tmp_path: Path) -> None:
         made = make(tmp_path, says("The summary."), says("Again."))
-        made.engine.conversation.load(LONG)
+        made.parts.conversation.load(LONG)
 
         async def work(chat: Chat) -> None:
             assert "use /compact, or /compact TOKENS" in await chat.do("/compact much")
@@ -209,14 +209,14 @@ class TestBetweenPrompts:
             assert "nothing to compact" in await chat.do("/summarize")
 
         chat = chatting(made, work)
-        assert is_summary(made.engine.conversation.messages[1])
+        assert is_summary(made.parts.conversation.messages[1])
         assert not [text for text in told(made) if text.startswith("The conversation was compacted")], "told once"
         assert chat.texts[0] == "Build the parser"
 
     def test_the_command_waits_for_the_answer(self, tmp_path: Path) -> None:
         """I17"""
         made = make(tmp_path, [Hang()])
-        made.engine.conversation.load(LONG)
+        made.parts.conversation.load(LONG)
 
         async def work(chat: Chat) -> None:
             task = asyncio.ensure_future(chat.session.submit("first"))
@@ -232,7 +232,7 @@ class TestBetweenPrompts:
         self, tmp_path: Path, argv: Sequence[str], most: int
     ) -> None:
         made = make(tmp_path, says("One."), says("Two."), argv=argv)
-        made.engine.conversation.load(turns(most // 2))
+        made.parts.conversation.load(turns(most // 2))
         submit(made, "at the cap", "above it")
         assert made.provider is not None
         first, second = [request.messages for request in made.provider.requests]
@@ -248,9 +248,9 @@ class TestBetweenPrompts:
         made = make(tmp_path, provider=Script(says("One."), says("The summary."), says("Two."), context_window=250_000))
 
         async def go() -> Path:
-            made.engine.lifecycle.begin("Build the parser")
+            made.session.sessions.begin("Build the parser")
             for message in LONG:
-                made.engine.conversation.append(message)
+                made.parts.conversation.append(message)
             await made.session.submit("first")
             await made.session.compact(50_000)
             await made.session.submit("second")
@@ -258,14 +258,14 @@ class TestBetweenPrompts:
             return made.config.data_folder / "sessions" / f"{made.session.id}.jsonl"
 
         path = run(go())
-        assert load(path).messages == made.engine.conversation.messages
+        assert load(path).messages == made.parts.conversation.messages
         assert "part3.py" in path.read_text()
         again = make(tmp_path, says("Three."))
         again.session.resume(path)
         submit(again, "third")
         assert again.provider is not None
         sent = again.provider.requests[0].messages
-        assert sent[:-1] == made.engine.conversation.messages
+        assert sent[:-1] == made.parts.conversation.messages
         assert "The summary." in sent[1].text
 
 
@@ -291,13 +291,13 @@ class TestWhatBinds:
             script = [says("Fine.")] * 20
             made = make(Path(folder), provider=Script(*script, context_window=250_000), env=env)
             (made.config.working_dir / "AGENTS.md").write_text("Indent with tabs.")
-            made.engine.conversation.load(messages)
+            made.parts.conversation.load(messages)
 
             async def go() -> None:
                 for target in targets:
-                    made.engine.compactor.compact_later(target)
-                    before = made.engine.conversation.messages
-                    await asked(made, before, bounds, made.engine.model.window.room(target))
+                    made.session.compactor.compact_later(target)
+                    before = made.parts.conversation.messages
+                    await asked(made, before, bounds, made.parts.model.window.room(target))
                 await made.session.close()
 
             run(go())

@@ -35,7 +35,7 @@ def together(made: Made, *given_calls: tuple[str, Mapping[str, Any]]) -> list[To
 
 def raw(made: Made, name: str, arguments: str, *, complete: bool = True) -> ToolOutput:
     call = ToolCall(id="c0", name=name, arguments=arguments, complete=complete)
-    return run(made.engine.dispatcher.call(call))
+    return run(made.session.dispatcher.call(call))
 
 
 # --- I14: it never raises ------------------------------------------------------------------------------------------
@@ -343,9 +343,9 @@ def test_one_call_can_be_cancelled_while_the_others_go_on(tmp_path: Path) -> Non
             )
         )
         await until(lambda: len(made.log) == 2)
-        assert made.engine.dispatcher.cancel("c1")
+        assert made.session.dispatcher.cancel("c1")
         outputs = await work
-        assert not made.engine.dispatcher.cancel("c1")
+        assert not made.session.dispatcher.cancel("c1")
         return outputs
 
     assert [output.text for output in run(go())] == ["a done", INTERRUPTED, "b done"]
@@ -360,7 +360,7 @@ def cancelled(
 
     async def go() -> None:
         await made.import_tools()
-        work = asyncio.ensure_future(made.engine.dispatcher.batch(batch_of(*given_calls), outputs))
+        work = asyncio.ensure_future(made.session.dispatcher.batch(batch_of(*given_calls), outputs))
         await until(lambda: made.log == list(when))
         for _ in range(times):
             work.cancel()
@@ -417,7 +417,7 @@ def test_every_call_that_begins_ends_for_the_interface_too(tmp_path: Path) -> No
 def test_results_of_one_round_share_what_room_there_is(tmp_path: Path) -> None:
     """I9: and the second knows what the first took; near the warning a quarter of it is left for each."""
     made = make(tmp_path)
-    window = made.engine.model.window
+    window = made.parts.model.window
     room, quarter = window.warn * 4, window.warn // 4 * 4
     sizes = [{"size": room - 2_000}, {"size": quarter + 3_000}]
     first, second, third = together(made, ("big", sizes[0]), ("big", sizes[1]), ("picture", {}))

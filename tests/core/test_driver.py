@@ -11,7 +11,6 @@ import pytest
 
 from marvin_core import BudgetExceeded, Hook, HookContext, MarvinError, StreamBroken, TextDelta, ToolSpec, Verdict
 from marvin_core.api.events import AgentEnd, AgentStart
-from marvin_core.engine.driver import Driver
 
 from .support_engine import Hang, Made, calls, make, run, says, until
 
@@ -21,10 +20,6 @@ async def twice(made: Made, *prompts: str) -> list[Any]:
         return [await made.session.submit(prompt) for prompt in prompts]
     finally:
         await made.session.close()
-
-
-def driver(made: Made) -> Driver:
-    return made.engine.driver
 
 
 @pytest.mark.parametrize(
@@ -96,7 +91,7 @@ def test_hooks_may_reword_a_prompt_before_anything_else_sees_it(tmp_path: Path) 
     made = make(tmp_path, says("Fine."), hooks=[Rewords()])
     run(twice(made, "my colour"))
     assert made.seen(AgentStart)[0].prompt == "my color"
-    assert made.engine.conversation.messages[0].text == "my color"
+    assert made.parts.conversation.messages[0].text == "my color"
 
 
 def test_a_hook_that_fails_on_a_prompt_does_not_stop_it(tmp_path: Path) -> None:
@@ -115,10 +110,10 @@ def test_the_result_holds_the_text_of_this_prompt_only(tmp_path: Path) -> None:
 
 def test_what_is_queued_while_nothing_runs_goes_along_with_the_next_prompt(tmp_path: Path) -> None:
     made = make(tmp_path, says("Fine."))
-    driver(made).send("The build is green.")
+    made.parts.inbox.send("The build is green.")
     run(twice(made, "and?"))
-    assert [message.text for message in made.engine.conversation.messages] == ["and?", "The build is green.", "Fine."]
-    assert driver(made).queued() == []
+    assert [message.text for message in made.parts.conversation.messages] == ["and?", "The build is green.", "Fine."]
+    assert not made.parts.inbox.waiting
 
 
 def test_an_answer_that_was_cancelled_by_its_own_hook_is_free_again(tmp_path: Path) -> None:

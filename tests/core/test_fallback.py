@@ -34,6 +34,30 @@ def provider(name: str, *script: Sequence[Delta | BaseException]) -> ScriptedPro
     return ScriptedProvider(*script, name=name, model=f"{name}-model")
 
 
+class Chain:
+    """Models that may go on, in their order, and whom the first one's successor was asked for."""
+
+    def __init__(self, *others: Provider, larger: Provider | None = None, successor: Provider | None = None) -> None:
+        self._others = others
+        self._larger = larger
+        self._successor = successor
+        self.served: list[Sequence[str]] = []
+        self.moves: list[Provider] = []
+
+    def fallbacks(self, failed: Provider) -> Sequence[Provider]:
+        return self._others
+
+    def larger(self, small: Provider) -> Provider | None:
+        return self._larger if small is not self._larger else None
+
+    def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
+        self.served.append(served)
+        return self._successor
+
+    def moved(self, provider: Provider) -> None:
+        self.moves.append(provider)
+
+
 class Outcome:
     """What came of one prompt or more."""
 
@@ -42,15 +66,8 @@ class Outcome:
     ) -> None:
         self.deltas: list[Delta] = []
         self.error: ProviderError | None = None
-        self.moved: list[Provider] = []
-        self.resilient = Resilient(
-            chain[0],
-            TIMEOUTS,
-            fallbacks=lambda: chain[1:],
-            larger=lambda small: larger if small is not larger else None,
-            moved=self.moved.append,
-            restarts=restarts,
-        )
+        self._chain = Chain(*chain[1:], larger=larger)
+        self.resilient = Resilient(chain[0], TIMEOUTS, self._chain, self._chain, restarts=restarts)
         self.ask()
 
     def ask(self, asked: Request | None = None) -> None:
@@ -64,6 +81,10 @@ class Outcome:
                     self.deltas.append(delta)
         except ProviderError as error:
             self.error = error
+
+    @property
+    def moved(self) -> list[Provider]:
+        return self._chain.moves
 
     @property
     def switches(self) -> list[str]:
@@ -147,14 +168,8 @@ def test_what_does_not_fit_goes_to_the_larger_model_and_stays_there() -> None:
 def test_a_model_that_is_gone_goes_to_its_successor() -> None:
     gone = provider("a", [ModelNotFound("no such model", served=["a-2", "b"])])
     successor = provider("a-2", GOOD)
-    asked: list[Sequence[str]] = []
-
-    def find(failed: Provider, served: Sequence[str]) -> Provider:
-        asked.append(served)
-        return successor
-
-    moved: list[Provider] = []
-    resilient = Resilient(gone, TIMEOUTS, successor=find, moved=moved.append)
+    chain = Chain(successor=successor)
+    resilient = Resilient(gone, TIMEOUTS, chain, chain)
     deltas: list[Delta] = []
 
     async def go() -> None:
@@ -162,7 +177,7 @@ def test_a_model_that_is_gone_goes_to_its_successor() -> None:
             deltas.extend([delta async for delta in stream])
 
     asyncio.run(go())
-    assert (asked, moved) == ([("a-2", "b")], [successor])
+    assert (chain.served, chain.moves) == ([("a-2", "b")], [successor])
     told = next(delta.reason for delta in deltas if isinstance(delta, Switched))
     assert told == "a/a-model is no longer served; a-2/a-2-model takes its place"
 

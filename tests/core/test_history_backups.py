@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from marvin_core.api.errors import MarvinError
 from marvin_core.api.messages import Message, from_dict, to_dict, tool, user
-from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.load import load
 from marvin_core.conversation.backups import Backups
 from marvin_core.conversation.digest import digest
@@ -37,7 +36,7 @@ def backups(tmp_path: Path, folder: str = "project", *argv: str) -> Backups:
     project.mkdir(exist_ok=True)
     env = {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), "PATH": "/usr/bin:/bin"}
     config, _ = load([*argv], env, cwd=project)
-    return Backups(Workspace(config, lambda: config.coding), config.data_folder, Timeouts())
+    return Backups(Workspace(config), config)
 
 
 def coding(tmp_path: Path, folder: str = "project") -> Backups:

@@ -17,6 +17,7 @@ from marvin_core.api.timeouts import Timeouts
 from marvin_core.api.tool_context import ProcessResult
 from marvin_core.api.tools import Mode
 from marvin_core.engine.hook_runner import HookRunner
+from marvin_core.util.bus import Bus
 
 from .support_engine import run, spec, until
 
@@ -102,7 +103,14 @@ class OldSignatures(Hook):
 
 def runner(*hooks: Hook, told: list[str] | None = None) -> HookRunner:
     told = [] if told is None else told
-    return HookRunner(hooks, Surroundings(), TIMEOUTS, told.append)
+    return HookRunner(hooks, Surroundings(), TIMEOUTS, bus_to(told.append))
+
+
+def bus_to(warn: Callable[[str], None]) -> Bus:
+    """A bus whose warnings go there."""
+    bus = Bus()
+    bus.subscribe(lambda event: warn(event.text) if isinstance(event, Notice) else None)
+    return bus
 
 
 def verdict(*answers: object) -> Verdict:
@@ -331,7 +339,7 @@ def test_a_hook_that_fails_on_events_is_named_once_even_though_that_is_an_event_
         told.append(text)
         found.feed(note("told"))
 
-    found = HookRunner([hook, watcher], Surroundings(), TIMEOUTS, warn)
+    found = HookRunner([hook, watcher], Surroundings(), TIMEOUTS, bus_to(warn))
 
     async def go() -> None:
         found.feed(note("one"))

@@ -82,7 +82,7 @@ def models(home: Path, *argv: str, yaml: str = "", **env: str) -> Models:
 def fallbacks(of: Models) -> list[str]:
     first = of.first()
     assert first is not None
-    return [f"{provider.name}/{provider.model}" for provider in of._fallbacks(first.provider)]
+    return [f"{provider.name}/{provider.model}" for provider in of.fallbacks(first.provider)]
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,12 @@ providers:
     first = of.first()
     assert first is not None
     assert (first.provider.model, first.provider.context_window) == ("small", 8_000)
-    medium = of._larger(first.provider)
+    medium = of.larger(first.provider)
     assert medium is not None
     assert (medium.model, medium.context_window) == ("medium", 32_000)
-    large = of._larger(medium)
+    large = of.larger(medium)
     assert large is not None
-    assert of._larger(large) is None
+    assert of.larger(large) is None
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from marvin_core.api.errors import ToolError
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.processes.runner import ProcessRunner
 from marvin_core.guard.processes.tree import parse_ps
+from tests.support.folders import Folders
 
 T = TypeVar("T")
 
@@ -40,10 +41,9 @@ def with_runner(tmp_path: Path, use: Callable[[ProcessRunner], Awaitable[T]], **
 
     async def go() -> T:
         runner = ProcessRunner(
-            root=tmp_path,
-            child_env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), **env},
-            logs_folder=lambda: tmp_path / "logs",
-            timeouts=Timeouts(),
+            Folders(root=tmp_path, base=tmp_path),
+            {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **env},
+            Timeouts(),
         )
         try:
             return await use(runner)
@@ -153,9 +153,10 @@ import asyncio, os
 from pathlib import Path
 from marvin_core.guard.processes.runner import ProcessRunner
 from marvin_core.api.timeouts import Timeouts
+from tests.support.folders import Folders
 os.close(os.open("/dev/tty", os.O_RDWR))
 env = dict(PATH={os.environ["PATH"]!r})
-runner = ProcessRunner(root=Path("/"), child_env=env, logs_folder=Path, timeouts=Timeouts())
+runner = ProcessRunner(Folders(root=Path("/"), base=Path("/")), env, Timeouts())
 result = asyncio.run(runner.run(["sh", "-c", "test -t 0 || echo no-input; (: > /dev/tty) || echo no-tty"]))
 print("seen:", result.output.split())
 """
@@ -498,12 +499,7 @@ def test_two_sessions_in_one_folder_do_not_share_a_log(tmp_path: Path) -> None:
         return job.log.name
 
     async def both(first: ProcessRunner) -> list[str]:
-        second = ProcessRunner(
-            root=tmp_path,
-            child_env={"PATH": os.environ["PATH"]},
-            logs_folder=lambda: tmp_path / "logs",
-            timeouts=Timeouts(),
-        )
+        second = ProcessRunner(Folders(root=tmp_path, base=tmp_path), {"PATH": os.environ["PATH"]}, Timeouts())
         names = [await leave(first), await leave(second)]
         await second.close()
         return names

@@ -165,12 +165,12 @@ def test_a_session_works_in_the_active_profile_and_may_switch(tmp_path: Path) ->
 
     async def go() -> None:
         await made.session.submit("at work")
-        made.engine.profile.switch("play")
+        made.parts.profile.switch("play")
         await made.session.submit("at play")
         await made.session.close()
 
     run(go())
-    assert made.engine.profile.folder == home / "profiles" / "play"
+    assert made.parts.profile.folder == home / "profiles" / "play"
     assert made.provider is not None
     assert [
         f"Active profile: {name}" in request.system

@@ -148,7 +148,7 @@ def test_another_working_directory_brings_its_own_instructions(tmp_path: Path) -
 
     async def go() -> None:
         await made.session.submit("a")
-        made.engine.workspace.move(other)
+        made.parts.workspace.move(other)
         await made.session.submit("b")
         await made.session.close()
 
@@ -171,7 +171,7 @@ def test_a_running_job_is_named_in_the_next_request(tmp_path: Path) -> None:
     made = make(tmp_path, says("Fine."))
 
     async def go() -> None:
-        await made.engine.processes.run(["sh", "-c", "sleep 60 & exit 0"], leave_jobs=True)
+        await made.parts.processes.run(["sh", "-c", "sleep 60 & exit 0"], leave_jobs=True)
         await made.session.submit("go")
         await made.session.close()
 

@@ -198,7 +198,7 @@ def test_a_listener_that_raises_is_dropped_and_disturbs_nobody(tmp_path: Path) -
     assert run(submitted(made, "go"))[0].text == "Fine."
     assert counts["broken"] == 1
     assert counts["sound"] == len(made.events)
-    assert str(made.engine.bus.failure) == "broken interface"
+    assert str(made.parts.bus.failure) == "broken interface"
 
 
 def test_a_listener_can_leave_at_any_time_and_twice(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_a_session_closes_hooks_then_resources_then_jobs_then_connections(tmp_pa
     made = make(tmp_path, hooks=[LastWords()], provider=provider)
 
     async def go() -> None:
-        await made.engine.resources.get(_resource)
+        await made.parts.resources.get(_resource)
         await made.session.submit("go")
         await made.session.close()
 
@@ -278,14 +278,14 @@ def test_closing_ends_the_jobs(tmp_path: Path) -> None:
     made = make(tmp_path)
 
     async def go() -> int:
-        await made.engine.processes.run(["sh", "-c", "sleep 60 & exit 0"], leave_jobs=True)
-        (job,) = made.engine.processes.job_list()
+        await made.parts.processes.run(["sh", "-c", "sleep 60 & exit 0"], leave_jobs=True)
+        (job,) = made.parts.processes.job_list()
         assert job.running
         await made.session.close()
         return job.pid
 
     run(go())
-    assert not any(job.running for job in made.engine.processes.job_list())
+    assert not any(job.running for job in made.parts.processes.job_list())
 
 
 @asynccontextmanager
@@ -305,7 +305,7 @@ def test_closing_takes_its_time_and_no_more_and_tells_what_went_wrong(tmp_path: 
     made = make(tmp_path, provider=provider, timeouts=QUICK.replace(close=0.05))
 
     async def go() -> float:
-        await made.engine.resources.get(_stubborn)
+        await made.parts.resources.get(_stubborn)
         began = time.monotonic()
         await made.session.close()
         return time.monotonic() - began
@@ -319,7 +319,7 @@ def test_a_resource_that_fails_to_close_is_told(tmp_path: Path) -> None:
     made = make(tmp_path)
 
     async def go() -> None:
-        await made.engine.resources.get(_failing)
+        await made.parts.resources.get(_failing)
         await made.session.close()
 
     run(go())

@@ -36,7 +36,7 @@ def prompted(made: Made, *prompts: str) -> None:
 
 
 def output(made: Made, name: str) -> str:
-    found = [o for message in made.engine.conversation.messages for o in message.outputs if o.name == name]
+    found = [o for message in made.parts.conversation.messages for o in message.outputs if o.name == name]
     return found[-1].text
 
 
@@ -107,7 +107,7 @@ def test_exit_app_has_the_chat_end_after_the_turn(tmp_path: Path) -> None:
     made = make(tmp_path, *script, argv=(), specs=WITH_SESSION, asker=left)
     prompted(made, "bye")
     assert made.session.farewell == "See you!"
-    assert made.engine.conversation.messages[-1].text == "Done."
+    assert made.parts.conversation.messages[-1].text == "Done."
 
 
 def test_exit_app_has_a_farewell_of_its_own(tmp_path: Path) -> None:

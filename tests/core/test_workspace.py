@@ -21,7 +21,9 @@ def project(tmp_path: Path) -> Path:
 
 def workspace(project: Path, *argv: str, coding: bool = False, **env: str) -> Workspace:
     given = {"HOME": str(project.parent / "home"), **env}
-    return Workspace(load(argv, given, cwd=project)[0], lambda: coding)
+    made = Workspace(load(argv, given, cwd=project)[0])
+    made.mode = "coding" if coding else made.mode
+    return made
 
 
 def test_logs_go_to_the_data_folder_outside_of_projects(project: Path) -> None:

@@ -13,6 +13,7 @@ from marvin_core import Tool, ToolError, ToolResult
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.processes.runner import ProcessRunner
+from tests.support.folders import Folders
 
 
 class SessionFacts:
@@ -61,9 +62,7 @@ class Project:
         return folder
 
     def _runner(self) -> ProcessRunner:
-        return ProcessRunner(
-            root=self.root, child_env=self._env, logs_folder=lambda: self._beside("logs"), timeouts=Timeouts()
-        )
+        return ProcessRunner(Folders(root=self.root, base=self._beside("marvin")), self._env, Timeouts())
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         self.questions.append(question)

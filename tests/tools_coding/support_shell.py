@@ -12,6 +12,7 @@ from marvin_core import Tool, ToolError, ToolResult
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.processes.runner import ProcessRunner
+from tests.support.folders import Folders
 
 T = TypeVar("T")
 
@@ -32,20 +33,13 @@ class Folder:
         home = root.parent / "home"
         home.mkdir(exist_ok=True)
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", **env}
-        self.processes: ProcessRunner = ProcessRunner(
-            root=root, child_env=self.env, logs_folder=lambda: root.parent / "logs", timeouts=Timeouts()
-        )
+        self.processes: ProcessRunner = ProcessRunner(Folders(root=root, base=root.parent), self.env, Timeouts())
 
     def run(self, use: Callable[[], Awaitable[T]]) -> T:
         """Run a coroutine, then end whatever is left."""
 
         async def go() -> T:
-            self.processes = ProcessRunner(
-                root=self.root,
-                child_env=self.env,
-                logs_folder=lambda: self.root.parent / "logs",
-                timeouts=Timeouts(),
-            )
+            self.processes = ProcessRunner(Folders(root=self.root, base=self.root.parent), self.env, Timeouts())
             try:
                 return await use()
             finally:

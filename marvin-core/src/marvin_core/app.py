@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from .api.config import Config
 from .config.secrets import Secrets
-from .engine.call_context import Asker
-from .engine.engine import Ingredients
+from .engine.parts import Asker, SessionSetup, build
 from .engine.session import Session
 from .http.clients import Clients
 from .plugins.manager import Plugins
 from .providers.selection.catalog import Catalog
 from .providers.selection.choose import Choice, choose
 from .providers.selection.models import Models
+from .usage.allowances import Allowances
 from .usage.meter import UsageMeter
 from .usage.prices import Prices
 from .util.imports import imported
@@ -22,7 +22,6 @@ from .util.imports import imported
 if TYPE_CHECKING:
     from .api.ui import UI
     from .providers.selection.local_servers import Found
-    from .usage.budget import Budget
 
 
 class App:
@@ -47,23 +46,9 @@ class App:
             self._clients.expect(self.choice.endpoint.base_url)
         self._prices = Prices(config.prices, config.cache_folder / "prices.json")
         self.meter = UsageMeter(self._prices.cost, self._prices.is_known)
-        self.budget = self._make_budget()
+        self._allowances = Allowances(config, self._prices, self.catalog, warn)
+        self.budget = self._allowances.of_run()
         self.models = Models(self.catalog, self.choice, config, self._clients, self._prices.add, self.budget)
-
-    def _make_budget(self) -> Budget | None:
-        """The cost ceiling, if there is one."""
-        if self.config.max_cost is None and not self.config.ledger:
-            return None
-        return self._budget_of(self.config)
-
-    def _allow(self, dollars: float) -> Budget:
-        """A budget of this many USD, beside the ceiling of the run, if there is one; what is spent counts in both."""
-        return self._budget_of(self.config.replace(max_cost=dollars, ledger=""))
-
-    def _budget_of(self, config: Config) -> Budget:
-        from .usage.budget import budget_of
-
-        return budget_of(config, self._prices, self.catalog.longest, self._warn)
 
     def _probe(self) -> Sequence[Found]:
         from .providers.selection.local_servers import probe
@@ -72,22 +57,20 @@ class App:
 
     def session(self, *, asker: Asker | None, interactive: bool) -> Session:
         """The session of this run."""
-        return Session(
-            Ingredients(
-                config=self.config,
-                secrets=self.secrets,
-                tools=self.plugins.tools,
-                hooks=self.plugins.hooks(),
-                commands=self.plugins.commands() if interactive else (),
-                models=self.models,
-                client=self._clients.for_tools,
-                close_client=self._clients.close,
-                meter=self.meter,
-                asker=asker,
-                budget=self.budget,
-                allow=self._allow,
-            )
+        setup = SessionSetup(
+            config=self.config,
+            secrets=self.secrets,
+            tools=self.plugins.tools,
+            hooks=self.plugins.hooks(),
+            commands=self.plugins.commands() if interactive else (),
+            models=self.models,
+            clients=self._clients,
+            meter=self.meter,
+            allowances=self._allowances,
+            asker=asker,
+            budget=self.budget,
         )
+        return Session(build(setup))
 
     def ui(self) -> UI:
         """The interface that was asked for, else the plain chat."""

@@ -68,6 +68,8 @@ class Config(Record):
     provider_origin: str
     model: str
     model_origin: str
+    model_by_flag: bool
+    """Whether a flag names the provider or the model, whatever a session that is resumed was with."""
     tiers: Mapping[str, str]
     """The model of each tier, by the tier's name."""
     fallback: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from .providers import Provider
@@ -26,6 +26,14 @@ class ModelEntry(Record):
     models: tuple[str, ...]
     reason: str
     how_to: str
+
+
+class Follower(Protocol):
+    """Who goes along with a change of the model in the middle of a prompt."""
+
+    def moved(self, provider: Provider) -> None:
+        """From here on this model answers."""
+        ...
 
 
 class ModelSource(Protocol):
@@ -53,12 +61,12 @@ class ModelSource(Protocol):
         ...
 
     def resilient(
-        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, ceiling: CostCeiling | None
+        self, provider: Provider, follower: Follower, *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
         """The provider, wrapped for one prompt: it tries again, and goes on with another model where that helps.
 
         Args:
-            moved: told of the larger model that a conversation needs from here on.
+            follower: told of the larger model that a conversation needs from here on.
             restarts: whether an answer of which something was shown may be given again by another model.
             ceiling: what the prompt may cost, beside the ceiling of the run.
         """

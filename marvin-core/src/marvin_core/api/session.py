@@ -65,7 +65,7 @@ class Branch(Record):
     current: bool
 
 
-class Archive(Protocol):
+class SessionsControl(Protocol):
     """The sessions on disk, and moving between them.
 
     What changes the session raises `MarvinError` while an answer runs, and `SessionError` where it is not possible.
@@ -244,7 +244,7 @@ class SessionControl(Protocol):
         ...
 
     @property
-    def archive(self) -> Archive: ...
+    def sessions(self) -> SessionsControl: ...
     @property
     def processes(self) -> Processes:
         """Programs and jobs of the session, in its working directory."""

@@ -64,6 +64,7 @@ def load(
         provider_origin=provider_origin,
         model=model,
         model_origin=model_origin,
+        model_by_flag=bool(flags.provider or named),
         tiers=tier_models({**settings.get("models", {}), **tiers}, env),
         tools=flags.tools or settings.get("tools", ""),
         output_format=flags.output_format,

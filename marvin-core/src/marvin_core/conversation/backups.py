@@ -9,10 +9,10 @@ from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
+from ..api.config import Config
 from ..api.errors import MarvinError
 from ..api.messages import Message, ToolCall, ToolOutput, from_dict, to_dict
 from ..api.record import Record
-from ..api.timeouts import Timeouts
 from ..guard.files.workspace import Workspace
 from ..util.json_lines import record_line
 from ..util.state_files import update_file
@@ -48,15 +48,12 @@ class Backups:
 
     They are in `logs` of the workspace. What cannot be written there goes to the data folder, where those of
     all folders are together: a mark in their names tells whose they are.
-
-    Args:
-        data_folder: Marvin's own, for what the workspace does not take.
     """
 
-    def __init__(self, workspace: Workspace, data_folder: Path, timeouts: Timeouts) -> None:
+    def __init__(self, workspace: Workspace, config: Config) -> None:
         self._workspace = workspace
-        self._shared = data_folder / "logs"
-        self._timeouts = timeouts
+        self._shared = config.data_folder / "logs"
+        self._timeouts = config.timeouts
         self._written: list[Path] = []
 
     def write(self, messages: Sequence[Message], now: float) -> Backup:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from ..api.events import Emit, Notice
 from ..api.messages import Message
 from ..api.providers import OFFLINE
-from ..api.record import Record
-from ..api.timeouts import Timeouts
 from ..util.threads import in_thread
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from ..api.config import Config
     from ..api.providers import Provider
     from ..api.tool_context import Clock
     from ..api.tools import Mode, ToolSpec
     from ..api.usage import Meter
     from ..guard.files.workspace import Workspace
+    from ..util.bus import Bus
     from .backups import Backup, Backups
     from .conversation import Conversation
     from .plan import Plan
@@ -34,21 +31,33 @@ _LEAST_TOKENS = 500
 """A conversation of fewer is not what makes a request too large."""
 
 
-class Around(Record):
-    """What compaction works with.
+class SummaryModel(Protocol):
+    """The model in use, as far as compaction knows it."""
 
-    `provider` gives the model that summarises, None where there is none, and `window` that of the model in use.
-    """
+    @property
+    def window(self) -> Window: ...
+    def summarizer(self) -> Provider | None:
+        """The model that sums up older messages; None where there is none."""
+        ...
 
-    provider: Callable[[], Provider | None]
-    window: Callable[[], Window]
-    conversation: Conversation
-    workspace: Workspace
-    data_folder: Path
-    meter: Meter
-    emit: Emit
-    clock: Clock
-    timeouts: Timeouts
+
+class CompactedSession(Protocol):
+    """What compaction works with."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def workspace(self) -> Workspace: ...
+    @property
+    def conversation(self) -> Conversation: ...
+    @property
+    def model(self) -> SummaryModel: ...
+    @property
+    def meter(self) -> Meter: ...
+    @property
+    def bus(self) -> Bus: ...
+    @property
+    def clock(self) -> Clock: ...
 
 
 class Compactor:
@@ -57,8 +66,8 @@ class Compactor:
     Cancelling leaves the conversation as it was.
     """
 
-    def __init__(self, around: Around) -> None:
-        self._around = around
+    def __init__(self, session: CompactedSession) -> None:
+        self._session = session
         self._kept: Backups | None = None
         self._asked: int | None = None
         self._near = False
@@ -93,9 +102,8 @@ class Compactor:
             target = min(self._limit() // 2, before) // 2
             if await self._compact(target, "The request did not fit into the window of the model. "):
                 return True
-        overhead = self._around.window().tokens(self.overhead)
-        self._notice(
-            "warning",
+        overhead = self._session.model.window.tokens(self.overhead)
+        self._session.bus.warn(
             f"The request does not fit, and there is no more room to make: the system prompt and the tools take "
             f"about {overhead:,} tokens. Offer fewer tools (--tools), choose a model with a larger window, or begin "
             "anew with /clear.",
@@ -107,7 +115,7 @@ class Compactor:
         from .plan import is_worth_it
 
         target = min(target_tokens, self._limit() // 2)
-        messages = self._around.conversation.messages
+        messages = self._session.conversation.messages
         if not is_worth_it(messages, self._characters(target)):
             return _NOTHING.format(len(messages))
         return await self._compact(target, quiet=True) or "The conversation stays as it is."
@@ -116,7 +124,7 @@ class Compactor:
         """Compact before the next request, where the running calls have their outputs; returns what to tell."""
         from .plan import is_worth_it
 
-        messages = self._around.conversation.messages
+        messages = self._session.conversation.messages
         if not is_worth_it(messages, self._characters(target_tokens)):
             return _NOTHING.format(len(messages))
         self._asked = target_tokens
@@ -134,7 +142,7 @@ class Compactor:
         from .backups import Backups
 
         if self._kept is None:
-            self._kept = Backups(self._around.workspace, self._around.data_folder, self._around.timeouts)
+            self._kept = Backups(self._session.workspace, self._session.config)
         return self._kept
 
     async def cap(self, most: int) -> None:
@@ -142,7 +150,7 @@ class Compactor:
         from .digest import digest
         from .plan import composed, plan_turns
 
-        before = self._around.conversation.messages
+        before = self._session.conversation.messages
         found = plan_turns(before, most)
         if found is None:
             return
@@ -150,8 +158,7 @@ class Compactor:
         if backup is not None and self._replace(
             before, composed(found, digest(found.middle, found.summary_limit), backup.shown)
         ):
-            self._notice(
-                "info",
+            self._session.bus.tell(
                 f"The conversation became long, so its oldest {len(found.middle):,} messages were summed up. "
                 f"They are kept in {backup.shown}.",
             )
@@ -162,7 +169,7 @@ class Compactor:
         from .plan import composed, is_worth_it, plan
 
         limit = self._characters(target_tokens)
-        before = self._around.conversation.messages
+        before = self._session.conversation.messages
         if not is_worth_it(before, limit):
             return ""
         backup = await self._backed_up(before)
@@ -179,7 +186,7 @@ class Compactor:
             f"{tokens:,} tokens became {self._tokens():,}; the whole of it is in {backup.shown}."
         )
         if not quiet:
-            self._notice("info", told)
+            self._session.bus.tell(told)
         await self._index(backup, before)
         return told
 
@@ -187,35 +194,34 @@ class Compactor:
         """What stands for the middle: of the model where one answers in time, else lists."""
         from .digest import digest
         from .plan import is_summary
-        from .summarizer import Summariser
+        from .summarizer import Summarizer
 
-        around = self._around
+        session = self._session
         listed = digest(found.middle, found.summary_limit)
-        provider = None if all(map(is_summary, found.middle)) else around.provider()
+        provider = None if all(map(is_summary, found.middle)) else session.model.summarizer()
         if provider is None or provider.name == OFFLINE:
             return listed
-        self._notice("info", f"Making room: {provider.model} summarises {len(found.middle):,} older messages.")
-        summariser = Summariser(
+        self._session.bus.tell(f"Making room: {provider.model} summarises {len(found.middle):,} older messages.")
+        summarizer = Summarizer(
             provider=provider,
-            meter=around.meter,
-            emit=around.emit,
-            limit=around.timeouts.summary,
+            meter=session.meter,
+            bus=session.bus,
+            limit=session.config.timeouts.summary,
         )
         try:
-            return await summariser.summary(found.middle, self._characters(around.window().compact * 3 // 4))
+            return await summarizer.summary(found.middle, self._characters(session.model.window.compact * 3 // 4))
         except Exception as error:  # whatever it is, the conversation must go on
-            self._notice("warning", f"The model gave no summary, so lists stand for the older messages: {error}")
+            self._session.bus.warn(f"The model gave no summary, so lists stand for the older messages: {error}")
             return listed
 
     async def _backed_up(self, messages: Sequence[Message]) -> Backup | None:
         """Back messages up; None, and a warning once, where that is not possible."""
-        around = self._around
+        session = self._session
         try:
-            backup = await in_thread(lambda: self._backups().write(messages, around.clock.now()))
+            backup = await in_thread(lambda: self._backups().write(messages, session.clock.now()))
         except OSError as error:
             if not self._refused:
-                self._notice(
-                    "warning",
+                self._session.bus.warn(
                     f"The conversation was not compacted, since its backup cannot be written: {error.strerror} "
                     f"({error.filename}). Free space or make the folder writable, or begin anew with /clear.",
                 )
@@ -226,32 +232,32 @@ class Compactor:
 
     def _replace(self, before: Sequence[Message], after: Sequence[Message]) -> bool:
         """Have the conversation be `after`, unless it went on meanwhile."""
-        around = self._around
-        if around.conversation.messages != before:
+        session = self._session
+        if session.conversation.messages != before:
             return False
-        around.conversation.replace(after)
+        session.conversation.replace(after)
         return True
 
     async def _index(self, backup: Backup, messages: Sequence[Message]) -> None:
         from ..api.errors import MarvinError
 
-        now = self._around.clock.now()
+        now = self._session.clock.now()
         try:
             await in_thread(lambda: self._backups().add_to_index(backup, messages, now))
         except (OSError, MarvinError) as error:
-            self._notice("warning", f"The index of backups was not written: {error}")
+            self._session.bus.warn(f"The index of backups was not written: {error}")
 
     def _limit(self) -> int:
         """The tokens that messages may take: what the rest of the request leaves, but never less than a quarter."""
-        window = self._around.window()
+        window = self._session.model.window
         return max(window.compact - window.tokens(self.overhead), window.compact // 4)
 
     def _tokens(self) -> int:
         """About how many tokens the messages are."""
-        return self._around.window().tokens(self._around.conversation.characters)
+        return self._session.model.window.tokens(self._session.conversation.characters)
 
     def _characters(self, tokens: int) -> int:
-        return self._around.window().room(tokens)
+        return self._session.model.window.room(tokens)
 
     def _size_of(self, tool: ToolSpec) -> int:
         """The characters of a tool's schema in a request."""
@@ -262,15 +268,21 @@ class Compactor:
         return self._sizes[tool.name]
 
     def _warn_when_near(self) -> None:
-        window = self._around.window()
-        used = window.tokens(self._around.conversation.characters + self.overhead)
+        window = self._session.model.window
+        used = window.tokens(self._session.conversation.characters + self.overhead)
         if used > window.warn and not self._near:
-            self._notice(
-                "warning",
+            self._session.bus.warn(
                 f"The conversation takes about {used:,} tokens. From {window.compact:,} on a summary takes the place "
                 "of older messages; /compact does that now.",
             )
         self._near = used > window.warn
 
-    def _notice(self, level: Literal["info", "warning"], text: str) -> None:
-        self._around.emit(Notice(level=level, text=text))
+    def fit(self, text: str, added: int) -> str:
+        """The text of a result, cut to what the window has room for.
+
+        Args:
+            added: the characters of the results before it that are not in the conversation yet.
+        """
+        window = self._session.model.window
+        used = self._session.conversation.characters + self.overhead
+        return window.fit(text, window.tokens(used + added))

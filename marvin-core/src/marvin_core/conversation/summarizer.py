@@ -8,10 +8,11 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
 from ..api.errors import MarvinError
-from ..api.events import Emit, UsageReport
+from ..api.events import UsageReport
 from ..api.messages import Message, Usage, user
 from ..api.providers import Delta, Provider, Request, Retrying, Switched, TextDelta, UsageDelta
 from ..api.record import Record
+from ..util.bus import Bus
 from .digest import as_text
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _CHUNKS = 4
 """The most requests that one summary may take; longer texts are cut to that."""
 
 
-class Summariser(Record):
+class Summarizer(Record):
     """The model that summarises. What it uses is counted by the meter.
 
     `limit` is the longest that a summary may take, in seconds.
@@ -40,7 +41,7 @@ class Summariser(Record):
 
     provider: Provider
     meter: Meter
-    emit: Emit
+    bus: Bus
     limit: float
 
     async def summary(self, messages: Sequence[Message], size: int) -> str:
@@ -66,7 +67,7 @@ class Summariser(Record):
         """One request. What it used is counted, however it ends."""
         provider = self.provider
         request = Request(system=PROMPT, messages=(user(task),), tool_choice="none")
-        came = _Came()
+        came = _PartialAnswer()
         complete = False
         try:
             async with aclosing(cast("AsyncGenerator[Delta, None]", provider.stream(request))) as deltas:
@@ -78,13 +79,13 @@ class Summariser(Record):
                 self.meter.add(provider.name, provider.model, came.usage or Usage())
         usage = came.usage or Usage()
         cost = await self.meter.count(provider.name, provider.model, usage)
-        self.emit(UsageReport(provider=provider.name, model=provider.model, usage=usage, cost=cost))
+        self.bus.emit(UsageReport(provider=provider.name, model=provider.model, usage=usage, cost=cost))
         if not came.text.strip():
             raise MarvinError("its answer was empty.")
         return came.text.strip()
 
 
-class _Came:
+class _PartialAnswer:
     """What came of an answer so far."""
 
     def __init__(self) -> None:

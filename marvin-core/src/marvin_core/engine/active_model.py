@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, get_args
 
@@ -11,32 +11,33 @@ from ..api.models import ModelEntry, ModelSource, Serving
 from ..api.providers import OFFLINE, Measures, Provider, ThinkingLevel
 from ..config.tiers import ALIASES
 from ..conversation.window import Window
+from ..sessions.writer import Recorder
+from ..util.bus import Bus
 
 if TYPE_CHECKING:
     from ..api.usage import CostCeiling
 
 
 class ActiveModel:
-    """The model of a session, which people may change between prompts.
+    """The model of a session, which people may change between prompts. The session's file is told of each change.
 
-    `changed` is called after each change, `tell` and `warn` with what people want to know.
+    `ceiling`, unless None, is what a prompt may cost beside the ceiling of the run. With `restarts` another model may
+    give an answer again of which something was shown.
     """
 
-    def __init__(
-        self,
-        source: ModelSource,
-        changed: Callable[[], None],
-        tell: Callable[[str], None],
-        warn: Callable[[str], None],
-    ) -> None:
+    def __init__(self, source: ModelSource, recorder: Recorder, bus: Bus, *, restarts: bool) -> None:
         self.source = source
         self.thinking: ThinkingLevel = "off"
-        self._changed = changed
-        self._tell = tell
-        self._warn = warn
+        self.ceiling: CostCeiling | None = None
+        self._recorder = recorder
+        self._bus = bus
+        self._restarts = restarts
         self._chosen = source.first()
         self.window = self._make_window()
         self._measured: Provider | None = None
+
+    def _changed(self) -> None:
+        self._recorder.changed(provider=self.provider_name, model=self.model, thinking=self.thinking)
 
     def _make_window(self) -> Window:
         return Window(self._chosen.provider.context_window if self._chosen else None)
@@ -77,7 +78,7 @@ class ActiveModel:
         serving = self.source.named(name, self._chosen.provider if self._chosen else None)
         self._take(serving)
         if name in ALIASES:
-            self._tell(f"{name} is {serving.provider.model} of {serving.provider.name}: {serving.reason}.")
+            self._bus.tell(f"{name} is {serving.provider.model} of {serving.provider.name}: {serving.reason}.")
 
     def _take(self, serving: Serving) -> None:
         self._chosen = serving
@@ -116,7 +117,7 @@ class ActiveModel:
             serving = self.source.named(f"{provider}/{model}", None)
         except MarvinError as error:
             here = f"{self.provider_name}/{self.model} goes on with it" if self._chosen else "there is no model now"
-            self._warn(f"This session was with {provider}/{model}, which cannot be used: {error} {here}.")
+            self._bus.warn(f"This session was with {provider}/{model}, which cannot be used: {error} {here}.")
             self._changed()
         else:
             self._chosen = Serving(provider=serving.provider, reason="the session was with it")
@@ -128,7 +129,7 @@ class ActiveModel:
         before = self._chosen
         self._chosen = best = self.source.pro(before.provider if before else None)
         self.window = self._make_window()
-        self._tell(f"{best.provider.model} of {best.provider.name} answers this one: {best.reason}.")
+        self._bus.tell(f"{best.provider.model} of {best.provider.name} answers this one: {best.reason}.")
         try:
             yield
         finally:
@@ -139,9 +140,15 @@ class ActiveModel:
         """Every service, those that are set up first."""
         return self.source.listed()
 
-    def for_prompt(self, *, restarts: bool, ceiling: CostCeiling | None = None) -> Provider:
+    def for_prompt(self) -> Provider:
         """The provider of one prompt. Raises `ConfigError` where there is none."""
-        return self.source.resilient(self.provider, self.moved, restarts=restarts, ceiling=ceiling)
+        return self.source.resilient(self.provider, self, restarts=self._restarts, ceiling=self.ceiling)
+
+    def summarizer(self) -> Provider | None:
+        """The model that sums up older messages; None where there is none."""
+        if not self.configured:
+            return None
+        return self.source.resilient(self.provider, self, restarts=True, ceiling=self.ceiling)
 
     async def measure(self, characters: int) -> None:
         """Ask the service for the model's window, once, where that is not known and a conversation becomes long."""

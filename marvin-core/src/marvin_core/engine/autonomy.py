@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from ..api.errors import ToolError
-from ..guard.files.workspace import Workspace
-
-if TYPE_CHECKING:
-    from ..usage.budget import Budget
+from .parts import SessionParts
 
 Going: TypeAlias = Literal["off", "auto", "play"]
 
@@ -28,40 +24,17 @@ _ENOUGH = 2
 """Answers without a tool call, one after the other, that end auto-continue."""
 
 
-class Holder(Protocol):
-    """Offers tools, or holds them back."""
-
-    def hold(self, name: str, reason: str) -> None: ...
-    def release(self, name: str) -> None: ...
-
-
-class Queue(Protocol):
-    """Messages for the model that wait for its next request."""
-
-    @property
-    def waiting(self) -> bool: ...
-    def send(self, text: str) -> None: ...
-
-
 class Autonomy:
     """Decides after each round of an agent whether there is another one.
 
-    `allow` makes a budget of this many USD. While `turns` is not 0 it bounds the rounds of a prompt, and `ceiling`,
-    unless None, what it may cost.
+    While `turns` is not 0 it bounds the rounds of a prompt.
     """
 
-    def __init__(
-        self, tools: Holder, queue: Queue, workspace: Workspace, playground: Path, allow: Callable[[float], Budget]
-    ) -> None:
-        self._tools = tools
-        self._queue = queue
-        self._workspace = workspace
-        self._playground = playground
-        self._allow = allow
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
         self._worked = self._finished = False
         self._plain = 0
         self.turns = 0
-        self.ceiling: Budget | None = None
         self.switch("off")
 
     def switch(self, going: Going) -> None:
@@ -69,9 +42,9 @@ class Autonomy:
         self.going: Going = going
         for name, (its, reason) in ENDINGS.items():
             if its == going:
-                self._tools.release(name)
+                self._parts.toolbox.release(name)
             else:
-                self._tools.hold(name, reason)
+                self._parts.toolbox.hold(name, reason)
 
     @asynccontextmanager
     async def playing(self, dollars: float | None, turns: int) -> AsyncIterator[str]:
@@ -79,22 +52,24 @@ class Autonomy:
 
         Gives the prompt to begin with.
         """
-        self._playground.mkdir(parents=True, exist_ok=True)
+        playground = self._parts.config.data_folder / "playground"
+        playground.mkdir(parents=True, exist_ok=True)
         before, self.turns = self.going, turns
-        self.ceiling = self._allow(dollars) if dollars is not None else None
+        budget = self._parts.setup.allowances.of(dollars) if dollars is not None else None
+        self._parts.model.ceiling = budget
         self.switch("play")
         try:
-            with self._workspace.visiting(self._playground):
+            with self._parts.workspace.visiting(playground):
                 yield PLAY
         finally:
-            ceiling, self.turns, self.ceiling = self.ceiling, 0, None
+            self.turns, self._parts.model.ceiling = 0, None
             self.switch(before)
-            if ceiling is not None:
-                await ceiling.aclose()
+            if budget is not None:
+                await budget.aclose()
 
     def send(self, text: str) -> None:
         """Have the model read this along with its next request, in the middle of what it does."""
-        self._queue.send(text)
+        self._parts.inbox.send(text)
 
     def begin(self) -> None:
         """A new prompt."""
@@ -120,7 +95,7 @@ class Autonomy:
         if called:
             self._worked, self._plain = True, 0
             return True
-        if self._queue.waiting:
+        if self._parts.inbox.waiting:
             return True
         self._plain += 1
         if self._finished or self.going == "off":
@@ -128,5 +103,5 @@ class Autonomy:
         if self.going == "auto":
             if not self._worked or self._plain >= _ENOUGH:
                 return False
-            self._queue.send(GO_ON)
+            self._parts.inbox.send(GO_ON)
         return True

@@ -2,126 +2,88 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..api.config import Config
 from ..api.errors import ToolError
-from ..api.record import Record
-from ..api.tool_context import Clock, Paths, Processes
+from ..api.events import ToolExecutionUpdate
+from ..api.tool_context import Clock, Paths, Processes, SessionView
 from ..api.tools import Mode, ToolSpec
-from ..config.secrets import Secrets
-from .resources import Resources
+from ..guard.redaction import redacted
+from .parts import SessionParts
 
 if TYPE_CHECKING:
     import httpx
 
-    from ..api.tool_context import SessionView
-
 T = TypeVar("T")
-
-
-class Asker(Protocol):
-    """Asks the user a question; the answer is one of the choices."""
-
-    async def __call__(self, question: str, choices: Sequence[str], /) -> str: ...
-
-
-class SystemClock:
-    """The clock of the machine."""
-
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return time.time()
-
-    def monotonic(self) -> float:
-        """Seconds that never go backwards."""
-        return time.monotonic()
-
-
-class Services(Record):
-    """What all calls of a session share. `asker` is None where there is nobody to ask."""
-
-    config: Config
-    secrets: Secrets
-    paths: Callable[[], Paths]
-    processes: Processes
-    http: Callable[[], httpx.AsyncClient]
-    clock: Clock
-    resources: Resources
-    session: SessionView
-    state: dict[str, dict[str, Any]]
-    asker: Asker | None
-    mode: Callable[[], Mode]
-    profile_folder: Callable[[], Path]
 
 
 class CallContext:
     """The `ToolContext` of one call."""
 
-    def __init__(self, services: Services, spec: ToolSpec, report: Callable[[str], None]) -> None:
-        self._services = services
+    def __init__(self, parts: SessionParts, session: SessionView, spec: ToolSpec, call_id: str) -> None:
+        self._parts = parts
+        self._session = session
         self._spec = spec
-        self._report = report
+        self._call_id = call_id
 
     @property
     def paths(self) -> Paths:
         """The sandbox."""
-        return self._services.paths()
+        return self._parts.workspace.paths
 
     @property
     def processes(self) -> Processes:
         """The way to child processes."""
-        return self._services.processes
+        return self._parts.processes
 
     @property
     def http(self) -> httpx.AsyncClient:
         """The shared HTTP client."""
-        return self._services.http()
+        return self._parts.setup.clients.for_tools()
 
     @property
     def mode(self) -> Mode:
         """chat or coding."""
-        return self._services.mode()
+        return self._parts.workspace.mode
 
     @property
     def home(self) -> Path:
         """The user's home folder."""
-        return self._services.config.home
+        return self._parts.config.home
 
     @property
     def profile_folder(self) -> Path:
         """The folder of the active profile."""
-        return self._services.profile_folder()
+        return self._parts.profile.folder
 
     @property
     def clock(self) -> Clock:
         """The clock."""
-        return self._services.clock
+        return self._parts.clock
 
     @property
     def state(self) -> dict[str, Any]:
         """What this pack keeps in the session."""
-        return self._services.state.setdefault(self._spec.source, {})
+        return self._parts.state.setdefault(self._spec.source, {})
 
     @property
     def session(self) -> SessionView:
         """The session, as far as tools may know it."""
-        return self._services.session
+        return self._session
 
     def secret(self, name: str) -> str | None:
         """The value of a declared secret."""
         self._check_declared(name, "secrets", self._spec.secrets)
-        self._services.secrets.declare([name])  # what a tool takes as a secret is redacted from now on
-        return self._services.secrets.get(name).reveal() or None
+        self._parts.setup.secrets.declare([name])  # what a tool takes as a secret is redacted from now on
+        return self._parts.setup.secrets.get(name).reveal() or None
 
     def setting(self, name: str) -> str | None:
         """The value of a declared setting."""
         self._check_declared(name, "settings", self._spec.settings)
-        return self._services.secrets.setting(name)
+        return self._parts.setup.secrets.setting(name)
 
     def _check_declared(self, name: str, declaration: str, declared: Sequence[str]) -> None:
         if name not in declared:
@@ -131,14 +93,15 @@ class CallContext:
 
     def progress(self, text: str) -> None:
         """Tell the user how far the call is."""
-        self._report(text)
+        told = redacted(text, self._parts.setup.secrets.known())
+        self._parts.bus.emit(ToolExecutionUpdate(call_id=self._call_id, name=self._spec.name, text=told))
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask the user."""
-        if self._services.asker is None:
+        if self._parts.setup.asker is None:
             raise ToolError(f"Nobody is there to answer {question!r}. Go on without it, or say what is missing.")
-        return await self._services.asker(question, choices)
+        return await self._parts.setup.asker(question, choices)
 
     async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
         """What the factory yields, once a session."""
-        return await self._services.resources.get(factory)
+        return await self._parts.resources.get(factory)

@@ -4,42 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..api.errors import ToolError
-from ..api.events import Emit, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from ..api.events import ToolExecutionEnd, ToolExecutionStart
 from ..api.hooks import Ask, Deny
 from ..api.messages import Image, Text, ToolCall, ToolOutput
+from ..api.tool_context import SessionView
 from ..api.tools import ToolResult, ToolSpec
+from ..conversation.compactor import Compactor
 from ..conversation.pairing import INTERRUPTED, interrupted
 from ..guard.permissions.policy import Policy
 from ..guard.permissions.verdicts import strongest
 from ..guard.redaction import redacted
-from ..tools.toolbox import LoadedTool, Toolbox
-from .call_context import CallContext, Services
+from ..tools.toolbox import LoadedTool
+from .call_context import CallContext
 from .hook_runner import HookRunner
+from .parts import SessionParts
 
-Fit = Callable[[str, int], str]
 _GO_ON = "What it was to do may be done. Check, then try it another way."
 
 
 class Dispatcher:
-    """Runs the calls of one session.
+    """Runs the calls of one session. `session` is what tools may know of it."""
 
-    `fit` cuts a text to what the window has room for, given the characters already added by the
-    same batch.
-    """
-
-    def __init__(
-        self, toolbox: Toolbox, services: Services, policy: Policy, hooks: HookRunner, emit: Emit, fit: Fit
-    ) -> None:
-        self._toolbox = toolbox
-        self._services = services
-        self._policy = policy
+    def __init__(self, parts: SessionParts, hooks: HookRunner, compactor: Compactor, session: SessionView) -> None:
+        self._parts = parts
         self._hooks = hooks
-        self._emit = emit
-        self._fit = fit
+        self._compactor = compactor
+        self._session = session
+        self._policy = Policy(parts.config)
         self._running: dict[str, asyncio.Task[ToolOutput]] = {}
 
     async def batch(self, calls: Sequence[ToolCall], outputs: list[ToolOutput]) -> None:
@@ -91,7 +86,7 @@ class Dispatcher:
 
     def _may_run_beside(self, call: ToolCall) -> bool:
         try:
-            return self._toolbox.spec(call.name).reads_only
+            return self._parts.toolbox.spec(call.name).reads_only
         except ToolError:
             return True  # it will only be told that there is no such tool
 
@@ -99,7 +94,7 @@ class Dispatcher:
         added = 0
         for index, output in enumerate(outputs):
             blocks = tuple(
-                Text(text=self._fit(block.text, added)) if isinstance(block, Text) else block
+                Text(text=self._compactor.fit(block.text, added)) if isinstance(block, Text) else block
                 for block in output.content
             )
             outputs[index] = output.replace(content=blocks)
@@ -107,7 +102,7 @@ class Dispatcher:
 
     async def call(self, call: ToolCall) -> ToolOutput:
         """Run one call."""
-        clock = self._services.clock
+        clock = self._parts.clock
         started = clock.monotonic()
         arguments: dict[str, Any] = {}
         result = ToolResult(content=INTERRUPTED, is_error=True)
@@ -116,14 +111,14 @@ class Dispatcher:
         finally:  # a call that is cancelled ends, too
             output = self._redacted(call, result)
             elapsed = clock.monotonic() - started
-            self._emit(
+            self._parts.bus.emit(
                 ToolExecutionEnd(
                     call_id=call.id,
                     name=call.name,
                     text=output.text,
                     is_error=output.is_error,
                     elapsed=elapsed,
-                    details=redacted(result.details, self._services.secrets.known()),
+                    details=redacted(result.details, self._secrets),
                 )
             )
             self._audit(call.name, arguments, output.text, elapsed)
@@ -147,41 +142,38 @@ class Dispatcher:
         from ..tools.arguments import parse_arguments  # not needed before the first request is out
 
         try:
-            spec = self._toolbox.spec(call.name)
-            shown.update(parse_arguments(call.arguments, spec, complete=call.complete, others=self._toolbox.offered))
+            spec = self._parts.toolbox.spec(call.name)
+            others = self._parts.toolbox.offered
+            shown.update(parse_arguments(call.arguments, spec, complete=call.complete, others=others))
         finally:
-            told = redacted(shown, self._services.secrets.known())
-            self._emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told))
-        loaded = await self._toolbox.load(call.name)
+            told = redacted(shown, self._secrets)
+            self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told))
+        loaded = await self._parts.toolbox.load(call.name)
         values = loaded.validate(shown)
         await self._permit(spec, {**shown, **values})
         result = await self._run(loaded, call, values)
         return await self._hooks.after_tool(spec, shown, result)
 
     async def _permit(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
-        root = self._services.paths().root
+        root = self._parts.workspace.root
         verdict = strongest(self._policy.judge(spec, arguments, root), await self._hooks.before_tool(spec, arguments))
         if isinstance(verdict, Deny):
             raise ToolError(f"{spec.name} was not run: {verdict.reason}.")
         if isinstance(verdict, Ask) and not await self._confirmed(spec, arguments, verdict):
             said = "nobody is there to give it (--on-ask deny). Do it another way, or leave it to the user"
-            if self._services.asker is not None:
+            if self._parts.setup.asker is not None:
                 said = "the answer was no. Ask what to do instead"
             raise ToolError(f"{spec.name} was not run: {verdict.reason}, and {said}.")
 
     async def _confirmed(self, spec: ToolSpec, arguments: Mapping[str, Any], verdict: Ask) -> bool:
-        if self._services.asker is None:
-            return self._services.config.on_ask != "deny"
+        if self._parts.setup.asker is None:
+            return self._parts.config.on_ask != "deny"
         shown = arguments.get("command") or json.dumps(arguments, ensure_ascii=False)[:500]
         question = f"{spec.name}: {shown}\n({verdict.reason}) Run it?"
-        return await self._services.asker(question, ("yes", "no")) == "yes"
+        return await self._parts.setup.asker(question, ("yes", "no")) == "yes"
 
     async def _run(self, loaded: LoadedTool, call: ToolCall, values: Mapping[str, Any]) -> ToolResult:
-        def report(text: str) -> None:
-            told = redacted(text, self._services.secrets.known())
-            self._emit(ToolExecutionUpdate(call_id=call.id, name=call.name, text=told))
-
-        context = CallContext(self._services, loaded.spec, report)
+        context = CallContext(self._parts, self._session, loaded.spec, call.id)
         limit = self._limit(loaded, values)
         timer = asyncio.timeout(limit)
         try:
@@ -199,16 +191,21 @@ class Dispatcher:
         return ToolResult(content="(no output)" if returned in (None, "") else str(returned))
 
     def _limit(self, loaded: LoadedTool, values: Mapping[str, Any]) -> float:
-        timeouts = self._services.config.timeouts
+        timeouts = self._parts.config.timeouts
         declared = loaded.tool.timeout
         if callable(declared):
             return declared(values) + timeouts.command_grace
         return declared or timeouts.tool
 
+    @property
+    def _secrets(self) -> Sequence[str]:
+        """What is redacted now; tools and providers may learn of more at any time."""
+        return self._parts.setup.secrets.known()
+
     def _redacted(self, call: ToolCall, result: ToolResult) -> ToolOutput:
         from ..util.text import storable
 
-        secrets = self._services.secrets.known()
+        secrets = self._secrets
         blocks = tuple(
             Text(text=storable(redacted(block.text, secrets))) if isinstance(block, Text) else block
             for block in result.blocks
@@ -216,12 +213,12 @@ class Dispatcher:
         return ToolOutput(call_id=call.id, name=call.name, content=blocks, is_error=result.is_error)
 
     def _audit(self, name: str, arguments: Mapping[str, Any], text: str, elapsed: float) -> None:
-        path = self._services.config.subagent_log
+        path = self._parts.config.subagent_log
         if path is not None:
             from .call_log import append
 
-            shown = redacted(", ".join(f"{k}={v}" for k, v in arguments.items()), self._services.secrets.known())
-            append(path, self._services.clock.now(), name, shown, text, elapsed)
+            shown = redacted(", ".join(f"{k}={v}" for k, v in arguments.items()), self._secrets)
+            append(path, self._parts.clock.now(), name, shown, text, elapsed)
 
 
 def _presentable(name: str, result: ToolResult) -> ToolResult:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from ..api.errors import BudgetExceeded, MarvinError
-from ..api.events import AgentEnd, AgentStart, Emit
-from ..api.messages import Message, user
+from ..api.events import AgentEnd, AgentStart
+from ..api.messages import user
 from ..api.session import TurnResult
-from ..conversation.conversation import Conversation
+from ..conversation.compactor import CAPS, Compactor
 from .agent import Agent
 from .hook_runner import HookRunner
+from .parts import SessionParts
 
 Reason: TypeAlias = Literal["done", "cancelled", "error", "rounds", "budget"]
 
@@ -19,81 +20,56 @@ Reason: TypeAlias = Literal["done", "cancelled", "error", "rounds", "budget"]
 class Driver:
     """Takes prompts. One submission is in flight at a time; `busy` says whether one is."""
 
-    def __init__(
-        self,
-        make_agent: Callable[[], Agent],
-        conversation: Conversation,
-        hooks: HookRunner,
-        emit: Emit,
-        before_prompt: Callable[[], Awaitable[None]],
-        after_turn: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._make_agent = make_agent
-        self._conversation = conversation
+    def __init__(self, parts: SessionParts, hooks: HookRunner, agent: Agent, compactor: Compactor) -> None:
+        self._parts = parts
         self._hooks = hooks
-        self._emit = emit
-        self._before_prompt = before_prompt
-        self._after_turn = after_turn
-        self._queue: list[str] = []
+        self._agent = agent
+        self._compactor = compactor
         self.busy = False
-
-    def send(self, text: str) -> None:
-        """Queue a message for the model; it goes along with the next request."""
-        self._queue.append(text)
-
-    def queued(self) -> Sequence[Message]:
-        """The queued messages; they count as delivered."""
-        messages = [user(text) for text in self._queue]
-        self._queue.clear()
-        return messages
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a message is queued."""
-        return bool(self._queue)
 
     def check_free(self) -> None:
         """Raise `MarvinError` where a submission is in flight."""
         if self.busy:
             raise MarvinError("An answer is still running. Wait for it, or cancel it first.")
 
-    async def submit(self, text: str) -> TurnResult:
+    async def submit(self, text: str | None) -> TurnResult:
         """Run one prompt to its end. A failure is told in the result; cancelling passes through.
+
+        Args:
+            text: the prompt; without one the model is asked again, from the conversation as it stands.
 
         Raises:
             MarvinError: where a submission is in flight already.
         """
-        return await self._run(text)
-
-    async def retry(self) -> TurnResult:
-        """Ask the model again, from the conversation as it stands. Otherwise as `submit`."""
-        return await self._run(None)
-
-    async def _run(self, text: str | None) -> TurnResult:
         self.check_free()
         self.busy = True
-        answers = self._conversation.begin_answers()
+        answers = self._parts.conversation.begin_answers()
         reason: Reason = "cancelled"
         error: Exception | None = None
         try:
-            if text is None:
-                asked = [message.text for message in self._conversation.messages if message.role == "user"]
-                self._emit(AgentStart(prompt=asked[-1] if asked else ""))
-            else:
-                text = await self._hooks.on_prompt(text)
-                self._emit(AgentStart(prompt=text))
-                await self._before_prompt()
-                self._conversation.append(user(text))
-            reason = await self._make_agent().run()
+            await self._begin(text)
+            reason = await self._agent.run()
         except Exception as raised:  # told to whoever submitted; a chat must outlive any failure
             error = raised
             reason = "budget" if isinstance(raised, BudgetExceeded) else "error"
         finally:
             self.busy = False
             answer = _joined(answers)
-            self._emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
-            await self._after_turn()
+            self._parts.bus.emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
+            await self._parts.recorder.flush(self._parts.state)
+            await self._parts.profile.flush()
         return TurnResult(text=answer, error=error)
+
+    async def _begin(self, text: str | None) -> None:
+        parts = self._parts
+        if text is None:
+            asked = [message.text for message in parts.conversation.messages if message.role == "user"]
+            parts.bus.emit(AgentStart(prompt=asked[-1] if asked else ""))
+            return
+        text = await self._hooks.on_prompt(text)
+        parts.bus.emit(AgentStart(prompt=text))
+        await self._compactor.cap(CAPS[parts.workspace.mode])
+        parts.conversation.append(user(text))
 
 
 def _joined(texts: Sequence[str]) -> str:

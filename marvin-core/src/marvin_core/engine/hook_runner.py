@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..api.events import Event
@@ -12,20 +12,19 @@ from ..api.messages import Message
 from ..api.timeouts import Timeouts
 from ..api.tools import ToolResult, ToolSpec
 from ..guard.permissions.verdicts import strongest
+from ..util.bus import Bus
 
 T = TypeVar("T")
 
 
 class HookRunner:
-    """Calls the hooks of a session. `warn` is told of each one that is skipped."""
+    """Calls the hooks of a session. The bus is told of each one that is skipped."""
 
-    def __init__(
-        self, hooks: Sequence[Hook], context: HookContext, timeouts: Timeouts, warn: Callable[[str], None]
-    ) -> None:
+    def __init__(self, hooks: Sequence[Hook], context: HookContext, timeouts: Timeouts, bus: Bus) -> None:
         self._hooks = tuple(hooks)
         self._context = context
         self._timeouts = timeouts
-        self._warn = warn
+        self._bus = bus
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._told: set[int] = set()
         self._feeder: asyncio.Task[None] | None = None
@@ -92,7 +91,7 @@ class HookRunner:
             if id(hook) in self._told:
                 return  # telling is an event itself: told each time, one failure would never end
             self._told.add(id(hook))
-        self._warn(f"The hook {type(hook).__name__}.{what} {why}; skipped.")
+        self._bus.warn(f"The hook {type(hook).__name__}.{what} {why}; skipped.")
 
     def feed(self, event: Event) -> None:
         """Queue an event for the hooks; returns at once."""
@@ -120,6 +119,6 @@ class HookRunner:
             async with asyncio.timeout(self._timeouts.hook):
                 await self._events.join()
         except TimeoutError:
-            self._warn("Some hooks did not see the last events in time.")
+            self._bus.warn("Some hooks did not see the last events in time.")
         self._feeder.cancel()
         await asyncio.wait([self._feeder])

@@ -2,110 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from ..api.errors import SessionError
-from ..api.events import AppStart, Emit, SessionClear, SessionResume, SessionStart
+from ..api.events import AppStart, SessionClear, SessionResume, SessionStart
 from ..api.session import Branch, SessionEntry
-from ..conversation.pairing import heal
-from ..sessions.reader import load
-from ..sessions.search import branches, entries
-from ..sessions.store import find
 from ..version import __version__
-from .resumption import gone
-
-if TYPE_CHECKING:
-    from ..api.tool_context import Clock
-    from ..conversation.conversation import Conversation
-    from ..sessions.writer import Recorder
-    from ..tools.toolbox import Toolbox
-    from .active_model import ActiveModel
+from .driver import Driver
+from .parts import SessionParts
 
 
 class Lifecycle:
-    """The `Archive` of a session: it changes which file is written, and what the conversation holds.
+    """The `SessionsControl` of a session: it changes which file is written, and what the conversation holds."""
 
-    With `fixed` the user said which model is to answer, whatever a resumed session was with.
-    """
-
-    def __init__(
-        self,
-        recorder: Recorder,
-        conversation: Conversation,
-        state: dict[str, dict[str, Any]],
-        model: ActiveModel,
-        toolbox: Toolbox,
-        root: Callable[[], Path],
-        clock: Clock,
-        emit: Emit,
-        warn: Callable[[str], None],
-        check_free: Callable[[], None],
-        *,
-        fixed: bool,
-    ) -> None:
-        self._recorder = recorder
-        self._conversation = conversation
-        self._state = state
-        self._model = model
-        self._toolbox = toolbox
-        self._root = root
-        self._clock = clock
-        self._emit = emit
-        self._warn = warn
-        self._check_free = check_free
-        self._fixed = fixed
+    def __init__(self, parts: SessionParts, driver: Driver) -> None:
+        self._parts = parts
+        self._driver = driver
         self._started = False
+
+    @property
+    def _root(self) -> str:
+        return str(self._parts.workspace.root)
 
     def begin(self, prompt: str) -> None:
         """Give the session its id, unless it has one."""
-        if self._recorder.id:
+        if self._parts.recorder.id:
             return
-        model = self._model
+        model = self._parts.model
         self._start_app()
-        self._recorder.begin(
-            self._clock.now(), prompt, model.provider_name, model.model, str(self._root()), model.thinking
+        self._parts.recorder.begin(
+            self._parts.clock.now(), prompt, model.provider_name, model.model, self._root, model.thinking
         )
         self._emit_start()
 
     def _emit_start(self) -> None:
-        self._emit(
+        self._parts.bus.emit(
             SessionStart(
-                session_id=self._recorder.id,
-                provider=self._model.provider_name,
-                model=self._model.model,
-                working_dir=str(self._root()),
+                session_id=self._parts.recorder.id,
+                provider=self._parts.model.provider_name,
+                model=self._parts.model.model,
+                working_dir=self._root,
             )
         )
 
     def _start_app(self) -> None:
         if not self._started:
             self._started = True
-            self._emit(AppStart(version=__version__))
+            self._parts.bus.emit(AppStart(version=__version__))
 
     def open(self, path: Path, leaf: str = "") -> int:
         """Go on with the session in a file, at the end of a branch; returns how many messages that has."""
-        self._check_free()
+        from ..conversation.pairing import heal
+        from ..sessions.reader import load
+        from .resumption import gone
+
+        self._driver.check_free()
         loaded = load(path, leaf)
         messages, healed = heal(loaded.messages)
-        self._recorder.resume(path, loaded)
-        self._conversation.load(messages)
-        self._state.clear()
-        self._state.update(loaded.state)
+        self._parts.recorder.resume(path, loaded)
+        self._parts.conversation.load(messages)
+        self._parts.state.clear()
+        self._parts.state.update(loaded.state)
         self._start_app()
         header = loaded.header
-        self._model.restore(header.provider, header.model, header.thinking, fixed=self._fixed)
-        offered = {spec.name for spec in self._toolbox.offered}
-        lost = gone(header, messages, offered, self._toolbox.missing, str(self._root()))
+        self._parts.model.restore(
+            header.provider, header.model, header.thinking, fixed=self._parts.config.model_by_flag
+        )
+        offered = {spec.name for spec in self._parts.toolbox.offered}
+        lost = gone(header, messages, offered, self._parts.toolbox.missing, self._root)
         for text in (*loaded.problems, *lost):
-            self._warn(text)
-        self._emit(
+            self._parts.bus.warn(text)
+        self._parts.bus.emit(
             SessionResume(
-                session_id=self._recorder.id,
-                provider=self._model.provider_name,
-                model=self._model.model,
+                session_id=self._parts.recorder.id,
+                provider=self._parts.model.provider_name,
+                model=self._parts.model.model,
                 messages=len(messages),
                 healed=healed,
             )
@@ -114,41 +86,49 @@ class Lifecycle:
 
     def resume(self, session_id: str) -> int:
         """Go on with the session whose id is, or starts with, this one; returns how many messages it has."""
-        self._check_free()
-        return self.open(find(self._recorder.folder, session_id))
+        from ..sessions.store import find
+
+        self._driver.check_free()
+        return self.open(find(self._parts.recorder.folder, session_id))
 
     def clear(self) -> None:
         """Begin an empty conversation; it gets an id with its first prompt."""
-        self._check_free()
-        cleared = self._recorder.id
-        self._recorder.clear()
-        self._conversation.load(())
-        self._state.clear()
-        self._emit(SessionClear(session_id=cleared))
+        self._driver.check_free()
+        cleared = self._parts.recorder.id
+        self._parts.recorder.clear()
+        self._parts.conversation.load(())
+        self._parts.state.clear()
+        self._parts.bus.emit(SessionClear(session_id=cleared))
 
     def fork(self) -> str:
         """Go on in a copy of this session; returns its id."""
-        self._check_free()
-        self._recorder.fork(self._clock.now(), self._conversation.messages)
+        self._driver.check_free()
+        self._parts.recorder.fork(self._parts.clock.now(), self._parts.conversation.messages)
         self._emit_start()
-        return self._recorder.id
+        return self._parts.recorder.id
 
     def recent(self, limit: int) -> Sequence[SessionEntry]:
         """The newest sessions of the working directory, the newest one first."""
-        found = (entry for _, entry in entries(self._recorder.folder, str(self._root())) if entry)
+        from itertools import islice
+
+        from ..sessions.search import entries
+
+        found = (entry for _, entry in entries(self._parts.recorder.folder, self._root) if entry)
         return list(islice(found, limit))
 
     def branches(self) -> Sequence[Branch]:
         """The branches of this session, oldest end first."""
+        from ..sessions.search import branches
+
         return branches(*self._position())
 
     def go_to(self, branch: Branch) -> int:
         """Go on at the end of a branch of this session; returns how many messages it has."""
-        self._check_free()
+        self._driver.check_free()
         return self.open(self._position()[0], branch.leaf)
 
     def _position(self) -> tuple[Path, str]:
-        position = self._recorder.position
+        position = self._parts.recorder.position
         if position is None:
             raise SessionError("This session is not on disk yet. Type a request first.")
         return position
@@ -159,10 +139,10 @@ class Lifecycle:
         Raises:
             SessionError: where nothing was asked yet.
         """
-        self._check_free()
-        messages = self._conversation.messages
+        self._driver.check_free()
+        messages = self._parts.conversation.messages
         if not messages:
             raise SessionError("There is nothing to retry yet. Type a request.")
         if messages[-1].role == "assistant":  # one with calls is followed by their outputs, and goes on from them
-            self._recorder.step_back()
-            self._conversation.load(messages[:-1])
+            self._parts.recorder.step_back()
+            self._parts.conversation.load(messages[:-1])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,121 +14,156 @@ from ..api.messages import ToolCall, ToolOutput
 from ..api.session import ChatSettings, Command, TurnResult
 from ..api.tool_context import Processes, UsageSummary
 from ..api.tools import Mode, ToolSpec
+from ..conversation.compactor import Compactor
 from ..profiles.session_profile import SessionProfile
 from ..tools.toolbox import Toolbox
 from .active_model import ActiveModel
+from .agent import Agent
 from .autonomy import Autonomy
-from .engine import Engine, Ingredients
+from .dispatch import Dispatcher
+from .driver import Driver
+from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
+from .parts import SessionParts
+from .request_builder import RequestBuilder
+from .session_views import HookSessionView, ToolSessionView
 from .system_prompt import Part
 
 
 class Session:
     """One conversation with its tools; `SessionControl` says what interfaces may do with it."""
 
-    def __init__(self, given: Ingredients) -> None:
-        self._given = given
-        self._engine = Engine(given)
+    def __init__(self, parts: SessionParts) -> None:
+        self.parts = parts
+        self._hooks = HookRunner(parts.setup.hooks, HookSessionView(parts), parts.config.timeouts, parts.bus)
+        parts.bus.subscribe(self._hooks.feed)
+        self.compactor = Compactor(parts)
+        self.autonomy = Autonomy(parts)
+        self._view = ToolSessionView(parts, self.compactor, self.autonomy)
+        self.dispatcher = Dispatcher(parts, self._hooks, self.compactor, self._view)
+        self._requests = RequestBuilder(parts, self._hooks, self.compactor)
+        agent = Agent(parts, self._requests, self.compactor, self.dispatcher, self.autonomy)
+        self._driver = Driver(parts, self._hooks, agent, self.compactor)
+        self.sessions = Lifecycle(parts, self._driver)
         self._early: list[Event] = []
-        self.models: ActiveModel = self._engine.model
-        self.toolbox: Toolbox = self._engine.toolbox
-        self.autonomy: Autonomy = self._engine.autonomy
-        self.profile: SessionProfile = self._engine.profile
-        self.archive: Lifecycle = self._engine.lifecycle
-        self.processes: Processes = self._engine.processes
-        self.compact = self._engine.compact
-        self.commands: Mapping[str, Command] = {command.name: command for command in given.commands}
+        self.models: ActiveModel = parts.model
+        self.toolbox: Toolbox = parts.toolbox
+        self.profile: SessionProfile = parts.profile
+        self.processes: Processes = parts.processes
+        self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 
     @property
     def id(self) -> str:
         """The session's id; empty before its first prompt."""
-        return self._engine.recorder.id
+        return self.parts.recorder.id
 
     @property
     def mode(self) -> Mode:
         """Which mode is on."""
-        return self._engine.mode
+        return self.parts.workspace.mode
 
     @property
     def working_dir(self) -> Path:
         """The sandbox root."""
-        return self._engine.workspace.root
+        return self.parts.workspace.root
 
     @property
     def configured(self) -> bool:
         """Whether a model answers."""
-        return self._engine.model.configured
+        return self.parts.model.configured
 
     @property
     def busy(self) -> bool:
         """Whether an answer is running."""
-        return self._engine.driver.busy
+        return self._driver.busy
 
     @property
     def tools(self) -> Sequence[ToolSpec]:
         """The tools on offer."""
-        return self._engine.toolbox.offered
+        return self.parts.toolbox.offered
 
     def switch_mode(self, mode: Mode) -> None:
         """Go over to coding mode, or back. Raises `MarvinError` while an answer runs."""
-        self._engine.switch_mode(mode)
+        self._driver.check_free()
+        self.parts.workspace.mode = mode
+        self.parts.setup.models.patient(mode == "coding")
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
         """Have every event from now on passed to the listener; the first one also gets those of `resume`."""
         early, self._early = self._early, []
         for event in early:
             listener(event)
-        return self._engine.bus.subscribe(listener)
+        return self.parts.bus.subscribe(listener)
 
     @property
     def chat(self) -> ChatSettings:
         """The profile and the terminal, as configured now."""
-        return self._engine.chat_settings()
+        config = self.parts.config
+        return ChatSettings(
+            profile_folder=self.profile.folder, color=config.color, terminal=config.terminal, timeouts=config.timeouts
+        )
 
     @property
     def farewell(self) -> str | None:
         """What to say on leaving, once a tool asked to leave."""
-        return self._engine.farewell
+        return self._view.farewell
 
     def usage(self, *, lifetime: bool = False) -> UsageSummary:
         """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
-        return self._engine.accounts.usage(lifetime=lifetime)
+        return self.parts.usage.usage(lifetime=lifetime)
 
     async def prompt_parts(self) -> Sequence[Part]:
         """The parts of the system prompt that the next request would carry."""
-        return await self._engine.prompt_parts()
+        return await self._requests.prompt_parts()
 
     def resume(self, path: Path) -> None:
         """Go on with an earlier session before there is an interface; its interrupted calls are given an output."""
-        stop_keeping = self._engine.bus.subscribe(self._early.append)
+        stop_keeping = self.parts.bus.subscribe(self._early.append)
         try:
-            self._engine.lifecycle.open(path)
+            self.sessions.open(path)
         finally:
             stop_keeping()
 
     async def submit(self, text: str) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
         if not self.configured:
-            return TurnResult(text="", error=ConfigError(self._given.models.how_to))
-        self._engine.lifecycle.begin(text)
-        await self._engine.profile.seed(self._engine.conversation)
-        return await self._engine.driver.submit(text)
+            return TurnResult(text="", error=ConfigError(self.parts.setup.models.how_to))
+        self.sessions.begin(text)
+        await self.parts.profile.seed(self.parts.conversation)
+        return await self._driver.submit(text)
 
     async def retry(self) -> TurnResult:
         """Ask the model for its last answer again, without a new message; otherwise as `submit`."""
         if not self.configured:
-            return TurnResult(text="", error=ConfigError(self._given.models.how_to))
-        self._engine.lifecycle.before_retry()
-        return await self._engine.driver.retry()
+            return TurnResult(text="", error=ConfigError(self.parts.setup.models.how_to))
+        self.sessions.before_retry()
+        return await self._driver.submit(None)
+
+    async def compact(self, target_tokens: int) -> str:
+        """Make room in the conversation now; returns what to tell. Raises `MarvinError` while an answer runs."""
+        self._driver.check_free()
+        return await self.compactor.compact(target_tokens)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
         """Run one call by hand, through the same dispatch as a model's."""
-        return await self._engine.dispatcher.call(ToolCall(id="by_hand", name=name, arguments=json.dumps(arguments)))
+        return await self.dispatcher.call(ToolCall(id="by_hand", name=name, arguments=json.dumps(arguments)))
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
-        await self._engine.close()
+        parts, setup = self.parts, self.parts.setup
+        steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
+        steps = [parts.profile.flush, self._hooks.close, parts.resources.close, parts.processes.close]
+        steps += [setup.clients.close, setup.models.aclose, *([setup.budget.aclose] if setup.budget else [])]
+        for step in steps:
+            try:
+                async with asyncio.timeout(parts.config.timeouts.close):
+                    failures = await step() or ()
+            except Exception as error:  # one that fails must not keep the others open
+                failures = (error,)
+            for failure in failures:
+                parts.bus.warn(f"While closing: {type(failure).__name__}: {failure}")
+        parts.recorder.close()
 
     def kill(self) -> None:
         """Kill every child process at once; for leaving without `close`."""
-        self._engine.processes.kill()
+        self.parts.processes.kill()

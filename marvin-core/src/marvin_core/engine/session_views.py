@@ -4,112 +4,103 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from ..api.config import Config
-from ..api.tool_context import Processes, ProcessResult, UsageSummary
+from ..api.tool_context import ProcessResult, UsageSummary
 from ..api.tools import Mode
 from ..conversation.compactor import Compactor
-from ..conversation.conversation import Conversation
-from ..guard.files.workspace import Workspace
-from ..profiles.session_profile import SessionProfile
-from ..sessions.writer import Recorder
-from ..usage.summary import Accounts
-from .autonomy import Going
+from .autonomy import Autonomy, Going
+from .parts import SessionParts
 
 
-class ToolView:
+class ToolSessionView:
     """The `SessionView` of tools."""
 
-    def __init__(
-        self,
-        config: Config,
-        workspace: Workspace,
-        conversation: Conversation,
-        recorder: Recorder,
-        accounts: Accounts,
-        profile: SessionProfile,
-        compactor: Compactor,
-        finish: Callable[[Going], None],
-        leave: Callable[[str], None],
-        asks: bool,
-    ) -> None:
-        self._config = config
-        self._workspace = workspace
-        self._conversation = conversation
-        self._recorder = recorder
-        self._accounts = accounts
-        self._leave = leave
-        self.finish = finish
-        self.compact = compactor.compact_later
-        self.search_backups = compactor.search
-        self.switch_profile = profile.switch
-        self.change_preference = profile.change_preference
-        self.interactive = asks
+    def __init__(self, parts: SessionParts, compactor: Compactor, autonomy: Autonomy) -> None:
+        self._parts = parts
+        self._compactor = compactor
+        self._autonomy = autonomy
+        self.interactive = parts.setup.asker is not None
+        self.farewell: str | None = None
 
     @property
     def id(self) -> str:
         """The session's id; empty before its first prompt."""
-        return self._recorder.id
+        return self._parts.recorder.id
 
     @property
     def ticket(self) -> str:
         """The ticket this agent works on, or an empty string."""
-        return self._config.ticket
+        return self._parts.config.ticket
 
     @property
     def depth(self) -> int:
         """How deep this agent is nested."""
-        return self._config.depth
+        return self._parts.config.depth
 
     @property
     def memory_folder(self) -> Path:
         """Where dumps of what did not fit go."""
-        return self._workspace.folder("memories")
+        return self._parts.workspace.folder("memories")
 
     def output_characters(self, tool_name: str) -> int:
         """How many characters of this tool's outputs are in the live context."""
-        return self._conversation.output_characters(tool_name)
+        return self._parts.conversation.output_characters(tool_name)
 
     def set_working_dir(self, path: Path) -> None:
         """Move the sandbox root."""
-        self._workspace.move(path)
+        self._parts.workspace.move(path)
 
     def usage(self, *, lifetime: bool = False) -> UsageSummary:
         """What was used since Marvin was started."""
-        return self._accounts.usage(lifetime=lifetime)
+        return self._parts.usage.usage(lifetime=lifetime)
+
+    def compact(self, target_tokens: int) -> str:
+        """Have older messages make room before the next request; returns what will happen."""
+        return self._compactor.compact_later(target_tokens)
+
+    def search_backups(self, query: str, most: int) -> str:
+        """Where all words of the query stand in what was taken out of conversations, as text."""
+        return self._compactor.search(query, most)
+
+    def switch_profile(self, name: str) -> Path:
+        """Go on with another profile; returns its folder."""
+        return self._parts.profile.switch(name)
+
+    def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
+        """Set a preference of the profile to what `change` makes of its value."""
+        self._parts.profile.change_preference(key, change)
+
+    def finish(self, way: Going) -> None:
+        """End auto-continue or play mode with the next answer."""
+        self._autonomy.finish(way)
 
     def leave(self, farewell: str) -> None:
         """Have the interface say this and end, once the turn is over."""
-        self._leave(farewell)
+        self.farewell = farewell
 
 
-class HookView:
+class HookSessionView:
     """The `HookContext` of hooks."""
 
-    def __init__(
-        self,
-        config: Config,
-        workspace: Workspace,
-        processes: Processes,
-        mode: Callable[[], Mode],
-        send: Callable[[str], None],
-    ) -> None:
-        self._workspace = workspace
-        self._processes = processes
-        self.config_folder = config.config_folder
-        self._mode = mode
-        self.send = send
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
+        self.config_folder = parts.config.config_folder
 
     @property
     def mode(self) -> Mode:
         """The mode of the session as it is now."""
-        return self._mode()
+        return self._parts.workspace.mode
 
     @property
     def cwd(self) -> Path:
         """The working directory."""
-        return self._workspace.root
+        return self._parts.workspace.root
+
+    def send(self, text: str) -> None:
+        """Have the model read this along with its next request."""
+        self._parts.inbox.send(text)
 
     async def run(self, argv: Sequence[str]) -> ProcessResult:
         """Run a program in the working directory."""
-        return await self._processes.run(argv)
+        return await self._parts.processes.run(argv)

@@ -9,9 +9,9 @@ from typing import Any
 from ..api.config import Config
 from ..api.record import Record
 from ..api.tools import Mode
-from ..guard.files.workspace import Workspace
-from ..profiles.personal import ActiveProfile, Personal
+from ..profiles.personal import Personal
 from .hook_runner import HookRunner
+from .parts import SessionParts
 
 PERSONALITY = """\
 You are Marvin, an assistant in the user's terminal. You get things done with your tools and say plainly \
@@ -174,43 +174,33 @@ class SystemPrompt:
     the offered tools say changes, so that the caches of the services hold.
     """
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        config: Config,
-        mode: Callable[[], Mode],
-        profile: ActiveProfile,
-        hooks: HookRunner,
-        guidance: Callable[[], Sequence[str]],
-    ) -> None:
-        self._workspace = workspace
-        self._config = config
-        self._mode = mode
-        self._profile = profile
+    def __init__(self, parts: SessionParts, hooks: HookRunner) -> None:
+        self._session = parts
         self._hooks = hooks
-        self._guidance = guidance
         self._key: object = None
         self._stable: list[Part] = []
 
-    async def parts(self, now: float, jobs: Sequence[str]) -> list[Part]:
+    async def parts(self) -> list[Part]:
         """The parts of the prompt for the next request, in their order."""
-        key = (self._workspace.root, self._mode(), self._profile.stamp(), self._guidance())
+        session = self._session
+        key = (session.workspace.root, session.workspace.mode, session.profile.stamp(), session.toolbox.guidance())
         if key != self._key:
-            self._stable = [*stable_parts(self._sources()), *await self._added()]
+            added = [Part(origin="hooks of packs", text=text) for text in await self._hooks.system_prompt()]
+            self._stable = [*stable_parts(self._sources()), *added]
             self._key = key
-        return [*self._stable, Part(origin="built in, new each time", text=volatile_part(now, jobs))]
+        jobs = [f"{job.id} ({job.command[:60]})" for job in session.processes.job_list() if job.running]
+        volatile = volatile_part(session.clock.now(), jobs)
+        return [*self._stable, Part(origin="built in, new each time", text=volatile)]
 
     def _sources(self) -> Sources:
+        session = self._session
         return Sources(
-            mode=self._mode(),
-            root=self._workspace.root,
-            home=self._config.home,
-            read=self._workspace.read,
-            extra=self._config.instructions,
-            personal=self._profile.personal(),
-            guidance=self._guidance(),
-            bounds=bounds_of(self._config),
+            mode=session.workspace.mode,
+            root=session.workspace.root,
+            home=session.config.home,
+            read=session.workspace.read,
+            extra=session.config.instructions,
+            personal=session.profile.personal(),
+            guidance=session.toolbox.guidance(),
+            bounds=bounds_of(session.config),
         )
-
-    async def _added(self) -> list[Part]:
-        return [Part(origin="hooks of packs", text=text) for text in await self._hooks.system_prompt()]

@@ -34,9 +34,9 @@ class SessionProfile:
     agent is nested or a working directory is given, nothing personal is told to the model.
     """
 
-    def __init__(self, config: Config, bus: Bus, clock: Clock, *, chat: bool) -> None:
+    def __init__(self, config: Config, bus: Bus, clock: Clock) -> None:
         self._clock = clock
-        self._chat = chat
+        self._chat = not config.non_interactive
         self._personal = config.depth == 0 and not config.rooted
         self._begun = False
         self._chronicle = Chronicle(lambda text: bus.emit(Notice(level="warning", text=text)))
@@ -44,7 +44,7 @@ class SessionProfile:
         self.all = Profiles(config.config_folder, config.timeouts, self._chronicle.report)
         self.name = self.all.active
         self.all.protect(self.name)
-        if chat:
+        if self._chat:
             bus.subscribe(self._log)
 
     @property

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
-from typing import cast
+from typing import Protocol, cast
 
 from ..api.errors import (
     AuthFailed,
@@ -17,6 +17,7 @@ from ..api.errors import (
     StreamBroken,
     Unreachable,
 )
+from ..api.models import Follower
 from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
 from ..api.timeouts import Timeouts
 from .wrapper import WrapperProvider
@@ -30,8 +31,36 @@ _ELSEWHERE = (RateLimited, Overloaded, StreamBroken, AuthFailed, QuotaExhausted,
 """What another service may do better."""
 
 
-def _none(_: object) -> None:
-    return None
+class Alternatives(Protocol):
+    """The other models that may go on where one fails."""
+
+    def fallbacks(self, failed: Provider) -> Iterable[Provider]:
+        """Those of other services, the best first."""
+        ...
+
+    def larger(self, small: Provider) -> Provider | None:
+        """The model of the same service whose window is the next larger one."""
+        ...
+
+    def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
+        """What takes the place of a model that its service no longer serves."""
+        ...
+
+
+class NoAlternatives:
+    """Nothing else may go on."""
+
+    def fallbacks(self, failed: Provider) -> Iterable[Provider]:
+        """None."""
+        return ()
+
+    def larger(self, small: Provider) -> Provider | None:
+        """None."""
+        return None
+
+    def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
+        """None."""
+        return None
 
 
 class Resilient(WrapperProvider):
@@ -41,30 +70,27 @@ class Resilient(WrapperProvider):
     `timeouts.retry_backoff`, or when the service asked to come back, if that is within
     `timeouts.retry_after_limit`. Never once text or thinking was passed on: it may have been shown.
 
-    Where that does not help, the first of `fallbacks` goes on, once; failures that waiting does not cure go
-    there at once. A conversation that does not fit goes to the `larger` model of the same service, and a model that
-    is no longer served to its `successor`, given what is served; `moved` is told of both. With `restarts` another
-    model may give an answer again of which something was shown.
+    Where that does not help, the first fallback of the `alternatives` goes on, once; failures that waiting does not
+    cure go there at once. A conversation that does not fit goes to the larger model of the same service, and a model
+    that is no longer served to its successor; the `follower` is told of both. With `restarts` another model may give
+    an answer again of which something was shown.
     """
 
     def __init__(
         self,
         provider: Provider,
         timeouts: Timeouts,
+        alternatives: Alternatives | None = None,
+        follower: Follower | None = None,
         *,
-        fallbacks: Callable[[], Iterable[Provider]] = tuple,
-        larger: Callable[[Provider], Provider | None] = _none,
-        successor: Callable[[Provider, Sequence[str]], Provider | None] = lambda gone, served: None,
-        moved: Callable[[Provider], None] = _none,
         restarts: bool = False,
     ) -> None:
         super().__init__(provider)
         self._timeouts = timeouts
-        self._fallbacks = fallbacks
-        self._larger = larger
-        self._successor = successor
-        self._moved = moved
+        self._alternatives = alternatives or NoAlternatives()
+        self._follower = follower
         self._restarts = restarts
+        self._failed = provider
         self._fell_back = False
         self._shown = False
 
@@ -86,26 +112,32 @@ class Resilient(WrapperProvider):
         """Go over to another model, where one may do better."""
         previous = self._full_name()
         if isinstance(error, ContextOverflow):
-            larger = None if self._shown else self._larger(self._provider)
+            larger = None if self._shown else self._alternatives.larger(self._provider)
             if larger is None:
                 return None
-            self._provider = larger
-            self._moved(larger)
+            self._move(larger)
             reason = f"The conversation is too long for {previous}; {self._full_name()} goes on with it"
         elif isinstance(error, ModelNotFound):
-            successor = self._successor(self._provider, error.served)
+            successor = self._alternatives.successor(self._provider, error.served)
             if successor is None:
                 return None
-            self._provider = successor
-            self._moved(successor)
+            self._move(successor)
             reason = f"{previous} is no longer served; {self._full_name()} takes its place"
         else:
-            other = next(iter(self._fallbacks()), None) if self._may_fall_back(error) else None
+            other = self._fallback() if self._may_fall_back(error) else None
             if other is None:
                 return None
             self._provider, self._fell_back = other, True
             reason = f"{previous} failed: {error} {self._full_name()} goes on"
         return Switched(previous=previous, model=self._full_name(), reason=reason)
+
+    def _move(self, provider: Provider) -> None:
+        self._provider = provider
+        if self._follower is not None:
+            self._follower.moved(provider)
+
+    def _fallback(self) -> Provider | None:
+        return next(iter(self._alternatives.fallbacks(self._failed)), None)
 
     def _may_fall_back(self, error: ProviderError) -> bool:
         return isinstance(error, _ELSEWHERE) and not self._fell_back and (self._restarts or not self._shown)
@@ -143,7 +175,7 @@ class Resilient(WrapperProvider):
             await asyncio.sleep(pause)
 
     def _is_replaceable(self) -> bool:
-        return not self._fell_back and next(iter(self._fallbacks()), None) is not None
+        return not self._fell_back and self._fallback() is not None
 
 
 def _has_text(delta: Delta) -> bool:

@@ -25,7 +25,7 @@ def _written_last(path: Path) -> int:
 def read_header(path: Path) -> Header | None:
     """The header that a session file begins with, where that is damaged a later one; None where there is none.
 
-    See `archive.survey` for its newest title.
+    See `search.survey` for its newest title.
     """
     try:
         with path.open("rb") as stream:

@@ -17,7 +17,8 @@ from ..api.messages import Image, Text, ToolCall, ToolOutput
 from ..api.record import Record
 from ..api.tools import Mode, Tool, ToolSpec
 from ..config.load import load
-from ..engine.engine import Engine, Ingredients
+from ..engine.parts import SessionParts, SessionSetup, ToolClients, build
+from ..engine.session import Session
 from ..http.client import HttpSettings, make_client
 from ..http.clients import Clients
 from ..tools.schema import describe
@@ -62,8 +63,25 @@ class Options(TypedDict, total=False):
     timeouts: Mapping[str, Any]
 
 
-def _nothing(dollars: float) -> NoReturn:
-    raise ConfigError("There is no model here, so nothing can be spent.")
+class _NoAllowances:
+    def of(self, dollars: float) -> NoReturn:
+        """Refuse: without a model nothing can be spent."""
+        raise ConfigError("There is no model here, so nothing can be spent.")
+
+
+class _OneClient:
+    """The HTTP client of the tools, over a transport of the test's."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    def for_tools(self) -> httpx.AsyncClient:
+        """The client."""
+        return self._client
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.aclose()
 
 
 class ToolRunner:
@@ -97,7 +115,7 @@ class ToolRunner:
         self._loop = asyncio.Runner()
         self._known: set[str] = set()
         self._others: list[ToolRunner] = []
-        self._engine: Engine | None = None
+        self._made: Session | None = None
 
     def session(self, **options: Unpack[Options]) -> ToolRunner:
         """Another session in the same home and working directory; closed with this one."""
@@ -116,7 +134,7 @@ class ToolRunner:
     @property
     def state(self) -> dict[str, dict[str, Any]]:
         """What tools keep in the session, by the pack that they come from."""
-        return self._loop.run(self._started()).state
+        return self._loop.run(self._started()).parts.state
 
     def close(self) -> None:
         """End everything that the calls left behind.
@@ -128,9 +146,9 @@ class ToolRunner:
             other.close()
         self._others.clear()
         told = len(self.notices)
-        if self._engine is not None:
-            self._loop.run(self._engine.close())
-            self._engine = None
+        if self._made is not None:
+            self._loop.run(self._made.close())
+            self._made = None
         self._loop.close()
         if self.notices[told:]:
             raise AssertionError("\n".join(self.notices[told:]))
@@ -142,10 +160,10 @@ class ToolRunner:
         self.close()
 
     async def _call(self, tool: Tool | str, arguments: str) -> Outcome:
-        engine = await self._started()
-        name = self._know(engine, tool)
+        session = await self._started()
+        name = self._know(session.parts, tool)
         self._events.clear()
-        output = await engine.dispatcher.call(ToolCall(id=f"call_{name}", name=name, arguments=arguments))
+        output = await session.dispatcher.call(ToolCall(id=f"call_{name}", name=name, arguments=arguments))
         if self._unanswered:
             question, self._unanswered = self._unanswered, ""
             raise AssertionError(f"{name} asked, and there was no answer left: {question}")
@@ -162,14 +180,15 @@ class ToolRunner:
             elapsed=end.elapsed,
         )
 
-    async def _started(self) -> Engine:
-        if self._engine is None:
-            self._engine = self._make_engine()
-            self._engine.mode = self._options.get("mode", self._engine.mode)
-            self._engine.bus.subscribe(self._listen)
-        return self._engine
+    async def _started(self) -> Session:
+        if self._made is None:
+            parts = build(self._setup())
+            parts.workspace.mode = self._options.get("mode", parts.workspace.mode)
+            self._made = Session(parts)
+            self._made.subscribe(self._listen)
+        return self._made
 
-    def _make_engine(self) -> Engine:
+    def _setup(self) -> SessionSetup:
         env = {"HOME": str(self.home), "PATH": search_path(), **self._options.get("env", {})}
         if self._options.get("read_only"):
             env["MARVIN_READONLY"] = "1"
@@ -178,47 +197,41 @@ class ToolRunner:
         config = config.replace(
             non_interactive=not interactive, timeouts=config.timeouts.replace(**self._options.get("timeouts", {}))
         )
-        client, close_client = self._client(config)
-        return Engine(
-            Ingredients(
-                config=config,
-                secrets=secrets,
-                tools=(),
-                hooks=tuple(self._options.get("hooks", ())),
-                commands=(),
-                models=ScriptedModels(how_to=""),
-                client=client,
-                close_client=close_client,
-                meter=UsageMeter(lambda provider, model, usage: None, lambda provider, model: False),
-                allow=_nothing,
-                asker=self._answer if interactive else None,
-            )
+        return SessionSetup(
+            config=config,
+            secrets=secrets,
+            tools=(),
+            hooks=tuple(self._options.get("hooks", ())),
+            commands=(),
+            models=ScriptedModels(how_to=""),
+            clients=self._clients(config),
+            meter=UsageMeter(lambda provider, model, usage: None, lambda provider, model: False),
+            allowances=_NoAllowances(),
+            asker=self._answer if interactive else None,
         )
 
-    def _client(self, config: Config) -> tuple[Callable[[], httpx.AsyncClient], Any]:
+    def _clients(self, config: Config) -> ToolClients:
         if self._transport is None:
-            clients = Clients(config)
-            return clients.for_tools, clients.close
+            return Clients(config)
         timeouts = config.timeouts
         settings = HttpSettings(timeouts=timeouts)
-        client = make_client(settings, timeout_read=timeouts.http, tls=None, transport=self._transport())
-        return lambda: client, client.aclose
+        return _OneClient(make_client(settings, timeout_read=timeouts.http, tls=None, transport=self._transport()))
 
-    def _know(self, engine: Engine, tool: Tool | str) -> str:
+    def _know(self, parts: SessionParts, tool: Tool | str) -> str:
         """Have the tool on offer, and an installed one with all others, so that a wrong name finds its like."""
         if isinstance(tool, Tool):
             if tool.name not in self._known:
-                self._offer(engine, describe(tool, source=tool.function.__module__.partition(".")[0]), tool)
+                self._offer(parts, describe(tool, source=tool.function.__module__.partition(".")[0]), tool)
             return tool.name
         for spec in installed_tools() if tool not in self._known else ():
             if spec.name not in self._known:
-                self._offer(engine, spec, None)
+                self._offer(parts, spec, None)
         return tool
 
-    def _offer(self, engine: Engine, spec: ToolSpec, tool: Tool | None) -> None:
+    def _offer(self, parts: SessionParts, spec: ToolSpec, tool: Tool | None) -> None:
         self._known.add(spec.name)
-        engine.given.secrets.declare(spec.secrets)
-        engine.toolbox.add(spec, tool)
+        parts.setup.secrets.declare(spec.secrets)
+        parts.toolbox.add(spec, tool)
 
     def _listen(self, event: Event) -> None:
         self._events.append(event)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from ..api.config import Config
 from ..api.errors import ToolError
 from ..api.record import Record
 from ..api.tool_context import ToolContext
 from ..api.tools import Tool, ToolResult, ToolSpec
+from ..config.secrets import Secrets
 from ..guard.permissions.policy import Rule
 from ..util.imports import load_module
 from ..util.threads import in_thread
@@ -43,10 +44,18 @@ class LoadedTool(Record):
         return self.tool.function(**given)
 
 
+class Programs(Protocol):
+    """The programs of this machine."""
+
+    def which(self, program: str) -> str | None:
+        """Where a program is, or None."""
+        ...
+
+
 class Toolbox:
     """The tools of one session.
 
-    `has_program` and `has_secret` answer what the tools' `requires` name. `offered` is what requests
+    `programs` and `secrets` answer what the tools' `requires` name. `offered` is what requests
     carry, always in the same order; `missing` says of every other tool why it is not offered.
 
     Raises:
@@ -57,13 +66,12 @@ class Toolbox:
         self,
         specs: Sequence[ToolSpec],
         config: Config,
-        *,
-        has_program: Callable[[str], bool],
-        has_secret: Callable[[str], bool],
+        programs: Programs,
+        secrets: Secrets,
     ) -> None:
         self._config = config
-        self._has_program = has_program
-        self._has_secret = has_secret
+        self._programs = programs
+        self._secrets = secrets
         self._loaded: dict[str, LoadedTool] = {}
         self._lock = threading.Lock()
         self.missing: dict[str, str] = {}
@@ -133,9 +141,9 @@ class Toolbox:
     def _unmet(self, need: str) -> str | None:
         kind, _, name = need.partition(":")
         if kind == "program":
-            return None if self._has_program(name) else f"needs the program {name}"
+            return None if self._programs.which(name) else f"needs the program {name}"
         if kind == "env":
-            return None if self._has_secret(name) else f"needs the variable {name}"
+            return None if self._secrets.get(name) else f"needs the variable {name}"
         from importlib.util import find_spec
 
         try:

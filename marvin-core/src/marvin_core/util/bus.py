@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..api.events import Event, Unsubscribe
+from ..api.events import Event, Notice, Unsubscribe
 
 
 class Bus:
@@ -31,6 +31,14 @@ class Bus:
             except Exception as error:  # see the class: never the loop's problem
                 self.failure = error
                 self._drop(listener)
+
+    def warn(self, text: str) -> None:
+        """Tell of something that went wrong, and does not end the session."""
+        self.emit(Notice(level="warning", text=text))
+
+    def tell(self, text: str) -> None:
+        """Tell of something that people want to know."""
+        self.emit(Notice(level="info", text=text))
 
     def _drop(self, listener: Callable[[Event], None]) -> None:
         if listener in self._listeners:

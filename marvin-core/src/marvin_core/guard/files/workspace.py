@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ...api.config import Config
 from ...api.errors import ToolError
+from ...api.tools import Mode
 from .sandbox import SandboxPaths
 
 _IGNORED = "logs/\nmemories/\nundo/\n"
@@ -15,11 +16,11 @@ _LARGEST_DOCUMENT = 1_000_000
 
 
 class Workspace:
-    """The sandbox root, which `set_working_dir` may move. `coding` tells whether coding mode is on."""
+    """The sandbox root, which `set_working_dir` may move, and the mode of the work that is done in it."""
 
-    def __init__(self, config: Config, coding: Callable[[], bool]) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._coding = coding
+        self.mode: Mode = "coding" if config.coding else "chat"
         self._rooted = config.rooted
         self.paths = self._sandbox(config.working_dir)
 
@@ -62,7 +63,7 @@ class Workspace:
         project = self.root / ".marvin"
         # A link that a repository brings could lead anywhere.
         linked = project.is_symlink() or (project / name).is_symlink()
-        if linked or not (self._coding() or self._rooted or project.is_dir()):
+        if linked or not (self.mode == "coding" or self._rooted or project.is_dir()):
             return self._config.data_folder / name
         project.mkdir(exist_ok=True)
         try:

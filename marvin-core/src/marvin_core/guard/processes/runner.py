@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ...api.errors import ToolError
 from ...api.tool_context import Job, ProcessResult
@@ -21,27 +21,31 @@ if TYPE_CHECKING:
     from ...api.timeouts import Timeouts
 
 
+class WorkFolders(Protocol):
+    """Where programs run and where logs go, asked anew each time."""
+
+    @property
+    def root(self) -> Path:
+        """The folder programs run in where a call names none."""
+        ...
+
+    def folder(self, name: str) -> Path:
+        """The folder of this name for what Marvin itself writes, such as `logs`."""
+        ...
+
+
 class ProcessRunner:
     """Runs programs for the tools of one session.
 
     Args:
-        root: the folder programs run in where a call names none; asked anew at each call if callable.
+        folders: where programs run and jobs write their logs.
         child_env: the environment of every child, already without secrets and git's local variables.
-        logs_folder: where the logs of jobs go; asked, and made, when there is a job.
         timeouts: how long to wait for what.
     """
 
-    def __init__(
-        self,
-        *,
-        root: Callable[[], Path] | Path,
-        child_env: Mapping[str, str],
-        logs_folder: Callable[[], Path],
-        timeouts: Timeouts,
-    ) -> None:
-        self._root = root
+    def __init__(self, folders: WorkFolders, child_env: Mapping[str, str], timeouts: Timeouts) -> None:
+        self._folders = folders
         self._child_env = child_env
-        self._logs_folder = logs_folder
         self._timeouts = timeouts
         self._children: set[Child] = set()
         self._jobs: dict[str, KeptJob] = {}
@@ -97,7 +101,7 @@ class ProcessRunner:
         begin = time.monotonic()
         output, errors = Capture(output_limit), Capture(output_limit)
         sinks = [output] if merge_stderr else [output, errors]
-        child = self._start(argv, cwd or self._current_root(), stdin, sinks, env)
+        child = self._start(argv, cwd or self._folders.root, stdin, sinks, env)
         job = ""
         try:
             if timeout is not None:
@@ -118,9 +122,6 @@ class ProcessRunner:
             elapsed=time.monotonic() - begin,
             job=job,
         )
-
-    def _current_root(self) -> Path:
-        return self._root if isinstance(self._root, Path) else self._root()
 
     def _start(
         self,
@@ -160,7 +161,7 @@ class ProcessRunner:
             if time.monotonic() < deadline:
                 await asyncio.sleep(self._timeouts.kill_poll)
                 continue
-            self._last_job, log = open_log(self._logs_folder(), self._last_job + 1)
+            self._last_job, log = open_log(self._folders.folder("logs"), self._last_job + 1)
             log.add(output.data)
             log.add(errors.data)
             child.stop_timers()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ...api.config import Config
 from ...api.errors import ConfigError, MarvinError
-from ...api.models import ModelEntry, Serving
+from ...api.models import Follower, ModelEntry, Serving
 from ...api.providers import OFFLINE, Endpoint, Lists, Provider, ProviderFactory, ProviderSpec
 from ...config.tiers import ALIASES, TIERS
 from ...http.clients import Clients
@@ -125,34 +124,21 @@ class Models:
         return BudgetedProvider(provider, self._ceiling)
 
     def resilient(
-        self, provider: Provider, moved: Callable[[Provider], None], *, restarts: bool, ceiling: CostCeiling | None
+        self, provider: Provider, follower: Follower, *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
         """The provider, wrapped for one prompt; see `ModelSource.resilient`."""
         from ..resilient import Resilient
 
         timeouts = self._config.timeouts
         if ceiling is None:
-            fallbacks = partial(self._fallbacks, provider)
-            return Resilient(
-                provider,
-                timeouts,
-                fallbacks=fallbacks,
-                larger=self._larger,
-                successor=self._successor,
-                moved=moved,
-                restarts=restarts,
-            )
+            return Resilient(provider, timeouts, self, follower, restarts=restarts)
         from ..budgeted import BudgetedProvider
+        from .under_ceiling import FallbacksUnderCeiling
 
-        # No larger model here: it would stay, and be counted under this ceiling, when the prompt is over.
-        return Resilient(
-            BudgetedProvider(provider, ceiling),
-            timeouts,
-            fallbacks=lambda: [BudgetedProvider(other, ceiling) for other in self._fallbacks(provider)],
-            restarts=restarts,
-        )
+        paid = BudgetedProvider(provider, ceiling)
+        return Resilient(paid, timeouts, FallbacksUnderCeiling(self, ceiling), restarts=restarts)
 
-    def _fallbacks(self, failed: Provider) -> Iterator[Provider]:
+    def fallbacks(self, failed: Provider) -> Iterator[Provider]:
         """The models to go on with, in the order of config.yaml; without a word there, Copilot."""
         spec = self._catalog.known.get(failed.name)
         names: Sequence[str] = self._config.fallback
@@ -166,7 +152,7 @@ class Models:
             if (serving.provider.name, serving.provider.model) != (failed.name, failed.model):
                 yield serving.provider
 
-    def _larger(self, small: Provider) -> Provider | None:
+    def larger(self, small: Provider) -> Provider | None:
         """The model of the same service whose window is the next larger one."""
         spec = self._catalog.known.get(small.name)
         if spec is None or small.context_window is None:
@@ -181,7 +167,7 @@ class Models:
         except MarvinError:
             return None
 
-    def _successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
+    def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
         """What takes the place of a default model that its service no longer serves; a model by name has none."""
         spec = self._catalog.known.get(gone.name)
         if spec is None or gone.model != spec.default_model:

@@ -65,7 +65,7 @@ def _command(usage: str, text: str, run: _Run) -> Command:
 
 
 async def _sessions(session: SessionControl, words: str) -> str:
-    found = await in_thread(lambda: session.archive.recent(_LISTED))
+    found = await in_thread(lambda: session.sessions.recent(_LISTED))
     if not found:
         return "There are no sessions of this folder yet."
     lines = [_entry_line(entry, session.id) for entry in found]
@@ -80,27 +80,27 @@ def _entry_line(entry: SessionEntry, current: str) -> str:
 async def _resume(session: SessionControl, words: str) -> str:
     if not words:
         return "Which one? /resume ID, where the beginning of an id is enough; /sessions lists them."
-    count = session.archive.resume(words)
+    count = session.sessions.resume(words)
     return f"Going on with {session.id} ({count} messages)."
 
 
 async def _clear(session: SessionControl, words: str) -> str:
     earlier = session.id
-    session.archive.clear()
+    session.sessions.clear()
     return "The conversation is empty." + (f" The earlier one is kept: /resume {earlier}" if earlier else "")
 
 
 async def _fork(session: SessionControl, words: str) -> str:
     earlier = session.id
-    return f"Going on in the copy {session.archive.fork()}. The original stays as it is: /resume {earlier}"
+    return f"Going on in the copy {session.sessions.fork()}. The original stays as it is: /resume {earlier}"
 
 
 async def _tree(session: SessionControl, words: str) -> str:
-    found = await in_thread(session.archive.branches)
+    found = await in_thread(session.sessions.branches)
     if words:
         if not words.isdecimal() or not 1 <= int(words) <= len(found):
             return f"Error: there is no branch {words!r}. /tree lists them by number."
-        return f"Going on from branch {int(words)} ({session.archive.go_to(found[int(words) - 1])} messages)."
+        return f"Going on from branch {int(words)} ({session.sessions.go_to(found[int(words) - 1])} messages)."
     lines = [_branch_line(number, branch) for number, branch in enumerate(found, 1)]
     if len(found) == 1:
         return f"{lines[0]}\nThis session has one branch. /retry makes another one."

@@ -1,0 +1,132 @@
+"""One request to the model, and its answer as it comes in."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Literal
+
+from ..api.errors import OutputLimit, ProviderError, Refused, StreamBroken
+from ..api.events import MessageEnd, MessageStart, MessageUpdate, ModelCycle, Notice, UsageReport
+from ..api.messages import Message, Usage, tool
+from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Switched, TextDelta, ThinkingDelta
+from ..conversation.pairing import interrupted
+from .assembly import Assembly
+from .parts import SessionParts
+
+
+class Exchange:
+    """Passes an answer on as it comes in, counts it, and keeps in the conversation whatever came of it.
+
+    Args:
+        sent: the characters of the request, by which the estimate of tokens is calibrated.
+    """
+
+    def __init__(self, parts: SessionParts, provider: Provider, request: Request, sent: int) -> None:
+        self._parts = parts
+        self._provider = provider
+        self._request = request
+        self._sent = sent
+        self._bus = parts.bus
+        self._assembly = self._begun()
+
+    def _begun(self) -> Assembly:
+        return Assembly(self._provider.name, self._provider.model)
+
+    async def answer(self) -> Message:
+        """The whole answer.
+
+        Raises:
+            ProviderError: where the service failed, or the answer is empty.
+        """
+        ended: Literal["cancelled", "broken"] | None = "cancelled"
+        try:
+            async with aclosing(self._provider.stream(self._request)) as deltas:  # type: ignore[type-var]
+                async for delta in deltas:
+                    self._take(delta)
+            ended = None
+        except Exception:
+            ended = "broken"
+            raise
+        finally:
+            if ended is not None:
+                self._keep_part(ended)
+        answer = None if self._assembly.is_empty else self._finish(None)
+        try:
+            await self._count()
+        except BaseException:
+            self._give_up_calls(answer)
+            raise
+        if answer is None:
+            raise self._empty()
+        return answer
+
+    def _take(self, delta: Delta) -> None:
+        if isinstance(delta, Retrying):
+            self._count_part()
+            self._bus.emit(Notice(level="warning", text=delta.text))
+            self._assembly = self._begun()
+            return
+        if isinstance(delta, Switched):
+            self._give_up()
+            self._bus.emit(ModelCycle(previous=delta.previous, model=delta.model, reason=delta.reason))
+            self._assembly = self._begun()
+            return
+        begun = self._assembly.started
+        part = self._assembly.feed(delta)
+        if self._assembly.started and not begun:
+            self._bus.emit(MessageStart(role="assistant"))
+        if isinstance(delta, TextDelta):
+            self._bus.emit(MessageUpdate(kind="text", delta=delta.text))
+        elif isinstance(delta, ThinkingDelta):
+            self._bus.emit(MessageUpdate(kind="thinking", delta=delta.text))
+        elif isinstance(delta, CallDelta) and part is not None:
+            if delta.name:
+                self._parts.toolbox.preload(delta.name)
+            self._bus.emit(MessageUpdate(kind="tool_call", delta=delta.arguments, call_id=part.id, name=part.name))
+
+    def _give_up(self) -> None:
+        """Another model starts over: what came so far was shown, and is no part of the conversation."""
+        self._count_part()
+        if self._assembly.started:
+            self._bus.emit(MessageEnd(message=self._assembly.message("broken"), stop_reason="broken"))
+
+    def _keep_part(self, ended: Literal["cancelled", "broken"]) -> None:
+        """Keep what came of an answer that did not come to its end, and count what it is known to have used."""
+        self._count_part()
+        if not self._assembly.is_empty:
+            self._give_up_calls(self._finish(ended))
+
+    def _count_part(self) -> None:
+        """Count what an answer that did not come to its end is known to have used."""
+        assembly = self._assembly
+        if assembly.usage is not None or assembly.started:
+            self._parts.meter.add(assembly.provider, assembly.model, assembly.usage or Usage())
+
+    def _give_up_calls(self, answer: Message | None) -> None:
+        if answer is not None and answer.calls:
+            self._parts.conversation.append(tool([interrupted(call.id, call.name) for call in answer.calls]))
+
+    def _finish(self, ended: Literal["cancelled", "broken"] | None) -> Message:
+        answer = self._assembly.message(ended)
+        self._parts.conversation.append(answer)
+        self._bus.emit(MessageEnd(message=answer, stop_reason=answer.stop_reason or "stop"))
+        if answer.stop_reason == "length":
+            self._bus.emit(Notice(level="warning", text="The answer was cut off at the model's output limit."))
+        return answer
+
+    async def _count(self) -> None:
+        provider, model, usage = self._provider.name, self._provider.model, self._assembly.usage or Usage()
+        if self._assembly.usage is not None:
+            self._parts.model.window.calibrate(self._sent, usage.input_tokens)
+        cost = await self._parts.meter.count(provider, model, usage)
+        self._bus.emit(UsageReport(provider=provider, model=model, usage=usage, cost=cost))
+
+    def _empty(self) -> ProviderError:
+        name = self._provider.name
+        if self._assembly.stop_reason == "length":
+            text = "The model reached its output limit before it said anything. Ask for less, or choose another model."
+            return OutputLimit(text, provider=name)
+        if self._assembly.stop_reason == "refused":
+            return Refused("The model refused to answer. Ask in another way, or choose another model.", provider=name)
+        text = "The model returned an empty answer. Send the prompt again, or choose another model."
+        return StreamBroken(text, provider=name)

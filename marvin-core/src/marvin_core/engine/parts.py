@@ -1,0 +1,140 @@
+"""What a session is made of, and putting it together. `Session` gives these parts their work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..api.config import Config
+from ..api.hooks import Hook
+from ..api.models import ModelSource
+from ..api.record import Record
+from ..api.session import Command
+from ..api.tools import ToolSpec
+from ..config.secrets import Secrets
+from ..conversation.conversation import Conversation
+from ..guard.files.workspace import Workspace
+from ..guard.processes.runner import ProcessRunner
+from ..profiles.session_profile import SessionProfile
+from ..sessions.writer import Recorder
+from ..tools.toolbox import Toolbox
+from ..usage.meter import UsageMeter
+from ..usage.summary import Accounts
+from ..util.bus import Bus
+from ..util.clock import SystemClock
+from .active_model import ActiveModel
+from .inbox import Inbox
+from .resources import Resources
+
+if TYPE_CHECKING:
+    import httpx
+
+    from ..usage.budget import Budget
+
+
+class Asker(Protocol):
+    """Asks the user a question; the answer is one of the choices."""
+
+    async def __call__(self, question: str, choices: Sequence[str], /) -> str: ...
+
+
+class ToolClients(Protocol):
+    """Where tools get their HTTP client from."""
+
+    def for_tools(self) -> httpx.AsyncClient:
+        """The client that all tools share."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+class Allowances(Protocol):
+    """Where budgets beside the one of the run come from."""
+
+    def of(self, dollars: float) -> Budget:
+        """A budget of this many USD; what is spent counts under the ceiling of the run as well."""
+        ...
+
+
+class SessionSetup(Record):
+    """What a session is given. `asker` is None where nobody is there to ask."""
+
+    config: Config
+    secrets: Secrets
+    tools: Sequence[ToolSpec]
+    hooks: Sequence[Hook]
+    commands: Sequence[Command]
+    models: ModelSource
+    clients: ToolClients
+    meter: UsageMeter
+    allowances: Allowances
+    asker: Asker | None
+    budget: Budget | None = None
+    """The cost ceiling of the run, if there is one; the models' requests are paid under it already."""
+
+
+class SessionParts(Record):
+    """The parts of one session that hold its state."""
+
+    setup: SessionSetup
+    bus: Bus
+    clock: SystemClock
+    workspace: Workspace
+    recorder: Recorder
+    conversation: Conversation
+    profile: SessionProfile
+    usage: Accounts
+    model: ActiveModel
+    processes: ProcessRunner
+    toolbox: Toolbox
+    resources: Resources
+    inbox: Inbox
+    state: dict[str, dict[str, Any]]
+    """What packs keep in the session, by their distribution."""
+
+    @property
+    def config(self) -> Config:
+        """The configuration."""
+        return self.setup.config
+
+    @property
+    def meter(self) -> UsageMeter:
+        """What counts model requests."""
+        return self.setup.meter
+
+
+def build(setup: SessionSetup) -> SessionParts:
+    """The parts of a new session."""
+    config = setup.config
+    bus, clock, workspace = Bus(), SystemClock(), Workspace(config)
+    recorder = Recorder(config.data_folder / "sessions", config.timeouts, bus.warn)
+    profile = SessionProfile(config, bus, clock)
+    usage = Accounts(setup.meter, config.config_folder / "usage.json", setup.budget)
+    bus.subscribe(usage.listen)
+    processes = _processes(setup, workspace, bus)
+    return SessionParts(
+        setup=setup,
+        bus=bus,
+        clock=clock,
+        workspace=workspace,
+        recorder=recorder,
+        conversation=Conversation(recorder),
+        profile=profile,
+        usage=usage,
+        model=ActiveModel(setup.models, recorder, bus, restarts=setup.asker is not None),
+        processes=processes,
+        toolbox=Toolbox(setup.tools, config, processes, setup.secrets),
+        resources=Resources(),
+        inbox=Inbox(),
+        state={},
+    )
+
+
+def _processes(setup: SessionSetup, workspace: Workspace, bus: Bus) -> ProcessRunner:
+    environment = setup.secrets.child_environment()
+    if setup.budget is not None:
+        setup.budget.warn = bus.warn
+        environment.update(setup.budget.child_environment())
+    return ProcessRunner(workspace, environment, setup.config.timeouts)

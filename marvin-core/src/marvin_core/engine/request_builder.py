@@ -1,0 +1,72 @@
+"""The next request of a session: its prompt, the conversation with room made in it, and the tools on offer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..api.providers import Provider, Request
+from ..api.tools import ToolSpec
+from ..conversation.compactor import Compactor
+from .hook_runner import HookRunner
+from .parts import SessionParts
+from .system_prompt import Part, SystemPrompt
+
+_NAMED = 8
+"""How many tools that are left out are told by name."""
+
+
+class RequestBuilder:
+    """Makes requests for one session."""
+
+    def __init__(self, parts: SessionParts, hooks: HookRunner, compactor: Compactor) -> None:
+        self._parts = parts
+        self._hooks = hooks
+        self._compactor = compactor
+        self._prompt = SystemPrompt(parts, hooks)
+        self._left_out: list[str] = []
+
+    async def prompt_parts(self) -> list[Part]:
+        """The parts of the system prompt of the next request."""
+        return await self._prompt.parts()
+
+    async def build(self, provider: Provider, ending: str = "") -> tuple[Request, int]:
+        """The next request, and the characters in it.
+
+        Args:
+            ending: why it is the last one, for the model to read; it may call no tool then.
+        """
+        *stable, volatile = [part.text for part in await self.prompt_parts()]
+        same = "\n\n".join(stable)
+        system = "\n\n".join(filter(None, [same, volatile, ending]))
+        offered = _taken(provider, self._parts.toolbox.offered)
+        conversation = self._parts.conversation
+        await self._parts.model.measure(conversation.characters + len(system))
+        along = await self._compactor.prepare(system, offered)
+        messages, sent = conversation.messages, conversation.characters + along
+        await self._hooks.before_request(messages)
+        request = Request(
+            system=system,
+            messages=messages,
+            tools=offered,
+            tool_choice="none" if ending else "auto",
+            thinking=self._parts.model.thinking,
+            stable=len(same),
+        )
+        return request, sent
+
+    def tell_left_out(self) -> None:
+        """Tell which tools the model is not offered because it takes fewer, where that is not what was told last."""
+        provider, offered = self._parts.model.provider, self._parts.toolbox.offered
+        names = [spec.name for spec in offered[len(_taken(provider, offered)) :]]
+        if names and names != self._left_out:
+            few = f"{', '.join(names[:_NAMED])}{' and others' if len(names) > _NAMED else ''}"
+            self._parts.bus.warn(
+                f"{provider.name} takes {provider.max_tools} tools. Left out: {few}. "
+                "--tools, or !mode in a chat, chooses which are offered."
+            )
+        self._left_out = names
+
+
+def _taken(provider: Provider, offered: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+    """Those of the tools that the provider takes. The same object where it takes all, since providers keep its form."""
+    return tuple(offered) if provider.max_tools is None else tuple(offered[: provider.max_tools])
