@@ -112,10 +112,10 @@ def test_what_the_packs_say_about_their_tools_stands_among_the_rules_for_code(tm
 
 
 def test_nothing_is_said_about_tools_that_are_not_offered_and_nothing_in_a_chat(tmp_path: Path) -> None:
-    text = sent(make(tmp_path / "chosen", says("Fine."), argv=("--non-interactive", "--tools=-wood"), specs=GUIDED))
+    text = sent(make(tmp_path, says("Fine."), argv=("--non-interactive", "--tools=-wood"), specs=GUIDED))
     assert "Prime first." in text
     assert "Measure twice." not in text
-    assert "Prime first." not in sent(make(tmp_path / "chat", says("Fine."), argv=(), specs=GUIDED))
+    assert "Prime first." not in sent(make(tmp_path, says("Fine."), argv=(), specs=GUIDED))
 
 
 def test_the_guidance_follows_the_tools_that_are_chosen_in_mid_session(tmp_path: Path) -> None:
