@@ -22,6 +22,7 @@ from marvin_core.config.settings import KEYS, KIND_NAMES, MEANINGS
 from marvin_core.plugins.discovery import discover
 from marvin_core.plugins.model import Index
 from marvin_core.tools.argument_errors import example_call, type_text
+from marvin_core.tools.sets import SETS
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NOTE = "<!-- Written by scripts/reference.py (`make docs`). Change the code it comes from, not this page. -->\n"
@@ -78,7 +79,7 @@ def environment(index: Index) -> str:
             default = f"; {spec.default_model} without it" if spec.default_model else ""
             rows[spec.model_variable] = f"The model of {spec.name}{default}."
     for tool in index.tools:
-        for name in tool.settings:
+        for name in (*tool.secrets, *tool.settings):
             rows.setdefault(name, f"Used by the tool {tool.name}.")
     table = [f"| `{name}` | {meaning} |" for name, meaning in sorted(rows.items())]
     return "\n".join(["# Environment variables", "", "| variable | meaning |", "|---|---|", *table])
@@ -129,7 +130,9 @@ def tools(index: Index) -> str:
     parts = ["# Tools", ""]
     for spec in sorted(index.tools, key=lambda spec: (spec.source, spec.group)):
         access = ", ".join(sorted(spec.access))
-        parts += [f"## {spec.name}", "", f"{spec.source}, group {spec.group}; access: {access}.", "", spec.description]
+        sets = ", ".join(name for name, holds in SETS.items() if holds(spec))
+        place = f"{spec.source}, group {spec.group}; access: {access}; sets: {sets}."
+        parts += [f"## {spec.name}", "", place, "", spec.description]
         required = spec.parameters.get("required", ())
         rows = [
             f"| `{name}` | {type_text(schema)} | {'required' if name in required else schema.get('default', '')} "

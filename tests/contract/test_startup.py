@@ -99,8 +99,9 @@ def test_a_run_without_tool_calls_imports_nothing_heavy(start: Start) -> None:
 
 def test_a_tool_is_imported_when_it_is_called(start: Start) -> None:
     found = start.run(calls(("get_working_dir", {})), text("Done."))
-    assert {"marvin_tools_coding.listing", "pydantic"} <= found  # what is imported while it is imported is listed
-    assert loaded(found, "marvin_tools_coding.edit", "marvin_tools_coding.git", "typer", "rich", "ruamel") == set()
+    assert {"marvin_tools_coding.files.listing", "pydantic"} <= found  # what is imported while it is imported is listed
+    others = ("marvin_tools_coding.files.edit", "marvin_tools_coding.git", "typer", "rich", "ruamel")
+    assert loaded(found, *others) == set()
 
 
 def test_version_imports_neither_argparse_nor_asyncio(start: Start) -> None:

@@ -48,7 +48,7 @@ def installed() -> Iterator[ToolSpec]:
             if isinstance(item, Tool):
                 yield describe(item, source=entry.dist.name)
                 continue
-            module = importlib.import_module(item.module)
+            module = importlib.import_module(item.module, entry.module.rpartition(".")[0])
             tools = {value.name: value for value in vars(module).values() if isinstance(value, Tool)}
             for name in item.tools:
                 yield describe(tools[name], source=entry.dist.name, group=item.name)

@@ -153,7 +153,7 @@ async def change() -> ToolResult:
     return ToolResult(content="changed", details={"diff": "-a\n+b"}, undo=Call(name="change", arguments={}))
 
 
-@tool(access=["read"], settings=["DECLARED_KEY"])
+@tool(access=["read"], secrets=["DECLARED_KEY"])
 async def tells(context: ToolContext, name: str) -> ToolResult:
     """Return a secret in every way a tool can."""
     value = context.secret(name)

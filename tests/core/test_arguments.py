@@ -213,7 +213,6 @@ REFUSED: dict[str, tuple[str, str]] = {
     "wrapped and broken": (r'{"arguments": "{path}"}', NO_KEY.format(2, "'path'")),
     "too deep": ('{"x": %s}' % ("[" * 200 + "]" * 200), "it is nested more than 100 levels deep"),
     "far too deep": ('{"x": %s}' % ("[" * 5000 + "]" * 5000), "it is nested more than 100 levels deep"),
-    "a patch": (ENVELOPE, 'it is a patch; call apply_patch({"patch": "*** Begin Patch…"}) instead'),
 }
 
 
@@ -267,7 +266,17 @@ def test_cut_off_arguments_are_told_from_broken_ones_and_never_completed(raw: st
     text = str(caught.value)
     assert text.startswith(f"The arguments of edit were cut off after {len(raw):,} characters, ")
     assert "Nothing was run." in text
-    assert "create_file with the first part, then append_file" in text
+    assert "Make the call again from its beginning" in text
+    assert text.endswith("Give large content in sections, one in each call, where the tool allows that.")
+
+
+def test_a_tool_says_what_to_do_instead_of_a_call_that_is_too_long() -> None:
+    """I10, I26: what it declares stands in the place of the general advice."""
+    hint = "Write it in two halves."
+    with pytest.raises(CutOff) as caught:
+        parse_arguments('{"path": "a', EDIT.replace(too_long=hint))
+    assert str(caught.value).endswith(f"with shorter arguments. {hint}")
+    assert "in sections" not in str(caught.value)
 
 
 @pytest.mark.parametrize("raw", ["", '{"path": "a.py"}', "{", "nonsense", ENVELOPE])
@@ -287,6 +296,19 @@ def test_a_whole_codex_patch_is_the_patch_parameter() -> None:
         json.dumps({"patch": ENVELOPE}),
     ):
         assert parse_arguments(raw, PATCH) == {"patch": ENVELOPE}
+
+
+@pytest.mark.parametrize("raw", [ENVELOPE, json.dumps(ENVELOPE)])
+def test_a_patch_for_a_tool_that_takes_none_is_refused_with_the_tool_on_offer_that_takes_one(raw: str) -> None:
+    """I10: the error names no tool that is not there."""
+    with pytest.raises(ArgumentError) as caught:
+        parse_arguments(raw, EDIT, others=[EDIT, PATCH])
+    assert str(caught.value).startswith(
+        f'edit takes no patch; call {PATCH.name}({{"patch": "*** Begin Patch…"}}) instead.\nReceived: '
+    )
+    with pytest.raises(ArgumentError) as caught:
+        parse_arguments(raw, EDIT, others=[EDIT])
+    assert str(caught.value).startswith("edit takes no patch.\nReceived: ")
 
 
 def test_a_codex_patch_that_was_cut_off_is_never_applied() -> None:

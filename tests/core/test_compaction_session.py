@@ -74,7 +74,7 @@ def backed_up(made: Made) -> list[list[str]]:
 class TestInTheMiddleOfATurn:
     def test_the_third_request_carries_the_summary_and_the_newest_messages(self, tmp_path: Path) -> None:
         """I15, I16: with the second one the model summarised what went, since the service had counted many tokens."""
-        earlier = [user("The port is 4711"), *rounds(2, size=4_500), *rounds(3, start=2), answer("Ready.")]
+        earlier = [user("The port is 4711"), *rounds(2, size=4_800), *rounds(3, start=2), answer("Ready.")]
         script = [
             answers.calls(("run_command", {"command": "seq 1 200"}), text="Looking.", usage={"prompt_tokens": 9_000}),
             answers.text("Parts 0 to 2 were read.", usage=None),

@@ -53,7 +53,7 @@ async def erase(context: ToolContext) -> str:
     return await context.ask("Really?", ["no", "maybe", "yes"])
 
 
-@tool(access=["read"], settings=["WEATHER_KEY"], requires=["env:WEATHER_KEY"])
+@tool(access=["read"], secrets=["WEATHER_KEY"], requires=["env:WEATHER_KEY"])
 async def key(context: ToolContext) -> str:
     """Give the key away."""
     return f"{context.mode} {context.secret('WEATHER_KEY')} {context.secret('OTHER_KEY')}"

@@ -11,16 +11,19 @@ import pytest
 from marvin_core import Hook, HookContext
 from marvin_core.engine.system_prompt import (
     CODING,
+    CODING_RULES,
     DOCUMENT_LIMIT,
     PERSONALITY,
     Sources,
+    coding_rules,
     own_instructions,
     stable_parts,
     volatile_part,
 )
 from marvin_core.profiles.personal import Personal
+from marvin_core.testing.tool_runner import installed_tools
 
-from .support_engine import Made, make, run, says
+from .support_engine import Made, make, run, says, spec
 
 NOON = 1_700_000_000.0
 
@@ -70,6 +73,7 @@ def test_the_parts_stand_in_their_order_and_what_changes_is_last(tmp_path: Path)
         PERSONALITY,
         "Call me Ada.",
         CODING,
+        CODING_RULES,
         f"The working directory is {root}.",
         "Be kind.",
         "Test first.",
@@ -94,6 +98,57 @@ def test_in_a_chat_there_is_nothing_about_code_and_no_document(tmp_path: Path) -
     assert "The spec." not in text
 
 
+GUIDED = (
+    spec("cut", group="wood").replace(guidance="Measure twice.\nCut once.\n"),
+    spec("saw", group="wood").replace(guidance="Measure twice.\nCut once.\n"),
+    spec("paint", group="colour").replace(guidance="Prime first."),
+)
+
+
+def test_what_the_packs_say_about_their_tools_stands_among_the_rules_for_code(tmp_path: Path) -> None:
+    text = sent(make(tmp_path, says("Fine."), specs=GUIDED))
+    rules = "- Measure twice.\n- Cut once.\n- Prime first."
+    assert f"{CODING}\n{rules}\n{CODING_RULES}\nThe working directory is" in text
+
+
+def test_nothing_is_said_about_tools_that_are_not_offered_and_nothing_in_a_chat(tmp_path: Path) -> None:
+    text = sent(make(tmp_path, says("Fine."), argv=("--non-interactive", "--tools=-wood"), specs=GUIDED))
+    assert "Prime first." in text
+    assert "Measure twice." not in text
+    assert "Prime first." not in sent(make(tmp_path, says("Fine."), argv=(), specs=GUIDED))
+
+
+def test_the_guidance_follows_the_tools_that_are_chosen_in_mid_session(tmp_path: Path) -> None:
+    made = make(tmp_path, says("One."), says("Two."), specs=GUIDED)
+
+    async def go() -> None:
+        await made.session.submit("go")
+        made.session.toolbox.choose("colour")
+        await made.session.submit("on")
+        await made.session.close()
+
+    run(go())
+    assert made.provider is not None
+    assert ["Cut once." in request.system for request in made.provider.requests] == [True, False]
+
+
+def test_the_rules_for_the_coding_pack_name_its_tools_in_the_order_of_the_work() -> None:
+    said = dict.fromkeys(spec.guidance for spec in installed_tools() if spec.guidance)
+    assert (
+        coding_rules(tuple(said))
+        == """\
+# Working on code
+You work inside one directory; every path is relative to it. Absolute paths and `..` are refused.
+- Look before you write: use tree, glob, code_grep and read_file with line ranges.
+- Change existing files with apply_patch: old_str must occur exactly once; include enough lines around it.
+- Write a large file in sections: create_file with the first part, then append_file for each further one. \
+Arguments that are cut off are not run.
+- Run the tests or the program after a change, and read what they print.
+- Calls that only read may be made several at once; everything else runs in order.
+- A tool error says what to do next. Do that instead of repeating the call."""
+    )
+
+
 def test_project_instructions_are_named_with_their_file(tmp_path: Path) -> None:
     (project(tmp_path) / "AGENTS.md").write_text("Use tabs.")
     assert "(AGENTS.md)\nUse tabs." in sent(make(tmp_path, says("Fine.")))
@@ -104,7 +159,7 @@ def test_a_long_document_is_cut_with_its_path_and_how_much_is_missing(tmp_path: 
     (project(tmp_path) / "AGENTS.md").write_text("x" * size)
     text = sent(make(tmp_path, says("Fine.")))
     assert text.count("x" * DOCUMENT_LIMIT) == (size >= DOCUMENT_LIMIT)
-    assert ("[... 1,234 more characters in AGENTS.md; read_file shows them]" in text) == (size > DOCUMENT_LIMIT)
+    assert ("[... 1,234 more characters; read AGENTS.md to see them]" in text) == (size > DOCUMENT_LIMIT)
 
 
 @pytest.mark.parametrize("kind", ["folder", "empty", "outside", "binary"])

@@ -13,43 +13,46 @@ from marvin_core import ToolError, ToolSpec
 from marvin_core.api.config import Config, Permissions
 from marvin_core.api.errors import UsageError
 from marvin_core.api.timeouts import Timeouts
+from marvin_core.api.tools import Gate, ToolSet
 from marvin_core.config.secrets import Secrets
 from marvin_core.guard.processes.runner import ProcessRunner
-from marvin_core.tools.toolbox import SETS, Toolbox, find_tool, select
+from marvin_core.tools.sets import SETS, select
+from marvin_core.tools.toolbox import Toolbox, find_tool
 from tests.support.folders import Folders
 
 from . import engine_tools
-from .support_engine import SPECS, run, settled, spec, until
+from .support_engine import SPECS, run, settled, until
+from .support_engine import spec as declaration
 
+
+def spec(name: str, *, sets: Collection[ToolSet] = (), passes: Collection[Gate] = (), **declared: Any) -> ToolSpec:
+    """A tool of anybody's that joins these sets."""
+    return declaration(name, **declared).replace(sets=tuple(sets), passes=tuple(passes))
+
+
+CODE: tuple[ToolSet, ...] = ("coding",)
+BOTH: tuple[ToolSet, ...] = ("coding", "surf")
+FILES: dict[str, Any] = {"group": "files", "sets": CODE, "access": ["write"]}
 EVERYTHING = (
-    spec("read_file", group="files"),
-    spec("create_file", group="files", access=["write"]),
-    spec("append_file", group="files", access=["write"]),
-    spec("write_file", group="files", access=["write"]),
-    spec("apply_patch", group="files", access=["write"]),
-    spec("remove_file", group="files", access=["write"]),
-    spec("git_log", group="git", access=["read"]),
-    spec("git_commit", group="git", access=["write", "exec"]),
-    spec("run_command", group="shell", access=["write", "exec"]),
-    spec("tk", group="tickets", access=["write"]),
-    spec("launch_agent", group="agents", access=["exec"]),
-    spec("set_working_dir", group="session", access=["state"]),
-    spec("exit_app", group="session", access=["state"]),
-    spec("github_issues", group="github", access=["net"]),
-    spec("review_file", group="review", access=["read"]),
-    spec("web_search", group="web", access=["net"]),
-    spec("weather_forecast", group="web", access=["net"]),
-    spec("wiki_full", group="knowledge", access=["net"]),
-    spec("knowledge_add", group="knowledge", access=["write"]),
-    spec("write_note", group="notes", access=["write"]),
-    spec("read_note", group="notes"),
-    spec("delete_note", group="notes", access=["write"]),
-    spec("yt_dlp_download", group="downloads", access=["net", "write", "exec"]),
-    spec("blender_run", group="blender", access=["exec"]),
-    spec("alarm_set", group="alarms", access=["write"]),
-    spec("get_usage", group="session"),
+    spec("read_file", group="files", sets=CODE),
+    spec("create_file", **FILES, passes=["writable-files"]),
+    spec("change_file", **FILES, passes=["writable-files"]),
+    spec("remove_file", **FILES),
+    spec("git_log", group="git", sets=BOTH),
+    spec("git_commit", group="git", sets=BOTH, access=["write", "exec"]),
+    spec("run_command", group="shell", sets=CODE, access=["write", "exec"]),
+    spec("tickets", group="tickets", sets=BOTH, access=["write"], passes=["readonly", "ticket"]),
+    spec("set_root", group="session", access=["state"]).replace(interactive=True),
+    spec("leave_chat", group="session", access=["state"]).replace(interactive=True),
+    spec("issues", group="hub", sets=["lockin"], access=["net"]),
+    spec("forecast", group="web", access=["net"]),
+    spec("web_search", group="web", sets=BOTH, access=["net"]),
+    spec("post", group="web", access=["net", "write"]),
+    spec("delete_note", group="notes", sets=["surf", "lockin"], access=["write"]),
+    spec("download", group="downloads", sets=["lockin"], access=["net", "write", "exec"]),
+    spec("get_usage", group="session", sets=BOTH),
 )
-ONLY_CHAT = {"set_working_dir", "exit_app"}
+ONLY_CHAT = {"set_root", "leave_chat"}
 NAMES = [tool.name for tool in EVERYTHING]
 
 
@@ -82,26 +85,21 @@ def names(found: Toolbox) -> list[str]:
 # --- choosing ------------------------------------------------------------------------------------------------------
 
 CODING = set(
-    "read_file create_file append_file write_file apply_patch remove_file git_log git_commit run_command tk"
-    " launch_agent web_search wiki_full write_note read_note get_usage".split()
+    "read_file create_file change_file remove_file git_log git_commit run_command tickets web_search get_usage".split()
 )
 CHOSEN: dict[str, set[str]] = {
     "all": set(NAMES),
     "": set(NAMES),
     ",": set(NAMES),
     "coding": CODING,
-    "readonly": {"read_file", "git_log", "tk", "web_search", "wiki_full", "read_note", "get_usage"},
-    "surf": set(NAMES)
-    - set(
-        "read_file create_file append_file write_file apply_patch remove_file run_command yt_dlp_download"
-        " blender_run launch_agent".split()
-    ),
-    "lockin": CODING | set("github_issues alarm_set delete_note knowledge_add yt_dlp_download blender_run".split()),
+    "readonly": {"read_file", "git_log", "tickets", "web_search", "get_usage"},
+    "surf": set("git_log git_commit tickets web_search get_usage delete_note forecast".split()) | ONLY_CHAT,
+    "lockin": CODING | {"issues", "delete_note", "download"},
     "git": {"git_log", "git_commit"},
-    "tk": {"tk"},
-    "git, tk ,review": {"git_log", "git_commit", "tk", "review_file"},
-    "coding,weather_forecast,-run_command": (CODING | {"weather_forecast"}) - {"run_command"},
-    "-files,-tk": set(NAMES) - {tool.name for tool in EVERYTHING if tool.group == "files"} - {"tk"},
+    "tickets": {"tickets"},
+    "git, tickets ,hub": {"git_log", "git_commit", "tickets", "issues"},
+    "coding,forecast,-run_command": (CODING | {"forecast"}) - {"run_command"},
+    "-files,-tickets": set(NAMES) - {tool.name for tool in EVERYTHING if tool.group == "files"} - {"tickets"},
     "all,-coding": set(NAMES) - CODING,
     "-git,git_log": {"git_log"},
 }
@@ -134,15 +132,15 @@ def test_an_unknown_word_is_a_usage_error_with_the_nearest_names(tmp_path: Path,
 
 
 def test_tools_are_offered_in_one_stable_order_whatever_the_selection(tmp_path: Path) -> None:
-    assert names(box(tmp_path, "--tools", "tk,git,read_file")) == ["read_file", "git_log", "git_commit", "tk"]
+    assert names(box(tmp_path, "--tools", "tickets,git,read_file")) == ["read_file", "git_log", "git_commit", "tickets"]
     assert names(box(tmp_path)) == NAMES
 
 
 @pytest.mark.parametrize(("depth", "chosen"), [("0", set(NAMES)), ("1", CODING), ("5", CODING)])
 def test_a_sub_agent_gets_the_coding_tools_by_default(tmp_path: Path, depth: str, chosen: set[str]) -> None:
     assert set(names(box(tmp_path, env={"MARVIN_DEPTH": depth}))) == chosen
-    named = names(box(tmp_path, "--tools", "weather_forecast", env={"MARVIN_DEPTH": depth}))
-    assert named == ["weather_forecast"]
+    named = names(box(tmp_path, "--tools", "forecast", env={"MARVIN_DEPTH": depth}))
+    assert named == ["forecast"]
 
 
 def test_tools_that_need_a_chat_are_offered_in_a_chat_only(tmp_path: Path) -> None:
@@ -151,7 +149,7 @@ def test_tools_that_need_a_chat_are_offered_in_a_chat_only(tmp_path: Path) -> No
         assert not ONLY_CHAT & set(names(box(tmp_path, "--tools", "all", env={variable: "1"})))
     found = box(tmp_path, "--non-interactive")
     assert not ONLY_CHAT & set(names(found))
-    assert found.missing["exit_app"] == "only in a chat"
+    assert found.missing["leave_chat"] == "only in a chat"
 
 
 # --- taking away ---------------------------------------------------------------------------------------------------
@@ -159,21 +157,16 @@ def test_tools_that_need_a_chat_are_offered_in_a_chat_only(tmp_path: Path) -> No
 
 def test_a_read_only_agent_has_no_tool_that_writes_or_runs(tmp_path: Path) -> None:
     found = box(tmp_path, "--tools", "all", env={"MARVIN_READONLY": "1"})
-    assert [tool.name for tool in found.offered if tool.changes] == ["tk"]
+    assert [tool.name for tool in found.offered if tool.changes] == ["tickets"]
     assert {"read_file", "web_search", "git_log"} <= set(names(found))
     assert "MARVIN_READONLY" in found.missing["run_command"]
 
 
-def test_an_agent_with_writable_files_keeps_the_four_writers_and_what_reads(tmp_path: Path) -> None:
+def test_an_agent_with_writable_files_keeps_what_reads_and_what_writes_through_the_sandbox_only(tmp_path: Path) -> None:
     found = box(tmp_path, "--tools", "all", env={"MARVIN_WRITABLE_FILES": "a.py"})
-    assert {tool.name for tool in found.offered if tool.changes} == {
-        "create_file",
-        "append_file",
-        "write_file",
-        "apply_patch",
-    }
+    assert {tool.name for tool in found.offered if tool.changes} == {"create_file", "change_file"}
     assert {"read_file", "web_search"} <= set(names(found))
-    assert "MARVIN_WRITABLE_FILES" in found.missing["tk"]
+    assert "MARVIN_WRITABLE_FILES" in found.missing["tickets"]
 
 
 @pytest.mark.parametrize("rule", ["run_command", "run_*", "run_command(*)", " run_command "])
@@ -203,6 +196,17 @@ def test_a_tool_that_a_rule_denies_for_some_arguments_is_offered(tmp_path: Path)
 def test_what_a_tool_requires_must_be_there(tmp_path: Path, needs: list[str], reason: str | None) -> None:
     found = box(tmp_path, specs=[spec("look", requires=needs)], programs=["git"], secrets=["A_KEY"])
     assert found.missing == ({"look": reason} if reason else {})
+
+
+def test_what_the_groups_of_the_offered_tools_say_is_told_once_and_in_their_order(tmp_path: Path) -> None:
+    said = [
+        spec("b", group="one").replace(guidance="First."),
+        spec("c", group="two").replace(guidance="Second."),
+        spec("a", group="one").replace(guidance="First."),
+        spec("quiet", group="three"),
+    ]
+    assert box(tmp_path, specs=said).guidance() == ("First.", "Second.")
+    assert box(tmp_path, "--tools=-one", specs=said).guidance() == ("Second.",)
 
 
 # --- asking for a tool ---------------------------------------------------------------------------------------------

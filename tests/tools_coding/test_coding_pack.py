@@ -16,7 +16,7 @@ def test_each_group_has_the_tools_it_names() -> None:
     groups = list(marvin_register_tools())
     assert {group.name for group in groups} == {"files", "git", "shell"}
     for group in groups:
-        module = importlib.import_module(group.module)
+        module = importlib.import_module(group.module, "marvin_tools_coding")
         found = {value.name for value in vars(module).values() if isinstance(value, Tool)}
         assert found == set(group.tools)
         assert all(getattr(module, name).group == group.name for name in group.tools)
@@ -36,7 +36,7 @@ def test_the_plugin_module_is_light() -> None:
 def test_what_the_model_is_sent_is_small() -> None:
     sizes = {"files": 0, "git": 0, "shell": 0}
     for group in marvin_register_tools():
-        module = importlib.import_module(group.module)
+        module = importlib.import_module(group.module, "marvin_tools_coding")
         for name in group.tools:
             spec = describe(getattr(module, name))
             function = {"name": name, "description": spec.description, "parameters": dict(spec.parameters)}

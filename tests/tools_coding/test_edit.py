@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from marvin_core import ToolError
-from marvin_tools_coding.diffs import unified_diff
-from marvin_tools_coding.edit import append_file, apply_patch, create_file, write_file
+from marvin_tools_coding.files.diffs import unified_diff
+from marvin_tools_coding.files.edit import append_file, apply_patch, create_file, write_file
 from tests.tools_coding.support import Project, files_below
 
 CODE = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_tools_coding.folders import get_working_dir, set_working_dir, tree
+from marvin_tools_coding.files.folders import get_working_dir, set_working_dir, tree
 from tests.tools_coding.support import Project
 
 

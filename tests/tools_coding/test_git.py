@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core import ToolError, ToolResult
-from marvin_tools_coding.git import git_commit, git_diff, git_log, git_status
+from marvin_tools_coding.git.repository import git_commit, git_diff, git_log, git_status
 
 from .support_shell import Folder, text
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_core import ToolError
-from marvin_tools_coding.globs import Filter, compile_glob, expand_braces, names_hidden, split_globs
+from marvin_tools_coding.files.globs import Filter, compile_glob, expand_braces, names_hidden, split_globs
 
 
 @pytest.mark.parametrize(

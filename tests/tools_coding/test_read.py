@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from marvin_core import Image, Text
 from marvin_core.tools.schema import describe, validator
-from marvin_tools_coding.read import BLOCK_AT, WARN_AT, WHOLE_FILE_LIMIT, read_file
+from marvin_tools_coding.files.read import BLOCK_AT, WARN_AT, WHOLE_FILE_LIMIT, read_file
 from tests.tools_coding.support import Project, files_below
 
 PNG = base64.b64decode(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from marvin_tools_coding.folders import tree
-from marvin_tools_coding.search import code_grep, glob
+from marvin_tools_coding.files.folders import tree
+from marvin_tools_coding.files.search import code_grep, glob
 from tests.tools_coding.support import Project
 
 needs_rg = pytest.mark.skipif(shutil.which("rg") is None, reason="needs rg (ripgrep)")

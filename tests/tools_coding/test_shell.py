@@ -11,8 +11,9 @@ import pytest
 
 from marvin_core import ToolContext, ToolError, ToolResult
 from marvin_core.tools.schema import describe
-from marvin_tools_coding import git, shell
-from marvin_tools_coding.shell import jobs, run_command
+from marvin_tools_coding.git import repository as git
+from marvin_tools_coding.shell import commands as shell
+from marvin_tools_coding.shell.commands import jobs, run_command
 
 from .support_shell import Folder, text
 

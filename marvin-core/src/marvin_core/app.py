@@ -36,8 +36,7 @@ class App:
         self._warn = warn
         self.plugins = Plugins(config, warn)
         for spec in self.plugins.tools:
-            needed = (need.removeprefix("env:") for need in spec.requires if need.startswith("env:"))
-            secrets.declare([*needed, *filter(_sounds_secret, spec.settings)])
+            secrets.declare(spec.secrets)
         self.catalog = Catalog(config, secrets, self.plugins.providers)
         self._clients = Clients(config)
         self.choice: Choice = choose(config, self.catalog, self._probe if chat else None)
@@ -89,8 +88,3 @@ class App:
             self.meter.save_lifetime(self.config.config_folder / "usage.json", self.config.timeouts)
         except Exception as error:  # the run is over and its result must not depend on this
             self._warn(f"The lifetime totals were not saved: {error}")
-
-
-def _sounds_secret(name: str) -> bool:
-    """Whether a declared setting is one to keep: an address, say, would only be redacted from what users see."""
-    return any(word in name for word in ("KEY", "TOKEN", "SECRET", "PASSWORD"))

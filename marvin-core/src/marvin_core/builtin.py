@@ -45,7 +45,7 @@ def _provider(name: str, factory: str, entry: dict[str, Any]) -> ProviderSpec:
 def marvin_register_tools() -> Iterable[ToolGroup]:
     """The tools that belong to no pack."""
     tools = ("get_usage", "compact_history", "search_history_backups", "end_elaborate", "end_play_mode", "exit_app")
-    return [ToolGroup(name="session", module="marvin_core.tools.session_tools", tools=tools, phrases="phrases.toml")]
+    return [ToolGroup(name="session", module=".tools.session_tools", tools=tools)]
 
 
 @hookimpl

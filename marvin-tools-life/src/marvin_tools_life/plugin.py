@@ -11,12 +11,13 @@ from marvin_core import ToolGroup, hookimpl
 def marvin_register_tools() -> Iterable[ToolGroup]:
     """The groups utilities, profile and timers."""
     return (
-        _group("utilities", "units", "convert_units"),
-        _group("utilities", "machine", "system_info"),
-        _group("profile", "profile", "switch_profile", "update_preferences"),
-        _group("timers", "timers", "timer_start", "timer_check", "timer_stop"),
+        ToolGroup(name="utilities", module=".units", tools=("convert_units",), sets=("surf",)),
+        ToolGroup(name="utilities", module=".machine", tools=("system_info",), sets=("surf",)),
+        ToolGroup(name="profile", module=".profile", tools=("switch_profile", "update_preferences"), sets=("surf",)),
+        ToolGroup(
+            name="timers",
+            module=".timers",
+            tools=("timer_start", "timer_check", "timer_stop"),
+            sets=("surf", "lockin"),
+        ),
     )
-
-
-def _group(name: str, module: str, *tools: str) -> ToolGroup:
-    return ToolGroup(name=name, module=f"{__package__}.{module}", tools=tools, phrases="phrases.toml")

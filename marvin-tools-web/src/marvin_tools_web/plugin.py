@@ -11,10 +11,6 @@ from marvin_core import ToolGroup, hookimpl
 def marvin_register_tools() -> Iterable[ToolGroup]:
     """The groups pages and downloads."""
     return (
-        _group("pages", "feeds", "read_rss"),
-        _group("downloads", "downloads", "download_file"),
+        ToolGroup(name="pages", module=".feeds", tools=("read_rss",), sets=("surf",)),
+        ToolGroup(name="downloads", module=".downloads", tools=("download_file",), sets=("lockin",)),
     )
-
-
-def _group(name: str, module: str, *tools: str) -> ToolGroup:
-    return ToolGroup(name=name, module=f"{__package__}.{module}", tools=tools, phrases="phrases.toml")

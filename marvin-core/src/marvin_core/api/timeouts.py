@@ -11,7 +11,7 @@ class Timeouts(Record):
     tool: float = 60.0
     """A tool call that declares no time-out of its own."""
     command_grace: float = 5.0
-    """On top of run_command's own time-out, before dispatch steps in."""
+    """On top of the time-out that a call gives itself, before dispatch steps in."""
     http: float = 30.0
     """One HTTP request of a tool, and each connection to a model service."""
     model_idle: float = 180.0

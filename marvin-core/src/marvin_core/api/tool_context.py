@@ -228,11 +228,11 @@ class ToolContext(Protocol):
     def session(self) -> SessionView: ...
 
     def secret(self, name: str) -> str | None:
-        """The value of a declared secret, or None. `ToolError` for an undeclared name."""
+        """The value of a variable that `@tool(secrets=...)` names, or None. `ToolError` for another one."""
         ...
 
     def setting(self, name: str) -> str | None:
-        """The value of a declared setting, or None. `ToolError` for an undeclared name."""
+        """The value of a variable that `@tool(settings=...)` names, or None. `ToolError` for another one."""
         ...
 
     def progress(self, text: str) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
 from .errors import ToolError
 from .messages import Image, Text
 from .record import Record
 
-if TYPE_CHECKING:
-    pass
-
 Access: TypeAlias = Literal["read", "net", "write", "exec", "state"]
 Mode: TypeAlias = Literal["chat", "coding"]
+ToolSet: TypeAlias = Literal["coding", "surf", "lockin"]
+"""The sets that a tool can join."""
+Gate: TypeAlias = Literal["readonly", "writable-files", "ticket"]
+"""What keeps tools from a sub-agent that may only read, or only write some files, or has no ticket yet."""
+Sign: TypeAlias = Literal["", "!"]
+"""What a line typed in a chat begins with, where a tool takes the text behind it."""
 
 READING: frozenset[Access] = frozenset({"read", "net"})
 CHANGING: frozenset[Access] = frozenset({"write", "exec"})
@@ -58,6 +61,7 @@ class ToolSpec(Record):
     `parameters` is its JSON schema in the normal form. `timeout` is in seconds; None is the
     configured default, and `own_timeout` says that it depends on the arguments. `source` is the
     distribution that brings it, `module` where its function is. `phrases` are its entries of phrases.toml.
+    `guidance` is that of its group. The other fields are declared on `@tool`.
     """
 
     name: str
@@ -71,6 +75,13 @@ class ToolSpec(Record):
     requires: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    sets: tuple[ToolSet, ...] = ()
+    passes: tuple[Gate, ...] = ()
+    interactive: bool = False
+    typed: Sign = ""
+    too_long: str = ""
+    guidance: str = ""
     source: str = ""
     module: str = ""
     phrases: tuple[Mapping[str, Any], ...] = ()
@@ -100,29 +111,51 @@ class Tool:
         requires: Collection[str] = (),
         labels: Collection[str] = (),
         settings: Collection[str] = (),
+        secrets: Collection[str] = (),
+        sets: Collection[ToolSet] | None = None,
+        passes: Collection[Gate] = (),
+        interactive: bool = False,
+        typed: Sign = "",
+        too_long: str = "",
     ) -> None:
         name = function.__name__
         if not _NAME_CHARACTERS.issuperset(name) or len(name) > _NAME_LIMIT:
             raise ToolError(f"{name!r} cannot name a tool: use up to 64 letters, digits, '_' and '-'.")
         if not (function.__doc__ or "").strip():
             raise ToolError(f"The tool {name} needs a docstring: it is what the model reads.")
-        unknown = set(access) - {"read", "net", "write", "exec", "state"}
-        if unknown or not access:
-            raise ToolError(f"The tool {name} declares access {sorted(access)}; use read, net, write, exec, state.")
-        for need in requires:
-            if need.partition(":")[0] not in ("env", "program", "extra") or not need.partition(":")[2]:
-                raise ToolError(f"The tool {name} requires {need!r}; use env:NAME, program:NAME or extra:NAME.")
+        if not access:
+            raise ToolError(f"The tool {name} declares no access; use {_ONE_OF[Access]}.")
         self.function = function
         self.name = name
-        self.access: frozenset[Access] = frozenset(access)
+        self.access: frozenset[Access] = frozenset(_chosen(name, "access", access, Access))
         self.confirm = confirm
         self.timeout = timeout
         self.group = group
-        self.requires = tuple(requires)
-        self.labels = tuple(labels)
-        self.settings = tuple(settings)
+        self.requires = _several(name, "requires", requires)
+        self.labels = _several(name, "labels", labels)
+        self.settings = _several(name, "settings", settings)
+        self.secrets = _several(name, "secrets", secrets)
+        self.sets: tuple[ToolSet, ...] | None = None if sets is None else _chosen(name, "sets", sets, ToolSet)
+        self.passes: tuple[Gate, ...] = _chosen(name, "passes", passes, Gate)
+        self.interactive = interactive
+        self.typed: Sign = typed
+        self.too_long = too_long
         self.__doc__ = function.__doc__
         self.__name__ = name
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse declarations that contradict each other, or that name what does not exist."""
+        for need in self.requires:
+            if need.partition(":")[0] not in ("env", "program", "extra") or not need.partition(":")[2]:
+                raise ToolError(f"The tool {self.name} requires {need!r}; use env:NAME, program:NAME or extra:NAME.")
+        both = sorted(set(self.secrets) & set(self.settings))
+        if both:
+            raise ToolError(f"The tool {self.name} declares {both[0]} as a secret and as a setting; choose one.")
+        if self.typed not in get_args(Sign):
+            raise ToolError(f"The tool {self.name} declares typed={self.typed!r}; only '!' can be typed.")
+        if "writable-files" in self.passes and "exec" in self.access:
+            raise ToolError(f"The tool {self.name} runs programs, so it cannot pass 'writable-files'.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Awaitable[str | ToolResult]:
         return self.function(*args, **kwargs)
@@ -131,17 +164,41 @@ class Tool:
         return f"<tool {self.name}>"
 
 
+_ONE_OF: Mapping[Any, str] = {kind: ", ".join(filter(None, get_args(kind))) for kind in (Access, ToolSet, Gate)}
+
+
+def _several(tool: str, declaration: str, given: Collection[Any]) -> tuple[Any, ...]:
+    """What was declared, as a tuple; a single text would be taken apart into its letters."""
+    if isinstance(given, str):
+        raise ToolError(f"The tool {tool} declares {declaration}={given!r}; use a list, as in [{given!r}].")
+    return tuple(given)
+
+
+def _chosen(tool: str, declaration: str, given: Collection[Any], kind: Any) -> tuple[Any, ...]:
+    """What was declared, each one of the values that there are."""
+    chosen = _several(tool, declaration, given)
+    if not set(chosen) <= set(get_args(kind)):
+        raise ToolError(f"The tool {tool} declares {declaration} {sorted(map(str, chosen))}; use {_ONE_OF[kind]}.")
+    return chosen
+
+
 class ToolGroup(Record):
     """Tools that share a module, imported when one of them is first called.
 
-    `module` is imported by its full name; `tools` are the names it defines. `phrases` is the file, as in
-    "phrases.toml", in the package of `module`, with what people say and the calls that it means.
+    `module` is a full name, or begins with a dot and counts from the package of the plugin; `tools` are the names
+    that it defines. `phrases` is a file with what people say and the calls that it means. It lies beside `module` or
+    beside the plugin; by default it is phrases.toml where a package has that. `sets` and `too_long` hold for those of
+    the tools that declare none themselves. `guidance` is what a model should know when it works with these tools on
+    code: lines of the system prompt, in coding mode, while one of them is offered.
     """
 
     name: str
     module: str
     tools: tuple[str, ...]
     phrases: str = ""
+    sets: tuple[ToolSet, ...] = ()
+    too_long: str = ""
+    guidance: str = ""
 
 
 @overload
@@ -156,6 +213,12 @@ def tool(
     requires: Collection[str] = (),
     labels: Collection[str] = (),
     settings: Collection[str] = (),
+    secrets: Collection[str] = (),
+    sets: Collection[ToolSet] | None = None,
+    passes: Collection[Gate] = (),
+    interactive: bool = False,
+    typed: Sign = "",
+    too_long: str = "",
 ) -> Callable[[ToolFunction], Tool]: ...
 def tool(function: ToolFunction | None = None, /, **declarations: Any) -> Tool | Callable[[ToolFunction], Tool]:
     """Make an async function a tool.
@@ -172,7 +235,18 @@ def tool(function: ToolFunction | None = None, /, **declarations: Any) -> Tool |
         group: the group that tool sets name.
         requires: `env:NAME`, `program:NAME`, `extra:NAME`; the tool is not offered where one is missing.
         labels: where its results come from.
-        settings: the names that it may ask `secret()` and `setting()` for.
+        settings: the variables that it may ask `setting()` for.
+        secrets: the variables that it may ask `secret()` for. Their values are kept from models, users and programs.
+        sets: the sets that it belongs to: coding, surf, lockin. By default those of its `ToolGroup`. What is in
+            coding is in lockin as well, and in readonly where it neither writes nor runs programs. What is in no
+            set and neither writes nor runs programs is in surf.
+        passes: the gates of sub-agents that it passes although it writes or runs something. readonly: called by
+            such an agent it changes nothing. writable-files: it writes nothing but files, through
+            `ToolContext.paths`. ticket: it may be called before there is a ticket.
+        interactive: offer it in a chat only.
+        typed: "!" where it takes what is typed behind `!` in a chat, as the only parameter that it requires. Of
+            several such tools the first is called.
+        too_long: what the model should do instead where the arguments of a call were cut off.
     """
     if function is not None:
         return Tool(function)

@@ -105,7 +105,7 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     add(
         "--tools",
         metavar="SETS",
-        help="tool sets, groups and names; a leading - takes away (coding,-run_command)",
+        help="tool sets, groups and names; a leading - takes away (coding,-git)",
     )
     add(
         "--output-format",

@@ -76,19 +76,19 @@ class CallContext:
 
     def secret(self, name: str) -> str | None:
         """The value of a declared secret."""
-        self._check_declared(name)
+        self._check_declared(name, "secrets", self._spec.secrets)
         self._parts.setup.secrets.declare([name])  # what a tool takes as a secret is redacted from now on
         return self._parts.setup.secrets.get(name).reveal() or None
 
     def setting(self, name: str) -> str | None:
         """The value of a declared setting."""
-        self._check_declared(name)
+        self._check_declared(name, "settings", self._spec.settings)
         return self._parts.setup.secrets.setting(name)
 
-    def _check_declared(self, name: str) -> None:
-        if name not in self._spec.settings:
+    def _check_declared(self, name: str, declaration: str, declared: Sequence[str]) -> None:
+        if name not in declared:
             raise ToolError(
-                f"{self._spec.name} asked for {name}, which it does not declare. Add it to @tool(settings=[...])."
+                f"{self._spec.name} asked for {name}, which it does not declare. Add it to @tool({declaration}=[...])."
             )
 
     def progress(self, text: str) -> None:

@@ -143,7 +143,8 @@ class Dispatcher:
 
         try:
             spec = self._parts.toolbox.spec(call.name)
-            shown.update(parse_arguments(call.arguments, spec, complete=call.complete))
+            others = self._parts.toolbox.offered
+            shown.update(parse_arguments(call.arguments, spec, complete=call.complete, others=others))
         finally:
             told = redacted(shown, self._secrets)
             self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told))

@@ -21,12 +21,9 @@ Answer in the user's language."""
 
 CODING = """\
 # Working on code
-You work inside one directory; every path is relative to it. Absolute paths and `..` are refused.
-- Look before you write: use tree, glob, code_grep and read_file with line ranges.
-- Change existing files with apply_patch: old_str must occur exactly once; include enough lines around it.
-- Write a large file in sections: create_file with the first part, then append_file for each further one. \
-Arguments that are cut off are not run.
-- Run the tests or the program after a change, and read what they print.
+You work inside one directory; every path is relative to it. Absolute paths and `..` are refused."""
+
+CODING_RULES = """\
 - Calls that only read may be made several at once; everything else runs in order.
 - A tool error says what to do next. Do that instead of repeating the call."""
 
@@ -57,6 +54,8 @@ class Sources(Record):
     read: Callable[[str], str | None]
     extra: str = ""
     personal: Personal = Personal()
+    guidance: Sequence[str] = ()
+    """What the groups of the offered tools say about working with them; one line of each text is one rule."""
     bounds: Sequence[str] = ()
     """What the agent may not do, and what it is to work on; one sentence each."""
 
@@ -71,8 +70,15 @@ def stable_parts(sources: Sources) -> list[Part]:
         parts.append(Part(origin="config.yaml", text=sources.extra))
     parts += _personal_parts(sources.personal)
     if sources.mode == "coding":
-        parts.append(Part(origin="built in", text=f"{CODING}\nThe working directory is {sources.root}."))
+        text = f"{coding_rules(sources.guidance)}\nThe working directory is {sources.root}."
+        parts.append(Part(origin="built in", text=text))
     return [*parts, *_project_parts(sources)]
+
+
+def coding_rules(guidance: Sequence[str]) -> str:
+    """How to work on code, what the packs say about their tools among it."""
+    lines = [line.strip() for text in guidance for line in text.splitlines() if line.strip()]
+    return "\n".join([CODING, *(f"- {line}" for line in lines), CODING_RULES])
 
 
 def bounds_of(config: Config) -> list[str]:
@@ -149,9 +155,7 @@ def _text_of(path: Path) -> str | None:
 def _cut(text: str, name: str) -> str:
     if len(text) <= DOCUMENT_LIMIT:
         return text
-    return (
-        f"{text[:DOCUMENT_LIMIT]}\n[... {len(text) - DOCUMENT_LIMIT:,} more characters in {name}; read_file shows them]"
-    )
+    return f"{text[:DOCUMENT_LIMIT]}\n[... {len(text) - DOCUMENT_LIMIT:,} more characters; read {name} to see them]"
 
 
 def volatile_part(now: float, jobs: Sequence[str]) -> str:
@@ -167,8 +171,8 @@ def volatile_part(now: float, jobs: Sequence[str]) -> str:
 class SystemPrompt:
     """The system prompt of a session.
 
-    The stable parts are kept until the folder, the mode, the profile, or what the profile holds changes, so that
-    the caches of the services hold.
+    The stable parts are kept until the folder, the mode, the profile, what the profile holds, or what the groups of
+    the offered tools say changes, so that the caches of the services hold.
     """
 
     def __init__(self, parts: SessionParts, hooks: HookRunner) -> None:
@@ -180,7 +184,7 @@ class SystemPrompt:
     async def parts(self) -> list[Part]:
         """The parts of the prompt for the next request, in their order."""
         session = self._session
-        key = (session.workspace.root, session.workspace.mode, session.profile.stamp())
+        key = (session.workspace.root, session.workspace.mode, session.profile.stamp(), session.toolbox.guidance())
         if key != self._key:
             added = [Part(origin="hooks of packs", text=text) for text in await self._hooks.system_prompt()]
             self._stable = [*stable_parts(self._sources()), *added]
@@ -198,5 +202,6 @@ class SystemPrompt:
             read=session.workspace.read,
             extra=session.config.instructions,
             personal=session.profile.personal(),
+            guidance=session.toolbox.guidance(),
             bounds=bounds_of(session.config),
         )

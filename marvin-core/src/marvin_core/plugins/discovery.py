@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import Distribution, distributions
+from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_type_hints
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 GROUP = "marvin"
 _OURS = "marvin-core"
+_PHRASES = "phrases.toml"
 
 _Brought: TypeAlias = "tuple[str, ToolSpec | ProviderSpec | UISpec]"
 S = TypeVar("S", bound=Record)
@@ -115,17 +117,24 @@ class _Discovery:
     def _tools(self, plugin: ModuleType, pack: Pack) -> tuple[list[ToolSpec], list[str]]:
         """The tools that the pack registers, with their phrases, and what is wrong with those."""
         items = items_of(call_hook(self.manager, plugin, "marvin_register_tools"), object)
+        items = [_found_from(plugin, item) if isinstance(item, ToolGroup) else item for item in items]
         specs = [spec for item in items for spec in self._specs(item, plugin, pack)]
-        files = [self._phrases_file(item) for item in items if isinstance(item, ToolGroup) and item.phrases]
+        files = [self._phrases_file(item, plugin) for item in items if isinstance(item, ToolGroup)]
         problems: list[str] = []
-        for file in dict.fromkeys(files):
+        for file in filter(None, dict.fromkeys(files)):
             specs, wrong = with_phrases(specs, file, _check_call)
             problems += wrong
         return specs, problems
 
-    def _phrases_file(self, group: ToolGroup) -> Path:
-        file = Path(str(import_module(group.module).__file__)).with_name(group.phrases)
-        self._depends_on(str(file))
+    def _phrases_file(self, group: ToolGroup, plugin: ModuleType) -> Path | None:
+        """The file with a group's phrases, beside its module or beside the plugin, or None where it has none."""
+        modules = [import_module(group.module), plugin]
+        if not group.phrases:
+            modules = [module for module in modules if module.__package__]
+        places = [Path(str(module.__file__)).with_name(group.phrases or _PHRASES) for module in modules]
+        file = next((place for place in places if place.is_file()), places[0] if group.phrases else None)
+        if file is not None:
+            self._depends_on(str(file))
         return file
 
     def _brought(self, plugin: ModuleType) -> Iterator[tuple[str, ProviderSpec | UISpec]]:
@@ -149,11 +158,11 @@ class _Discovery:
         if isinstance(item, Tool):
             self._source(import_module(item.function.__module__))
             return [describe(item, source=pack.distribution, module=plugin.__name__)]
-        group = _sound(expect(item, ToolGroup))
+        group = expect(item, ToolGroup)
         module = import_module(group.module)
         self._source(module)
         return [
-            describe(_tool_of(module, name), source=pack.distribution, module=group.module, group=group.name)
+            describe(_tool_of(module, name), source=pack.distribution, module=group.module, group=group)
             for name in group.tools
         ]
 
@@ -191,6 +200,16 @@ class _Discovery:
     def _depends_on(self, file: str) -> None:
         # The folder as well: a file that comes or goes there changes what can be imported.
         self.sources += [file, os.path.dirname(file)]
+
+
+def _found_from(plugin: ModuleType, group: ToolGroup) -> ToolGroup:
+    """The group with the full name of its module."""
+    group = _sound(group)
+    if not group.module.startswith("."):
+        return group
+    if not plugin.__package__:
+        raise PluginError(f"ToolGroup {group.name!r}: {plugin.__name__} is in no package for {group.module!r} to be in")
+    return group.replace(module=resolve_name(group.module, plugin.__package__))
 
 
 def _sound(spec: S) -> S:

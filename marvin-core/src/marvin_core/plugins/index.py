@@ -54,8 +54,9 @@ def _own_folders(user_files: Path | None) -> list[str]:
 
 
 def _key(own_folders: list[str]) -> str:
-    """What tells this environment from every other one."""
-    parts = [__version__, sys.version, sys.executable, sys.prefix, sys.path, os.getuid(), own_folders]
+    """What tells this environment, and what an index of this version holds, from every other one."""
+    fields = [*Pack._defaults, *ToolSpec._defaults, *ProviderSpec._defaults, *UISpec._defaults]
+    parts = [__version__, fields, sys.version, sys.executable, sys.prefix, sys.path, os.getuid(), own_folders]
     return json.dumps(parts)
 
 

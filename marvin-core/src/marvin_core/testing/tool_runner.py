@@ -230,7 +230,7 @@ class ToolRunner:
 
     def _offer(self, parts: SessionParts, spec: ToolSpec, tool: Tool | None) -> None:
         self._known.add(spec.name)
-        parts.setup.secrets.declare(need.removeprefix("env:") for need in spec.requires if need.startswith("env:"))
+        parts.setup.secrets.declare(spec.secrets)
         parts.toolbox.add(spec, tool)
 
     def _listen(self, event: Event) -> None:

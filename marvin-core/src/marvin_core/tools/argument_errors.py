@@ -110,10 +110,12 @@ def _bounds(schema: Schema) -> str:
     return f" below {schema['exclusiveMaximum']}" if "exclusiveMaximum" in schema else ""
 
 
+_TOO_LONG = "Give large content in sections, one in each call, where the tool allows that."
+
+
 def cut_off(raw: str, spec: ToolSpec, place: str = "") -> CutOff:
     return CutOff(
         f"The arguments of {spec.name} were cut off after {len(raw):,} characters{place}. Nothing was run.\n"
         f"Received: {cut(raw) or 'nothing'}\n"
-        "Make the call again from its beginning, with shorter arguments. Write large content in sections: "
-        "create_file with the first part, then append_file with one further part in each call."
+        f"Make the call again from its beginning, with shorter arguments. {spec.too_long or _TOO_LONG}"
     )

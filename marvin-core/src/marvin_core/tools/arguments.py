@@ -24,7 +24,13 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
-def parse_arguments(raw: str, spec: ToolSpec, *, complete: bool = True) -> dict[str, Any]:
+class _UnexpectedPatch(json_repair.Malformed):
+    """A patch was sent to a tool that takes none."""
+
+
+def parse_arguments(
+    raw: str, spec: ToolSpec, *, complete: bool = True, others: Sequence[ToolSpec] = ()
+) -> dict[str, Any]:
     """The arguments that a model sent for a tool, with values brought to the types of its schema.
 
     Names and values are not validated here. Blank text and null are an empty object.
@@ -32,6 +38,7 @@ def parse_arguments(raw: str, spec: ToolSpec, *, complete: bool = True) -> dict[
     Args:
         raw: the text as received.
         complete: false where the answer of the model is known to have ended inside this call.
+        others: the tools on offer, of which an error may name a better one.
 
     Raises:
         CutOff: where the text was cut off.
@@ -43,6 +50,8 @@ def parse_arguments(raw: str, spec: ToolSpec, *, complete: bool = True) -> dict[
         return coerce(_unwrapped(_object_in(raw, spec, _NESTED_STRINGS), spec), spec)
     except json_repair.Unclosed as place:
         raise cut_off(raw, spec, f", {place}") from None
+    except _UnexpectedPatch:
+        raise refusal(spec, f"{spec.name} takes no patch{_better_for_patch(others)}.", raw) from None
     except json_repair.Malformed as reason:
         raise refusal(spec, f"The arguments of {spec.name} are not a JSON object: {reason}.", raw) from None
 
@@ -118,9 +127,19 @@ def _may_hold_object(text: str) -> bool:
     return text.lstrip()[:1] in ("{", "[", '"', "`", "*")
 
 
+def _takes_patch(spec: ToolSpec) -> bool:
+    return "patch" in spec.parameters.get("properties", {})
+
+
+def _better_for_patch(others: Sequence[ToolSpec]) -> str:
+    """The call to make instead, where a tool on offer takes a patch."""
+    name = next((other.name for other in others if _takes_patch(other)), "")
+    return f'; call {name}({{"patch": "{_PATCH_BEGIN}…"}}) instead' if name else ""
+
+
 def _from_patch(text: str, spec: ToolSpec) -> dict[str, Any]:
-    if "patch" not in spec.parameters.get("properties", {}):
-        raise json_repair.Malformed('it is a patch; call apply_patch({"patch": "*** Begin Patch…"}) instead')
+    if not _takes_patch(spec):
+        raise _UnexpectedPatch
     if text.endswith(_PATCH_END):
         return {"patch": text}
     if _PATCH_END in text:

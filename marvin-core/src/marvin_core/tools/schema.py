@@ -26,7 +26,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError, PydanticUndefined
 from ..api import tools
 from ..api.errors import ToolError
 from ..api.tool_context import ToolContext
-from ..api.tools import Tool, ToolSpec
+from ..api.tools import Tool, ToolGroup, ToolSpec
 from ..util.text import cut, to_json, unknown_name
 from .argument_errors import refusal, type_text
 from .normal_form import normal_form
@@ -52,30 +52,39 @@ _SCHEMA_TELLS = frozenset(
 )
 
 
-def describe(tool: Tool, *, source: str = "", module: str = "", group: str = "") -> ToolSpec:
+def describe(tool: Tool, *, source: str = "", module: str = "", group: ToolGroup | str = "") -> ToolSpec:
     """The specification of a tool, with its JSON schema in the normal form.
 
     Args:
         source: the distribution that brings the tool.
         module: where its function is; by default the module that defines it.
-        group: the group of a tool that declares none itself.
+        group: what holds for a tool that declares nothing else itself; a name alone is that of the group.
 
     Raises:
         ToolError: where the signature cannot become a schema; the text says what to change.
     """
+    if isinstance(group, str):
+        group = ToolGroup(name=group, module="", tools=())
     own_timeout = callable(tool.timeout)
     return ToolSpec(
         name=tool.name,
         description=inspect.cleandoc(tool.__doc__ or ""),
-        parameters=_parameters(tool, validator(tool).model),
+        parameters=_typeable(tool, _parameters(tool, validator(tool).model)),
         access=tool.access,
-        group=tool.group or group,
+        group=tool.group or group.name,
         confirm=tool.confirm,
         timeout=None if callable(tool.timeout) else tool.timeout,
         own_timeout=own_timeout,
         requires=tool.requires,
         labels=tool.labels,
         settings=tool.settings,
+        secrets=tool.secrets,
+        sets=group.sets if tool.sets is None else tool.sets,
+        passes=tool.passes,
+        interactive=tool.interactive,
+        typed=tool.typed,
+        too_long=tool.too_long or group.too_long,
+        guidance=group.guidance,
         source=source,
         module=module or tool.function.__module__,
     )
@@ -325,6 +334,17 @@ def _parameters(tool: Tool, model: type[BaseModel]) -> dict[str, Any]:
         raise ToolError(f"The tool {tool.name} takes a model that is not an object; give it named fields.")
     schema.setdefault("properties", {})
     return schema
+
+
+def _typeable(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a tool; one that can be typed needs exactly one text."""
+    required = parameters.get("required", ())
+    if tool.typed and [parameters["properties"][name].get("type") for name in required] != ["string"]:
+        raise ToolError(
+            f"The tool {tool.name} declares typed={tool.typed!r}, so it must require one text and nothing else; "
+            f"it requires {', '.join(required) or 'nothing'}."
+        )
+    return parameters
 
 
 def _no_schema(tool: Tool, error: Exception) -> ToolError:

@@ -13,7 +13,7 @@ from ..usage.text import usage_text
 from ..util.threads import in_thread
 
 
-@tool(access=["read"])
+@tool(access=["read"], sets=["coding", "surf"])
 async def get_usage(
     context: ToolContext,
     include_lifetime: Annotated[bool, "Also the totals of all sessions"] = False,
@@ -29,7 +29,7 @@ async def get_usage(
     return usage_text(summary)
 
 
-@tool(access=["state"])
+@tool(access=["state"], sets=["coding", "surf"])
 async def compact_history(
     context: ToolContext,
     target_tokens: Annotated[int, Field(ge=1_000, le=1_000_000), "About how much the conversation may take"] = 50_000,
@@ -41,7 +41,7 @@ async def compact_history(
     return context.session.compact(target_tokens)
 
 
-@tool(access=["read"])
+@tool(access=["read"], sets=["coding", "surf"])
 async def search_history_backups(
     context: ToolContext,
     query: Annotated[str, "Words that all stand in one message; upper and lower case are the same"],
@@ -72,7 +72,7 @@ def _noted(text: str) -> str:
     return f"Noted: {text}" if text.strip() else ""
 
 
-@tool(access=["state"])
+@tool(access=["state"], interactive=True)
 async def exit_app(context: ToolContext, message: Annotated[str, "What the user reads last"] = "Goodbye!") -> str:
     """End the chat with a farewell, when the user asks to leave. The chat closes after your answer."""
     if not context.session.interactive:

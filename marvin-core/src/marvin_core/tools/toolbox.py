@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from ..api.config import Config
-from ..api.errors import ToolError, UsageError
+from ..api.errors import ToolError
 from ..api.record import Record
 from ..api.tool_context import ToolContext
 from ..api.tools import Tool, ToolResult, ToolSpec
@@ -17,17 +17,8 @@ from ..guard.permissions.policy import Rule
 from ..util.imports import load_module
 from ..util.text import did_you_mean, near_names
 from ..util.threads import in_thread
+from .sets import select
 
-_CODING_GROUPS = frozenset({"files", "git", "shell", "tickets", "agents"})
-_CODING_NAMES = frozenset(
-    "web_search wiki_search wiki_summary wiki_full wiki_grep stack_search stack_answers write_note read_note"
-    " compact_history search_history_backups get_usage".split()
-)
-_SURF_WITHOUT = frozenset({"files", "shell", "downloads", "blender", "agents"})
-_LOCKIN_GROUPS = frozenset("github calendar alarms timers notes notify knowledge downloads blender".split())
-_WRITERS = frozenset({"create_file", "append_file", "write_file", "apply_patch"})
-"""What remains of the tools that write or run under MARVIN_WRITABLE_FILES."""
-_INTERACTIVE_ONLY = frozenset({"set_working_dir", "exit_app"})
 _SOME = 20
 
 
@@ -35,20 +26,6 @@ def _some(names: Sequence[str]) -> str:
     """The first of the names, as a sentence."""
     more = len(names) - _SOME
     return f"There are: {', '.join(names[:_SOME])}{f' and {more} more' if more > 0 else ''}."
-
-
-def _in_coding(spec: ToolSpec) -> bool:
-    return spec.group in _CODING_GROUPS or spec.name in _CODING_NAMES
-
-
-SETS: Mapping[str, Callable[[ToolSpec], bool]] = {
-    "all": lambda spec: True,
-    "coding": _in_coding,
-    "readonly": lambda spec: _in_coding(spec) and (not spec.changes or spec.name == "tk"),
-    "surf": lambda spec: spec.group not in _SURF_WITHOUT,
-    "lockin": lambda spec: _in_coding(spec) or spec.group in _LOCKIN_GROUPS,
-}
-"""The tool sets by name."""
 
 
 class LoadedTool(Record):
@@ -107,7 +84,7 @@ class Toolbox:
         self.choose(config.tools or ("coding" if config.depth else "all"))
 
     def choose(self, selection: str) -> None:
-        """Offer what a selection such as `coding,-run_command` names, from the next request on.
+        """Offer what a selection such as `coding,-git` names, from the next request on.
 
         Raises:
             UsageError: where it names a set, group or tool that does not exist; nothing is changed then.
@@ -152,11 +129,11 @@ class Toolbox:
         self.offered = tuple(self._specs.values())
 
     def _reason(self, spec: ToolSpec, config: Config) -> str | None:
-        if config.read_only and spec.changes and spec.name != "tk":
+        if config.read_only and spec.changes and "readonly" not in spec.passes:
             return "this agent is read-only (MARVIN_READONLY)"
-        if config.writable_files is not None and spec.changes and spec.name not in _WRITERS:
+        if config.writable_files is not None and spec.changes and "writable-files" not in spec.passes:
             return "this agent may only edit its files (MARVIN_WRITABLE_FILES)"
-        if spec.name in _INTERACTIVE_ONLY and (config.non_interactive or config.read_only or config.depth):
+        if spec.interactive and (config.non_interactive or config.read_only or config.depth):
             return "only in a chat"
         if any(rule.pattern == "*" and rule.fits(spec.name, ()) for rule in map(Rule.parse, config.permissions.deny)):
             return "denied by config.yaml"
@@ -175,6 +152,10 @@ class Toolbox:
         except (ImportError, ValueError):  # the package around it is missing, or broken
             found = False
         return None if found else f"needs the Python package {name}"
+
+    def guidance(self) -> tuple[str, ...]:
+        """What the groups of the offered tools say about working with them, in the order of the tools."""
+        return tuple(dict.fromkeys(spec.guidance for spec in self.offered if spec.guidance))
 
     def spec(self, name: str) -> ToolSpec:
         """The offered tool of this name.
@@ -235,32 +216,3 @@ def find_tool(spec: ToolSpec) -> Tool:
         if isinstance(value, Tool) and value.name == spec.name:
             return value
     raise ToolError(f"The pack {spec.source} no longer has the tool {spec.name}. Reinstall it.")
-
-
-def select(specs: Sequence[ToolSpec], selection: str) -> frozenset[str]:
-    """The names that a selection such as `coding,weather_forecast,-run_command` chooses.
-
-    A selection that only takes away starts from all.
-
-    Raises:
-        UsageError: for an unknown set, group or name.
-    """
-    words = [word.strip() for word in selection.split(",") if word.strip()]
-    chosen: set[str] = set()
-    if all(word.startswith("-") for word in words):
-        chosen = {spec.name for spec in specs}
-    for word in words:
-        names = _named(specs, word.removeprefix("-"))
-        chosen = chosen - names if word.startswith("-") else chosen | names
-    return frozenset(chosen)
-
-
-def _named(specs: Sequence[ToolSpec], word: str) -> set[str]:
-    if word in SETS:
-        return {spec.name for spec in specs if SETS[word](spec)}
-    found = {spec.name for spec in specs if word in (spec.group, spec.name)}
-    if found:
-        return found
-    known = [*SETS, *{spec.group for spec in specs}, *(spec.name for spec in specs)]
-    hint = did_you_mean(near_names(word, known)) or "`marvin tools list` shows what there is."
-    raise UsageError(f"There is no set, group or tool {word!r}. {hint}")

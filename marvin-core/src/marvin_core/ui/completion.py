@@ -11,6 +11,7 @@ from typing import Any
 
 from ..api.record import Record
 from ..api.session import SessionControl
+from .manual_calls import shell_tool
 
 BUILT_IN: Mapping[str, str] = {"help": "what can be typed", "exit": "leave"}
 SHELL_WORDS: Mapping[str, str] = {"shell": "every line is a command, until !shell again", "sh": "the same as !shell"}
@@ -32,6 +33,8 @@ def candidates(line: str, session: SessionControl) -> Iterator[Candidate]:
     word = re.split(r"[ \n]", line)[-1]
     if not space and line.startswith("/"):
         yield from _names(word, "/", _slash_names(session))
+    elif line.startswith("!") and shell_tool(session) is None:
+        return
     elif not space and line.startswith("!"):
         yield from _names(word, "!", SHELL_WORDS)
     elif head == "/help":

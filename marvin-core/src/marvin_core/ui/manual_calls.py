@@ -7,14 +7,15 @@ import shlex
 from ..api.errors import ToolError
 from ..api.messages import Text, ToolOutput
 from ..api.session import Command, SessionControl
+from ..api.tools import ToolSpec
 from ..tools.arguments import parse_key_values
 from ..util.text import unknown_name
 
 BY_HAND = "by_hand"
 """The id of calls made by hand."""
+_SHELL = ("!COMMAND", "run a shell command; !shell (!sh): every line is one, until !shell")
 _LINES = (
     ("/name key=value ...", "call a tool yourself"),
-    ("!COMMAND", "run a shell command; !shell (!sh): every line is one, until !shell"),
     ("/help [NAME]", "this text; what a tool or command does and takes"),
     ("/exit", "leave (exit, quit and Ctrl+D too)"),
 )
@@ -23,6 +24,11 @@ _KEYS = (
     "files behind @; Up and Ctrl+R find earlier lines; Ctrl+C ends an answer or empties the line; Ctrl+D leaves. "
     "A line typed during an answer is sent after it."
 )
+
+
+def shell_tool(session: SessionControl) -> ToolSpec | None:
+    """The tool on offer that takes what is typed behind `!`."""
+    return next((spec for spec in session.tools if spec.typed == "!"), None)
 
 
 async def call_by_hand(session: SessionControl, name: str, words: str) -> ToolOutput:
@@ -82,7 +88,8 @@ def _typed(command: Command) -> str:
 def help_text(session: SessionControl) -> str:
     """What can be typed."""
     tools = ", ".join(spec.name for spec in session.tools)
-    rows = [*_LINES, *((_typed(command), command.help) for command in session.commands.values())]
+    shell = [_SHELL] if shell_tool(session) else []
+    rows = [_LINES[0], *shell, *_LINES[1:], *((_typed(command), command.help) for command in session.commands.values())]
     width = max(len(typed) for typed, _ in rows)
     listed = "\n".join(f"  {typed:{width}}  {meaning}" for typed, meaning in rows)
     return f"Type a request, or:\n{listed}\n{_KEYS}\nTools: {tools or 'none'}"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ..api.errors import NotActed
 from ..api.record import Record
 from ..api.session import SessionControl
-from .manual_calls import call_by_hand, help_about
+from .manual_calls import call_by_hand, help_about, shell_tool
 
 LEAVE = frozenset({"exit", "quit", "/exit", "/quit"})
 SHELL = frozenset({"shell", "sh"})
@@ -15,7 +15,6 @@ WORDS = frozenset({"preferences", "profiles", "usage", "saved"})
 """Words that are commands without a slash, where such a command exists."""
 BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"})
 """What is a command behind `!` and never a program."""
-RUN_COMMAND = "run_command"
 _HELP = frozenset({"/help", "/", "help", "?"})
 _ALL_IS_WELL = "\n[exit code 0]"
 
@@ -103,12 +102,18 @@ class Lines:
             self._show(on if self.shell else "Shell mode is off.")
         elif not command:
             self._show("Write a command behind the !, as in !ls -l.")
-        elif not any(spec.name == RUN_COMMAND for spec in self._session.tools):
-            self._show('No installed pack runs commands. Install one: pip install "marvin-core[coding]"')
         else:
-            self._typed = True
-            try:
-                output = await self._session.call_tool(RUN_COMMAND, {"command": command})
-            finally:
-                self._typed = False
-            self._show_output(output.text.removesuffix(_ALL_IS_WELL))
+            await self._run_command(command)
+
+    async def _run_command(self, command: str) -> None:
+        spec = shell_tool(self._session)
+        if spec is None:
+            self._show('No tool on offer runs commands. A pack brings one: pip install "marvin-core[coding]"')
+            return
+        (parameter,) = spec.parameters["required"]
+        self._typed = True
+        try:
+            output = await self._session.call_tool(spec.name, {parameter: command})
+        finally:
+            self._typed = False
+        self._show_output(output.text.removesuffix(_ALL_IS_WELL))

@@ -24,9 +24,9 @@ _ADVICE = {
     errno.EPERM: _DENIED,
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
-    errno.EEXIST: "{path!r} exists already. Change it with apply_patch, or overwrite it with write_file.",
-    errno.EISDIR: "{path!r} is a folder, not a file. Look into it with tree or glob, and name a file in it.",
-    errno.ENOTDIR: "A part of {path!r} is a file and not a folder. Check the path with tree.",
+    errno.EEXIST: "{path!r} exists already, and nothing was changed. Change what is there, or use another name.",
+    errno.EISDIR: "{path!r} is a folder, not a file. List what is in it, and name a file in it.",
+    errno.ENOTDIR: "A part of {path!r} is a file and not a folder. List the folder above it to check the path.",
     errno.ENAMETOOLONG: "{path!r} is too long for the file system (255 bytes a name). Use a shorter one.",
     errno.ELOOP: "{path!r} is behind links that go in circles or changed just now. Name the file itself.",
     errno.EFBIG: "{path!r} would become larger than is allowed here; nothing was changed. Write less.",
@@ -48,7 +48,7 @@ def describe_failure(error: OSError, path: str, action: str) -> str:
         number = errno.EISDIR
     advice = _ADVICE.get(number or 0)
     if advice is None:
-        advice = "{path!r} cannot be {done}: {reason}. Try another file, or look at its folder with tree."
+        advice = "{path!r} cannot be {done}: {reason}. Try another file, or list its folder."
     return advice.format(path=path, done=_DONE[action], reason=error.strerror or error)
 
 

@@ -193,7 +193,7 @@ class SandboxPaths:
     def _check(self, path: str, parts: tuple[str, ...], *, writing: bool) -> None:
         """Refuse what is hidden and, when writing, what is protected or not among the writable files."""
         if _matches(parts, self._hidden):
-            raise self._refused(f"{path!r} is refused: tickets are reached by the tool tk only.")
+            raise self._refused(f"{path!r} is refused: tickets are reached by the tools for tickets only.")
         if writing and _matches(parts, self._protected):
             place = "/".join(parts)
             raise self._refused(f"{path!r} is refused: tools do not write to {place!r}. Use another place.")
@@ -277,7 +277,7 @@ class SandboxPaths:
                 text = f"The working directory {self._root} does not exist any more. Choose another one."
                 raise ToolError(text) from error
             if isinstance(error, FileNotFoundError):
-                text = f"File not found: {path!r}.{self._nearest(parts)} Check the path with tree or glob."
+                text = f"File not found: {path!r}.{self._nearest(parts)} List its folder, or search for the name."
                 raise ToolError(f"{text}\n{self.overview()}") from error
             from .errors import describe_failure
 

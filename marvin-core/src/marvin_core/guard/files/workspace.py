@@ -16,7 +16,7 @@ _LARGEST_DOCUMENT = 1_000_000
 
 
 class Workspace:
-    """The sandbox root, which `set_working_dir` may move, and the mode of the work that is done in it."""
+    """The sandbox root, which may be moved, and the mode of the work that is done in it."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

@@ -279,7 +279,7 @@ def _why_not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError
     if not isinstance(error, OSError):
         return f"{name} was not started: {error}. Arguments and variables may not hold a NUL byte."
     if not cwd.is_dir():
-        return f"{name} was not started: the folder {cwd} does not exist. Use set_working_dir, or make it."
+        return f"{name} was not started: the folder {cwd} does not exist. Make it again, or work in another folder."
     if error.filename == str(cwd) or not os.access(cwd, os.X_OK):
         return f"{name} was not started: the folder {cwd} may not be entered. Use another working directory."
     if error.errno == errno.E2BIG:

@@ -2,7 +2,7 @@
 
     [[phrase]]
     say = "weather in {location}"
-    tool = "weather_forecast"
+    tool = "forecast"
     arguments = { days = 3 }
 
 A `{slot}` takes a value of the request. Its name is that of the parameter it fills, unless `arguments` uses it in a

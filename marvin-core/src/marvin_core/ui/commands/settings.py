@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...api.errors import UsageError
 from ...api.providers import OFFLINE
 from ...api.session import SessionControl
-from ...tools.toolbox import SETS
+from ...tools.sets import SETS
 from ...util.threads import in_thread
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ async def mode(session: SessionControl, words: str) -> str:
     shown = f"Tools: {session.toolbox.selection}; {count}: {some or 'none'}."
     if words:
         return shown
-    return f"{shown}\n!mode NAME chooses others: {', '.join(SETS)}, or groups and names as in coding,-git_push."
+    return f"{shown}\n!mode NAME chooses others: {', '.join(SETS)}, or groups and names as in coding,-git."
 
 
 async def preferences(session: SessionControl, words: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator, Callable
@@ -9,7 +10,6 @@ from pathlib import Path
 
 from marvin_core import ToolContext, ToolError
 
-from .cooperation import breathe
 from .ignoring import NEVER, IgnoreRules
 
 GIT = ("git", "-c", "core.fsmonitor=false")
@@ -47,7 +47,7 @@ async def list_files(
         elif wanted(name):
             found.append((name, status))
         if not index % _BATCH:
-            await breathe()
+            await asyncio.sleep(0)  # let other tasks run
     return found
 
 
@@ -95,7 +95,7 @@ async def _walk(
     folders = [start]
     while folders:
         folder = folders.pop()
-        await breathe()
+        await asyncio.sleep(0)  # let other tasks run
         for entry in entries_of(context.paths.root / folder):
             name = entry.name if folder == "." else f"{folder}/{entry.name}"
             is_folder = entry.is_dir(follow_symlinks=False)

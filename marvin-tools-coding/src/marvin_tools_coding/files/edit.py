@@ -17,15 +17,21 @@ _DIFF_LIMIT = 1_000_000
 FilePath = Annotated[str, "File, relative to the working directory"]
 
 
-@tool(access=["write"], group="files")
+@tool(access=["write"], group="files", passes=["writable-files"])
 async def create_file(context: ToolContext, path: FilePath, content: str) -> str:
     """Create a new file, and its folders. Fails if the file exists."""
     data = UTF8.encode(content, path)
-    context.paths.replace(path, data, create_only=True)
+    try:
+        context.paths.replace(path, data, create_only=True)
+    except ToolError as error:
+        if not isinstance(error.__cause__, FileExistsError):
+            raise
+        hint = "Change it with apply_patch, or overwrite it with write_file."
+        raise ToolError(f"{path!r} exists already, and nothing was changed. {hint}") from error
     return f"Created {path}: {_size(content, data)}."
 
 
-@tool(access=["write"], group="files")
+@tool(access=["write"], group="files", passes=["writable-files"])
 async def append_file(context: ToolContext, path: FilePath, content: Annotated[str, Field(min_length=1)]) -> str:
     """Append to an existing file exactly as given. Write large files in sections with it."""
     if not content:
@@ -49,7 +55,7 @@ async def append_file(context: ToolContext, path: FilePath, content: Annotated[s
     return f"Appended {_size(content, addition)} to {path}; it has {total:,} bytes now.{notes}"
 
 
-@tool(access=["write"], group="files")
+@tool(access=["write"], group="files", passes=["writable-files"])
 async def write_file(context: ToolContext, path: FilePath, content: str) -> ToolResult:
     """Create a file, or replace all of an existing one."""
     data = UTF8.encode(content, path)
@@ -69,7 +75,12 @@ async def write_file(context: ToolContext, path: FilePath, content: str) -> Tool
     return ToolResult(content=said, details={"diff": diff})
 
 
-@tool(access=["write"], group="files")
+@tool(
+    access=["write"],
+    group="files",
+    passes=["writable-files"],
+    too_long="Make smaller changes, one in each call; add large content in sections with append_file.",
+)
 async def apply_patch(
     context: ToolContext,
     path: Annotated[str | None, "File, relative to the working directory"] = None,

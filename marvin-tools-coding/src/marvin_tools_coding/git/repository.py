@@ -12,7 +12,7 @@ from typing import Annotated
 
 from marvin_core import Field, ProcessResult, ToolContext, ToolError, ToolResult, tool
 
-from .output import head_and_tail
+from ..output import head_and_tail
 
 DIFF_LIMIT = 50_000
 _STAT_LIMIT = 10_000

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import BinaryIO
-
-from .cooperation import breathe
 
 LINE_LIMIT = 2_000
 """Characters of a line that are shown."""
@@ -116,7 +115,7 @@ async def scan(file: BinaryIO, first: int, last: int | None, *, limit: int) -> S
     while chunk := file.read(_CHUNK):
         collector.feed(chunk)
         final = chunk[-1:]
-        await breathe()
+        await asyncio.sleep(0)  # let other tasks run
     total = collector.number
     if final == b"\n":  # what begins after it is no line
         total -= 1

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from marvin_core import Field, ProcessResult, ToolContext, ToolError, ToolResult, tool
 
-from .output import head_and_tail, plain_text
+from ..output import head_and_tail, plain_text
 
 OUTPUT_LIMIT = 50_000
 """Bytes of a command's output that the model sees, half from its head and half from its tail."""
@@ -21,6 +21,7 @@ _FILTER = "Filter it (grep, head, tail), or write it to a file and read parts of
     confirm=True,
     group="shell",
     timeout=lambda arguments: float(arguments.get("timeout", 60)),
+    typed="!",
 )
 async def run_command(
     context: ToolContext,

@@ -48,7 +48,7 @@ async def tree(
     return "\n".join(lines)
 
 
-@tool(access=["state"], group="files")
+@tool(access=["state"], group="files", interactive=True)
 async def set_working_dir(context: ToolContext, path: Annotated[str, "Absolute path of an existing folder"]) -> str:
     """Move the working directory, which all file tools are confined to. The user is asked first."""
     session = context.session

@@ -1,0 +1,65 @@
+"""The sets that tools belong to, and what a selection such as `coding,-git` chooses. Both go by declarations only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..api.errors import UsageError
+from ..api.tools import ToolSpec
+from ..util.text import did_you_mean, near_names
+
+
+def _in_coding(spec: ToolSpec) -> bool:
+    return "coding" in spec.sets
+
+
+def _in_readonly(spec: ToolSpec) -> bool:
+    return _in_coding(spec) and (not spec.changes or "readonly" in spec.passes)
+
+
+def _in_surf(spec: ToolSpec) -> bool:
+    """What declares it, and what declares no set and can do no harm."""
+    return "surf" in spec.sets or not (spec.sets or spec.changes)
+
+
+def _in_lockin(spec: ToolSpec) -> bool:
+    return "lockin" in spec.sets or _in_coding(spec)
+
+
+SETS: Mapping[str, Callable[[ToolSpec], bool]] = {
+    "all": lambda spec: True,
+    "coding": _in_coding,
+    "readonly": _in_readonly,
+    "surf": _in_surf,
+    "lockin": _in_lockin,
+}
+"""The tool sets by name."""
+
+
+def select(specs: Sequence[ToolSpec], selection: str) -> frozenset[str]:
+    """The names that a selection such as `coding,pages,-git` chooses.
+
+    A selection that only takes away starts from all.
+
+    Raises:
+        UsageError: for an unknown set, group or name.
+    """
+    words = [word.strip() for word in selection.split(",") if word.strip()]
+    chosen: set[str] = set()
+    if all(word.startswith("-") for word in words):
+        chosen = {spec.name for spec in specs}
+    for word in words:
+        names = _named(specs, word.removeprefix("-"))
+        chosen = chosen - names if word.startswith("-") else chosen | names
+    return frozenset(chosen)
+
+
+def _named(specs: Sequence[ToolSpec], word: str) -> set[str]:
+    if word in SETS:
+        return {spec.name for spec in specs if SETS[word](spec)}
+    found = {spec.name for spec in specs if word in (spec.group, spec.name)}
+    if found:
+        return found
+    known = [*SETS, *{spec.group for spec in specs}, *(spec.name for spec in specs)]
+    hint = did_you_mean(near_names(word, known)) or "`marvin tools list` shows what there is."
+    raise UsageError(f"There is no set, group or tool {word!r}. {hint}")
