@@ -134,6 +134,15 @@ def test_the_command_of_a_tool_that_runs_nothing_is_only_text(tmp_path: Path) ->
     assert policy(tmp_path).judge(READER, {"command": "rm -rf /"}, tmp_path) is None
 
 
+def test_what_can_be_typed_as_a_command_is_judged_as_one_whatever_its_parameter_is_called(tmp_path: Path) -> None:
+    parameters = {"type": "object", "properties": {"script": {"type": "string"}}, "required": ["script"]}
+    runner = spec("perform", access=["exec"]).replace(typed="!", parameters=parameters)
+    found = policy(tmp_path, "--non-interactive", deny=["perform(git push*)"])
+    assert isinstance(found.judge(runner, {"script": "cd a && git push"}, Path("/srv")), Deny)
+    assert isinstance(found.judge(runner, {"script": "rm -rf /etc"}, Path("/srv")), Deny)
+    assert found.judge(runner, {"script": "ls"}, Path("/srv")) is None
+
+
 # --- dangerous commands --------------------------------------------------------------------------------------------
 
 DANGEROUS = "rm -rf .."

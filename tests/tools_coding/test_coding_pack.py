@@ -7,7 +7,11 @@ import json
 import subprocess
 import sys
 
-from marvin_core import Tool
+import pytest
+
+from marvin_core import Tool, ToolError
+from marvin_core.testing.tool_runner import installed_tools
+from marvin_core.tools.arguments import parse_arguments
 from marvin_core.tools.schema import describe
 from marvin_tools_coding.plugin import marvin_register_tools
 
@@ -43,3 +47,23 @@ def test_what_the_model_is_sent_is_small() -> None:
             sizes[group.name] += len(json.dumps({"type": "function", "function": function}, separators=(",", ":")))
     assert sizes["files"] < 7_000
     assert sum(sizes.values()) < 12_288
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("create_file", "Write large content in sections: create_file with the first part, then append_file with one"),
+        ("append_file", "Write large content in sections: create_file with the first part, then append_file with one"),
+        ("apply_patch", "Make smaller changes, one in each call; add large content in sections with append_file."),
+        (
+            "run_command",
+            "Write a long script into a file in sections (create_file with the first part, then append_file",
+        ),
+    ],
+)
+def test_a_call_that_was_cut_off_is_answered_with_the_tools_that_take_it_in_parts(name: str, advice: str) -> None:
+    """I10, I26."""
+    spec = next(spec for spec in installed_tools() if spec.name == name)
+    with pytest.raises(ToolError) as caught:
+        parse_arguments('{"path": "a.py", "content": "first', spec)
+    assert advice in str(caught.value)
