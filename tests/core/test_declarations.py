@@ -127,6 +127,7 @@ def acme(tmp_path: Path, *, plugin: str = PLUGIN, tools: str = TOOLS) -> Place:
     return place
 
 
+NAMED = ("acme_search", "acme_page")
 SPEC = """
 import json
 from pathlib import Path
@@ -155,6 +156,24 @@ def test_what_is_declared_is_the_same_in_an_index_that_is_built_and_in_one_that_
         "guidance": "Wave.",
     }
     assert {name: built[name] for name in expected} == expected
+
+
+def test_the_pack_of_the_page_about_declarations_is_what_the_page_says(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "declare-tools.md").read_text(encoding="utf-8")
+    search, plugin = (block.partition("\n")[2].partition("```")[0] for block in page.split("```python")[1:])
+    other = '@tool\nasync def acme_page(name: str) -> str:\n    "Show a page."\n    return name\n'
+    place = Place(tmp_path)
+    place.install("acme", "", entry_points="[marvin]\nacme = marvin_acme.plugin\n")
+    manual = place.packages / "marvin_acme" / "manual"
+    manual.mkdir(parents=True)
+    (manual.parent / "plugin.py").write_text(plugin)
+    (manual / "search.py").write_text(f"{search}\n\n{other}")
+    listed = place.marvin("packs", "list")
+    assert listed.code == 0, listed.out
+    found = {name: json.loads(place.python(SPEC.replace('"wave"', repr(name))).out.splitlines()[-1]) for name in NAMED}
+    assert [found[name]["sets"] for name in NAMED] == [["coding", "surf"], ["coding"]]
+    assert found["acme_search"]["guidance"].startswith("Look things up with acme_search")
+    assert found["acme_search"]["secrets"] == ["ACME_KEY"]
 
 
 def test_an_index_without_these_fields_is_built_anew(tmp_path: Path) -> None:

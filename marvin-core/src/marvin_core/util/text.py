@@ -119,7 +119,7 @@ def _comparison() -> Callable[[str, str, float], float]:
 
 
 def _words(name: str) -> list[str]:
-    """The words of a name: of `web_search`, `Web-Search` and `webSearch` they are the same."""
+    """The words of a name: of `ring_bell`, `Ring-Bell` and `ringBell` they are the same."""
     return [found.casefold() for found in re.findall(_WORD, name[:_NAME_COMPARED])][:_WORDS_COMPARED]
 
 
