@@ -388,7 +388,9 @@ def test_a_message_is_never_an_option(repo: Folder) -> None:
 def test_reading_runs_no_program_of_the_repository(repo: Folder) -> None:
     """What a repository's configuration names is not run by the tools that only read."""
     signer = repo.root.parent / "signer"
-    signer.write_text("#!/bin/sh\ncat >&-; echo '[GNUPG:] SIG_CREATED ' >&2; echo '-----BEGIN PGP SIGNATURE-----'\n")
+    signer.write_text(
+        "#!/bin/sh\ncat > /dev/null; echo '[GNUPG:] SIG_CREATED ' >&2; echo '-----BEGIN PGP SIGNATURE-----'\n"
+    )
     signer.chmod(0o755)
     program = repo.root.parent / "evil"
     program.write_text(f"#!/bin/sh\ntouch {repo.root.parent}/ran\ncat\n")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..api.config import Config
@@ -138,3 +139,22 @@ def _processes(setup: SessionSetup, workspace: Workspace, bus: Bus) -> ProcessRu
         setup.budget.warn = bus.warn
         environment.update(setup.budget.child_environment())
     return ProcessRunner(workspace, environment, setup.config.timeouts)
+
+
+async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    """End what comes `first`, then resources, jobs and connections, in that order.
+
+    Each may take as long as config allows; the bus is told of what could not be ended.
+    """
+    setup = parts.setup
+    steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
+    steps = [*first, parts.resources.close, parts.processes.close, setup.clients.close, setup.models.aclose]
+    for step in [*steps, *([setup.budget.aclose] if setup.budget else [])]:
+        try:
+            async with asyncio.timeout(parts.config.timeouts.close):
+                failures = await step() or ()
+        except Exception as error:  # one that fails must not keep the others open
+            failures = (error,)
+        for failure in failures:
+            parts.bus.warn(f"While closing: {type(failure).__name__}: {failure}")
+    parts.recorder.close()

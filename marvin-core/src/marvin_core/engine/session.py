@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from .dispatch import Dispatcher
 from .driver import Driver
 from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
-from .parts import SessionParts
+from .parts import SessionParts, close
 from .request_builder import RequestBuilder
 from .session_views import HookSessionView, ToolSessionView
 from .system_prompt import Part
@@ -45,7 +44,6 @@ class Session:
         agent = Agent(parts, self._requests, self.compactor, self.dispatcher, self.autonomy)
         self._driver = Driver(parts, self._hooks, agent, self.compactor)
         self.sessions = Lifecycle(parts, self._driver)
-        self._early: list[Event] = []
         self.models: ActiveModel = parts.model
         self.toolbox: Toolbox = parts.toolbox
         self.profile: SessionProfile = parts.profile
@@ -90,9 +88,6 @@ class Session:
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
         """Have every event from now on passed to the listener; the first one also gets those of `resume`."""
-        early, self._early = self._early, []
-        for event in early:
-            listener(event)
         return self.parts.bus.subscribe(listener)
 
     @property
@@ -118,11 +113,8 @@ class Session:
 
     def resume(self, path: Path) -> None:
         """Go on with an earlier session before there is an interface; its interrupted calls are given an output."""
-        stop_keeping = self.parts.bus.subscribe(self._early.append)
-        try:
+        with self.parts.bus.keeping():
             self.sessions.open(path)
-        finally:
-            stop_keeping()
 
     async def submit(self, text: str) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
@@ -150,19 +142,7 @@ class Session:
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
-        parts, setup = self.parts, self.parts.setup
-        steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
-        steps = [parts.profile.flush, self._hooks.close, parts.resources.close, parts.processes.close]
-        steps += [setup.clients.close, setup.models.aclose, *([setup.budget.aclose] if setup.budget else [])]
-        for step in steps:
-            try:
-                async with asyncio.timeout(parts.config.timeouts.close):
-                    failures = await step() or ()
-            except Exception as error:  # one that fails must not keep the others open
-                failures = (error,)
-            for failure in failures:
-                parts.bus.warn(f"While closing: {type(failure).__name__}: {failure}")
-        parts.recorder.close()
+        await close(self.parts, first=[self.parts.profile.flush, self._hooks.close])
 
     def kill(self) -> None:
         """Kill every child process at once; for leaving without `close`."""

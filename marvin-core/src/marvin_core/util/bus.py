@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from ..api.events import Event, Notice, Unsubscribe
 
@@ -16,10 +17,14 @@ class Bus:
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[Event], None]] = []
+        self._kept: list[Event] = []
         self.failure: Exception | None = None
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
-        """Have every event from now on passed to the listener."""
+        """Have every event from now on passed to the listener, and those before that were kept for it."""
+        kept, self._kept = self._kept, []
+        for event in kept:
+            listener(event)
         self._listeners.append(listener)
         return lambda: self._drop(listener)
 
@@ -31,6 +36,17 @@ class Bus:
             except Exception as error:  # see the class: never the loop's problem
                 self.failure = error
                 self._drop(listener)
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Keep the events that are published meanwhile for the next listener, too."""
+        kept: list[Event] = []
+        drop = self.subscribe(kept.append)
+        try:
+            yield
+        finally:
+            drop()
+            self._kept = kept
 
     def warn(self, text: str) -> None:
         """Tell of something that went wrong, and does not end the session."""

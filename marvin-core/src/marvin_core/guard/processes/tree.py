@@ -265,8 +265,14 @@ class Family:
         self._claims_orphans = False
 
     def ask_to_end(self) -> None:
-        """SIGTERM to all, so that lock files and the like are cleaned up."""
-        for entry in self._look()[0]:
+        """SIGTERM to all, so that lock files and the like are cleaned up.
+
+        The group gets it at once, and parents before their children: a shell that saw its command end first would go
+        on with the next one.
+        """
+        living = self._look()[0]
+        self._signal_group(signal.SIGTERM)
+        for entry in sorted(living, key=lambda entry: entry.started):
             self._signal(entry.pid, signal.SIGTERM)
 
     def kill(self) -> bool:
