@@ -22,7 +22,7 @@ from marvin_core.config.load import load
 from marvin_core.conversation.compactor import Compactor
 from marvin_core.conversation.conversation import Conversation
 from marvin_core.conversation.digest import digest
-from marvin_core.conversation.plan import KEPT, composed, is_summary, plan, plan_turns
+from marvin_core.conversation.plan import KEPT, composed, plan, plan_turns
 from marvin_core.conversation.window import Window, characters
 from marvin_core.guard.files.workspace import Workspace
 from marvin_core.sessions.reader import load as load_session
@@ -140,7 +140,7 @@ class TestWhatStays:
         """I15: no call is cut from its output."""
         after = smaller(LONG, 100_000)
         assert after[0] == LONG[0]
-        assert is_summary(after[1])
+        assert after[1].is_summary
         assert list(after[2:]) == LONG[-KEPT:]
         assert_accepted(after)
 
@@ -229,7 +229,7 @@ class TestWhatASummarySays:
     def test_a_second_summary_keeps_what_the_first_one_says(self) -> None:
         once = smaller([user("Build it"), user("The port is 4711"), *rounds(20)], 50_000)
         twice = smaller([*once, *rounds(20, start=20)], 50_000)
-        assert [is_summary(message) for message in twice].count(True) == 1
+        assert [message.is_summary for message in twice].count(True) == 1
         assert "The port is 4711" in twice[1].text
         assert "src/part30.py" in twice[1].text
 

@@ -17,7 +17,7 @@ from marvin_core import ContextOverflow, Delta
 from marvin_core.api.events import Notice
 from marvin_core.api.messages import Message, user
 from marvin_core.api.tools import Tool
-from marvin_core.conversation.plan import KEPT, is_summary
+from marvin_core.conversation.plan import KEPT
 from marvin_core.conversation.window import Window, characters
 from marvin_core.sessions.reader import load
 from marvin_core.testing import ModelServer, answers
@@ -209,7 +209,7 @@ class TestBetweenPrompts:
             assert "nothing to compact" in await chat.do("/summarize")
 
         chat = chatting(made, work)
-        assert is_summary(made.parts.conversation.messages[1])
+        assert made.parts.conversation.messages[1].is_summary
         assert not [text for text in told(made) if text.startswith("The conversation was compacted")], "told once"
         assert chat.texts[0] == "Build the parser"
 
@@ -239,7 +239,7 @@ class TestBetweenPrompts:
         assert len(first) == most + 1
         assert len(second) < most * 3 // 4 + 2
         assert second[0].text == "Request number 0"
-        assert is_summary(second[1])
+        assert second[1].is_summary
         assert second[-2].text == "One."
         assert_accepted(second)
 

@@ -287,7 +287,8 @@ def typed(tmp_path: Path, line: str, *tools: Tool) -> list[str]:
     async def go() -> None:
         for one in tools:
             made.session.toolbox.add(describe(one, source="tests"), one)
-        await Lines(made.session, Shown(text=shown.append, output=shown.append, suggestion=shown.append)).run(line)
+        to = Shown(text=shown.append, output=shown.append, error=shown.append, suggestion=shown.append)
+        await Lines(made.session, to).run(line)
         shown.append(help_text(made.session))
         shown.append(" ".join(candidate.text for candidate in candidates("!s", made.session)))
         await made.session.close()

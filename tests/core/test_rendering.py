@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from marvin_core.api.events import ToolExecutionEnd, ToolExecutionStart
+from marvin_core.api.events import CallOrigin, ToolExecutionEnd, ToolExecutionStart
 from marvin_core.ui.plain.terminal_quirks import folds, steady
 from marvin_core.ui.rendering import (
     DIFF_LINES,
@@ -77,9 +77,9 @@ def test_nothing_steers_the_terminal() -> None:
     assert re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", clean("".join(map(chr, range(0x3000))))) is None
 
 
-def end(text: str, *, call_id: str = "1", is_error: bool = False, diff: object = None) -> ToolExecutionEnd:
+def end(text: str, *, origin: CallOrigin = "model", is_error: bool = False, diff: object = None) -> ToolExecutionEnd:
     return ToolExecutionEnd(
-        call_id=call_id, name="edit", text=text, is_error=is_error, elapsed=1.25, details={"diff": diff}
+        call_id="1", name="edit", text=text, is_error=is_error, elapsed=1.25, details={"diff": diff}, origin=origin
     )
 
 
@@ -89,8 +89,9 @@ def test_tool_lines() -> None:
     assert len(call_line(start)) < 150
     assert outcome_line(end("Changed.\nmore")) == "     done in 1.2 s: Changed."
     assert outcome_line(end("Error: no", is_error=True)) == "     failed in 1.2 s: Error: no"
-    for follows in ("by_hand", "offline_3"):
-        assert outcome_line(end("shown below anyway", call_id=follows)) == "     done in 1.2 s"
+    origins: tuple[CallOrigin, ...] = ("person", "router")
+    for origin in origins:
+        assert outcome_line(end("shown below anyway", origin=origin)) == "     done in 1.2 s"
 
 
 def test_tool_lines_in_narrow_windows() -> None:

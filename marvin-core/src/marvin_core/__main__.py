@@ -38,7 +38,9 @@ def main() -> None:
     except OSError:  # a standard stream is closed: there is nobody left to tell
         code = 1
     except KeyboardInterrupt:  # before there was anything to interrupt
-        code = 130
+        from .api.errors import EXIT_INTERRUPTED
+
+        code = EXIT_INTERRUPTED
     os._exit(code)  # daemon threads and libraries' exit handlers must not hold the end up
 
 

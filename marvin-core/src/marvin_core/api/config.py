@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
 
+Source: TypeAlias = Literal["", "flag", "environment", "file"]
+"""Where a value comes from; empty where nobody named one."""
 OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
 
 
@@ -66,10 +68,10 @@ class Config(Record):
     """Whether the root is the home folder itself, where write and exec tools ask."""
     provider: str
     provider_origin: str
+    provider_from: Source
     model: str
     model_origin: str
-    model_by_flag: bool
-    """Whether a flag names the provider or the model, whatever a session that is resumed was with."""
+    model_from: Source
     tiers: Mapping[str, str]
     """The model of each tier, by the tier's name."""
     fallback: tuple[str, ...]

@@ -27,6 +27,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+EXIT_INTERRUPTED = 130
+"""The exit code of a run that was interrupted, as shells have it for Ctrl+C."""
+
 
 class MarvinError(Exception):
     """The root of the tree. Its text says what happened and what to do next.

@@ -84,6 +84,10 @@ class MessageEnd(Record):
     stop_reason: StopReason
 
 
+CallOrigin: TypeAlias = Literal["model", "person", "router"]
+"""Who made a call: the model, a person by hand, or the routing of requests where there is no model."""
+
+
 class ToolExecutionStart(Record):
     """A call begins; `arguments` are the parsed ones where they could be parsed."""
 
@@ -91,6 +95,7 @@ class ToolExecutionStart(Record):
     call_id: str
     name: str
     arguments: Mapping[str, Any]
+    origin: CallOrigin = "model"
 
 
 class ToolExecutionUpdate(Record):
@@ -103,7 +108,10 @@ class ToolExecutionUpdate(Record):
 
 
 class ToolExecutionEnd(Record):
-    """A call has its output; `details` is for interfaces (a diff, a table), `elapsed` is in seconds."""
+    """A call has its output; `details` is for interfaces (a diff, a table), `elapsed` is in seconds.
+
+    A `text` among the details is what people are shown in place of the output.
+    """
 
     type: ClassVar[str] = "tool_execution_end"
     call_id: str
@@ -112,6 +120,7 @@ class ToolExecutionEnd(Record):
     is_error: bool
     elapsed: float
     details: Mapping[str, Any] | None = None
+    origin: CallOrigin = "model"
 
 
 class Notice(Record):

@@ -86,7 +86,10 @@ Block: TypeAlias = Text | Image | Thinking | ToolCall | ToolOutput
 
 
 class Message(Record):
-    """One message. `provider`, `model`, `usage` and `stop_reason` are set on answers of a model."""
+    """One message. `provider`, `model`, `usage` and `stop_reason` are set on answers of a model.
+
+    `is_summary` says that it stands for messages that were taken out of the conversation.
+    """
 
     role: Role
     content: tuple[Block, ...]
@@ -94,6 +97,7 @@ class Message(Record):
     model: str = ""
     usage: Usage | None = None
     stop_reason: StopReason | None = None
+    is_summary: bool = False
 
     @property
     def text(self) -> str:

@@ -24,6 +24,11 @@ class TurnResult(Record):
     error: Exception | None = None
     cancelled: bool = False
 
+    def check(self) -> None:
+        """Raise the error that ended it, if one did."""
+        if self.error is not None:
+            raise self.error
+
 
 class ChatSettings(Record):
     """What an interface may need to know beside the conversation."""
@@ -306,7 +311,8 @@ class SessionControl(Protocol):
 class Command(Record):
     """A slash command of the interactive interfaces.
 
-    `run` gets the session and the text behind the name, and returns what to show, or None.
+    `run` gets the session and the text behind the name, and returns what to show, or None. What it raises is shown as
+    an error; `MarvinError` by its text alone.
     """
 
     name: str

@@ -41,7 +41,11 @@ class SessionView(Protocol):
         ...
 
     def search_backups(self, query: str, most: int) -> str:
-        """Where all words of the query stand in what was taken out of conversations, as text. Blocks."""
+        """Where all words of the query stand in what was taken out of conversations, as text. Blocks.
+
+        Raises:
+            ToolError: where the query has no word.
+        """
         ...
 
     def set_working_dir(self, path: Path) -> None:

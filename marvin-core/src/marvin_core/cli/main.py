@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from ..api.config import Config, OutputFormat
-from ..api.errors import ConfigError, MarvinError, UsageError
+from ..api.errors import EXIT_INTERRUPTED, ConfigError, MarvinError, UsageError
 from ..api.messages import Usage
 from ..config.load import load
 from ..config.secrets import Secrets
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ..app import App
     from ..engine.session import Session
 
-INTERRUPTED = 130
 SUBCOMMANDS = frozenset({"tools", "packs", "sessions", "profiles", "providers", "config", "doctor"})
 _PIPELINE = 'No installed pack brings the pipeline. Install it: pip install "marvin-core[pipeline]"'
 _NOTHING_USED = {"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}
@@ -61,7 +60,7 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
         return code
     except KeyboardInterrupt:
         streams.err("marvin: interrupted")
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
 
 
 def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, streams: Streams) -> int:
@@ -168,7 +167,7 @@ def _leave(streams: Streams) -> NoReturn:
 
     streams.err("marvin: interrupted")
     streams.err(cost_line(_NOTHING_USED))
-    os._exit(INTERRUPTED)
+    os._exit(EXIT_INTERRUPTED)
 
 
 def _resume(config: Config, session: Session) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.config import Config, EndpointSettings, Permissions, Price
+from ..api.config import Config, EndpointSettings, Permissions, Price, Source
 from ..api.errors import ConfigError, UsageError
 from ..api.timeouts import Timeouts
 from .limits import depth, max_cost
@@ -42,14 +42,16 @@ def load(
     folders = _folders(env, home, cwd)
     settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json") if with_file else {}
     working_dir = _working_dir(flags.working_dir, cwd, home)
-    provider, provider_origin = _first(
-        (flags.provider, "--provider"),
-        (env.get("LLM_PROVIDER"), "LLM_PROVIDER"),
-        (settings.get("provider"), "config.yaml"),
+    provider, provider_origin, provider_from = _first(
+        (flags.provider, "--provider", "flag"),
+        (env.get("LLM_PROVIDER"), "LLM_PROVIDER", "environment"),
+        (settings.get("provider"), "config.yaml", "file"),
     )
     named, tiers = _models(flags.model)
-    model, model_origin = _first(
-        (named, "--model"), (env.get("MARVIN_MODEL"), "MARVIN_MODEL"), (settings.get("model"), "config.yaml")
+    model, model_origin, model_from = _first(
+        (named, "--model", "flag"),
+        (env.get("MARVIN_MODEL"), "MARVIN_MODEL", "environment"),
+        (settings.get("model"), "config.yaml", "file"),
     )
     config = Config(
         prompt=_prompt(flags),
@@ -62,9 +64,10 @@ def load(
         in_home=flags.working_dir is None and working_dir == home.resolve(),
         provider=provider,
         provider_origin=provider_origin,
+        provider_from=provider_from,
         model=model,
         model_origin=model_origin,
-        model_by_flag=bool(flags.provider or named),
+        model_from=model_from,
         tiers=tier_models({**settings.get("models", {}), **tiers}, env),
         tools=flags.tools or settings.get("tools", ""),
         output_format=flags.output_format,
@@ -182,8 +185,8 @@ def _working_dir(given: str | None, cwd: Path, home: Path) -> Path:
     return folder.resolve()
 
 
-def _first(*candidates: tuple[str | None, str]) -> tuple[str, str]:
-    return next(((value, origin) for value, origin in candidates if value), ("", ""))
+def _first(*candidates: tuple[str | None, str, Source]) -> tuple[str, str, Source]:
+    return next(((value, origin, source) for value, origin, source in candidates if value), ("", "", ""))
 
 
 def _models(given: Sequence[str]) -> tuple[str, dict[str, str]]:

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ..api.config import Config
-from ..api.errors import MarvinError
+from ..api.errors import MarvinError, ToolError
 from ..api.messages import Message, ToolCall, ToolOutput, from_dict, to_dict
 from ..api.record import Record
 from ..guard.files.workspace import Workspace
 from ..util.json_lines import record_line
 from ..util.state_files import update_file
-from .plan import is_summary
 
 _START = "context-backup-"
 _INDEX_TITLE = (
@@ -102,10 +101,13 @@ class Backups:
         """The places of the backups that have all words of the query, newest first, as text. Blocks.
 
         Words count as they stand, in upper or lower case. What stands in several backups is told once.
+
+        Raises:
+            ToolError: where there is no word.
         """
         words = query.casefold().split()
         if not words:
-            return "Error: there is no word to search for. Give one or more that stood in the message."
+            raise ToolError("There is no word to search for. Give one or more that stood in the message.")
         files = self.files()
         if not files:
             return "There are no backups here: nothing was taken out of a conversation of this folder yet."
@@ -251,7 +253,7 @@ def _told(line: str) -> Iterator[_Hit]:
         message = from_dict(json.loads(line))
     except (ValueError, RecursionError):
         return
-    if is_summary(message):
+    if message.is_summary:
         return
     if message.text:
         yield message.role, message.text

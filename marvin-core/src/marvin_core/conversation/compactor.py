@@ -196,12 +196,11 @@ class Compactor:
     async def _summary(self, found: Plan) -> str:
         """What stands for the middle: of the model where one answers in time, else lists."""
         from .digest import digest
-        from .plan import is_summary
         from .summarizer import Summarizer
 
         session = self._session
         listed = digest(found.middle, found.summary_limit)
-        provider = None if all(map(is_summary, found.middle)) else session.model.summarizer()
+        provider = None if all(message.is_summary for message in found.middle) else session.model.summarizer()
         if provider is None or provider.name == OFFLINE:
             return listed
         self._session.bus.tell(f"Making room: {provider.model} summarises {len(found.middle):,} older messages.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..api.messages import Image, Message, Text, ToolCall
 from ..util.text import one_line
-from .plan import is_summary, level, shorten, summary_body
+from .plan import level, shorten, summary_body
 
 _REQUESTS, _FINDINGS, _ERRORS, _FILES = 30, 15, 10, 40
 """How many of each are told."""
@@ -34,8 +34,8 @@ def digest(messages: Sequence[Message], limit: int) -> str:
     Args:
         limit: the most characters; of what is longer, the head and the tail stay.
     """
-    earlier = [summary_body(message) for message in messages if is_summary(message)]
-    said = [message for message in messages if not is_summary(message)]
+    earlier = [summary_body(message) for message in messages if message.is_summary]
+    said = [message for message in messages if not message.is_summary]
     parts = [*earlier, *_sections(said)]
     return shorten("\n\n".join(part for part in parts if part), limit, "the backup")
 
@@ -75,7 +75,7 @@ def _counted(by: Counter[str]) -> str:
 
 def requests(messages: Iterable[Message]) -> list[str]:
     """The requests of the user, one short line each."""
-    return [one_line(m.text, _LINE) for m in messages if m.role == "user" and not is_summary(m) and m.text.strip()]
+    return [one_line(m.text, _LINE) for m in messages if m.role == "user" and not m.is_summary and m.text.strip()]
 
 
 def files(messages: Iterable[Message]) -> dict[str, Counter[str]]:
@@ -121,7 +121,7 @@ def as_text(messages: Sequence[Message], limit: int) -> str:
 
 
 def _parts(message: Message) -> Iterator[tuple[str, str]]:
-    if is_summary(message):
+    if message.is_summary:
         yield "EARLIER SUMMARY:", message.text.partition("\n\n")[2]
     elif message.text.strip():
         yield f"{message.role.upper()}:", message.text

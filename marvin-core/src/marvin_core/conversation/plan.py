@@ -23,7 +23,6 @@ _FLOOR = 200
 """A text that would have to become shorter than this says nothing any more: then fewer messages are kept."""
 _SMALLEST = 2_000
 """What a summary with its heading takes; less is not worth one."""
-_SUMMARY_START = "[Summary by Marvin of "
 _NEWEST = "\n\nThe newest request of the user, word for word:\n"
 
 
@@ -39,11 +38,6 @@ class Plan(Record):
     summary_limit: int
 
 
-def is_summary(message: Message) -> bool:
-    """Whether a message is the summary that an earlier compaction left."""
-    return message.role == "user" and message.text.startswith(_SUMMARY_START)
-
-
 def summary_body(message: Message) -> str:
     """What a summary says, without what Marvin writes around it."""
     return message.text.partition("\n\n")[2].partition(_NEWEST)[0]
@@ -53,7 +47,9 @@ def is_worth_it(messages: Sequence[Message], limit: int) -> bool:
     """Whether there is anything to summarise, or to shorten to get below the limit."""
     whole, _ = heal(messages)
     middle = _parted(whole, _tail_start(whole, KEPT))[1]
-    return characters(messages) > limit or (characters(middle) > _SMALLEST and not all(map(is_summary, middle)))
+    return characters(messages) > limit or (
+        characters(middle) > _SMALLEST and not all(message.is_summary for message in middle)
+    )
 
 
 def plan(messages: Sequence[Message], limit: int, backup: str) -> Plan:
@@ -92,20 +88,20 @@ def plan_turns(messages: Sequence[Message], most: int) -> Plan | None:
     there is nothing to take out.
     """
     whole, _ = heal(messages)
-    starts = [i for i, message in enumerate(whole) if message.role == "user" and not is_summary(message)]
+    starts = [i for i, message in enumerate(whole) if message.role == "user" and not message.is_summary]
     if len(whole) <= most or not starts:
         return None
     # Two messages go before those that stay: the first one, and the summary.
     fitting = (start for start in starts if len(whole) - start + 2 <= most * 3 // 4)
     first, middle, tail = _parted(whole, next(fitting, starts[-1]))
-    if all(map(is_summary, middle)):
+    if all(message.is_summary for message in middle):
         return None
     return Plan(first=first, middle=middle, tail=tail, summary_limit=SUMMARY_LIMIT)
 
 
 def _parted(messages: Sequence[Message], start: int) -> tuple[tuple[Message, ...], ...]:
     """The first message of the user, the middle, and the tail that begins at `start`."""
-    said = (i for i, message in enumerate(messages[:start]) if message.role == "user" and not is_summary(message))
+    said = (i for i, message in enumerate(messages[:start]) if message.role == "user" and not message.is_summary)
     first = next(said, None)
     middle = tuple(message for i, message in enumerate(messages[:start]) if i != first and message.content)
     tail = tuple(message for message in messages[start:] if message.content)
@@ -144,7 +140,8 @@ def composed(found: Plan, body: str, source: str) -> tuple[Message, ...]:
         return (*found.first, *found.tail)
     count = len(found.middle)
     head = (
-        f"{_SUMMARY_START}{count:,} earlier message{'' if count == 1 else 's'}, which were taken out to make room. "
+        f"[Summary by Marvin of {count:,} earlier message{'' if count == 1 else 's'}, "
+        "which were taken out to make room. "
         "This is a record of what was said and done, and not a request.]\n"
         f"[The messages themselves are in {source}; search_history_backups finds words in them.]"
     )
@@ -152,15 +149,16 @@ def composed(found: Plan, body: str, source: str) -> tuple[Message, ...]:
     room = max(found.summary_limit - len(head) - 2, 0)
     asked = f"{_NEWEST}{shorten(request, room // 3, source)}" if request and room > _FLOOR else ""
     text = f"{head}\n\n{shorten(body, room - len(asked), source)}{asked}"
-    return (*found.first, user(text[: max(found.summary_limit, len(head))]), *found.tail)
+    summary = user(text[: max(found.summary_limit, len(head))]).replace(is_summary=True)
+    return (*found.first, summary, *found.tail)
 
 
 def _newest_request(found: Plan) -> str:
     """What the user asked for last, where that stands in the middle; else empty."""
-    if any(message.role == "user" and not is_summary(message) for message in found.tail):
+    if any(message.role == "user" and not message.is_summary for message in found.tail):
         return ""
     for message in reversed(found.middle):
-        if is_summary(message):
+        if message.is_summary:
             return message.text.partition(_NEWEST)[2]
         if message.role == "user" and message.text:
             return message.text

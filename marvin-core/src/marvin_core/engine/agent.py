@@ -9,7 +9,7 @@ from typing import Literal, NoReturn, TypeAlias
 from ..api.errors import BudgetExceeded, ContextOverflow
 from ..api.events import TurnEnd, TurnStart
 from ..api.messages import Message, Text, ToolCall, ToolOutput, tool
-from ..api.providers import Provider
+from ..api.providers import OFFLINE, Provider
 from ..api.tools import Mode
 from ..api.usage import CostCeiling
 from ..conversation.compactor import Compactor
@@ -122,7 +122,7 @@ class Agent:
     async def _run_calls(self, answer: Message) -> None:
         outputs: list[ToolOutput] = []
         try:
-            await self._dispatcher.batch(answer.calls, outputs)
+            await self._dispatcher.batch(answer.calls, outputs, "router" if answer.provider == OFFLINE else "model")
         finally:
             self._parts.conversation.append(tool(outputs))
 

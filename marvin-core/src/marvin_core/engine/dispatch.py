@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..api.errors import ToolError
-from ..api.events import ToolExecutionEnd, ToolExecutionStart
+from ..api.events import CallOrigin, ToolExecutionEnd, ToolExecutionStart
 from ..api.hooks import Ask, Deny
 from ..api.messages import Image, Text, ToolCall, ToolOutput
 from ..api.tool_context import SessionView
@@ -37,7 +37,7 @@ class Dispatcher:
         self._policy = Policy(parts.config)
         self._running: dict[str, asyncio.Task[ToolOutput]] = {}
 
-    async def batch(self, calls: Sequence[ToolCall], outputs: list[ToolOutput]) -> None:
+    async def batch(self, calls: Sequence[ToolCall], outputs: list[ToolOutput], origin: CallOrigin = "model") -> None:
         """Run the calls of one answer and fill `outputs` with exactly one output each, in their order.
 
         Neighbouring calls that only read run side by side; every other call runs alone. When this is
@@ -47,7 +47,7 @@ class Dispatcher:
         try:
             for group in self._groups(calls):
                 for call in group:
-                    self._running[call.id] = asyncio.ensure_future(self.call(call))
+                    self._running[call.id] = asyncio.ensure_future(self.call(call, origin))
                 tasks = [self._running[call.id] for call in group]
                 await asyncio.wait(tasks)
                 outputs.extend(_output_of(call, task) for call, task in zip(group, tasks, strict=True))
@@ -100,14 +100,14 @@ class Dispatcher:
             outputs[index] = output.replace(content=blocks)
             added += len(outputs[index].text)
 
-    async def call(self, call: ToolCall) -> ToolOutput:
-        """Run one call."""
+    async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
+        """Run one call; `origin` says who made it."""
         clock = self._parts.clock
         started = clock.monotonic()
         arguments: dict[str, Any] = {}
         result = ToolResult(content=INTERRUPTED, is_error=True)
         try:
-            result = await self._result(call, arguments)
+            result = await self._result(call, arguments, origin)
         finally:  # a call that is cancelled ends, too
             output = self._redacted(call, result)
             elapsed = clock.monotonic() - started
@@ -118,15 +118,16 @@ class Dispatcher:
                     text=output.text,
                     is_error=output.is_error,
                     elapsed=elapsed,
+                    origin=origin,
                     details=redacted(result.details, self._secrets),
                 )
             )
             self._audit(call.name, arguments, output.text, elapsed)
         return output
 
-    async def _result(self, call: ToolCall, arguments: dict[str, Any]) -> ToolResult:
+    async def _result(self, call: ToolCall, arguments: dict[str, Any], origin: CallOrigin) -> ToolResult:
         try:
-            return _presentable(call.name, await self._checked(call, arguments))
+            return _presentable(call.name, await self._checked(call, arguments, origin))
         except ToolError as error:
             return ToolResult(content=f"Error: {error}", is_error=True)
         except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
@@ -137,7 +138,7 @@ class Dispatcher:
             told = "".join(format_exception_only(error)).strip()
             return ToolResult(content=f"Error: {call.name} failed unexpectedly: {told}. {_GO_ON}", is_error=True)
 
-    async def _checked(self, call: ToolCall, shown: dict[str, Any]) -> ToolResult:
+    async def _checked(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin) -> ToolResult:
         """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
         from ..tools.arguments import parse_arguments  # not needed before the first request is out
 
@@ -147,7 +148,7 @@ class Dispatcher:
             shown.update(parse_arguments(call.arguments, spec, complete=call.complete, others=others))
         finally:
             told = redacted(shown, self._secrets)
-            self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told))
+            self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told, origin=origin))
         loaded = await self._parts.toolbox.load(call.name)
         values = loaded.validate(shown)
         await self._permit(spec, {**shown, **values})

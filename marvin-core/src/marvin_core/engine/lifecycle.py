@@ -65,9 +65,9 @@ class Lifecycle:
         self._parts.state.clear()
         self._parts.state.update(loaded.state)
         self._start_app()
-        header = loaded.header
+        header, config = loaded.header, self._parts.config
         self._parts.model.restore(
-            header.provider, header.model, header.thinking, fixed=self._parts.config.model_by_flag
+            header.provider, header.model, header.thinking, fixed="flag" in (config.provider_from, config.model_from)
         )
         offered = {spec.name for spec in self._parts.toolbox.offered}
         lost = gone(header, messages, offered, self._parts.toolbox.missing, self._root)

@@ -138,7 +138,8 @@ class Session:
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
         """Run one call by hand, through the same dispatch as a model's."""
-        return await self.dispatcher.call(ToolCall(id="by_hand", name=name, arguments=json.dumps(arguments)))
+        call = ToolCall(id="by_hand", name=name, arguments=json.dumps(arguments))
+        return await self.dispatcher.call(call, "person")
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""

@@ -75,7 +75,7 @@ def _parts(text: str, path: Path) -> tuple[str, str]:
 def _command(name: str, description: str, prompt: str) -> Command:
     async def run(session: SessionControl, text: str) -> str | None:
         filled = prompt.replace(_ARGUMENTS, text) if _ARGUMENTS in prompt else f"{prompt.rstrip()}\n\n{text}".rstrip()
-        result = await session.submit(filled)
-        return f"Error: {result.error}" if result.error is not None else None
+        (await session.submit(filled)).check()
+        return None
 
     return Command(name=name, help=description, run=run, takes="[TEXT]")

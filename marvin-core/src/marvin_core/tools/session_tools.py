@@ -48,10 +48,7 @@ async def search_history_backups(
     max_results: Annotated[int, Field(ge=1, le=200)] = 20,
 ) -> str:
     """Search everything that was taken out of conversations of this folder to make room, newest first."""
-    found = await in_thread(lambda: context.session.search_backups(query, max_results))
-    if found.startswith("Error: "):
-        raise ToolError(found.removeprefix("Error: "))
-    return found
+    return await in_thread(lambda: context.session.search_backups(query, max_results))
 
 
 @tool(access=["state"])

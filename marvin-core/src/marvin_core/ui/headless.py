@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from ..api.config import OutputFormat
-from ..api.errors import MarvinError, NotActed
+from ..api.errors import EXIT_INTERRUPTED, MarvinError, NotActed
 from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice, to_json
 from ..api.session import SessionControl, TurnResult
 from ..usage.meter import UsageMeter
@@ -18,7 +18,6 @@ from ..util.signals import ending
 from ..util.streams import Streams
 from .report import cost_line, result_line
 
-INTERRUPTED = 130
 _UNFINISHED = ("broken", "cancelled")
 
 
@@ -114,7 +113,7 @@ class Headless:
         if self._session is not None:
             self._session.kill()
         self._streams.err(cost_line(self._meter.summary()))
-        os._exit(INTERRUPTED)
+        os._exit(EXIT_INTERRUPTED)
 
     def _listen(self, event: Event) -> None:
         if isinstance(event, MessageEnd) and not gc.isenabled():
@@ -155,7 +154,7 @@ class Headless:
         self._text.end()
         code = 1 if self._closed else 0
         if self._interrupted:
-            code = INTERRUPTED
+            code = EXIT_INTERRUPTED
             self._streams.err("marvin: interrupted")
         elif result.error is not None:
             code = result.error.exit_code if isinstance(result.error, MarvinError) else 1

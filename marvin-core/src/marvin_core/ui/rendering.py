@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..api.events import ToolExecutionEnd, ToolExecutionStart
-from ..api.providers import OFFLINE
-from .manual_calls import BY_HAND
 
 Role: TypeAlias = Literal[
     "user", "heading", "bold", "code", "tool", "error", "notice", "faint", "added", "removed", "place"
@@ -228,8 +226,7 @@ def outcome_line(event: ToolExecutionEnd) -> str:
     """How a call ended; where its output follows anyway, made by hand or without a model, nothing of that."""
     first = event.text.strip().partition("\n")[0][:SHOWN]
     ended = f"{_HANGING}{'failed' if event.is_error else 'done'} in {event.elapsed:.1f} s"
-    follows = event.call_id == BY_HAND or event.call_id.startswith(f"{OFFLINE}_")
-    return ended if follows or not first else clean(f"{ended}: {first}")
+    return ended if event.origin != "model" or not first else clean(f"{ended}: {first}")
 
 
 def call_rows(event: ToolExecutionStart, width: int, measure: Measure) -> str:

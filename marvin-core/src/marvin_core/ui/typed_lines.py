@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..api.errors import NotActed
+from ..api.errors import MarvinError, NotActed
+from ..api.events import Event, ToolExecutionEnd
 from ..api.record import Record
 from ..api.session import SessionControl
 from .manual_calls import call_by_hand, help_about, shell_tool
@@ -16,7 +17,6 @@ WORDS = frozenset({"preferences", "profiles", "usage", "saved"})
 BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"})
 """What is a command behind `!` and never a program."""
 _HELP = frozenset({"/help", "/", "help", "?"})
-_ALL_IS_WELL = "\n[exit code 0]"
 
 
 class Shown(Record):
@@ -26,6 +26,8 @@ class Shown(Record):
     """A text of Marvin."""
     output: Callable[[str], None]
     """The output of a call made by hand, to be shown as it is."""
+    error: Callable[[str], None]
+    """What went wrong."""
     suggestion: Callable[[str], None]
     """A line that does what was asked for once the user sends it."""
 
@@ -37,6 +39,7 @@ class Lines:
         self._session = session
         self._show = shown.text
         self._show_output = shown.output
+        self._show_error = shown.error
         self._suggest = shown.suggestion
         self._typed = False
         self.shell = False
@@ -80,20 +83,24 @@ class Lines:
             if result.error.line:
                 self._suggest(result.error.line)
         elif result.error is not None:
-            self._show(f"Error: {result.error}")
+            self._show_error(_told(result.error))
 
     async def _command(self, name: str, rest: str) -> None:
         command = self._session.commands.get(name)
         if command is None:
             self._show(f"There is no command {name} here. /help lists what there is.")
             return
-        shown = await command.run(self._session, rest.strip())
+        try:
+            shown = await command.run(self._session, rest.strip())
+        except Exception as error:  # a command may be a stranger's, and a chat must go on
+            self._show_error(_told(error))
+            return
         if shown:
             self._show(shown)
 
     async def _call(self, name: str, words: str) -> None:
         output = await call_by_hand(self._session, name, words)
-        (self._show if output.is_error else self._show_output)(output.text)
+        (self._show_error if output.is_error else self._show_output)(output.text)
 
     async def _shell_line(self, command: str) -> None:
         if command in SHELL:
@@ -111,9 +118,24 @@ class Lines:
             self._show('No tool on offer runs commands. A pack brings one: pip install "marvin-core[coding]"')
             return
         (parameter,) = spec.parameters["required"]
+        shown: list[str] = []
+        listening = self._session.subscribe(lambda event: shown.extend(_for_people(event)))
         self._typed = True
         try:
             output = await self._session.call_tool(spec.name, {parameter: command})
         finally:
             self._typed = False
-        self._show_output(output.text.removesuffix(_ALL_IS_WELL))
+            listening()
+        self._show_output(shown[0] if shown else output.text)
+
+
+def _for_people(event: Event) -> list[str]:
+    """What a call says to people in place of its output, if that is another text."""
+    shown = (event.details or {}).get("text") if isinstance(event, ToolExecutionEnd) else None
+    return [shown] if isinstance(shown, str) else []
+
+
+def _told(error: Exception) -> str:
+    """An error as people see it; what is not ours is named with its type."""
+    told = isinstance(error, (MarvinError, OSError))
+    return f"Error: {error}" if told else f"Error: {type(error).__name__}: {error}"

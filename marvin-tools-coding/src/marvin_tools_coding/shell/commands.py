@@ -44,9 +44,16 @@ async def run_command(
     )
     output = head_and_tail(result.output, result.omitted, _FILTER).rstrip()
     ending = _timed_out(timeout) if result.timed_out else _ended(result)
+    content = f"{output or '(no output)'}\n[{ending}]"
+    all_is_well = result.exit_code == 0 and not result.job
     return ToolResult(
-        content=f"{output or '(no output)'}\n[{ending}]",
-        details={"exit_code": result.exit_code, "elapsed": result.elapsed},
+        content=content,
+        # Who typed the command sees no more than a terminal would show.
+        details={
+            "exit_code": result.exit_code,
+            "elapsed": result.elapsed,
+            "text": (output or "(no output)") if all_is_well else content,
+        },
         is_error=result.timed_out,
     )
 

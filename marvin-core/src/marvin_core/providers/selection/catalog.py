@@ -56,7 +56,7 @@ class Catalog:
         for spec in known.values():
             secrets.declare(spec.key_variables)
 
-    def spec(self, name: str, origin: str) -> ProviderSpec:
+    def spec(self, name: str, origin: str, *, by_flag: bool = False) -> ProviderSpec:
         """The service of this name.
 
         Raises:
@@ -66,7 +66,7 @@ class Catalog:
             return self.known[name]
         hint = did_you_mean(near_names(name, self.known)) or f"There are: {', '.join(self.known)}."
         text = f"There is no provider {name!r}{f' (from {origin})' if origin else ''}. {hint}"
-        raise UsageError(text) if origin.startswith("--") else ConfigError(text)
+        raise UsageError(text) if by_flag else ConfigError(text)
 
     def reason(self, spec: ProviderSpec) -> str:
         """Why this service can be used without being asked for by name; empty where it is not set up."""

@@ -52,12 +52,17 @@ def choose(config: Config, catalog: Catalog, probe: Probe | None = None) -> Choi
     return chosen.replace(notice=notice)
 
 
+def _named_by_user(config: Config, catalog: Catalog) -> ProviderSpec:
+    """Raises `UsageError`, or `ConfigError` where a flag does not name it."""
+    return catalog.spec(config.provider, config.provider_origin, by_flag=config.provider_from == "flag")
+
+
 def _model_of_tier(config: Config, catalog: Catalog) -> tuple[str, str]:
     """What `high` and `low` stand for, and a notice where that is the default because nobody serves the tier's."""
     tier = ALIASES[config.model]
     wanted = config.tiers[tier]
     if config.provider:
-        current: ProviderSpec | None = catalog.spec(config.provider, config.provider_origin)
+        current: ProviderSpec | None = _named_by_user(config, catalog)
     else:
         current = next(_candidates(catalog, chat=True), (None, ""))[0]
     found = find(catalog, wanted, current)
@@ -76,7 +81,7 @@ def _candidates(catalog: Catalog, *, chat: bool) -> Iterator[tuple[ProviderSpec,
 
 def _chosen(config: Config, catalog: Catalog, probe: Probe | None) -> Choice:
     if config.provider:
-        spec = catalog.spec(config.provider, config.provider_origin)
+        spec = _named_by_user(config, catalog)
         origin = config.provider_origin
         return _choice(catalog, spec, config.model.removeprefix(f"{spec.name}/"), config, origin, f"{origin} names it")
     first, origin = next(_candidates(catalog, chat=probe is not None), (None, ""))
@@ -102,7 +107,7 @@ def _choice(catalog: Catalog, spec: ProviderSpec, named: str, config: Config, or
     """The choice of a service, asked for by `origin` or there for this `reason`."""
     default = catalog.default_model(spec)
     # What a service's own variable says is closer to it than what config.yaml says for all.
-    model = default if not named or (config.model_origin == "config.yaml" and default != spec.default_model) else named
+    model = default if not named or (config.model_from == "file" and default != spec.default_model) else named
     try:
         endpoint = catalog.endpoint(spec, model, origin)
     except KeyMissingError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...api.errors import BudgetExceeded, ConfigError, UsageError
+from ...api.errors import BudgetExceeded, ConfigError, MarvinError, UsageError
 from ...api.providers import OFFLINE
 from ...api.session import SessionControl
 from .settings import check_free
@@ -49,8 +49,10 @@ async def play(session: SessionControl, words: str) -> str:
     if isinstance(result.error, BudgetExceeded):
         return f"{ended} Its budget of {dollars:g} USD covers no further request."
     if isinstance(result.error, ConfigError):
-        return f"Error: {result.error}\nWithout a budget: /play --turns N."
-    return ended if result.error is None else f"Error: {result.error}\n{ended}"
+        raise ConfigError(f"{result.error}\nWithout a budget: /play --turns N.") from result.error
+    if result.error is not None:
+        raise MarvinError(f"{result.error}\n{ended}") from result.error
+    return ended
 
 
 def _check_model(session: SessionControl) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias
 
-from ...api.errors import MarvinError
+from ...api.errors import UsageError
 from ...api.session import Command, SessionControl
 from ...util.text import local_time, one_line
 from ...util.threads import in_thread
@@ -51,17 +50,8 @@ def core_commands() -> list[Command]:
 
 
 def _command(usage: str, text: str, run: _Run) -> Command:
-    """A command whose failures are told as any other of its answers: a chat must go on."""
     name, _, takes = usage.partition(" ")
-
-    @wraps(run)
-    async def guarded(session: SessionControl, words: str) -> str | None:
-        try:
-            return await run(session, words)
-        except (MarvinError, OSError) as error:
-            return f"Error: {error}"
-
-    return Command(name=name, help=text, run=guarded, takes=takes)
+    return Command(name=name, help=text, run=run, takes=takes)
 
 
 async def _sessions(session: SessionControl, words: str) -> str:
@@ -99,7 +89,7 @@ async def _tree(session: SessionControl, words: str) -> str:
     found = await in_thread(session.sessions.branches)
     if words:
         if not words.isdecimal() or not 1 <= int(words) <= len(found):
-            return f"Error: there is no branch {words!r}. /tree lists them by number."
+            raise UsageError(f"There is no branch {words!r}. /tree lists them by number.")
         return f"Going on from branch {int(words)} ({session.sessions.go_to(found[int(words) - 1])} messages)."
     lines = [_branch_line(number, branch) for number, branch in enumerate(found, 1)]
     if len(found) == 1:
@@ -114,9 +104,8 @@ def _branch_line(number: int, branch: Branch) -> str:
     return f"{mark} {number}  {one_line(branch.prompt, _SHOWN)} → {answer} ({branch.messages} messages{shared})"
 
 
-async def _retry(session: SessionControl, words: str) -> str | None:
-    result = await session.retry()
-    return f"Error: {result.error}" if result.error is not None else None
+async def _retry(session: SessionControl, words: str) -> None:
+    (await session.retry()).check()
 
 
 async def _jobs(session: SessionControl, words: str) -> str:
@@ -125,7 +114,7 @@ async def _jobs(session: SessionControl, words: str) -> str:
         job = await session.processes.stop_job(job_id.strip())
         return f"{job.id} was stopped. Its output is in {job.log}"
     if words:
-        return "Error: use /jobs, or /jobs stop ID."
+        raise UsageError("Use /jobs, or /jobs stop ID.")
     jobs = session.processes.job_list()
     if not jobs:
         return "Nothing runs in the background."

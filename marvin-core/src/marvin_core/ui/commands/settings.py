@@ -70,7 +70,7 @@ async def compact(session: SessionControl, words: str) -> str:
     """Make room in the conversation."""
     number = words.replace(",", "").replace("_", "")
     if words and not (number.isascii() and number.isdecimal() and _TARGETS[0] <= int(number) <= _TARGETS[-1]):
-        return f"Error: use /compact, or /compact TOKENS with {_TARGETS[0]:,} to {_TARGETS[-1]:,} of them."
+        raise UsageError(f"Use /compact, or /compact TOKENS with {_TARGETS[0]:,} to {_TARGETS[-1]:,} of them.")
     return await session.compact(int(number) if number else _TARGET)
 
 
@@ -80,8 +80,8 @@ async def pro(session: SessionControl, words: str) -> str | None:
         return "Write the prompt behind it: !pro PROMPT goes to the best model that is set up, and only that one."
     check_free(session)
     with session.models.pro():
-        result = await session.submit(words)
-    return f"Error: {result.error}" if result.error is not None else None
+        (await session.submit(words)).check()
+    return None
 
 
 async def code(session: SessionControl, words: str) -> str:

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from ...api.errors import EXIT_INTERRUPTED
 from ...api.events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, ToolExecutionEnd, ToolExecutionStart
 from ...api.session import SessionControl
 from ...util.signals import ending
@@ -17,7 +18,6 @@ from ..rendering import Paint, call_line, diff_lines, disarm, for_people, outcom
 from ..typed_lines import Lines, Shown
 
 PROMPT = "> "
-INTERRUPTED = 130
 
 
 class _EndedError(Exception):
@@ -29,7 +29,9 @@ class SimpleChat:
 
     def __init__(self, session: SessionControl) -> None:
         self._session = session
-        self._lines = Lines(session, Shown(text=self._say, output=self._line, suggestion=self._suggest))
+        self._lines = Lines(
+            session, Shown(text=self._say, output=self._line, error=self._say, suggestion=self._suggest)
+        )
         self._in_line = False
         self._suggested = ""
         self._answering: asyncio.Task[None] | None = None
@@ -54,7 +56,7 @@ class SimpleChat:
                 runner.run(self._session.close())
         if self._session.farewell:
             self._line(self._session.farewell)
-        return INTERRUPTED if self._ended else 0
+        return EXIT_INTERRUPTED if self._ended else 0
 
     def _chat(self, runner: asyncio.Runner, prompt: str | None) -> None:
         if prompt:

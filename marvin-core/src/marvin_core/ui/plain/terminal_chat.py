@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 
+from ...api.errors import EXIT_INTERRUPTED
 from ...api.events import (
     Event,
     MessageEnd,
@@ -41,7 +42,6 @@ _STEER = "/steer "
 _ECHOED_LINES = 20
 _QUICK = 1.0
 """Seconds; how long a call made by hand took is shown from here on."""
-_INTERRUPTED = 130
 _NEVER_FOLD = frozenset({"xterm", "linux"})
 """Terminals that cut their rows when they get narrower. The others fold them, so that a row becomes several."""
 
@@ -55,7 +55,7 @@ class TerminalChat:
     def __init__(self, session: SessionControl) -> None:
         settings = session.chat
         self._session = session
-        shown = Shown(text=self._say, output=self._say_output, suggestion=self._suggest)
+        shown = Shown(text=self._say, output=self._say_output, error=self._say_error, suggestion=self._suggest)
         self._lines = Lines(session, shown)
         self._paint = Paint(settings.color)
         handlers = Handlers(line=self._take, interrupt=self._interrupt, end=self._end_of_input, complete=self._complete)
@@ -105,7 +105,7 @@ class TerminalChat:
             finally:
                 await self._session.close()
         self._editor.flush()
-        return _INTERRUPTED if self._ended_by_signal else 0
+        return EXIT_INTERRUPTED if self._ended_by_signal else 0
 
     async def _work(self) -> None:
         """Carry out the lines in the order in which they came."""
@@ -137,7 +137,7 @@ class TerminalChat:
             waiting, self._queue = self._queue, deque()
             self._editor.refill("\n".join(shown for _, shown in waiting))
         elif (error := task.exception()) is not None:
-            self._say(f"Error: {type(error).__name__}: {error}")
+            self._say_error(f"Error: {type(error).__name__}: {error}")
         self._editor.sign = "$ " if self._lines.shell else "> "
         self._editor.follow_history()
         self._update()
@@ -274,8 +274,11 @@ class TerminalChat:
 
     def _say(self, text: str) -> None:
         self._finish_text()
-        text = self._wrapped(clean(text))
-        self._editor.write(self._paint("error", text) if text.startswith("Error: ") else text)
+        self._editor.write(self._wrapped(clean(text)))
+
+    def _say_error(self, text: str) -> None:
+        self._finish_text()
+        self._editor.write(self._paint("error", self._wrapped(clean(text))))
 
     def _say_output(self, text: str) -> None:
         """What a tool gave is not broken between words, so that it can be copied."""
