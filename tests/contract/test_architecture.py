@@ -235,6 +235,12 @@ def test_there_are_no_mocks(path: Path) -> None:
 
 
 def test_file_names_of_tests_are_unique() -> None:
-    """Two files of one name in different folders would hide each other in reports."""
-    names = [path.name for path in TESTS if path.name != "conftest.py" and path.name != "__init__.py"]
+    """Two files of one name in folders of one name would hide each other in reports."""
+    names = [(path.parent.name, path.name) for path in TESTS if path.name not in ("conftest.py", "__init__.py")]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("folder", sorted(path for path in (ROOT / "tests" / "core").rglob("*") if path.is_dir()))
+def test_the_folders_of_the_tests_are_those_of_the_core(folder: Path) -> None:
+    if folder.name != "__pycache__":
+        assert (CORE / folder.relative_to(ROOT / "tests" / "core")).is_dir()

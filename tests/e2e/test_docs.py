@@ -155,13 +155,13 @@ RUN = {
     "how-to/provider-openai-compat.md": {"sh": 1},
     "how-to/limit-cost.md": {"sh": 1, "yaml": 1},  # tests/e2e/test_max_cost.py
     "how-to/without-a-model.md": {"sh": 1},
-    "how-to/declare-tools.md": {"python": 2},  # tests/core/test_declarations.py
-    "how-to/write-phrases.md": {"python": 1, "toml": 1},  # tests/core/test_phrases.py
+    "how-to/declare-tools.md": {"python": 2},  # tests/core/tools/test_declarations.py
+    "how-to/write-phrases.md": {"python": 1, "toml": 1},  # tests/core/tools/routing/test_phrases.py
     "how-to/profiles.md": {"sh": 2},
     "how-to/sessions.md": {"sh": 4},
-    "reference/session-file.md": {"json": 4},  # tests/core/test_session_records.py
+    "reference/session-file.md": {"json": 4},  # tests/core/sessions/test_records.py
     "how-to/screen-readers-and-pipes.md": {"sh": 2},
-    "how-to/test-a-pack.md": {"sh": 1, "python": 4, "toml": 1},  # and tests/core/test_kit.py
+    "how-to/test-a-pack.md": {"sh": 1, "python": 4, "toml": 1},  # and tests/core/testing/test_kit.py
 }
 
 

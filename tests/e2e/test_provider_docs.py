@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from marvin_core.testing import Answer, ModelServer, text
-from tests.core import answers_ollama, answers_responses
 from tests.e2e.test_docs import DOCS, blocks, environment, shell
+from tests.support import answers_ollama, answers_responses
 
 __all__ = ["environment"]  # a fixture
 

@@ -1,0 +1,332 @@
+"""The system prompt: what stays the same first, what changes last, and never a secret."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core import Hook, HookContext
+from marvin_core.engine.system_prompt import (
+    CODING,
+    CODING_RULES,
+    DOCUMENT_LIMIT,
+    PERSONALITY,
+    Sources,
+    coding_rules,
+    own_instructions,
+    stable_parts,
+    volatile_part,
+)
+from marvin_core.profiles.personal import Personal
+from marvin_core.testing.tool_runner import installed_tools
+from tests.support.engine import Made, make, run, says, spec
+
+NOON = 1_700_000_000.0
+
+
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir(exist_ok=True)
+    return root
+
+
+def sent(made: Made) -> str:
+    async def go() -> None:
+        await made.session.submit("go")
+        await made.session.close()
+
+    run(go())
+    assert made.provider is not None
+    return made.provider.requests[-1].system
+
+
+def in_order(text: str, *parts: str) -> None:
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places), parts
+
+
+def test_the_parts_stand_in_their_order_and_what_changes_is_last(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    for name, text in {
+        "AGENTS.md": "Use tabs.",
+        ".marvin-instructions": "Be kind.",
+        ".marvin/instructions.md": "Test first.",
+        ".marvin/spec.md": "The spec.",
+        ".marvin/ux.md": "The looks.",
+        ".marvin/design.md": "The plan.",
+    }.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+
+    class Adds(Hook):
+        async def system_prompt(self, context: HookContext) -> str | None:
+            return "From a pack."
+
+    made = make(tmp_path, says("Fine."), hooks=[Adds()], yaml="instructions: Call me Ada.\n")
+    text = sent(made)
+    in_order(
+        text,
+        PERSONALITY,
+        "Call me Ada.",
+        CODING,
+        CODING_RULES,
+        f"The working directory is {root}.",
+        "Be kind.",
+        "Test first.",
+        "Use tabs.",
+        "The spec.",
+        "The looks.",
+        "The plan.",
+        "From a pack.",
+        "Today is ",
+    )
+    assert text.splitlines()[-1].startswith("Today is ")
+
+
+def test_in_a_chat_there_is_nothing_about_code_and_no_document(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    (root / "AGENTS.md").write_text("Use tabs.")
+    (root / ".marvin").mkdir()
+    (root / ".marvin" / "spec.md").write_text("The spec.")
+    text = sent(make(tmp_path, says("Fine."), argv=()))
+    assert "Use tabs." in text
+    assert CODING not in text
+    assert "The spec." not in text
+
+
+GUIDED = (
+    spec("cut", group="wood").replace(guidance="Measure twice.\nCut once.\n"),
+    spec("saw", group="wood").replace(guidance="Measure twice.\nCut once.\n"),
+    spec("paint", group="colour").replace(guidance="Prime first."),
+)
+
+
+def test_what_the_packs_say_about_their_tools_stands_among_the_rules_for_code(tmp_path: Path) -> None:
+    text = sent(make(tmp_path, says("Fine."), specs=GUIDED))
+    rules = "- Measure twice.\n- Cut once.\n- Prime first."
+    assert f"{CODING}\n{rules}\n{CODING_RULES}\nThe working directory is" in text
+
+
+def test_nothing_is_said_about_tools_that_are_not_offered_and_nothing_in_a_chat(tmp_path: Path) -> None:
+    text = sent(make(tmp_path, says("Fine."), argv=("--non-interactive", "--tools=-wood"), specs=GUIDED))
+    assert "Prime first." in text
+    assert "Measure twice." not in text
+    assert "Prime first." not in sent(make(tmp_path, says("Fine."), argv=(), specs=GUIDED))
+
+
+def test_the_guidance_follows_the_tools_that_are_chosen_in_mid_session(tmp_path: Path) -> None:
+    made = make(tmp_path, says("One."), says("Two."), specs=GUIDED)
+
+    async def go() -> None:
+        await made.session.submit("go")
+        made.session.toolbox.choose("colour")
+        await made.session.submit("on")
+        await made.session.close()
+
+    run(go())
+    assert made.provider is not None
+    assert ["Cut once." in request.system for request in made.provider.requests] == [True, False]
+
+
+def test_the_rules_for_the_coding_pack_name_its_tools_in_the_order_of_the_work() -> None:
+    said = dict.fromkeys(spec.guidance for spec in installed_tools() if spec.guidance)
+    assert (
+        coding_rules(tuple(said))
+        == """\
+# Working on code
+You work inside one directory; every path is relative to it. Absolute paths and `..` are refused.
+- Look before you write: use tree, glob, code_grep and read_file with line ranges.
+- Change existing files with apply_patch: old_str must occur exactly once; include enough lines around it.
+- Write a large file in sections: create_file with the first part, then append_file for each further one. \
+Arguments that are cut off are not run.
+- Run the tests or the program after a change, and read what they print.
+- Calls that only read may be made several at once; everything else runs in order.
+- A tool error says what to do next. Do that instead of repeating the call."""
+    )
+
+
+def test_project_instructions_are_named_with_their_file(tmp_path: Path) -> None:
+    (project(tmp_path) / "AGENTS.md").write_text("Use tabs.")
+    assert "(AGENTS.md)\nUse tabs." in sent(make(tmp_path, says("Fine.")))
+
+
+@pytest.mark.parametrize("size", [DOCUMENT_LIMIT - 1, DOCUMENT_LIMIT, DOCUMENT_LIMIT + 1_234])
+def test_a_long_document_is_cut_with_its_path_and_how_much_is_missing(tmp_path: Path, size: int) -> None:
+    (project(tmp_path) / "AGENTS.md").write_text("x" * size)
+    text = sent(make(tmp_path, says("Fine.")))
+    assert text.count("x" * DOCUMENT_LIMIT) == (size >= DOCUMENT_LIMIT)
+    assert ("[... 1,234 more characters; read AGENTS.md to see them]" in text) == (size > DOCUMENT_LIMIT)
+
+
+@pytest.mark.parametrize("kind", ["folder", "empty", "outside", "binary"])
+def test_a_document_that_cannot_be_read_is_left_out(tmp_path: Path, kind: str) -> None:
+    """I4: not even a link in the project leads the prompt out of it."""
+    path = project(tmp_path) / "AGENTS.md"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "empty":
+        path.write_text(" \n")
+    elif kind == "outside":
+        (tmp_path / "private").write_text("PRIVATE")
+        path.symlink_to(tmp_path / "private")
+    else:
+        path.write_bytes(b"\xff\xfetext")
+    text = sent(make(tmp_path, says("Fine.")))
+    assert "PRIVATE" not in text
+    assert ("(AGENTS.md)" in text) == (kind == "binary")
+
+
+def test_the_prompt_stays_the_same_while_nothing_changes(tmp_path: Path) -> None:
+    """Caches of the services hold: even when the files change, the beginning does not."""
+    made = make(tmp_path, says("One."), says("Two."))
+
+    async def go() -> None:
+        await made.session.submit("a")
+        (tmp_path / "project" / "AGENTS.md").write_text("New rules.")
+        await made.session.submit("b")
+        await made.session.close()
+
+    run(go())
+    assert made.provider is not None
+    assert made.provider.requests[0].system == made.provider.requests[1].system
+
+
+def test_another_working_directory_brings_its_own_instructions(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "AGENTS.md").write_text("Other rules.")
+    made = make(tmp_path, says("One."), says("Two."))
+
+    async def go() -> None:
+        await made.session.submit("a")
+        made.parts.workspace.move(other)
+        await made.session.submit("b")
+        await made.session.close()
+
+    run(go())
+    assert made.provider is not None
+    assert "Other rules." not in made.provider.requests[0].system
+    assert "Other rules." in made.provider.requests[1].system
+    assert str(other) in made.provider.requests[1].system
+
+
+def test_the_volatile_part_holds_the_date_and_the_jobs() -> None:
+    lines = volatile_part(NOON, ["1 (npm start)", "2 (make watch)"]).splitlines()
+    assert lines[0].startswith("Today is ")
+    assert "2023-11-1" in lines[0]
+    assert lines[1:] == ["Background jobs: 1 (npm start), 2 (make watch)."]
+    assert len(volatile_part(NOON, []).splitlines()) == 1
+
+
+def test_a_running_job_is_named_in_the_next_request(tmp_path: Path) -> None:
+    made = make(tmp_path, says("Fine."))
+
+    async def go() -> None:
+        await made.parts.processes.run(["sh", "-c", "sleep 60 & exit 0"], leave_jobs=True)
+        await made.session.submit("go")
+        await made.session.close()
+
+    run(go())
+    assert made.provider is not None
+    assert "Background jobs: 1 (sleep 60 & exit 0)." in made.provider.requests[0].system
+
+
+def test_nothing_of_the_environment_is_in_the_prompt(tmp_path: Path) -> None:
+    """I24: neither keys nor anything else that only the environment holds."""
+    env: dict[str, Any] = {
+        "OPENAI_API_KEY": "sk-very-secret-12345",
+        "GH_TOKEN": "gh-secret-12345",
+        "STREET": "Elm St 5",
+    }
+    text = sent(make(tmp_path, says("Fine."), env=env))
+    for value in env.values():
+        assert value not in text
+
+
+def sources(root: Path, home: Path, **given: Any) -> Sources:
+    return Sources(mode="coding", root=root, home=home, read={"AGENTS.md": "a", ".marvin/spec.md": "b"}.get, **given)
+
+
+def test_each_part_says_where_it_comes_from(tmp_path: Path) -> None:
+    parts = stable_parts(sources(Path(os.sep), tmp_path, extra="c"))
+    assert [part.origin for part in parts] == ["built in", "config.yaml", "built in", "AGENTS.md", ".marvin/spec.md"]
+
+
+def test_what_is_personal_stands_between_the_rules_and_the_project(tmp_path: Path) -> None:
+    place = {"label": "home", "name": "Elm", "address": "5 Elm St", "lat": 52.5, "lng": 13.4, "notes": "ring twice"}
+    personal = Personal(
+        profile="work", preferences=[("dietary", ["vegan"]), ("has_car", False)], places=[place], history="- you: Hi"
+    )
+    parts = stable_parts(sources(tmp_path, tmp_path, personal=personal))
+    origins = [part.origin for part in parts]
+    assert origins[1:5] == ["preferences.yaml", "last_profile", "saved_places.json", "chat_log.json"]
+    text = "\n".join(part.text for part in parts)
+    in_order(
+        text,
+        "- dietary: vegan\n- has_car: no",
+        "Active profile: work",
+        "- home: Elm, 5 Elm St, (52.5, 13.4), ring twice",
+        "- you: Hi",
+        CODING,
+    )
+
+
+def test_the_users_own_instructions_for_a_folder_are_found_by_its_path(tmp_path: Path) -> None:
+    assert own_instructions(Path("/home/ada"), Path("/srv/app")) == Path("/home/ada/.marvin/instructions/srv/app.md")
+    root = project(tmp_path)
+    own = own_instructions(tmp_path / "home", root)
+    own.parent.mkdir(parents=True)
+    own.write_text("Only on this machine.")
+    (root / "AGENTS.md").write_text("Use tabs.")
+    in_order(sent(make(tmp_path, says("Fine."))), "Only on this machine.", "Use tabs.")
+
+
+PLACES = '[{"label": "home", "name": "Elm", "address": "5 Elm St", "lat": 52.5, "lng": 13.4}]'
+LOG = '[{"role": "you", "text": "I moved to Rome", "time": "2026-01-01T10:00:00+00:00"}]'
+
+
+def profile(tmp_path: Path) -> Path:
+    folder = tmp_path / "home" / "marvin" / "profiles" / "main"
+    folder.mkdir(parents=True)
+    (folder / "preferences.yaml").write_text("dietary: [vegan]\n")
+    (folder / "saved_places.json").write_text(PLACES)
+    (folder / "chat_log.json").write_text(LOG)
+    return folder
+
+
+def test_a_non_interactive_run_knows_the_user_and_the_last_entries_in_short(tmp_path: Path) -> None:
+    profile(tmp_path)
+    made = make(tmp_path, says("Fine."))
+    in_order(sent(made), "- dietary: vegan", "Active profile: main", "5 Elm St", "- you: I moved to Rome", CODING)
+    assert made.provider is not None
+    assert len(made.provider.requests[0].messages) == 1
+
+
+@pytest.mark.parametrize("given", ["--working-dir", "MARVIN_DEPTH"])
+def test_nothing_personal_is_told_to_a_sub_agent_or_in_a_given_folder(tmp_path: Path, given: str) -> None:
+    """A home address has no place in the log of a CI job."""
+    profile(tmp_path)
+    argv = ("--non-interactive", "--working-dir", ".") if given == "--working-dir" else ("--non-interactive",)
+    text = sent(make(tmp_path, says("Fine."), argv=argv, env={"MARVIN_DEPTH": "1"} if given == "MARVIN_DEPTH" else {}))
+    assert "Active profile: main" in text
+    for private in ("vegan", "Elm St", "Rome"):
+        assert private not in text
+
+
+def test_changed_preferences_are_in_the_next_request(tmp_path: Path) -> None:
+    folder = profile(tmp_path)
+    made = make(tmp_path, says("One."), says("Two."), argv=())
+
+    async def go() -> None:
+        await made.session.submit("a")
+        (folder / "preferences.yaml").write_text("dietary: [vegan, halal]\n")
+        await made.session.submit("b")
+        await made.session.close()
+
+    run(go())
+    assert made.provider is not None
+    assert "- dietary: vegan\n" in made.provider.requests[0].system
+    assert "- dietary: vegan, halal\n" in made.provider.requests[1].system

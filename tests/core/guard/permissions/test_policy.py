@@ -1,0 +1,186 @@
+"""Whether a call may run: the user's rules, what tools declare, and the built-in list of dangerous commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core.api.config import Permissions
+from marvin_core.api.hooks import Ask, Deny, Verdict
+from marvin_core.guard.permissions.policy import Policy, Rule
+from marvin_core.guard.permissions.verdicts import Allow, strongest
+from tests.support.engine import settled, spec
+
+SHELL = spec("run_command", access=["write", "exec"])
+READER = spec("read_file")
+WRITER = spec("write_file", access=["write"])
+MAILER = spec("send_mail", access=["write"], confirm=True)
+
+
+def policy(tmp_path: Path, *argv: str, **rules: list[str]) -> Policy:
+    permissions = Permissions(**{name: tuple(found) for name, found in rules.items()})
+    return Policy(settled(tmp_path, *argv)[0].replace(permissions=permissions))
+
+
+def judged(found: Policy, command: str, root: Path = Path("/srv/project")) -> Allow | Verdict:
+    return found.judge(SHELL, {"command": command}, root)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value", "fits"),
+    [
+        ("run_command", "run_command", "anything", True),
+        ("run_command", "run_commands", "anything", False),
+        ("git_*", "git_push", "", True),
+        ("*", "whatever", "", True),
+        ("run_command(git push*)", "run_command", "git push --force", True),
+        ("run_command(git push*)", "run_command", "git status", False),
+        ("run_command(*.env)", "run_command", "cat .env", True),
+        (" write_file ( src/*.py)", "write_file", "src/a.py", False),
+        ("write_file(src/*.py)", "write_file", "src/a/b.py", True),
+        ("write_file(a(1).txt)", "write_file", "a(1).txt", True),
+        ("Write_File", "write_file", "", False),
+    ],
+)
+def test_a_rule_names_a_tool_and_perhaps_a_pattern(text: str, name: str, value: str, fits: bool) -> None:
+    assert Rule.parse(text).fits(name, [value]) is fits
+
+
+def test_without_rules_nothing_speaks_against_a_call(tmp_path: Path) -> None:
+    found = policy(tmp_path)
+    assert found.judge(READER, {"path": "a"}, tmp_path) is None
+    assert found.judge(WRITER, {"path": "a"}, tmp_path) is None
+    assert judged(found, "make test") is None
+
+
+def test_deny_beats_ask_and_ask_beats_allow(tmp_path: Path) -> None:
+    everything = {"allow": ["*"], "ask": ["write_file(b*)", "write_file(c*)"], "deny": ["write_file(c*)"]}
+    found = policy(tmp_path, **everything)
+    assert isinstance(found.judge(WRITER, {"path": "a"}, tmp_path), Allow)
+    assert found.judge(WRITER, {"path": "b"}, tmp_path) == Ask(
+        reason="the rule `ask: write_file(b*)` of config.yaml wants a yes"
+    )
+    assert found.judge(WRITER, {"path": "c"}, tmp_path) == Deny(
+        reason="the rule `deny: write_file(c*)` of config.yaml forbids it"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"to": "x@evil.io"}, {"also": ["a@b.c", "x@evil.io"]}, {"o": {"p": [{"q": "x@evil.io"}]}}]
+)
+def test_a_pattern_is_looked_for_in_every_text_of_the_arguments(tmp_path: Path, arguments: dict[str, Any]) -> None:
+    found = policy(tmp_path, deny=["send_mail(*@evil.io)"])
+    assert isinstance(found.judge(MAILER, arguments, tmp_path), Deny)
+    assert not isinstance(found.judge(MAILER, {"to": "a@b.c"}, tmp_path), Deny)
+
+
+def test_what_a_tool_declares_is_asked_for_unless_a_rule_allows_it(tmp_path: Path) -> None:
+    assert policy(tmp_path).judge(MAILER, {"to": "a@b.c"}, tmp_path) == Ask(reason="send_mail asks before each call")
+    allowing = policy(tmp_path, allow=["send_mail(*@b.c)"])
+    assert isinstance(allowing.judge(MAILER, {"to": "a@b.c"}, tmp_path), Allow)
+    assert isinstance(allowing.judge(MAILER, {"to": "a@d.e"}, tmp_path), Ask)
+
+
+def test_in_the_home_folder_itself_what_writes_or_runs_asks(tmp_path: Path) -> None:
+    config = settled(tmp_path)[0].replace(in_home=True)
+    verdict = Policy(config).judge(WRITER, {"path": "a"}, tmp_path)
+    assert isinstance(verdict, Ask)
+    assert "--working-dir" in verdict.reason
+    assert Policy(config).judge(READER, {"path": "a"}, tmp_path) is None
+
+
+# --- commands ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "make && git push",
+        "make; (git push)",
+        "echo $(git push)",
+        "bash -c 'git push'",
+        "sudo git push",
+        "X=1 git push",
+    ],
+)
+def test_one_forbidden_part_forbids_a_compound_command(tmp_path: Path, command: str) -> None:
+    found = policy(tmp_path, allow=["*"], deny=["run_command(git push*)"])
+    assert isinstance(judged(found, command), Deny)
+    assert isinstance(judged(found, command.replace("git push", "git pull")), Allow)
+
+
+def test_a_compound_command_is_allowed_only_if_each_part_is(tmp_path: Path) -> None:
+    found = policy(tmp_path, allow=["run_command(git *)", "run_command(make*)"], ask=["run_command(make deploy*)"])
+    assert judged(found, "git pull && make") == Allow(rule="run_command(git *), run_command(make*)")
+    assert judged(found, "git pull && rm x") is None
+    assert judged(found, "git log $(rm x)") is None
+    assert isinstance(judged(found, "git pull; make deploy"), Ask)
+
+
+def test_a_rule_may_speak_of_the_whole_command(tmp_path: Path) -> None:
+    assert isinstance(judged(policy(tmp_path, deny=["run_command(*| sh)"]), "cat x | sh"), Deny)
+
+
+def test_a_text_that_only_mentions_a_command_is_not_that_command(tmp_path: Path) -> None:
+    found = policy(tmp_path, deny=["run_command(git push*)"])
+    assert judged(found, "echo 'git push'") is None
+
+
+def test_the_command_of_a_tool_that_runs_nothing_is_only_text(tmp_path: Path) -> None:
+    assert policy(tmp_path).judge(READER, {"command": "rm -rf /"}, tmp_path) is None
+
+
+def test_what_can_be_typed_as_a_command_is_judged_as_one_whatever_its_parameter_is_called(tmp_path: Path) -> None:
+    parameters = {"type": "object", "properties": {"script": {"type": "string"}}, "required": ["script"]}
+    runner = spec("perform", access=["exec"]).replace(typed="!", parameters=parameters)
+    found = policy(tmp_path, "--non-interactive", deny=["perform(git push*)"])
+    assert isinstance(found.judge(runner, {"script": "cd a && git push"}, Path("/srv")), Deny)
+    assert isinstance(found.judge(runner, {"script": "rm -rf /etc"}, Path("/srv")), Deny)
+    assert found.judge(runner, {"script": "ls"}, Path("/srv")) is None
+
+
+# --- dangerous commands --------------------------------------------------------------------------------------------
+
+DANGEROUS = "rm -rf .."
+
+
+def test_in_a_chat_a_dangerous_command_is_asked_for_even_where_a_rule_allows_it(tmp_path: Path) -> None:
+    for found in (policy(tmp_path), policy(tmp_path, allow=["*"])):
+        verdict = judged(found, DANGEROUS)
+        assert isinstance(verdict, Ask)
+        assert verdict.reason.startswith("this command removes the working directory")
+
+
+def test_without_anybody_to_ask_a_dangerous_command_is_denied_with_a_way_out(tmp_path: Path) -> None:
+    for argv in (["--non-interactive"], ["--non-interactive", "--on-ask", "deny"]):
+        verdict = judged(policy(tmp_path, *argv), DANGEROUS)
+        assert isinstance(verdict, Deny)
+        assert "--on-ask allow-all permits it" in verdict.reason
+
+
+def test_the_user_can_lift_the_list_but_not_the_deny_rules(tmp_path: Path) -> None:
+    lifted = policy(tmp_path, "--non-interactive", "--on-ask", "allow-all", deny=["run_command(dd *)"])
+    assert isinstance(judged(lifted, DANGEROUS), Ask)
+    assert isinstance(judged(lifted, "dd if=x of=/dev/sda"), Deny)
+
+
+def test_what_counts_as_outside_depends_on_the_working_directory(tmp_path: Path) -> None:
+    found = policy(tmp_path, "--non-interactive")
+    assert judged(found, "rm -rf /srv/project/build", Path("/srv/project")) is None
+    assert isinstance(judged(found, "rm -rf /srv/project/build", Path("/srv/other")), Deny)
+
+
+# --- combining -----------------------------------------------------------------------------------------------------
+
+
+def test_the_strongest_verdict_holds_in_any_order() -> None:
+    deny, ask, allow = Deny(reason="d"), Ask(reason="a"), Allow(rule="r")
+    assert strongest(allow, ask, None, deny) == deny
+    assert strongest(None, allow, ask) == ask
+    assert strongest(None, allow) == allow
+    assert strongest(None, None) is None
+    assert strongest() is None
+    assert strongest(Ask(reason="first"), Ask(reason="second")) == Ask(reason="first")

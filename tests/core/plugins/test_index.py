@@ -1,0 +1,228 @@
+"""The cached index of what is installed: read where it is current and ours, built anew where it is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from marvin_core.plugins.index import load_index
+from tests.support.installing import MARVIN, Place, tool_pack
+
+TOUCHES = """
+from pathlib import Path
+
+from marvin_core import hookimpl
+
+@hookimpl
+def marvin_register_tools():
+    with Path(__file__).with_suffix(".loads").open("a") as log:
+        log.write("loaded\\n")
+    return []
+"""
+
+
+def loads(place: Place, module: str) -> int:
+    """How often a pack written as above was loaded for an index."""
+    log = place.packages / f"{module}.loads"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """The file of an index that is built and current."""
+    load_index(tmp_path)
+    (path,) = tmp_path.glob("index-*.json")
+    return path
+
+
+def is_built_anew(index: Path) -> bool:
+    """Whether the next look at the index makes a new file of it; it must be complete in either case."""
+    before = index.lstat()
+    assert any(pack.name == "core" for pack in load_index(index.parent).packs)
+    after = index.lstat()
+    return (before.st_ino, before.st_mtime_ns) != (after.st_ino, after.st_mtime_ns)
+
+
+def test_a_second_start_loads_no_pack(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.install("watched", TOUCHES)
+    (place.packages / "watched.loads").touch()
+    assert place.marvin("packs", "list").code == 0
+    before = loads(place, "watched")
+    assert place.marvin("packs", "list").code == 0
+    assert loads(place, "watched") == before
+
+
+def test_a_current_index_is_kept(index: Path) -> None:
+    assert not is_built_anew(index)
+
+
+def test_a_damaged_index_is_built_anew(index: Path) -> None:
+    good = index.read_bytes()
+    half, junk, other = (json.loads(good) for _ in range(3))
+    del half["index"]["tools"]
+    junk["index"]["packs"] = [{"what": 1}]
+    other["key"] = "of another environment"
+    damages = [b"", good[: len(good) // 2], b"[]", b"\xff\xfe", *(json.dumps(d).encode() for d in (half, junk, other))]
+    for damaged in damages:
+        index.write_bytes(damaged)
+        assert is_built_anew(index), damaged[:40]
+        assert json.loads(index.read_bytes()) == json.loads(good)
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o620])
+def test_an_index_that_others_may_write_is_not_trusted_and_replaced_by_one_that_is(index: Path, mode: int) -> None:
+    index.chmod(mode)
+    assert is_built_anew(index)
+    assert index.stat().st_mode & 0o777 == 0o600
+    assert not is_built_anew(index)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_an_index_of_another_user_is_not_trusted(index: Path) -> None:
+    os.chown(index, 12345, -1)
+    assert is_built_anew(index)
+    assert index.stat().st_uid == 0
+
+
+def test_an_index_behind_a_link_is_not_trusted(index: Path) -> None:
+    index.rename(index.with_name("elsewhere.json"))
+    index.symlink_to(index.with_name("elsewhere.json"))
+    assert is_built_anew(index)
+    assert not index.is_symlink()
+
+
+def test_a_pack_that_is_edited_added_or_removed_is_noticed(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    source = place.install("acme", tool_pack("wave", "one"))
+    assert place.tools()["wave"]["description"] == "Say something about wave."
+
+    source.write_text(source.read_text().replace("Say something", "Say another thing"))
+    assert place.tools()["wave"]["description"] == "Say another thing about wave."
+
+    place.install("newcomer", tool_pack("bow"))
+    assert {"wave", "bow"} <= set(place.tools())
+
+    for file in (place.packages / "newcomer-1.0.dist-info").iterdir():
+        file.unlink()
+    (place.packages / "newcomer-1.0.dist-info").rmdir()
+    assert "bow" not in place.tools()
+
+
+def test_the_module_of_a_lazy_group_is_watched_too(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    plugin = """
+    from marvin_core import ToolGroup, hookimpl
+
+    @hookimpl
+    def marvin_register_tools():
+        return [ToolGroup(name="g", module="lazy_tools.inner", tools=("wave",))]
+    """
+    place.install("lazy", plugin)
+    inner = place.packages / "lazy_tools" / "inner.py"
+    inner.parent.mkdir()
+    (inner.parent / "__init__.py").touch()
+    inner.write_text("from marvin_core import tool\n\n@tool\nasync def wave() -> str:\n    'First.'\n    return ''\n")
+    assert place.tools()["wave"]["description"] == "First."
+    inner.write_text(inner.read_text().replace("First.", "Second."))
+    assert place.tools()["wave"]["description"] == "Second."
+
+
+def test_a_helper_module_of_a_pack_is_watched_too(tmp_path: Path) -> None:
+    """What the plugin module only imports: the module of its tools, and what that takes its texts from."""
+    place = Place(tmp_path)
+    place.install("acme", "", entry_points="[marvin]\nacme = acme_pack.plugin\n")
+    package = place.packages / "acme_pack"
+    package.mkdir()
+    plugin = "from marvin_core import hookimpl\nfrom .tools import wave\n\n@hookimpl\n"
+    (package / "plugin.py").write_text(f"{plugin}def marvin_register_tools():\n    return [wave]\n")
+    source = "from typing import Annotated\nfrom marvin_core import tool\nfrom .texts import HAND\n\n@tool\n"
+    (package / "tools.py").write_text(f"{source}async def wave(hand: Annotated[str, HAND]) -> str:\n    'Wave.'\n")
+    texts = package / "texts.py"
+    for text in ("Left or right", "Left, right or both"):
+        texts.write_text(f"HAND = {text!r}\n")
+        assert place.tools()["wave"]["parameters"]["properties"]["hand"]["description"] == text
+
+
+def test_mending_any_file_of_a_broken_pack_is_noticed(tmp_path: Path) -> None:
+    """The failure lies in a module that the plugin module imports, in a folder that is no path entry."""
+    place = Place(tmp_path)
+    place.install("mended", "from mended_parts.deep import wave\n" + "raise SystemExit\n")
+    deep = place.packages / "mended_parts" / "deep.py"
+    deep.parent.mkdir()
+    (deep.parent / "__init__.py").touch()
+    deep.write_text("def wave(:\n")
+    assert "SyntaxError" in place.marvin("packs", "list").out
+    deep.write_text("def wave(): 1 / 0\nwave()\n")
+    assert "ZeroDivisionError" in place.marvin("packs", "list").out
+    deep.write_text("def wave(): pass\n")
+    assert "SystemExit" in place.marvin("packs", "list").out
+    (place.packages / "mended.py").write_text("")
+    assert "mended  mended 1.0, 0 tools\n" in place.marvin("packs", "list").out
+
+
+def test_two_environments_keep_their_own_indexes(tmp_path: Path) -> None:
+    """Two sets of packages, used in turns with one cache folder."""
+    one, two = Place(tmp_path / "one"), Place(tmp_path / "two")
+    one.install("watched", TOUCHES)
+    two.install("other", tool_pack("bow"))
+    shared = {"MARVIN_HOME": str(one.home / "marvin")}
+    (one.packages / "watched.loads").touch()
+    for place in (one, two):
+        assert place.marvin("packs", "list", **shared).code == 0
+    before = loads(one, "watched")
+    for _ in range(2):
+        assert "watched  watched 1.0" in one.marvin("packs", "list", **shared).out
+        assert "other  other 1.0" in two.marvin("packs", "list", **shared).out
+    assert loads(one, "watched") == before, "neither overwrote the index of the other"
+    assert len(one.indexes) == 2
+
+
+def test_another_interpreter_prefix_has_its_own_index(tmp_path: Path) -> None:
+    """A virtual environment of its own, with the same module path."""
+    place = Place(tmp_path)
+    prefix = tmp_path / "venv"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "pyvenv.cfg").write_text(f"home = {os.path.dirname(os.path.realpath(sys.executable))}\n")
+    python = prefix / "bin" / "python"
+    python.symlink_to(os.path.realpath(sys.executable))
+    path = os.pathsep.join([str(place.packages), *filter(os.path.isabs, sys.path)])
+    assert place.marvin("packs", "list", PYTHONPATH=path).code == 0
+    assert len(place.indexes) == 1
+    assert place.run([str(python), *MARVIN[1:], "packs", "list"], PYTHONPATH=path).code == 0
+    assert len(place.indexes) == 2
+
+
+def test_the_index_survives_the_way_through_the_file(tmp_path: Path) -> None:
+    built = load_index(tmp_path)
+    read = load_index(tmp_path)
+    assert read == built
+    assert read is not built
+    assert read.packs[0].name == "core"
+    assert all(isinstance(spec.access, frozenset) for spec in read.tools)
+
+
+def test_a_cache_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert load_index(tmp_path / "file" / "cache").packs
+
+
+def test_configuration_folders_share_an_index_until_one_has_packs_of_its_own(tmp_path: Path) -> None:
+    plain, own = tmp_path / "plain", tmp_path / "own"
+    cache = tmp_path / "cache"
+    for folder in (plain, own):
+        assert "wave" not in {spec.name for spec in load_index(cache, folder).tools}
+    assert len(list(cache.iterdir())) == 1
+    (own / "tools").mkdir(parents=True)
+    (own / "tools" / "wave.py").write_text(
+        "from marvin_core import tool\n\n@tool\nasync def wave() -> str:\n    'Wave.'\n"
+    )
+    assert "wave" in {spec.name for spec in load_index(cache, own).tools}
+    assert "wave" not in {spec.name for spec in load_index(cache, plain).tools}
+    assert len(list(cache.iterdir())) == 2
+    (own / "tools" / "wave.py").unlink()
+    assert "wave" not in {spec.name for spec in load_index(cache, own).tools}

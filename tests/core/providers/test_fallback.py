@@ -1,0 +1,189 @@
+"""Going on with another model: when, which, how often, and what is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+
+import pytest
+
+from marvin_core.api.errors import (
+    AuthFailed,
+    BadRequest,
+    ContextOverflow,
+    ModelNotFound,
+    Overloaded,
+    ProviderError,
+    QuotaExhausted,
+    RateLimited,
+    Refused,
+    StreamBroken,
+    Unreachable,
+)
+from marvin_core.api.providers import Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
+from marvin_core.providers.resilient import Resilient
+from marvin_core.testing import ScriptedProvider
+from tests.support.chatting import TIMEOUTS, request, text_of
+from tests.support.engine import says
+
+GOOD = says("Hi")
+
+
+def provider(name: str, *script: Sequence[Delta | BaseException]) -> ScriptedProvider:
+    return ScriptedProvider(*script, name=name, model=f"{name}-model")
+
+
+class Chain:
+    """Models that may go on, in their order, and whom the first one's successor was asked for."""
+
+    def __init__(self, *others: Provider, larger: Provider | None = None, successor: Provider | None = None) -> None:
+        self._others = others
+        self._larger = larger
+        self._successor = successor
+        self.served: list[Sequence[str]] = []
+        self.moves: list[Provider] = []
+
+    def fallbacks(self, failed: Provider) -> Sequence[Provider]:
+        return self._others
+
+    def larger(self, small: Provider) -> Provider | None:
+        return self._larger if small is not self._larger else None
+
+    def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
+        self.served.append(served)
+        return self._successor
+
+    def moved(self, provider: Provider) -> None:
+        self.moves.append(provider)
+
+
+class Outcome:
+    """What came of one prompt or more."""
+
+    def __init__(
+        self, *chain: ScriptedProvider, larger: ScriptedProvider | None = None, restarts: bool = False
+    ) -> None:
+        self.deltas: list[Delta] = []
+        self.error: ProviderError | None = None
+        self._chain = Chain(*chain[1:], larger=larger)
+        self.resilient = Resilient(chain[0], TIMEOUTS, self._chain, self._chain, restarts=restarts)
+        self.ask()
+
+    def ask(self, asked: Request | None = None) -> None:
+        """One more request of the same prompt."""
+        asyncio.run(self._ask(asked or request()))
+
+    async def _ask(self, asked: Request) -> None:
+        try:
+            async with aclosing(self.resilient.stream(asked)) as deltas:  # type: ignore[type-var]
+                async for delta in deltas:
+                    self.deltas.append(delta)
+        except ProviderError as error:
+            self.error = error
+
+    @property
+    def moved(self) -> list[Provider]:
+        return self._chain.moves
+
+    @property
+    def switches(self) -> list[str]:
+        return [f"{d.previous} > {d.model}" for d in self.deltas if isinstance(d, Switched)]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [AuthFailed("no"), Overloaded("busy"), Unreachable("gone"), QuotaExhausted("empty")],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_waiting_does_not_cure_goes_on_elsewhere_at_once(failure: ProviderError) -> None:
+    first, second = provider("a", [failure]), provider("b", GOOD)
+    seen = Outcome(first, second)
+    assert seen.error is None
+    assert seen.switches == ["a/a-model > b/b-model"]
+    assert not any(isinstance(delta, Retrying) for delta in seen.deltas)
+    assert text_of(seen.deltas) == "Hi"
+    assert (seen.resilient.name, seen.resilient.model) == ("b", "b-model"), "what is used is counted as b's"
+    told = next(delta.reason for delta in seen.deltas if isinstance(delta, Switched))
+    assert told == f"a/a-model failed: {failure} b/b-model goes on"
+
+
+@pytest.mark.parametrize("failure", [RateLimited("slow down"), StreamBroken("cut")], ids=lambda e: type(e).__name__)
+def test_what_waiting_may_cure_is_waited_for_first(failure: ProviderError) -> None:
+    first, second = provider("a", *[[failure]] * 4), provider("b", GOOD)
+    seen = Outcome(first, second)
+    assert seen.error is None
+    assert len(first.requests) == 4
+    assert [type(delta) for delta in seen.deltas if isinstance(delta, (Retrying, Switched))] == [Retrying] * 3 + [
+        Switched
+    ]
+
+
+@pytest.mark.parametrize(
+    "failure", [BadRequest("what?"), Refused("no"), ContextOverflow("too long")], ids=lambda e: type(e).__name__
+)
+def test_what_another_service_would_say_too_is_the_end(failure: ProviderError) -> None:
+    seen = Outcome(provider("a", [failure]), provider("b", GOOD))
+    assert seen.error is failure
+    assert not seen.switches
+
+
+def test_once_for_each_prompt() -> None:
+    """Later requests of the prompt go to the second at once, and its own failure is the end."""
+    first, second, third = (
+        provider("a", [AuthFailed("no")]),
+        provider("b", GOOD, [AuthFailed("nor I")]),
+        provider("c", GOOD),
+    )
+    seen = Outcome(first, second, third)
+    seen.ask()
+    assert isinstance(seen.error, AuthFailed)
+    assert (len(first.requests), len(second.requests), len(third.requests)) == (1, 2, 0)
+
+
+@pytest.mark.parametrize("shown", [TextDelta(text="Half an"), ThinkingDelta(text="Hm")], ids=["text", "thinking"])
+def test_after_something_was_shown_only_a_chat_begins_again(shown: Delta) -> None:
+    """A text output cannot take back what it wrote; a chat says that another model begins anew."""
+    cut = [shown, StreamBroken("cut")]
+    seen = Outcome(provider("a", cut), provider("b", GOOD))
+    assert isinstance(seen.error, StreamBroken)
+    assert not seen.switches
+    chat = Outcome(provider("a", cut), provider("b", GOOD), restarts=True)
+    assert chat.error is None
+    assert chat.switches == ["a/a-model > b/b-model"]
+    assert chat.deltas[-1] == Stop(reason="stop")
+
+
+def test_what_does_not_fit_goes_to_the_larger_model_and_stays_there() -> None:
+    small = provider("a", [ContextOverflow("too long")])
+    large = provider("a-large", GOOD, GOOD)
+    seen = Outcome(small, larger=large)
+    assert seen.error is None
+    assert seen.switches == ["a/a-model > a-large/a-large-model"]
+    assert seen.moved == [large]
+    seen.ask()
+    assert (len(small.requests), len(large.requests)) == (1, 2)
+
+
+def test_a_model_that_is_gone_goes_to_its_successor() -> None:
+    gone = provider("a", [ModelNotFound("no such model", served=["a-2", "b"])])
+    successor = provider("a-2", GOOD)
+    chain = Chain(successor=successor)
+    resilient = Resilient(gone, TIMEOUTS, chain, chain)
+    deltas: list[Delta] = []
+
+    async def go() -> None:
+        async with aclosing(resilient.stream(request())) as stream:  # type: ignore[type-var]
+            deltas.extend([delta async for delta in stream])
+
+    asyncio.run(go())
+    assert (chain.served, chain.moves) == ([("a-2", "b")], [successor])
+    told = next(delta.reason for delta in deltas if isinstance(delta, Switched))
+    assert told == "a/a-model is no longer served; a-2/a-2-model takes its place"
+
+
+def test_a_fallback_that_overflows_is_not_the_end_where_it_has_a_larger_one() -> None:
+    large = provider("large", GOOD)
+    seen = Outcome(provider("a", [AuthFailed("no")]), provider("b", [ContextOverflow("too long")]), larger=large)
+    assert seen.error is None
+    assert seen.switches == ["a/a-model > b/b-model", "b/b-model > large/large-model"]

@@ -1,0 +1,341 @@
+"""Keeping a session on disk: where the disk fails, the conversation goes on and the user is told once."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core.api.errors import SessionError
+from marvin_core.api.messages import user
+from marvin_core.api.timeouts import Timeouts
+from marvin_core.sessions.doctor import diagnose
+from marvin_core.sessions.reader import BackwardReader, branch_backwards, load, load_whole
+from marvin_core.sessions.search import branches
+from marvin_core.sessions.writer import Recorder
+from tests.support.engine import run
+
+
+def begun(folder: Path, told: list[str]) -> Recorder:
+    recorder = Recorder(folder, Timeouts(), told.append)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    return recorder
+
+
+def test_messages_are_on_disk_as_soon_as_they_are_saved(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    path = tmp_path / f"{recorder.id}.jsonl"
+    assert [m.text for m in load(path).messages] == ["one"]
+    assert load(path).header.id == recorder.id == "19700101-000000-000-a-chat"
+
+
+def test_a_long_first_prompt_makes_a_short_title(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, Timeouts(), lambda text: None)
+    recorder.begin(0.0, "word " * 1_000, "p", "m", "/w")
+    recorder.save(user("one"))
+    assert len(load(tmp_path / f"{recorder.id}.jsonl").header.title) == 80
+
+
+def test_before_a_session_has_begun_nothing_is_saved(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, Timeouts(), lambda text: None)
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    recorder.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_session_that_was_resumed_goes_on_in_its_file(tmp_path: Path) -> None:
+    first = begun(tmp_path, [])
+    first.save(user("one"))
+    first.close()
+    path = tmp_path / f"{first.id}.jsonl"
+    second = Recorder(tmp_path, Timeouts(), lambda text: None)
+    second.resume(path, load(path))
+    second.save(user("two"))
+    assert second.id == first.id
+    assert [m.text for m in load(path).messages] == ["one", "two"]
+
+
+def test_state_is_written_when_it_changed_and_only_then(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    states: list[dict[str, Any]] = [{}, {"pack": {"n": 1}}, {"pack": {"n": 1}}, {"pack": {"n": 2, "at": Path("/a")}}]
+    for state in states:
+        run(recorder.flush(state))
+    path = tmp_path / f"{recorder.id}.jsonl"
+    kept = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert [line["state"] for line in kept if line["type"] == "state"] == [
+        {"pack": {"n": 1}},
+        {"pack": {"n": 2, "at": "/a"}},
+    ]
+    again = Recorder(tmp_path, Timeouts(), lambda text: None)
+    again.resume(path, load(path))
+    run(again.flush(load(path).state))
+    assert len(path.read_bytes().splitlines()) == len(kept)
+
+
+def test_state_that_no_file_can_hold_is_told_and_costs_nothing_else(tmp_path: Path) -> None:
+    told: list[str] = []
+    recorder = begun(tmp_path, told)
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {("a", "b"): 1}}))
+    recorder.save(user("two"))
+    assert len(told) == 1
+    assert "not saved" in told[0]
+    assert [m.text for m in load(tmp_path / f"{recorder.id}.jsonl").messages] == ["one", "two"]
+
+
+def test_a_folder_that_cannot_be_written_is_told_once_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions"
+    folder.write_text("in the way")
+    told: list[str] = []
+    recorder = begun(folder, told)
+    for text in ("one", "two", "three"):
+        recorder.save(user(text))
+        run(recorder.flush({"pack": {"text": text}}))
+    recorder.close()
+    assert len(told) == 1
+    assert "cannot be saved" in told[0]
+    assert "goes on unsaved" in told[0]
+
+
+def test_what_could_not_be_written_is_written_as_soon_as_it_can_be(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions"
+    folder.write_text("in the way")
+    told: list[str] = []
+    recorder = begun(folder, told)
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    recorder.save(user("two"))
+    folder.unlink()
+    recorder.save(user("three"))
+    recorder.close()
+    found = load(folder / f"{recorder.id}.jsonl")
+    assert [message.text for message in found.messages] == ["one", "two", "three"]
+    assert found.state == {"pack": {"n": 1}}
+    assert len(told) == 1
+
+
+def test_a_fork_begins_a_file_of_its_own_with_what_was_said(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    original = recorder.id
+    recorder.fork(86_400.0, [user("one")])
+    recorder.save(user("two"))
+    assert recorder.id == "19700102-000000-000-a-chat"
+    forked = load(tmp_path / f"{recorder.id}.jsonl")
+    assert (forked.header.parent, forked.header.time, forked.state) == (original, 86_400.0, {"pack": {"n": 1}})
+    assert [m.text for m in forked.messages] == ["one", "two"]
+    assert [m.text for m in load(tmp_path / f"{original}.jsonl").messages] == ["one"]
+
+
+def test_what_is_not_on_disk_cannot_be_forked(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, Timeouts(), lambda text: None)
+    with pytest.raises(SessionError, match="Type a request first"):
+        recorder.fork(0.0, [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_after_clearing_nothing_more_goes_into_the_old_file(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    path = tmp_path / f"{recorder.id}.jsonl"
+    recorder.clear()
+    recorder.save(user("lost"))
+    assert (recorder.id, recorder.position) == ("", None)
+    recorder.begin(86_400.0, "Next", "p", "m", "/w")
+    recorder.save(user("two"))
+    assert [m.text for m in load(path).messages] == ["one"]
+    assert [m.text for m in load(tmp_path / f"{recorder.id}.jsonl").messages] == ["two"]
+
+
+def test_state_is_written_again_in_a_branch_that_has_none(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    recorder.save(user("two"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    recorder.step_back()
+    recorder.save(user("three"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    loaded = load(tmp_path / f"{recorder.id}.jsonl")
+    assert ([m.text for m in loaded.messages], loaded.state) == (["one", "three"], {"pack": {"n": 1}})
+
+
+FULL = """
+    import asyncio, os, resource, sys
+    from pathlib import Path
+    from marvin_core.api.messages import user
+    from marvin_core.sessions.writer import Recorder
+    from marvin_core.sessions.reader import load
+    from marvin_core.api.timeouts import Timeouts
+
+    recorder = Recorder(Path(sys.argv[1]), Timeouts(), print)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    recorder.save(user("one"))
+    files = len(os.listdir("/dev/fd"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, resource.RLIM_INFINITY))
+    recorder.save(user("x" * 2_000))
+    recorder.save(user("y"))
+    asyncio.run(recorder.flush({"pack": {"n": 1}}))
+    print([message.text for message in load(Path(sys.argv[1]) / f"{recorder.id}.jsonl").messages])
+    print(len(os.listdir("/dev/fd")) - files)
+"""
+
+
+def test_a_disk_that_fills_up_is_told_once_and_leaves_a_file_that_can_be_resumed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FULL), str(tmp_path)],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=50,
+    )
+    assert done.returncode == 0, done.stderr
+    told, kept, files = done.stdout.splitlines()
+    assert "the disk is full" in told
+    assert (kept, files) == ("['one']", "-1")
+
+
+# --- compaction, and a header that changes -------------------------------------------------------------------------
+
+
+def test_a_compaction_keeps_the_state_and_the_live_context_goes_on_from_it(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    recorder.compacted([user("summary")])
+    recorder.save(user("two"))
+    run(recorder.flush({"pack": {"n": 1}}))
+    path = tmp_path / f"{recorder.id}.jsonl"
+    loaded = load(path)
+    assert ([m.text for m in loaded.messages], loaded.state) == (["summary", "two"], {"pack": {"n": 1}})
+    again = Recorder(tmp_path, Timeouts(), lambda text: None)
+    again.resume(path, loaded)
+    again.fork(86_400.0, loaded.messages)
+    forked = load(tmp_path / f"{again.id}.jsonl")
+    assert ([m.text for m in forked.messages], forked.state) == (["summary", "two"], {"pack": {"n": 1}})
+
+
+def test_what_changes_in_the_header_is_in_the_file(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.changed(model="early")
+    recorder.save(user("one"))
+    recorder.changed(provider="q", model="late", thinking="high")
+    header = load(tmp_path / f"{recorder.id}.jsonl").header
+    assert (header.provider, header.model, header.thinking, header.title) == ("q", "late", "high", "A chat")
+    unbegun = Recorder(tmp_path, Timeouts(), lambda text: None)
+    unbegun.changed(model="x")
+    unbegun.compacted([user("x")])
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+# --- real processes ------------------------------------------------------------------------------------------------
+
+PROCESS = """
+    import sys
+    from pathlib import Path
+    from marvin_core.api.messages import user
+    from marvin_core.sessions.writer import Recorder
+    from marvin_core.sessions.reader import load
+    from marvin_core.api.timeouts import Timeouts
+
+    path, name, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    recorder = Recorder(path.parent, Timeouts(), sys.exit)
+    loaded = load(path)
+    recorder.resume(path, loaded)
+    newest = loaded.messages[-1].text.split(":")
+    first = int(newest[1]) + 1 if newest[0] == name else 0
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(first, first + limit):
+        recorder.save(user(f"{name}:{number}:" + "x" * (number * 97 % 9_000)))
+        print(number, flush=True)
+        if number % 20 == 19:
+            recorder.compacted([user(f"summary by {name}"), user(f"{name}:{number}:")])
+            recorder.changed(**({"model": f"{name}:{number}"} if name == "left" else {"thinking": f"{name}:{number}"}))
+"""
+
+
+def start(path: Path, name: str, limit: int) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PROCESS), str(path), name, str(limit)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def numbers(path: Path, name: str) -> list[int]:
+    """The numbers of what a process said, on the branch that ends in its newest message."""
+    with BackwardReader(path) as reader:
+        reader.read_all()
+        said = {
+            key: record["message"]["content"][0]["text"].split(":")
+            for key, record in reader.records.items()
+            if record["type"] == "message"
+        }
+        newest = next(key for key, words in said.items() if words[0] == name)
+        words = [said[record["id"]] for record in branch_backwards(reader, newest, []) if record["id"] in said]
+    return [int(number) for who, number, _ in words[::-1] if who == name]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    recorder = begun(tmp_path, [])
+    recorder.save(user("base:0:"))
+    recorder.close()
+    return tmp_path / f"{recorder.id}.jsonl"
+
+
+def test_a_session_that_is_killed_again_and_again_loses_at_most_the_line_being_written(session: Path) -> None:
+    chance = random.Random(7)
+    printed = -1
+    for _ in range(6):
+        with start(session, "one", 1_000_000) as process:
+            assert process.stdout is not None
+            go(process)
+            for _ in range(chance.randrange(1, 90)):
+                printed = int(process.stdout.readline())
+            process.kill()
+            rest = process.stdout.read().rpartition("\n")[0].split()
+            printed = int(rest[-1]) if rest else printed
+        texts = [message.text for message in load_whole(session).messages[1:]]
+        said = [int(text.split(":")[1]) for text in texts]
+        assert said == list(range(len(said)))
+        assert printed <= said[-1] <= printed + 1
+        assert all(len(text.split(":")[2]) == int(text.split(":")[1]) * 97 % 9_000 for text in texts)
+        assert len(load(session).messages) <= 42
+        printed = said[-1]
+
+
+def test_two_processes_on_one_session_make_two_branches_and_lose_nothing(session: Path) -> None:
+    with start(session, "left", 150) as left, start(session, "right", 150) as right:
+        go(left)
+        go(right)
+        for process in (left, right):
+            process.communicate(timeout=50)
+            assert process.returncode == 0
+    assert diagnose(session, Timeouts()).problems == ()
+    assert [branch.messages for branch in branches(session, "")] == [151, 151]
+    for name in ("left", "right"):
+        assert numbers(session, name) == list(range(150))
+    loaded = load(session)
+    assert (loaded.header.model, loaded.header.thinking) == ("left:139", "right:139")
+    assert loaded.count == 301

@@ -1,0 +1,449 @@
+"""The cost ceiling: what is reserved for a request, what it is settled with, and what happens when it is reached."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core import CallDelta, Delta, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
+from marvin_core.api.config import Price
+from marvin_core.api.errors import (
+    BudgetExceeded,
+    ConfigError,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    StreamBroken,
+    UsageError,
+)
+from marvin_core.api.messages import Image, Message, Text, user
+from marvin_core.api.usage import Hold
+from marvin_core.app import App
+from marvin_core.providers.budgeted import BudgetedProvider
+from marvin_core.usage.budget import Budget, budget_of
+from marvin_core.usage.prices import Prices
+from tests.support.engine import Hang, Script, run, settled, spec, until
+
+PRICES = {
+    "m": Price(input=1.0, output=10.0),
+    "dear-cache": Price(input=1.0, output=10.0, cache_write=2.0),
+    "free-output": Price(input=1.0, output=0.0),
+}
+ASKED = Request(system="", messages=(user("x" * 1_980),))
+"""A thousand tokens at two bytes each, the wire's own among them: a tenth of a cent."""
+
+
+class Desk:
+    """Budgets of agents below one home."""
+
+    def __init__(self, folder: Path, prices: Mapping[str, Price] = PRICES, longest: int | None = 50_000) -> None:
+        self._folder = folder
+        self._prices = prices
+        self._longest = longest
+        self.warnings: list[str] = []
+
+    def under(self, *argv: str, env: Mapping[str, str] | None = None, **timeouts: Any) -> Budget:
+        config, _ = settled(self._folder, *argv, env=env)
+        prices = Prices(self._prices, config.cache_folder / "prices.json")
+        prices.add("local", "", local=True)
+        config = config.replace(timeouts=config.timeouts.replace(ceiling_poll=0.005, **timeouts))
+        return budget_of(config, prices, lambda provider, model: self._longest, self.warnings.append)
+
+    def budget(self, ceiling: str, env: Mapping[str, str] | None = None, **timeouts: Any) -> Budget:
+        return self.under("--max-cost", ceiling, env=env, **timeouts)
+
+    def child(self, parent: Budget, *argv: str, **timeouts: Any) -> Budget:
+        return self.under(*argv, env=parent.child_environment(), **timeouts)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def reserve(budget: Budget, request: Request = ASKED, model: str = "m", provider: str = "p") -> tuple[Request, Hold]:
+    return run(budget.reserve(provider, model, request))
+
+
+def last(budget: Budget) -> tuple[Request, Hold]:
+    """What an agent does that is refused a request."""
+    with pytest.raises(BudgetExceeded, match="higher --max-cost"):
+        reserve(budget)
+    budget.begin_last()
+    try:
+        return reserve(budget)
+    finally:
+        budget.end_last()
+
+
+def left(budget: Budget) -> float:
+    return budget.left()[1]
+
+
+def test_without_a_ceiling_there_is_no_budget_and_no_ledger(desk: Desk, tmp_path: Path) -> None:
+    assert App(*settled(tmp_path), warn=pytest.fail).budget is None
+    run(desk.budget("1").aclose())  # nothing was asked
+    assert not list(tmp_path.rglob("ledgers"))
+
+
+@pytest.mark.parametrize("value", ["", "much", "-1", "nan", "inf", "1,5"])
+def test_a_ceiling_that_is_no_amount_is_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(UsageError, match=r"--max-cost is .* as in 2\.50"):
+        settled(tmp_path, f"--max-cost={value}")
+    if value:
+        with pytest.raises(ConfigError, match=r"MARVIN_MAX_COST is .* as in 2\.50"):
+            settled(tmp_path, env={"MARVIN_MAX_COST": value})
+
+
+def test_the_flag_goes_before_the_variable(tmp_path: Path) -> None:
+    def ceiling(*argv: str, variable: str) -> float | None:
+        return settled(tmp_path, *argv, env={"MARVIN_MAX_COST": variable})[0].max_cost
+
+    assert ceiling("--max-cost", "0.5", variable="2") == 0.5
+    assert ceiling(variable="2") == 2.0
+    assert ceiling(variable="") is None
+
+
+def test_a_request_is_given_an_output_limit_and_its_worst_case_is_reserved(desk: Desk) -> None:
+    """1,000 tokens in at 1 USD, the longest answer at 10 USD a million, and 5,000 in and 1,000 out held back."""
+    budget = desk.budget("10")
+    request, hold = reserve(budget)
+    assert request.max_output_tokens == 50_000
+    assert hold.input_tokens == 1_000
+    assert left(budget) == pytest.approx(10 - 0.001 - 0.5)  # what is held back for this agent is left to it
+    assert left(desk.child(budget)) == pytest.approx(10 - 0.001 - 0.5 - 0.015)
+
+
+def test_what_the_service_says_was_used_is_what_is_charged(desk: Desk) -> None:
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    budget.settle(hold, Usage(input_tokens=900, output_tokens=100), 5_000, complete=True)
+    assert left(budget) == pytest.approx(10 - 0.0009 - 0.001)
+    _, hold = reserve(budget)
+    budget.settle(hold, Usage(input_tokens=900, output_tokens=100, cost=0.25), 5_000, complete=True)
+    assert left(budget) == pytest.approx(10 - 0.0019 - 0.25)
+
+
+def test_a_service_that_does_not_say_what_was_used_is_charged_by_what_came(desk: Desk) -> None:
+    """1,000 tokens in as estimated, and 4,000 bytes out as 2,000 tokens."""
+    budget = desk.budget("10")
+    for usage in (None, Usage()):
+        before = left(budget)
+        _, hold = reserve(budget)
+        budget.settle(hold, usage, 4_000, complete=True)
+        assert before - left(budget) == pytest.approx(0.001 + 0.02)
+
+
+def test_an_answer_that_was_cut_off_is_charged_by_what_came_where_that_is_more(desk: Desk) -> None:
+    """A service tells the input when it begins, and the output when it ends."""
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    budget.settle(hold, Usage(input_tokens=900, output_tokens=1), 4_000, complete=False)
+    assert left(budget) == pytest.approx(10 - 0.0009 - 0.02)
+
+
+def test_a_request_that_the_service_refused_costs_nothing(desk: Desk) -> None:
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    budget.refused(hold)
+    assert left(budget) == pytest.approx(10)
+
+
+def test_the_dearest_case_counts_the_writing_of_a_cache(desk: Desk) -> None:
+    budget = desk.budget("10")
+    reserve(budget, model="dear-cache")
+    assert left(budget) == pytest.approx(10 - 0.002 - 0.5)
+
+
+@pytest.mark.parametrize(
+    ("longest", "asked", "limit"), [(None, None, 4_096), (2_000, None, 2_000), (None, 300, 300), (50_000, 1_500, 1_500)]
+)
+def test_the_limit_is_that_of_the_request_else_of_the_model_else_one_that_all_take(
+    tmp_path: Path, longest: int | None, asked: int | None, limit: int
+) -> None:
+    request, _ = reserve(Desk(tmp_path, longest=longest).budget("10"), ASKED.replace(max_output_tokens=asked))
+    assert request.max_output_tokens == limit
+
+
+def test_with_little_left_answers_get_shorter(desk: Desk) -> None:
+    """At 10 USD a million output tokens; an agent takes a quarter at most, but 8,192 tokens if they are there."""
+    assert reserve(desk.budget("1"))[0].max_output_tokens == 24_600
+    assert reserve(desk.budget("0.2"))[0].max_output_tokens == 8_192
+    assert reserve(desk.budget("0.056"))[0].max_output_tokens == 4_000
+
+
+def test_output_that_costs_nothing_is_not_limited_by_money(desk: Desk) -> None:
+    assert reserve(desk.budget("1"), model="free-output")[0].max_output_tokens == 50_000
+
+
+def test_near_the_end_only_a_last_answer_is_covered_and_then_nothing(desk: Desk) -> None:
+    """0.026 is less than a round of 1,024 tokens and what is held back; a last answer has 1,000 tokens at most."""
+    budget = desk.budget("0.026")
+    request, hold = last(budget)
+    assert request.max_output_tokens == 1_000
+    budget.settle(hold, Usage(input_tokens=1_000, output_tokens=800), 0, complete=True)
+    for again in (lambda: reserve(budget), budget.begin_last):
+        with pytest.raises(BudgetExceeded, match=r"ceiling of 0.026 USD is reached: 0.0090 USD .* higher --max-cost"):
+            again()
+    run(budget.reserve("local", "m2", ASKED))  # what costs nothing goes on
+
+
+def test_where_not_even_the_last_answer_is_covered_it_ends_at_once(desk: Desk) -> None:
+    budget = desk.budget("0.0035")  # 1,000 in and 250 out
+    with pytest.raises(BudgetExceeded) as caught:
+        last(budget)
+    assert caught.value.exit_code == 3
+    assert last(desk.budget("0.0036"))[0].max_output_tokens == 260
+
+
+def test_the_last_request_may_be_sent_again_where_the_service_refuses_it(desk: Desk) -> None:
+    budget = desk.budget("0.026")
+    budget.begin_last()
+    for _ in range(3):
+        request, hold = reserve(budget)
+        assert request.max_output_tokens == 1_000
+        budget.refused(hold)
+
+
+def test_an_agent_never_spends_more_than_the_ceiling(desk: Desk) -> None:
+    """Every answer as long as it may be, every request longer than the one before."""
+    budget = desk.budget("0.5")
+    spent, text = 0.0, "x"
+    ended = False
+    while not ended:
+        asked = Request(system="", messages=(user(text),))
+        try:
+            request, hold = reserve(budget, asked)
+        except BudgetExceeded:
+            budget.begin_last()
+            request, hold = reserve(budget, asked)
+            ended = True
+        fed, out = len(text) // 2, request.max_output_tokens or 0
+        budget.settle(hold, Usage(input_tokens=fed, output_tokens=out), 2 * out, complete=True)
+        spent += (fed + 10 * out) / 1_000_000
+        assert budget.left()[1] == pytest.approx(0.5 - spent, abs=1e-5)
+        text += "y" * (2 * out + 500)
+    assert 0.4 < spent <= 0.5
+
+
+def test_a_model_without_a_price_is_refused_with_what_to_write_where(desk: Desk) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run(desk.budget("1").reserve("p", "new", ASKED))
+    assert 'prices:\n  "p/new":\n    input: 3.0' in str(caught.value)
+
+
+def test_what_the_error_says_to_write_works(desk: Desk, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run(desk.budget("1").reserve("p", "qwen/q:30b", ASKED))
+    _, mark, lines = str(caught.value).partition("prices:\n")
+    config, _ = settled(tmp_path, yaml=mark + lines)
+    assert config.prices == {"p/qwen/q:30b": Price(input=3.0, output=15.0)}
+
+
+def test_local_models_need_no_reservation(desk: Desk) -> None:
+    budget = desk.budget("0")
+    request, hold = reserve(budget, provider="local", model="any")
+    assert request is ASKED
+    budget.settle(hold, Usage(input_tokens=10**9), 0, complete=True)
+    budget.refused(hold)
+    assert budget.left() == (0.0, 0.0)
+
+
+def test_estimates_learn_from_what_the_service_counts(desk: Desk) -> None:
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    budget.settle(hold, Usage(input_tokens=500, output_tokens=1), 0, complete=True)
+    longer = Request(system="", messages=(*ASKED.messages, user("y" * 1_980)))
+    assert reserve(budget, longer)[1].input_tokens == 1_500  # what was counted, and the rest at two bytes each
+    assert reserve(budget, ASKED)[1].input_tokens == 500
+    assert reserve(budget, ASKED, model="dear-cache")[1].input_tokens == 1_000  # each model counts for itself
+
+
+def test_everything_that_is_sent_counts(desk: Desk) -> None:
+    def tokens(**changes: Any) -> int:
+        return reserve(desk.budget("10"), ASKED.replace(**changes))[1].input_tokens
+
+    tool: ToolSpec = spec("a_tool").replace(description="d" * 2_000)
+    picture = Message(role="user", content=(Text(text=""), Image(media_type="image/png", data="A" * 400_000)))
+    assert tokens(system="s" * 2_000) == 2_000
+    assert 2_000 < tokens(tools=(tool,)) < 2_100
+    assert tokens(messages=(picture,)) == 1_510
+    assert tokens(messages=(user("語" * 660),)) == 1_000
+
+
+def test_a_child_spends_out_of_the_same_ceiling(desk: Desk) -> None:
+    parent = desk.budget("1")
+    child = desk.child(parent)
+    _, hold = reserve(child)
+    child.settle(hold, Usage(cost=0.75, input_tokens=1), 0, complete=True)
+    assert left(desk.child(child)) == pytest.approx(1 - 0.75 - 0.015)  # what the child holds back is not left to others
+    run(child.aclose())
+    assert left(parent) == pytest.approx(0.25)
+    assert parent.left()[0] == 1.0
+
+
+def test_a_child_may_have_a_lower_ceiling_and_not_a_higher_one(desk: Desk) -> None:
+    parent = desk.budget("1")
+    lower = desk.child(parent, "--max-cost", "0.25")
+    assert lower.left() == (0.25, 0.25)
+    assert desk.child(parent, "--max-cost", "5").left() == (1.0, 1.0)
+    assert desk.child(lower, "--max-cost", "0.5").left() == (0.25, 0.25)
+    _, hold = reserve(parent)
+    parent.settle(hold, Usage(cost=0.9), 0, complete=True)
+    assert lower.left()[1] == pytest.approx(0.1 - 0.015)
+
+
+def test_the_ledger_goes_with_the_agent_that_began_it(desk: Desk, tmp_path: Path) -> None:
+    parent = desk.budget("1")
+    child = desk.child(parent)
+    reserve(parent)
+    (path,) = tmp_path.rglob("ledgers/*.jsonl")
+    reserve(child)
+    run(child.aclose())
+    assert path.exists()
+    run(parent.aclose())
+    assert not path.exists()
+    run(parent.aclose())
+    with pytest.raises(ConfigError, match="MARVIN_LEDGER"):
+        reserve(desk.budget("1", env={"MARVIN_LEDGER": str(path)}))
+    with pytest.raises(BudgetExceeded, match="Nothing more is spent"):
+        reserve(child)
+
+
+def test_an_agent_waits_for_what_requests_of_others_may_set_free(desk: Desk) -> None:
+    parent = desk.budget("0.1")
+    child = desk.child(parent)
+
+    async def go() -> tuple[Request, Hold]:
+        _, hold = await parent.reserve("p", "m", ASKED)
+        waiting = asyncio.ensure_future(child.reserve("p", "m", ASKED))
+        while not desk.warnings:  # noqa: ASYNC110  # it is told of by the other agent
+            await asyncio.sleep(0.001)
+        assert not waiting.done()
+        parent.settle(hold, Usage(input_tokens=100, output_tokens=10), 0, complete=True)
+        return await waiting
+
+    assert run(go())[0].max_output_tokens
+    assert desk.warnings == ["The rest of the cost ceiling is reserved by other agents. Waiting for their answers."]
+
+
+def test_an_agent_does_not_wait_for_what_would_not_be_enough(desk: Desk) -> None:
+    parent = desk.budget("0.1")
+    reserve(parent)
+    with pytest.raises(BudgetExceeded):
+        run(desk.child(parent, "--max-cost", "0.02").reserve("p", "m", ASKED))
+
+
+def test_an_agent_does_not_wait_for_others_without_end(desk: Desk) -> None:
+    parent = desk.budget("0.1")
+    child = desk.child(parent, ceiling=0.02)
+    reserve(parent)
+    with pytest.raises(BudgetExceeded):
+        reserve(child)
+
+
+def test_what_an_agent_holds_back_is_its_own_whatever_others_spend(desk: Desk) -> None:
+    """So that each can sum up what it has done."""
+    parent = desk.budget("0.06")
+    _, hold = reserve(parent)
+    parent.settle(hold, Usage(input_tokens=1_000, output_tokens=100), 0, complete=True)
+    other = desk.child(parent, ceiling=0.02)
+    for _ in range(9):
+        try:
+            request, hold = reserve(other)
+        except BudgetExceeded:
+            break
+        used = Usage(input_tokens=1_000, output_tokens=request.max_output_tokens or 0)
+        other.settle(hold, used, 0, complete=True)
+    _, hold = last(other)
+    other.settle(hold, Usage(input_tokens=1_000, output_tokens=1_000), 0, complete=True)
+    assert last(parent)[0].max_output_tokens == 1_000
+
+
+def test_a_cost_that_cannot_be_written_down_counts_with_its_worst_case(desk: Desk, tmp_path: Path) -> None:
+    budget = desk.budget("1")
+    _, hold = reserve(budget)
+    (path,) = tmp_path.rglob("ledgers/*.jsonl")
+    moved = path.rename(tmp_path / "moved")
+    budget.settle(hold, Usage(input_tokens=1), 0, complete=True)
+    assert "so its worst case counts" in desk.warnings[0]
+    moved.rename(path)
+    assert left(budget) < 0.8
+
+
+def bounded(budget: Budget, *script: Delta | BaseException) -> BudgetedProvider:
+    return BudgetedProvider(Script(script, name="p", model="m"), budget)
+
+
+async def read(provider: BudgetedProvider, until: int = 99, taken: list[Delta] | None = None) -> None:
+    """Take so many pieces of an answer, and leave."""
+    taken = [] if taken is None else taken
+    async with aclosing(provider.stream(ASKED)) as deltas:  # type: ignore[type-var]
+        async for delta in deltas:
+            taken.append(delta)
+            if len(taken) == until:
+                return
+
+
+SAID = TextDelta(text="x" * 4_000)
+SPENT = [
+    ([SAID, UsageDelta(usage=Usage(input_tokens=900, output_tokens=500)), Stop(reason="stop")], 0.0009 + 0.005),
+    ([SAID, Stop(reason="stop")], 0.001 + 0.02),
+    ([RateLimited("wait"), SAID], 0.0),
+    ([UsageDelta(usage=Usage(input_tokens=900)), SAID, Overloaded("gone")], 0.0009 + 0.02),
+    ([SAID, StreamBroken("gone")], 0.001 + 0.02),
+    ([StreamBroken("nothing of it can be read")], 0.001),
+    ([CallDelta(key=0, name="tool", arguments="y" * 3_996), StreamBroken("gone")], 0.001 + 0.02),
+]
+
+
+@pytest.mark.parametrize(("script", "cost"), SPENT)
+def test_each_answer_is_settled_however_it_ends(desk: Desk, script: list[Any], cost: float) -> None:
+    """I11: nothing stays reserved, and what the service may have billed is counted."""
+    budget = desk.budget("10")
+    with contextlib.suppress(ProviderError):
+        run(read(bounded(budget, *script)))
+    assert left(budget) == pytest.approx(10 - cost)
+
+
+def test_an_answer_that_is_left_in_the_middle_is_settled_with_what_came(desk: Desk) -> None:
+    budget = desk.budget("10")
+    run(read(bounded(budget, SAID, SAID, SAID, Stop(reason="stop")), until=2))
+    assert left(budget) == pytest.approx(10 - 0.001 - 0.04)
+
+
+def test_a_cancelled_answer_is_settled_with_what_came(desk: Desk) -> None:
+    budget = desk.budget("10")
+
+    async def go() -> None:
+        taken: list[Delta] = []
+        reading = asyncio.ensure_future(read(bounded(budget, SAID, Hang()), taken=taken))
+        await until(lambda: bool(taken))
+        reading.cancel()
+        await asyncio.wait([reading])
+
+    run(go())
+    assert left(budget) == pytest.approx(10 - 0.001 - 0.02)
+
+
+def test_the_service_is_asked_for_no_more_than_what_is_reserved(desk: Desk) -> None:
+    provider = Script([SAID, Stop(reason="stop")], name="p", model="m", context_window=5, max_tools=6)
+    wrapped = BudgetedProvider(provider, desk.budget("0.2"))
+    assert (wrapped.name, wrapped.model, wrapped.context_window, wrapped.max_tools) == ("p", "m", 5, 6)
+    run(read(wrapped))
+    assert provider.requests[0].max_output_tokens == 8_192
+    run(wrapped.aclose())
+    assert provider.closed
+
+
+def test_a_ledger_that_cannot_be_begun_ends_the_run(desk: Desk, tmp_path: Path) -> None:
+    settled(tmp_path)
+    (tmp_path / "home" / "marvin" / "data").write_text("in the way")
+    with pytest.raises(ConfigError, match=r"--max-cost needs a ledger in .*/data/ledgers"):
+        reserve(desk.budget("1"))
