@@ -22,7 +22,7 @@ from marvin_core.util.bus import Bus
 from marvin_core.util.clock import SystemClock
 from marvin_core.conversation.conversation import Conversation
 from marvin_core.api.messages import to_dict, tool, user
-from marvin_core.sessions.writer import Recorder
+from marvin_core.sessions.writer import SessionWriter
 from marvin_core.usage.meter import UsageMeter
 from marvin_core.conversation.window import Window
 from marvin_core.guard.files.workspace import Workspace
@@ -40,7 +40,7 @@ def turn(number):
 
 folder, tokens = Path(sys.argv[2]), int(sys.argv[3])
 config, _ = load([], {"HOME": str(folder), "MARVIN_HOME": str(folder / "marvin")}, cwd=folder)
-recorder = Recorder(config.data_folder / "sessions", config.timeouts, print)
+recorder = SessionWriter(config.data_folder / "sessions", config.timeouts, print)
 recorder.begin(time.time(), "compaction", "", "", str(folder))
 window = Window(tokens * 10)
 conversation = Conversation(recorder)

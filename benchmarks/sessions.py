@@ -36,7 +36,7 @@ def decode():
 def resume():
     loaded = reader.load(path)
     messages, _ = pairing.heal(loaded.messages)
-    writer = sessions.Recorder(path.parent, timeouts.Timeouts(), print)
+    writer = sessions.SessionWriter(path.parent, timeouts.Timeouts(), print)
     writer.resume(path, loaded)
     live = conversation.Conversation(writer)
     live.load(messages)

@@ -21,7 +21,7 @@ from marvin_core import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from marvin_core.api.messages import tool, user
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.sessions.export_html import as_html
-from marvin_core.sessions.reader import Whole, load
+from marvin_core.sessions.reader import FullTranscript, load
 from marvin_core.sessions.records import Header
 from marvin_core.sessions.transcript import Transcript, new_session_id
 from marvin_core.testing import ModelServer, calls, text
@@ -307,7 +307,7 @@ def test_no_text_becomes_markup_in_the_html(snare: str) -> None:
         outputs("c", Text(text=snare), Image(media_type=f"image/ {snare}", data=snare), is_error=True),
     ]
     header = Header(id="s", title=f"title {snare}", time=0.0, provider=snare, model="m", working_dir=snare)
-    page = Page(as_html(Whole(header=header, messages=tuple(talk), compactions=(), problems=())))
+    page = Page(as_html(FullTranscript(header=header, messages=tuple(talk), compactions=(), problems=())))
     assert page.open == []
     tags = Counter(tag for tag, _ in page.tags)
     assert tags.keys() <= {*"html head meta title style body h1 h2 ul li section p details summary pre".split()}

@@ -30,9 +30,9 @@ def main() -> None:
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
     try:
         from .cli.main import main as run
-        from .util.streams import Streams
+        from .util.streams import StandardStreams
 
-        code = run(sys.argv[1:], env, Streams())
+        code = run(sys.argv[1:], env, StandardStreams())
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
     except OSError:  # a standard stream is closed: there is nobody left to tell

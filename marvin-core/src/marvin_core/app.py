@@ -21,7 +21,7 @@ from .util.imports import imported
 
 if TYPE_CHECKING:
     from .api.ui import UI
-    from .providers.selection.local_servers import Found
+    from .providers.selection.local_servers import LocalServer
 
 
 class App:
@@ -50,7 +50,7 @@ class App:
         self.budget = self._allowances.of_run()
         self.models = Models(self.catalog, self.choice, config, self._clients, self._prices.add, self.budget)
 
-    def _probe(self) -> Sequence[Found]:
+    def _probe(self) -> Sequence[LocalServer]:
         from .providers.selection.local_servers import probe
 
         return probe(self.catalog.local(), self.config.timeouts)

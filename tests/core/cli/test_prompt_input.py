@@ -12,7 +12,7 @@ import pytest
 from marvin_core.api.errors import MarvinError
 from marvin_core.cli.prompt_input import read_prompt
 from marvin_core.config.load import load
-from marvin_core.util.streams import Streams
+from marvin_core.util.streams import StandardStreams
 from tests.support.installing import MARVIN, Place, unprivileged
 
 NO_PROMPT = "Give one with --prompt TEXT, --prompt-file PATH, or standard input."
@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Path:
 
 def prompt(home: Path, *argv: str, stdin: int = 0) -> str:
     config, _ = load(["--non-interactive", *argv], {"HOME": str(home)}, cwd=home)
-    return read_prompt(config, Streams(stdin=stdin))
+    return read_prompt(config, StandardStreams(stdin=stdin))
 
 
 def from_stdin(home: Path, feed: Callable[[int], object]) -> str:

@@ -26,7 +26,7 @@ from marvin_core.conversation.plan import KEPT, composed, plan, plan_turns
 from marvin_core.conversation.window import Window, characters
 from marvin_core.guard.files.workspace import Workspace
 from marvin_core.sessions.reader import load as load_session
-from marvin_core.sessions.writer import Recorder
+from marvin_core.sessions.writer import SessionWriter
 from marvin_core.testing import ScriptedProvider
 from marvin_core.usage.meter import UsageMeter
 from marvin_core.util.bus import Bus
@@ -48,7 +48,7 @@ class Ground(Record):
 
     compactor: Compactor
     conversation: Conversation
-    recorder: Recorder
+    recorder: SessionWriter
     meter: UsageMeter
     window: Window
     events: list[Event]
@@ -101,7 +101,7 @@ def ground(
     env = {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), "PATH": "/usr/bin:/bin"}
     config, _ = load(["--non-interactive"], env, cwd=project)
     events: list[Event] = []
-    recorder = Recorder(config.data_folder / "sessions", timeouts, lambda text: None)
+    recorder = SessionWriter(config.data_folder / "sessions", timeouts, lambda text: None)
     recorder.begin(0.0, "go", "p", "m", str(project))
     conversation = Conversation(recorder)
     for message in messages:

@@ -12,7 +12,7 @@ from marvin_core.api.timeouts import Timeouts
 from marvin_core.conversation.conversation import Conversation
 from marvin_core.conversation.window import CHARACTERS_PER_TOKEN
 from marvin_core.sessions.reader import load
-from marvin_core.sessions.writer import Recorder
+from marvin_core.sessions.writer import SessionWriter
 
 
 def output(name: str, text: str) -> ToolOutput:
@@ -20,36 +20,36 @@ def output(name: str, text: str) -> ToolOutput:
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> Recorder:
-    made = Recorder(tmp_path, Timeouts(), pytest.fail)
+def writer(tmp_path: Path) -> SessionWriter:
+    made = SessionWriter(tmp_path, Timeouts(), pytest.fail)
     made.begin(0.0, "go", "p", "m", str(tmp_path))
     return made
 
 
 @pytest.fixture
-def conversation(writer: Recorder) -> Conversation:
+def conversation(writer: SessionWriter) -> Conversation:
     return Conversation(writer)
 
 
-def on_disk(writer: Recorder) -> list[Message]:
+def on_disk(writer: SessionWriter) -> list[Message]:
     assert writer.position is not None
     return list(load(writer.position[0]).messages)
 
 
-def test_each_message_is_saved_as_it_is_added(writer: Recorder, conversation: Conversation) -> None:
+def test_each_message_is_saved_as_it_is_added(writer: SessionWriter, conversation: Conversation) -> None:
     for text in ("one", "two"):
         conversation.append(user(text))
         assert on_disk(writer) == list(conversation.messages)
 
 
-def test_loaded_messages_are_not_saved_again(writer: Recorder, conversation: Conversation) -> None:
+def test_loaded_messages_are_not_saved_again(writer: SessionWriter, conversation: Conversation) -> None:
     conversation.load([user("old"), user("older")])
     assert (len(conversation.messages), conversation.characters) == (2, 8)
     conversation.append(user("new"))
     assert on_disk(writer) == [user("new")]
 
 
-def test_messages_that_stand_for_all_others_are_saved(writer: Recorder, conversation: Conversation) -> None:
+def test_messages_that_stand_for_all_others_are_saved(writer: SessionWriter, conversation: Conversation) -> None:
     conversation.append(user("old"))
     conversation.replace([user("a summary")])
     assert on_disk(writer) == list(conversation.messages) == [user("a summary")]

@@ -10,7 +10,7 @@ from typing import Any
 
 from marvin_core.api.events import Notice
 from marvin_core.api.timeouts import Timeouts
-from marvin_core.profiles.chat_log import COMPACT, KEPT, ChatLog, Entry, compact, entry, seed
+from marvin_core.profiles.chat_log import COMPACT, KEPT, ChatEntry, ChatLog, compact, entry, seed
 from marvin_core.sessions.search import search
 from tests.support.engine import Made, make, run, says
 
@@ -103,8 +103,8 @@ def test_what_another_program_wrote_into_the_log_stays(tmp_path: Path) -> None:
     assert [one.text for one in log.newest(9)] == ["Hi", "Hello"]
 
 
-def one(role: Any, text: str) -> Entry:
-    return Entry(role=role, text=text, time="")
+def one(role: Any, text: str) -> ChatEntry:
+    return ChatEntry(role=role, text=text, time="")
 
 
 def test_a_seed_has_the_roles_of_a_conversation_and_begins_with_the_user() -> None:

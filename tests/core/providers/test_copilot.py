@@ -31,7 +31,7 @@ from marvin_core.config.load import load
 from marvin_core.providers.copilot.errors import typed
 from marvin_core.providers.copilot.installation import find_program, program_environment, ready, required_program
 from marvin_core.providers.copilot.runtime import remove_leftovers
-from marvin_core.providers.copilot.transcript import GO_ON, Known, Prompt, whole
+from marvin_core.providers.copilot.transcript import GO_ON, Prompt, RuntimeTranscript, whole
 from marvin_core.providers.selection.catalog import Catalog
 from marvin_core.providers.selection.choose import choose
 
@@ -95,7 +95,7 @@ def test_images_of_the_transcript_go_along_in_their_order() -> None:
 # ---- when a session can go on ----
 
 ASKED = (user("Look"),)
-KNOWN = Known(messages=ASKED, provider="copilot", model="m", text="I look.")
+KNOWN = RuntimeTranscript(messages=ASKED, provider="copilot", model="m", text="I look.")
 WAITING = KNOWN.replace(calls=("c1", "c2"))
 CALLED = answer("I look.", "c1", "c2")
 DONE = tool([output("c1"), output("c2")])
@@ -143,7 +143,7 @@ def test_images_of_outputs_go_along_in_a_message() -> None:
         (WAITING, [*ASKED, CALLED, tool([output("c1"), output("c9")])], "outputs of other calls"),
     ],
 )
-def test_what_is_no_continuation_begins_anew(known: Known, messages: list[Message], why: str) -> None:
+def test_what_is_no_continuation_begins_anew(known: RuntimeTranscript, messages: list[Message], why: str) -> None:
     assert known.step(messages) is None, why
 
 

@@ -20,7 +20,7 @@ from marvin_core.api.messages import tool, user
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.conversation.pairing import INTERRUPTED, heal
 from marvin_core.sessions.doctor import diagnose, repair
-from marvin_core.sessions.reader import load, load_whole
+from marvin_core.sessions.reader import load, load_full
 from marvin_core.sessions.records import Header
 from marvin_core.sessions.transcript import Transcript
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_used_in_a_compaction_is_mended(file: Path) -> None:
     assert diagnose(file, TIMEOUTS).problems == ()
     assert shown(file) == ["summary", "", "seen e"]
     assert load(file).count == 5
-    assert len(load_whole(file).compactions) == 2
+    assert len(load_full(file).compactions) == 2
 
 
 def test_the_newest_title_and_other_branches_stay(file: Path) -> None:

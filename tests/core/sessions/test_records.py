@@ -16,7 +16,7 @@ from marvin_core.api.errors import SessionError
 from marvin_core.api.messages import tool, user
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.conversation.pairing import heal
-from marvin_core.sessions.reader import BackwardReader, load, load_whole
+from marvin_core.sessions.reader import BackwardReader, load, load_full
 from marvin_core.sessions.records import Header
 from marvin_core.sessions.search import branches, search, survey
 from marvin_core.sessions.store import read_header
@@ -43,7 +43,7 @@ def texts(path: Path, leaf: str = "") -> list[str]:
 
 
 def said(path: Path) -> list[str]:
-    return [message.text for message in load_whole(path).messages]
+    return [message.text for message in load_full(path).messages]
 
 
 def users(*given: str) -> list[Message]:
@@ -82,7 +82,7 @@ def test_a_compaction_stands_for_what_was_said_before_which_stays_in_the_file(fi
     loaded = load(file)
     assert [m.text for m in loaded.messages] == ["one", "a summary", "four"]
     assert (loaded.state, loaded.header, loaded.problems) == ({"pack": {"n": 1}}, HEADER, ())
-    whole = load_whole(file)
+    whole = load_full(file)
     assert [m.text for m in whole.messages] == ["one", "two", "three", "four"]
     assert [(c.before, [m.text for m in c.messages]) for c in whole.compactions] == [(3, ["one", "a summary"])]
     assert next(search(file.parent, "three")).messages == 1
@@ -148,7 +148,7 @@ def test_calls_before_a_compaction_are_answered_in_an_export_and_not_in_the_live
     transcript.append_compaction(users("summary"))
     transcript.append(asked[1], tool([ToolOutput(call_id="b", name="look", content=(Text(text="seen"),))]))
     assert heal(load(file).messages)[1] == 0
-    healed, count = heal(load_whole(file).messages)
+    healed, count = heal(load_full(file).messages)
     assert ([m.role for m in healed], count) == (["user", "assistant", "tool", "assistant", "tool"], 1)
 
 
@@ -343,6 +343,6 @@ def test_the_records_of_the_reference_page_are_a_session(file: Path) -> None:
     assert loaded.problems == ()
     assert loaded.header.title == "Fix it"
     assert [m.text for m in loaded.messages] == ["Fix it.", "So far: a.py was read."]
-    whole = load_whole(file)
+    whole = load_full(file)
     assert [m.role for m in whole.messages] == ["user", "assistant", "tool"]
     assert heal(whole.messages)[1] == 0

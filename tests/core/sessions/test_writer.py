@@ -16,14 +16,14 @@ from marvin_core.api.errors import SessionError
 from marvin_core.api.messages import user
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.sessions.doctor import diagnose
-from marvin_core.sessions.reader import BackwardReader, branch_backwards, load, load_whole
+from marvin_core.sessions.reader import BackwardReader, branch_backwards, load, load_full
 from marvin_core.sessions.search import branches
-from marvin_core.sessions.writer import Recorder
+from marvin_core.sessions.writer import SessionWriter
 from tests.support.engine import run
 
 
-def begun(folder: Path, told: list[str]) -> Recorder:
-    recorder = Recorder(folder, Timeouts(), told.append)
+def begun(folder: Path, told: list[str]) -> SessionWriter:
+    recorder = SessionWriter(folder, Timeouts(), told.append)
     recorder.begin(0.0, "A chat", "p", "m", "/w")
     return recorder
 
@@ -37,14 +37,14 @@ def test_messages_are_on_disk_as_soon_as_they_are_saved(tmp_path: Path) -> None:
 
 
 def test_a_long_first_prompt_makes_a_short_title(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path, Timeouts(), lambda text: None)
+    recorder = SessionWriter(tmp_path, Timeouts(), lambda text: None)
     recorder.begin(0.0, "word " * 1_000, "p", "m", "/w")
     recorder.save(user("one"))
     assert len(load(tmp_path / f"{recorder.id}.jsonl").header.title) == 80
 
 
 def test_before_a_session_has_begun_nothing_is_saved(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path, Timeouts(), lambda text: None)
+    recorder = SessionWriter(tmp_path, Timeouts(), lambda text: None)
     recorder.save(user("one"))
     run(recorder.flush({"pack": {"n": 1}}))
     recorder.close()
@@ -56,7 +56,7 @@ def test_a_session_that_was_resumed_goes_on_in_its_file(tmp_path: Path) -> None:
     first.save(user("one"))
     first.close()
     path = tmp_path / f"{first.id}.jsonl"
-    second = Recorder(tmp_path, Timeouts(), lambda text: None)
+    second = SessionWriter(tmp_path, Timeouts(), lambda text: None)
     second.resume(path, load(path))
     second.save(user("two"))
     assert second.id == first.id
@@ -75,7 +75,7 @@ def test_state_is_written_when_it_changed_and_only_then(tmp_path: Path) -> None:
         {"pack": {"n": 1}},
         {"pack": {"n": 2, "at": "/a"}},
     ]
-    again = Recorder(tmp_path, Timeouts(), lambda text: None)
+    again = SessionWriter(tmp_path, Timeouts(), lambda text: None)
     again.resume(path, load(path))
     run(again.flush(load(path).state))
     assert len(path.read_bytes().splitlines()) == len(kept)
@@ -138,7 +138,7 @@ def test_a_fork_begins_a_file_of_its_own_with_what_was_said(tmp_path: Path) -> N
 
 
 def test_what_is_not_on_disk_cannot_be_forked(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path, Timeouts(), lambda text: None)
+    recorder = SessionWriter(tmp_path, Timeouts(), lambda text: None)
     with pytest.raises(SessionError, match="Type a request first"):
         recorder.fork(0.0, [])
     assert list(tmp_path.iterdir()) == []
@@ -173,11 +173,11 @@ FULL = """
     import asyncio, os, resource, sys
     from pathlib import Path
     from marvin_core.api.messages import user
-    from marvin_core.sessions.writer import Recorder
+    from marvin_core.sessions.writer import SessionWriter
     from marvin_core.sessions.reader import load
     from marvin_core.api.timeouts import Timeouts
 
-    recorder = Recorder(Path(sys.argv[1]), Timeouts(), print)
+    recorder = SessionWriter(Path(sys.argv[1]), Timeouts(), print)
     recorder.begin(0.0, "A chat", "p", "m", "/w")
     recorder.save(user("one"))
     files = len(os.listdir("/dev/fd"))
@@ -217,7 +217,7 @@ def test_a_compaction_keeps_the_state_and_the_live_context_goes_on_from_it(tmp_p
     path = tmp_path / f"{recorder.id}.jsonl"
     loaded = load(path)
     assert ([m.text for m in loaded.messages], loaded.state) == (["summary", "two"], {"pack": {"n": 1}})
-    again = Recorder(tmp_path, Timeouts(), lambda text: None)
+    again = SessionWriter(tmp_path, Timeouts(), lambda text: None)
     again.resume(path, loaded)
     again.fork(86_400.0, loaded.messages)
     forked = load(tmp_path / f"{again.id}.jsonl")
@@ -231,7 +231,7 @@ def test_what_changes_in_the_header_is_in_the_file(tmp_path: Path) -> None:
     recorder.changed(provider="q", model="late", thinking="high")
     header = load(tmp_path / f"{recorder.id}.jsonl").header
     assert (header.provider, header.model, header.thinking, header.title) == ("q", "late", "high", "A chat")
-    unbegun = Recorder(tmp_path, Timeouts(), lambda text: None)
+    unbegun = SessionWriter(tmp_path, Timeouts(), lambda text: None)
     unbegun.changed(model="x")
     unbegun.compacted([user("x")])
     assert len(list(tmp_path.iterdir())) == 1
@@ -243,12 +243,12 @@ PROCESS = """
     import sys
     from pathlib import Path
     from marvin_core.api.messages import user
-    from marvin_core.sessions.writer import Recorder
+    from marvin_core.sessions.writer import SessionWriter
     from marvin_core.sessions.reader import load
     from marvin_core.api.timeouts import Timeouts
 
     path, name, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-    recorder = Recorder(path.parent, Timeouts(), sys.exit)
+    recorder = SessionWriter(path.parent, Timeouts(), sys.exit)
     loaded = load(path)
     recorder.resume(path, loaded)
     newest = loaded.messages[-1].text.split(":")
@@ -316,7 +316,7 @@ def test_a_session_that_is_killed_again_and_again_loses_at_most_the_line_being_w
             process.kill()
             rest = process.stdout.read().rpartition("\n")[0].split()
             printed = int(rest[-1]) if rest else printed
-        texts = [message.text for message in load_whole(session).messages[1:]]
+        texts = [message.text for message in load_full(session).messages[1:]]
         said = [int(text.split(":")[1]) for text in texts]
         assert said == list(range(len(said)))
         assert printed <= said[-1] <= printed + 1

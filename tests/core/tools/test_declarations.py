@@ -14,7 +14,7 @@ from marvin_core.plugins.index import load_index
 from marvin_core.tools.schema import describe
 from marvin_core.ui.completion import candidates
 from marvin_core.ui.manual_calls import help_text
-from marvin_core.ui.typed_lines import Lines, Shown
+from marvin_core.ui.typed_lines import Display, LineInterpreter
 from tests.support.engine import make, run
 from tests.support.installing import Place
 
@@ -286,8 +286,8 @@ def typed(tmp_path: Path, line: str, *tools: Tool) -> list[str]:
     async def go() -> None:
         for one in tools:
             made.session.toolbox.add(describe(one, source="tests"), one)
-        to = Shown(text=shown.append, output=shown.append, error=shown.append, suggestion=shown.append)
-        await Lines(made.session, to).run(line)
+        to = Display(text=shown.append, output=shown.append, error=shown.append, suggestion=shown.append)
+        await LineInterpreter(made.session, to).run(line)
         shown.append(help_text(made.session))
         shown.append(" ".join(candidate.text for candidate in candidates("!s", made.session)))
         await made.session.close()

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.util.streams import Streams
+from marvin_core.util.streams import StandardStreams
 from tests.support.installing import Place
 
 
 def test_text_is_written_at_once_and_as_utf_8() -> None:
     read, write = os.pipe()
-    Streams(stdout=write).out("grüße 🔧\n")
+    StandardStreams(stdout=write).out("grüße 🔧\n")
     assert os.read(read, 100).decode() == "grüße 🔧\n"
     os.close(read)
     os.close(write)
@@ -25,7 +25,7 @@ def test_text_is_written_at_once_and_as_utf_8() -> None:
 
 def test_half_a_surrogate_pair_is_replaced_not_raised() -> None:
     read, write = os.pipe()
-    Streams(stdout=write).out("a\ud800b")
+    StandardStreams(stdout=write).out("a\ud800b")
     assert os.read(read, 100) == b"a?b"
     os.close(read)
     os.close(write)
@@ -33,7 +33,7 @@ def test_half_a_surrogate_pair_is_replaced_not_raised() -> None:
 
 def test_errors_end_with_one_newline() -> None:
     read, write = os.pipe()
-    streams = Streams(stderr=write)
+    streams = StandardStreams(stderr=write)
     streams.err("one")
     streams.err("two\n")
     assert os.read(read, 100) == b"one\ntwo\n"
@@ -45,18 +45,18 @@ def test_a_reader_that_went_away_is_an_error_on_output_and_none_on_errors() -> N
     read, write = os.pipe()
     os.close(read)
     with pytest.raises(BrokenPipeError):
-        Streams(stdout=write).out("x")
-    Streams(stderr=write).err("x")
+        StandardStreams(stdout=write).out("x")
+    StandardStreams(stderr=write).err("x")
     os.close(write)
     with pytest.raises(OSError, match="Bad file descriptor"):
-        Streams(stdout=write).out("x")
-    Streams(stderr=write).err("x")
+        StandardStreams(stdout=write).out("x")
+    StandardStreams(stderr=write).err("x")
 
 
 def test_a_full_disk_is_an_error() -> None:
     full = os.open("/dev/full", os.O_WRONLY) if Path("/dev/full").exists() else pytest.skip("/dev/full is missing")
     with pytest.raises(OSError, match="No space left"):
-        Streams(stdout=full).out("x")
+        StandardStreams(stdout=full).out("x")
     os.close(full)
 
 
@@ -75,7 +75,7 @@ def test_a_pipe_that_was_left_non_blocking_gets_everything() -> None:
 
     reader = threading.Thread(target=take)
     reader.start()
-    Streams(stdout=write).out(text)
+    StandardStreams(stdout=write).out(text)
     os.close(write)
     reader.join()
     os.close(read)
@@ -84,10 +84,10 @@ def test_a_pipe_that_was_left_non_blocking_gets_everything() -> None:
 
 def test_what_a_terminal_is() -> None:
     parent, child = os.openpty()
-    assert Streams(stdin=child).stdin_is_terminal()
+    assert StandardStreams(stdin=child).stdin_is_terminal()
     os.close(parent)
     os.close(child)
-    assert not Streams(stdin=child).stdin_is_terminal(), "a closed one is none"
+    assert not StandardStreams(stdin=child).stdin_is_terminal(), "a closed one is none"
 
 
 @pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "POSIX", "PYTHONIOENCODING": "ascii"}, {"LANG": "xx"}])

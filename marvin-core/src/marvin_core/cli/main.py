@@ -12,7 +12,7 @@ from ..api.messages import Usage
 from ..config.load import load
 from ..config.secrets import Secrets
 from ..ui.report import cost_line, result_line
-from ..util.streams import Streams
+from ..util.streams import StandardStreams
 
 if TYPE_CHECKING:
     from ..app import App
@@ -23,7 +23,7 @@ _PIPELINE = 'No installed pack brings the pipeline. Install it: pip install "mar
 _NOTHING_USED = {"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}
 
 
-def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
+def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) -> int:
     """Run the program.
 
     Args:
@@ -63,7 +63,7 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
         return EXIT_INTERRUPTED
 
 
-def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, streams: Streams) -> int:
+def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, streams: StandardStreams) -> int:
     """Run a sub-command; returns its exit code."""
     import typer
 
@@ -95,7 +95,7 @@ def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> tuple[Co
         return load(argv[:index], env, with_file=False)
 
 
-def _is_headless(argv: Sequence[str], streams: Streams) -> bool:
+def _is_headless(argv: Sequence[str], streams: StandardStreams) -> bool:
     """Whether arguments that could be read ask for a non-interactive run, where there is no Config to say so."""
     return "--non-interactive" in argv or not ("--plain" in argv or streams.stdin_is_terminal())
 
@@ -114,7 +114,7 @@ def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
     return index if argv[index] in Plugins(load((), env)[0], lambda text: None).cli_names() else None
 
 
-def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
+def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams) -> int:
     """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
     import signal
 
@@ -150,7 +150,7 @@ def _non_interactive(config: Config, secrets: Secrets, streams: Streams) -> int:
         streams.err(cost_line(summary))
 
 
-def _failed(streams: Streams, output_format: OutputFormat, reason: str, code: int) -> int:
+def _failed(streams: StandardStreams, output_format: OutputFormat, reason: str, code: int) -> int:
     """Tell of a run that failed before its session could; returns the exit code."""
     streams.err(f"marvin: {reason}")
     if output_format == "json":
@@ -161,7 +161,7 @@ def _failed(streams: Streams, output_format: OutputFormat, reason: str, code: in
     return code
 
 
-def _leave(streams: Streams) -> NoReturn:
+def _leave(streams: StandardStreams) -> NoReturn:
     """Interrupted before anything began. An exception instead could be lost in a callback of an import."""
     import os
 
@@ -183,7 +183,7 @@ def _resume(config: Config, session: Session) -> None:
         session.resume(store.newest_of(folder, str(session.working_dir)))
 
 
-def _chat(config: Config, secrets: Secrets, streams: Streams) -> int:
+def _chat(config: Config, secrets: Secrets, streams: StandardStreams) -> int:
     from ..app import App
 
     prompt = config.prompt

@@ -6,13 +6,13 @@ import os
 
 from ..api.config import Config
 from ..api.errors import MarvinError
-from ..util.streams import Streams
+from ..util.streams import StandardStreams
 
 _LARGEST = 10_000_000
 _CHUNK = 65_536
 
 
-def read_prompt(config: Config, streams: Streams) -> str:
+def read_prompt(config: Config, streams: StandardStreams) -> str:
     """The prompt. Standard input is read only where no other was given and it is not a terminal.
 
     Raises:
@@ -37,7 +37,7 @@ def read_prompt(config: Config, streams: Streams) -> str:
     return text
 
 
-def _read_stdin(streams: Streams, idle: float) -> str:
+def _read_stdin(streams: StandardStreams, idle: float) -> str:
     import select
 
     data = bytearray()

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from ..api.config import Config
 from ..config.secrets import Secrets
-from ..util.streams import Streams
+from ..util.streams import StandardStreams
 from ..util.text import unknown_name
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Run:
     """What the sub-commands of one invocation share; typer hands it on as the context's object."""
 
-    def __init__(self, config: Config, secrets: Secrets, streams: Streams) -> None:
+    def __init__(self, config: Config, secrets: Secrets, streams: StandardStreams) -> None:
         self.config = config
         self.secrets = secrets
         self.streams = streams

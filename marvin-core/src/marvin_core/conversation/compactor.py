@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..util.bus import Bus
     from .backups import Backup, Backups
     from .conversation import Conversation
-    from .plan import Plan
+    from .plan import CompactionPlan
     from .window import Window
 
 CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
@@ -193,7 +193,7 @@ class Compactor:
         await self._index(backup, before)
         return told
 
-    async def _summary(self, found: Plan) -> str:
+    async def _summary(self, found: CompactionPlan) -> str:
         """What stands for the middle: of the model where one answers in time, else lists."""
         from .digest import digest
         from .summarizer import Summarizer

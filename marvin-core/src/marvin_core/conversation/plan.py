@@ -26,7 +26,7 @@ _SMALLEST = 2_000
 _NEWEST = "\n\nThe newest request of the user, word for word:\n"
 
 
-class Plan(Record):
+class CompactionPlan(Record):
     """What becomes of a conversation: `first` and `tail` stay, shortened where needed, a summary replaces `middle`.
 
     `summary_limit` is how long the message with the summary may be.
@@ -52,7 +52,7 @@ def is_worth_it(messages: Sequence[Message], limit: int) -> bool:
     )
 
 
-def plan(messages: Sequence[Message], limit: int, backup: str) -> Plan:
+def plan(messages: Sequence[Message], limit: int, backup: str) -> CompactionPlan:
     """Part a conversation so that what it becomes is at most `limit` characters.
 
     Kept are the first message of the user and the newest eight, where a message with calls and the one with
@@ -77,11 +77,11 @@ def plan(messages: Sequence[Message], limit: int, backup: str) -> Plan:
     return _planned(shorter, len(first), middle, reserve)
 
 
-def _planned(kept: tuple[Message, ...], first: int, middle: tuple[Message, ...], reserve: int) -> Plan:
-    return Plan(first=kept[:first], middle=middle, tail=kept[first:], summary_limit=reserve)
+def _planned(kept: tuple[Message, ...], first: int, middle: tuple[Message, ...], reserve: int) -> CompactionPlan:
+    return CompactionPlan(first=kept[:first], middle=middle, tail=kept[first:], summary_limit=reserve)
 
 
-def plan_turns(messages: Sequence[Message], most: int) -> Plan | None:
+def plan_turns(messages: Sequence[Message], most: int) -> CompactionPlan | None:
     """Part a conversation of more than `most` messages so that its oldest turns go, and a quarter of those allowed.
 
     Whole turns go; the newest one stays however long it is, and so does the first message of the user. None where
@@ -96,7 +96,7 @@ def plan_turns(messages: Sequence[Message], most: int) -> Plan | None:
     first, middle, tail = _parted(whole, next(fitting, starts[-1]))
     if all(message.is_summary for message in middle):
         return None
-    return Plan(first=first, middle=middle, tail=tail, summary_limit=SUMMARY_LIMIT)
+    return CompactionPlan(first=first, middle=middle, tail=tail, summary_limit=SUMMARY_LIMIT)
 
 
 def _parted(messages: Sequence[Message], start: int) -> tuple[tuple[Message, ...], ...]:
@@ -129,7 +129,7 @@ def _units(messages: Sequence[Message]) -> list[int]:
     return units
 
 
-def composed(found: Plan, body: str, source: str) -> tuple[Message, ...]:
+def composed(found: CompactionPlan, body: str, source: str) -> tuple[Message, ...]:
     """The conversation with a summary in the place of the middle; a plan without a middle needs none.
 
     Args:
@@ -153,7 +153,7 @@ def composed(found: Plan, body: str, source: str) -> tuple[Message, ...]:
     return (*found.first, summary, *found.tail)
 
 
-def _newest_request(found: Plan) -> str:
+def _newest_request(found: CompactionPlan) -> str:
     """What the user asked for last, where that stands in the middle; else empty."""
     if any(message.role == "user" and not message.is_summary for message in found.tail):
         return ""

@@ -11,7 +11,7 @@ from ..api.models import ModelEntry, ModelSource, Serving
 from ..api.providers import OFFLINE, Measures, Provider, ThinkingLevel
 from ..config.tiers import ALIASES
 from ..conversation.window import Window
-from ..sessions.writer import Recorder
+from ..sessions.writer import SessionWriter
 from ..util.bus import Bus
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ class ActiveModel:
     give an answer again of which something was shown.
     """
 
-    def __init__(self, source: ModelSource, recorder: Recorder, bus: Bus, *, restarts: bool) -> None:
+    def __init__(self, source: ModelSource, writer: SessionWriter, bus: Bus, *, restarts: bool) -> None:
         self.source = source
         self.thinking: ThinkingLevel = "off"
         self.ceiling: CostCeiling | None = None
-        self._recorder = recorder
+        self._writer = writer
         self._bus = bus
         self._restarts = restarts
         self._chosen = source.first()
@@ -37,7 +37,7 @@ class ActiveModel:
         self._measured: Provider | None = None
 
     def _changed(self) -> None:
-        self._recorder.changed(provider=self.provider_name, model=self.model, thinking=self.thinking)
+        self._writer.changed(provider=self.provider_name, model=self.model, thinking=self.thinking)
 
     def _make_window(self) -> Window:
         return Window(self._chosen.provider.context_window if self._chosen else None)

@@ -56,7 +56,7 @@ class Driver:
             self.busy = False
             answer = _joined(answers)
             self._parts.bus.emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
-            await self._parts.recorder.flush(self._parts.state)
+            await self._parts.writer.flush(self._parts.state)
             await self._parts.profile.flush()
         return TurnResult(text=answer, error=error)
 

@@ -27,11 +27,11 @@ class Lifecycle:
 
     def begin(self, prompt: str) -> None:
         """Give the session its id, unless it has one."""
-        if self._parts.recorder.id:
+        if self._parts.writer.id:
             return
         model = self._parts.model
         self._start_app()
-        self._parts.recorder.begin(
+        self._parts.writer.begin(
             self._parts.clock.now(), prompt, model.provider_name, model.model, self._root, model.thinking
         )
         self._emit_start()
@@ -39,7 +39,7 @@ class Lifecycle:
     def _emit_start(self) -> None:
         self._parts.bus.emit(
             SessionStart(
-                session_id=self._parts.recorder.id,
+                session_id=self._parts.writer.id,
                 provider=self._parts.model.provider_name,
                 model=self._parts.model.model,
                 working_dir=self._root,
@@ -60,7 +60,7 @@ class Lifecycle:
         self._driver.check_free()
         loaded = load(path, leaf)
         messages, healed = heal(loaded.messages)
-        self._parts.recorder.resume(path, loaded)
+        self._parts.writer.resume(path, loaded)
         self._parts.conversation.load(messages)
         self._parts.state.clear()
         self._parts.state.update(loaded.state)
@@ -75,7 +75,7 @@ class Lifecycle:
             self._parts.bus.warn(text)
         self._parts.bus.emit(
             SessionResume(
-                session_id=self._parts.recorder.id,
+                session_id=self._parts.writer.id,
                 provider=self._parts.model.provider_name,
                 model=self._parts.model.model,
                 messages=len(messages),
@@ -89,13 +89,13 @@ class Lifecycle:
         from ..sessions.store import find
 
         self._driver.check_free()
-        return self.open(find(self._parts.recorder.folder, session_id))
+        return self.open(find(self._parts.writer.folder, session_id))
 
     def clear(self) -> None:
         """Begin an empty conversation; it gets an id with its first prompt."""
         self._driver.check_free()
-        cleared = self._parts.recorder.id
-        self._parts.recorder.clear()
+        cleared = self._parts.writer.id
+        self._parts.writer.clear()
         self._parts.conversation.load(())
         self._parts.state.clear()
         self._parts.bus.emit(SessionClear(session_id=cleared))
@@ -103,9 +103,9 @@ class Lifecycle:
     def fork(self) -> str:
         """Go on in a copy of this session; returns its id."""
         self._driver.check_free()
-        self._parts.recorder.fork(self._parts.clock.now(), self._parts.conversation.messages)
+        self._parts.writer.fork(self._parts.clock.now(), self._parts.conversation.messages)
         self._emit_start()
-        return self._parts.recorder.id
+        return self._parts.writer.id
 
     def recent(self, limit: int) -> Sequence[SessionEntry]:
         """The newest sessions of the working directory, the newest one first."""
@@ -113,7 +113,7 @@ class Lifecycle:
 
         from ..sessions.search import entries
 
-        found = (entry for _, entry in entries(self._parts.recorder.folder, self._root) if entry)
+        found = (entry for _, entry in entries(self._parts.writer.folder, self._root) if entry)
         return list(islice(found, limit))
 
     def branches(self) -> Sequence[Branch]:
@@ -128,7 +128,7 @@ class Lifecycle:
         return self.open(self._position()[0], branch.leaf)
 
     def _position(self) -> tuple[Path, str]:
-        position = self._parts.recorder.position
+        position = self._parts.writer.position
         if position is None:
             raise SessionError("This session is not on disk yet. Type a request first.")
         return position
@@ -144,5 +144,5 @@ class Lifecycle:
         if not messages:
             raise SessionError("There is nothing to retry yet. Type a request.")
         if messages[-1].role == "assistant":  # one with calls is followed by their outputs, and goes on from them
-            self._parts.recorder.step_back()
+            self._parts.writer.step_back()
             self._parts.conversation.load(messages[:-1])

@@ -17,10 +17,10 @@ from ..conversation.conversation import Conversation
 from ..guard.files.workspace import Workspace
 from ..guard.processes.runner import ProcessRunner
 from ..profiles.session_profile import SessionProfile
-from ..sessions.writer import Recorder
+from ..sessions.writer import SessionWriter
 from ..tools.toolbox import Toolbox
 from ..usage.meter import UsageMeter
-from ..usage.summary import Accounts
+from ..usage.summary import UsageTotals
 from ..util.bus import Bus
 from ..util.clock import SystemClock
 from .active_model import ActiveModel
@@ -51,7 +51,7 @@ class ToolClients(Protocol):
         ...
 
 
-class Allowances(Protocol):
+class BudgetSource(Protocol):
     """Where budgets beside the one of the run come from."""
 
     def of(self, dollars: float) -> Budget:
@@ -70,7 +70,7 @@ class SessionSetup(Record):
     models: ModelSource
     clients: ToolClients
     meter: UsageMeter
-    allowances: Allowances
+    allowances: BudgetSource
     asker: Asker | None
     budget: Budget | None = None
     """The cost ceiling of the run, if there is one; the models' requests are paid under it already."""
@@ -83,10 +83,10 @@ class SessionParts(Record):
     bus: Bus
     clock: SystemClock
     workspace: Workspace
-    recorder: Recorder
+    writer: SessionWriter
     conversation: Conversation
     profile: SessionProfile
-    usage: Accounts
+    usage: UsageTotals
     model: ActiveModel
     processes: ProcessRunner
     toolbox: Toolbox
@@ -110,9 +110,9 @@ def build(setup: SessionSetup) -> SessionParts:
     """The parts of a new session."""
     config = setup.config
     bus, clock, workspace = Bus(), SystemClock(), Workspace(config)
-    recorder = Recorder(config.data_folder / "sessions", config.timeouts, bus.warn)
+    writer = SessionWriter(config.data_folder / "sessions", config.timeouts, bus.warn)
     profile = SessionProfile(config, bus, clock)
-    usage = Accounts(setup.meter, config.config_folder / "usage.json", setup.budget)
+    usage = UsageTotals(setup.meter, config.config_folder / "usage.json", setup.budget)
     bus.subscribe(usage.listen)
     processes = _processes(setup, workspace, bus)
     return SessionParts(
@@ -120,11 +120,11 @@ def build(setup: SessionSetup) -> SessionParts:
         bus=bus,
         clock=clock,
         workspace=workspace,
-        recorder=recorder,
-        conversation=Conversation(recorder),
+        writer=writer,
+        conversation=Conversation(writer),
         profile=profile,
         usage=usage,
-        model=ActiveModel(setup.models, recorder, bus, restarts=setup.asker is not None),
+        model=ActiveModel(setup.models, writer, bus, restarts=setup.asker is not None),
         processes=processes,
         toolbox=Toolbox(setup.tools, config, processes, setup.secrets),
         resources=Resources(),
@@ -157,4 +157,4 @@ async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[N
             failures = (error,)
         for failure in failures:
             parts.bus.warn(f"While closing: {type(failure).__name__}: {failure}")
-    parts.recorder.close()
+    parts.writer.close()

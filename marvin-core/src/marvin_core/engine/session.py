@@ -53,7 +53,7 @@ class Session:
     @property
     def id(self) -> str:
         """The session's id; empty before its first prompt."""
-        return self.parts.recorder.id
+        return self.parts.writer.id
 
     @property
     def mode(self) -> Mode:

@@ -26,7 +26,7 @@ class ToolSessionView:
     @property
     def id(self) -> str:
         """The session's id; empty before its first prompt."""
-        return self._parts.recorder.id
+        return self._parts.writer.id
 
     @property
     def ticket(self) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import ssl
 
 T = TypeVar("T")
-Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+SocketStreams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def within(limit: float | None, error: type[httpx.TimeoutException], work: Awaitable[T]) -> T:
@@ -28,7 +28,9 @@ async def within(limit: float | None, error: type[httpx.TimeoutException], work:
         raise error("timed out") from None
 
 
-async def dial(host: str, port: int, context: ssl.SSLContext | None, limit: float | None, stagger: float) -> Streams:
+async def dial(
+    host: str, port: int, context: ssl.SSLContext | None, limit: float | None, stagger: float
+) -> SocketStreams:
     """Connect to the first address of a host that answers, with TLS where there is a context.
 
     Each address gets a head start of `stagger` seconds over the next one, so that a broken IPv6
@@ -38,7 +40,7 @@ async def dial(host: str, port: int, context: ssl.SSLContext | None, limit: floa
         httpx.ConnectTimeout, httpx.ConnectError: the latter with the first address's own error.
     """
 
-    async def connect() -> Streams:
+    async def connect() -> SocketStreams:
         return await race(await _addresses(host, port), port, context, host, stagger)
 
     try:
@@ -49,14 +51,14 @@ async def dial(host: str, port: int, context: ssl.SSLContext | None, limit: floa
 
 async def race(
     addresses: Sequence[str], port: int, context: ssl.SSLContext | None, host: str, stagger: float
-) -> Streams:
+) -> SocketStreams:
     """The connection to the first of these addresses that answers; `host` is whom TLS expects there.
 
     Raises:
         OSError: none of them could be reached; the first one's error.
     """
     waiting = list(addresses)
-    running: set[asyncio.Task[Streams]] = set()
+    running: set[asyncio.Task[SocketStreams]] = set()
     failure: BaseException | None = None
     try:
         while waiting or running:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import h11
 import httpx
 
-from .connect import Streams, dial, within
+from .connect import SocketStreams, dial, within
 
 if TYPE_CHECKING:
     import ssl
@@ -30,7 +30,7 @@ class _ClosedUnanswered(Exception):
 class _Exchange(httpx.AsyncByteStream):
     """One connection, and the body of the response that it is reading."""
 
-    def __init__(self, streams: Streams, release: Callable[[_Exchange], None]) -> None:
+    def __init__(self, streams: SocketStreams, release: Callable[[_Exchange], None]) -> None:
         self.http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADER_LIMIT)
         self.reader, self._writer = streams
         self.abort = self._writer.transport.abort

@@ -27,7 +27,7 @@ COMPACT = 200
 """How many characters of an entry stand in the compact history."""
 
 
-class Entry(Record):
+class ChatEntry(Record):
     """One thing that was said; `time` is ISO 8601 with the offset from UTC."""
 
     role: Speaker
@@ -35,11 +35,11 @@ class Entry(Record):
     time: str
 
 
-def entry(role: Speaker, text: str, now: float) -> Entry:
+def entry(role: Speaker, text: str, now: float) -> ChatEntry:
     """An entry of this moment, in seconds since the epoch."""
     from datetime import datetime
 
-    return Entry(role=role, text=text, time=datetime.fromtimestamp(now).astimezone().isoformat(timespec="seconds"))
+    return ChatEntry(role=role, text=text, time=datetime.fromtimestamp(now).astimezone().isoformat(timespec="seconds"))
 
 
 class ChatLog:
@@ -50,7 +50,7 @@ class ChatLog:
         self._timeouts = timeouts
         self._warn = warn
 
-    def append(self, entries: Sequence[Entry]) -> None:
+    def append(self, entries: Sequence[ChatEntry]) -> None:
         """Add entries at the end; the oldest ones beyond `KEPT` go. Blocks while another process writes.
 
         Raises:
@@ -62,7 +62,7 @@ class ChatLog:
             kept = [*self._items(), *(one.as_dict() for one in entries)][-KEPT:]
             replace_file(self._path, json.dumps(kept, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
 
-    def newest(self, count: int) -> list[Entry]:
+    def newest(self, count: int) -> list[ChatEntry]:
         """The last entries, oldest first; empty where there is no log. Raises as `append`."""
         try:
             items = _parsed(self._path.read_bytes())
@@ -95,13 +95,13 @@ def _parsed(content: bytes) -> list[Any] | None:
     return data if isinstance(data, list) else None
 
 
-def _entry_of(item: Any) -> Entry | None:
+def _entry_of(item: Any) -> ChatEntry | None:
     if not isinstance(item, dict) or item.get("role") not in get_args(Speaker) or not isinstance(item.get("text"), str):
         return None
-    return Entry(role=item["role"], text=item["text"], time=str(item.get("time", "")))
+    return ChatEntry(role=item["role"], text=item["text"], time=str(item.get("time", "")))
 
 
-def seed(entries: Sequence[Entry]) -> list[Message]:
+def seed(entries: Sequence[ChatEntry]) -> list[Message]:
     """The entries as messages; what the system said is left out, and so are answers before the first question."""
     messages: list[Message] = []
     for one in entries:
@@ -112,12 +112,12 @@ def seed(entries: Sequence[Entry]) -> list[Message]:
     return messages
 
 
-def compact(entries: Sequence[Entry]) -> str:
+def compact(entries: Sequence[ChatEntry]) -> str:
     """The entries as a list with one short line each, for the system prompt."""
     return "\n".join(f"- {one.role}: {one_line(one.text, COMPACT)}" for one in entries)
 
 
-class Chronicle:
+class ChatLogWriter:
     """Writes entries in a thread of its own, in their order, so that no conversation waits for the disk.
 
     A log that cannot be written costs its entries, never the conversation; `flush` tells `warn` of it.
@@ -125,11 +125,11 @@ class Chronicle:
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn
-        self._pending: deque[tuple[ChatLog, Entry]] = deque()
+        self._pending: deque[tuple[ChatLog, ChatEntry]] = deque()
         self._problems: list[str] = []
         self._writing = threading.Lock()
 
-    def add(self, log: ChatLog, one: Entry) -> None:
+    def add(self, log: ChatLog, one: ChatEntry) -> None:
         """Have an entry written soon."""
         self._pending.append((log, one))
         threading.Thread(target=self._write, daemon=True).start()

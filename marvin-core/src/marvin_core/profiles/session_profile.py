@@ -13,7 +13,7 @@ from ..api.tool_context import Clock
 from ..conversation.conversation import Conversation
 from ..util.bus import Bus
 from ..util.threads import in_thread
-from .chat_log import SEEDED, Chronicle, Entry, Speaker, compact, entry, seed
+from .chat_log import SEEDED, ChatEntry, ChatLogWriter, Speaker, compact, entry, seed
 from .personal import Personal
 from .store import Profiles
 
@@ -39,7 +39,7 @@ class SessionProfile:
         self._chat = not config.non_interactive
         self._personal = config.depth == 0 and not config.rooted
         self._begun = False
-        self._chronicle = Chronicle(lambda text: bus.emit(Notice(level="warning", text=text)))
+        self._chronicle = ChatLogWriter(lambda text: bus.emit(Notice(level="warning", text=text)))
         # A damaged log may be noticed in a thread, and interfaces are told only in the session's own.
         self.all = Profiles(config.config_folder, config.timeouts, self._chronicle.report)
         self.name = self.all.active
@@ -90,7 +90,7 @@ class SessionProfile:
             history="" if self._chat else self._read(lambda: compact(self._newest()), ""),
         )
 
-    def _newest(self) -> list[Entry]:
+    def _newest(self) -> list[ChatEntry]:
         return self.all.chat_log(self.name).newest(SEEDED)
 
     def _read(self, read: Callable[[], T], otherwise: T) -> T:

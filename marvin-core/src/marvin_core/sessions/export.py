@@ -11,7 +11,7 @@ from ..api.messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
 from ..api.record import Record
 from ..conversation.pairing import heal
 from ..util.text import local_time, one_line
-from .reader import Compaction, Whole
+from .reader import Compaction, FullTranscript
 from .records import Header
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -34,14 +34,14 @@ class Compacted(Record):
     texts: tuple[str, ...]
 
 
-def as_json(whole: Whole) -> str:
+def as_json(whole: FullTranscript) -> str:
     """Everything that was said on the session's branch, and what it was compacted to, as one JSON object."""
     compactions = [{"before": each.before, "messages": list(map(to_dict, each.messages))} for each in whole.compactions]
     data = {**whole.header.as_dict(), "messages": list(map(to_dict, whole.messages)), "compactions": compactions}
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
 
-def as_markdown(whole: Whole) -> str:
+def as_markdown(whole: FullTranscript) -> str:
     """A page to read or to share: what was said, and each call with its output folded away. Thinking is left out."""
     header = whole.header
     parts = [f"# {_plain(header.title) or 'A session'}", "\n".join(f"- {line}" for line in facts(header))]
@@ -83,7 +83,7 @@ def facts(header: Header) -> list[str]:
     return [*lines, f"Forked from: {header.parent}"] if header.parent else lines
 
 
-def story(whole: Whole) -> Iterator[Said | Compacted]:
+def story(whole: FullTranscript) -> Iterator[Said | Compacted]:
     """What was said, every call with an output, and where it was compacted, in order."""
     healed, _ = heal(whole.messages)
     # Healing touches only messages of tools, so that the others tell where a compaction stood.
@@ -105,7 +105,7 @@ def _others(messages: Sequence[Message]) -> int:
     return sum(message.role != "tool" for message in messages)
 
 
-def _compacted(compaction: Compaction, whole: Whole) -> Compacted:
+def _compacted(compaction: Compaction, whole: FullTranscript) -> Compacted:
     earlier = whole.messages[: compaction.before]
     new = (message.text.strip() for message in compaction.messages if message not in earlier)
     return Compacted(title=_COMPACTED if compaction.before else _SEEDED, texts=tuple(filter(None, new)))
@@ -162,7 +162,7 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>#])", r"\\\1", one_line(text))
 
 
-def as_text(whole: Whole) -> str:
+def as_text(whole: FullTranscript) -> str:
     """For a terminal: what was said in full, each call and its output on a line."""
     parts = ["\n".join([one_line(whole.header.title), *facts(whole.header)])]
     for item in story(whole):

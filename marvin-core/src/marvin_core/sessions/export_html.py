@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ..api.messages import Image, Text, ToolCall, ToolOutput
 from ..util.text import one_line
 from .export import Compacted, Said, arguments, facts, speaker, story, title_of
-from .reader import Whole
+from .reader import FullTranscript
 
 _NOT_ALLOWED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _IMAGE_TYPE = re.compile(r"image/[a-z0-9.+-]+")
@@ -39,7 +39,7 @@ img {{ max-width: 100%; }}
 """
 
 
-def as_html(whole: Whole) -> str:
+def as_html(whole: FullTranscript) -> str:
     """A page to read or to share, as `as_markdown` but with the images."""
     title = _escaped(one_line(whole.header.title) or "A session")
     parts = [_HEAD.format(title=title), f"<h1>{title}</h1>\n<ul>\n"]

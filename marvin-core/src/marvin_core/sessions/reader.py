@@ -189,7 +189,7 @@ class Compaction(Record):
     messages: tuple[Message, ...]
 
 
-class Whole(Record):
+class FullTranscript(Record):
     """Everything that was said on the branch that ends in the newest record, and where it was compacted."""
 
     header: Header
@@ -198,7 +198,7 @@ class Whole(Record):
     problems: tuple[str, ...]
 
 
-def load_whole(path: Path) -> Whole:
+def load_full(path: Path) -> FullTranscript:
     """Read everything on the branch that ends in the newest record. Raises as `load`."""
     problems: list[str] = []
     messages: list[Message] = []
@@ -215,7 +215,9 @@ def load_whole(path: Path) -> Whole:
                 problems.append(f"record {record.get('id')} was skipped: {error}")
         header = reader.header()
         problems = [*reader.problems(), *problems]
-    return Whole(header=header, messages=tuple(messages), compactions=tuple(compactions), problems=tuple(problems))
+    return FullTranscript(
+        header=header, messages=tuple(messages), compactions=tuple(compactions), problems=tuple(problems)
+    )
 
 
 def compaction_of(record: Mapping[str, Any]) -> tuple[Message, ...]:
@@ -227,7 +229,7 @@ def compaction_of(record: Mapping[str, Any]) -> tuple[Message, ...]:
     return tuple(from_dict(message) for message in record["messages"])
 
 
-class Loaded(Record):
+class LoadedSession(Record):
     """What was read from a session file: the live context of the branch that ends in its newest record.
 
     `leaf` is the id of that record, and `before_last` that of the one which its last message follows.
@@ -248,7 +250,7 @@ class Loaded(Record):
     problems: tuple[str, ...]
 
 
-def load(path: Path, leaf: str = "") -> Loaded:
+def load(path: Path, leaf: str = "") -> LoadedSession:
     """Read a session from its end to the newest compaction of the branch, skipping and naming damaged lines.
 
     Args:
@@ -265,7 +267,7 @@ def load(path: Path, leaf: str = "") -> Loaded:
             if live.complete:
                 break
         header = reader.header()
-        return Loaded(
+        return LoadedSession(
             header=header,
             messages=(*(live.compacted or ()), *reversed(live.messages)),
             state=live.state or {},

@@ -20,7 +20,7 @@ _AROUND = 60
 """How many characters a snippet shows on each side of what was found."""
 
 
-class Found(Record):
+class SearchHit(Record):
     """A session that holds a text: some snippets around it, and how many messages hold it in all."""
 
     entry: SessionEntry
@@ -68,7 +68,7 @@ def entries(folder: Path, working_dir: str = "") -> Iterator[tuple[Path, Session
         yield path, survey(path)
 
 
-def search(folder: Path, text: str, shown: int = 3) -> Iterator[Found]:
+def search(folder: Path, text: str, shown: int = 3) -> Iterator[SearchHit]:
     """The sessions with a text in their title or a message, the one written last first.
 
     Capitals and line breaks do not matter. What was said before a compaction is found as well.
@@ -87,7 +87,7 @@ def search(folder: Path, text: str, shown: int = 3) -> Iterator[Found]:
         hits = [(hit, text) for text in texts if (hit := wanted.search(text))]
         if hits or wanted.search(one_line(header.title)):
             snippets = tuple(_snippet(text, *hit.span()) for hit, text in hits[:shown])
-            yield Found(entry=_entry(header, len(texts), written), snippets=snippets, messages=len(hits))
+            yield SearchHit(entry=_entry(header, len(texts), written), snippets=snippets, messages=len(hits))
 
 
 def _read(path: Path) -> tuple[Header, dict[str, dict[str, Any]]]:

@@ -23,7 +23,7 @@ from ..util.state_files import acquire
 from .records import Header, header_line, header_of, kind_of
 
 if TYPE_CHECKING:
-    from .reader import Loaded
+    from .reader import LoadedSession
 
 
 class Transcript:
@@ -44,7 +44,7 @@ class Transcript:
         self._writer = os.urandom(6).hex()
 
     @classmethod
-    def resumed(cls, path: Path, loaded: Loaded, timeouts: Timeouts) -> Self:
+    def resumed(cls, path: Path, loaded: LoadedSession, timeouts: Timeouts) -> Self:
         """A writer that goes on where a session that was loaded ends."""
         transcript = cls(path, loaded.header, timeouts)
         transcript._leaf, transcript._before_last = loaded.leaf, loaded.before_last

@@ -17,13 +17,13 @@ from .records import Header
 from .transcript import Transcript, new_session_id
 
 if TYPE_CHECKING:
-    from .reader import Loaded
+    from .reader import LoadedSession
 
 _TICK = 1_000_000
 """Nanoseconds that every file system tells apart."""
 
 
-class Recorder:
+class SessionWriter:
     """Writes the messages of one session.
 
     Where that is not possible `warn` is told once, and what could not be written is written as soon as it can be.
@@ -59,7 +59,7 @@ class Recorder:
         self._state, self._state_saved = "{}", True
         self._transcript = Transcript(self.folder / f"{self.id}.jsonl", header, self._timeouts)
 
-    def resume(self, path: Path, loaded: Loaded) -> None:
+    def resume(self, path: Path, loaded: LoadedSession) -> None:
         """Go on with a session that was loaded."""
         self.close()
         self._waiting.clear()

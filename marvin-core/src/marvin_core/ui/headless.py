@@ -15,7 +15,7 @@ from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle,
 from ..api.session import SessionControl, TurnResult
 from ..usage.meter import UsageMeter
 from ..util.signals import ending
-from ..util.streams import Streams
+from ..util.streams import StandardStreams
 from .report import cost_line, result_line
 
 _UNFINISHED = ("broken", "cancelled")
@@ -60,7 +60,7 @@ class _StalledError(Exception):
 class Headless:
     """Runs one prompt, then says how it went. `meter` tells what it used."""
 
-    def __init__(self, streams: Streams, output_format: OutputFormat, meter: UsageMeter) -> None:
+    def __init__(self, streams: StandardStreams, output_format: OutputFormat, meter: UsageMeter) -> None:
         self._streams = streams
         self._format = output_format
         self._meter = meter

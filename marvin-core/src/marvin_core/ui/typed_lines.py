@@ -19,7 +19,7 @@ BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"}
 _HELP = frozenset({"/help", "/", "help", "?"})
 
 
-class Shown(Record):
+class Display(Record):
     """What is done with what lines have to show beside the session's events."""
 
     text: Callable[[str], None]
@@ -32,10 +32,10 @@ class Shown(Record):
     """A line that does what was asked for once the user sends it."""
 
 
-class Lines:
+class LineInterpreter:
     """Carries out lines, one at a time."""
 
-    def __init__(self, session: SessionControl, shown: Shown) -> None:
+    def __init__(self, session: SessionControl, shown: Display) -> None:
         self._session = session
         self._show = shown.text
         self._show_output = shown.output

@@ -30,7 +30,7 @@ from ..guard.processes.tree import start_of
 from ..util.state_files import acquire
 
 
-class Entry(Record):
+class LedgerEntry(Record):
     """A reservation that is not settled. `started` is when its process was, as `process_tree.start_of` tells it."""
 
     scope: str
@@ -66,7 +66,7 @@ class Book:
         self._ceilings: dict[str, tuple[str, int]] = {}
         self._spent: dict[str, int] = {}
         self._settled: set[str] = set()
-        self.open: dict[str, Entry] = {}
+        self.open: dict[str, LedgerEntry] = {}
 
     def feed(self, line: bytes) -> None:
         """Take one line."""
@@ -88,7 +88,7 @@ class Book:
     def _reserve(self, record: dict[str, Any]) -> None:
         key, scope, pid, started = str(record.get("id")), record.get("scope"), record.get("pid"), record.get("started")
         if key not in self.open and key not in self._settled and _is_amount(pid) and _is_amount(started):
-            self.open[key] = Entry(
+            self.open[key] = LedgerEntry(
                 scope=str(scope), pid=pid, started=started, amount=record["amount"], kept=record["type"] == "keep"
             )
 
@@ -120,7 +120,7 @@ class Book:
         possible = min(balance.possible for balance in balances)
         return min(balances, key=lambda balance: balance.left).replace(possible=possible)
 
-    def _sum(self, entries: Sequence[Entry], scope: str) -> int:
+    def _sum(self, entries: Sequence[LedgerEntry], scope: str) -> int:
         return sum(entry.amount for entry in entries if scope in self._around(entry.scope))
 
     def ceiling(self, scope: str) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .budget import Budget
 
 
-class Accounts:
+class UsageTotals:
     """Counts the tool calls that the bus tells of, and sums up what the meter counted."""
 
     def __init__(self, meter: UsageMeter, totals: Path, budget: Budget | None = None) -> None:

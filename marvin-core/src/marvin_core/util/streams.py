@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 
-class Streams:
+class StandardStreams:
     """File descriptors of a run; by default those of the process."""
 
     def __init__(self, stdin: int = 0, stdout: int = 1, stderr: int = 2) -> None:

@@ -14,7 +14,7 @@ from marvin_core.builtin import marvin_register_providers
 from marvin_core.config.load import load
 from marvin_core.providers.selection.catalog import Catalog
 from marvin_core.providers.selection.choose import choose
-from marvin_core.providers.selection.local_servers import Found, probe
+from marvin_core.providers.selection.local_servers import LocalServer, probe
 from marvin_core.testing import Answer, document, error, hang, html, raw
 from marvin_core.testing.model_server import LoopbackServer, RecordedRequest
 
@@ -44,7 +44,7 @@ def closed_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def found(home: Path, *, ollama: int, llama: int) -> Sequence[Found]:
+def found(home: Path, *, ollama: int, llama: int) -> Sequence[LocalServer]:
     return probe(catalog(home, ollama=ollama, llama=llama).local(), Timeouts(probe=50.0))
 
 

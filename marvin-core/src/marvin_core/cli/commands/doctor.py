@@ -28,7 +28,7 @@ def extend(app: typer.Typer) -> None:
 def doctor(context: typer.Context) -> None:
     """Say what is installed, configured, reachable and missing, and what to do; 1 where something is broken."""
     run: Run = context.obj
-    report = Report(run)
+    report = DoctorReport(run)
     report.configuration()
     try:
         app = run.app()
@@ -44,7 +44,7 @@ def doctor(context: typer.Context) -> None:
         raise typer.Exit(1)
 
 
-class Report:
+class DoctorReport:
     """Prints what it finds; `problems` counts what is broken."""
 
     def __init__(self, run: Run) -> None:

@@ -13,7 +13,7 @@ from ...api.errors import MarvinError, SessionError, UsageError
 from ...sessions.doctor import Diagnosis, diagnose, repair
 from ...sessions.export import as_json, as_markdown, as_text
 from ...sessions.export_html import as_html
-from ...sessions.reader import Whole, load, load_whole
+from ...sessions.reader import FullTranscript, load, load_full
 from ...sessions.search import entries, search
 from ...sessions.store import find, sessions
 from ...sessions.transcript import Transcript
@@ -95,8 +95,8 @@ def show_session(context: typer.Context, session_id: _Id) -> None:
     run.streams.out(as_text(_whole(run, session_id)))
 
 
-def _whole(run: Run, session_id: str) -> Whole:
-    whole = load_whole(find(_folder(run), session_id))
+def _whole(run: Run, session_id: str) -> FullTranscript:
+    whole = load_full(find(_folder(run), session_id))
     for problem in whole.problems:
         run.streams.err(f"marvin: {problem}")
     return whole

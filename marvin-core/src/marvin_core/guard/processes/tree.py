@@ -23,7 +23,7 @@ _ENVIRONMENT_BYTES = 2_000_000
 _owned: set[int] = set()
 
 
-class Entry:
+class ProcessEntry:
     """A process as the system lists it. `started` is in ticks since boot, 0 where it is not known."""
 
     __slots__ = ("gone", "group", "parent", "pid", "session", "started")
@@ -37,7 +37,7 @@ class Entry:
         self.gone = gone
 
 
-Table = dict[int, Entry]
+Table = dict[int, ProcessEntry]
 
 
 @cache
@@ -76,7 +76,7 @@ def _proc_table() -> Table:
     return table
 
 
-def _proc_entry(pid: int) -> Entry | None:
+def _proc_entry(pid: int) -> ProcessEntry | None:
     line = _read(f"/proc/{pid}/stat", _STAT_BYTES)
     # The name before the last parenthesis may itself hold blanks and parentheses.
     fields = line[line.rfind(b")") + 2 :].split()
@@ -84,7 +84,7 @@ def _proc_entry(pid: int) -> Entry | None:
         return None
     # Where the first thread has ended and others run, the process looks like a zombie and lives.
     gone = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
-    return Entry(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), gone)
+    return ProcessEntry(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), gone)
 
 
 def start_of(pid: int) -> int | None:
@@ -115,7 +115,7 @@ def parse_ps(text: str) -> Table:
         fields = line.split()
         if len(fields) >= 4 and all(field.isdigit() for field in fields[:3]):
             pid, parent, group = map(int, fields[:3])
-            table[pid] = Entry(pid, parent, group, group, 0, fields[3].startswith("Z"))
+            table[pid] = ProcessEntry(pid, parent, group, group, 0, fields[3].startswith("Z"))
     return table
 
 
@@ -141,7 +141,7 @@ def _marker_of(pid: int) -> bytes:
 
 
 def ticks() -> int:
-    """Now, as `Entry.started` counts, and one less: the system rounds the time of a start down."""
+    """Now, as `ProcessEntry.started` counts, and one less: the system rounds the time of a start down."""
     clock = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
     return int(time.clock_gettime(clock) * _TICKS) - 1
 
@@ -201,7 +201,7 @@ class Family:
                 return bool(living)
         return True
 
-    def _look(self) -> tuple[list[Entry], bool]:
+    def _look(self) -> tuple[list[ProcessEntry], bool]:
         """What lives, and whether anything was seen for the first time, be it dead.
 
         A dead process that was not known may have left a child behind since the look began. Orphans
@@ -222,9 +222,9 @@ class Family:
                     pass
         return living, news
 
-    def _members(self, table: Table) -> Iterable[Entry]:
+    def _members(self, table: Table) -> Iterable[ProcessEntry]:
         own_session = os.getsid(0) if sys.platform == "linux" else os.getpgid(0)
-        children: dict[int, list[Entry]] = {}
+        children: dict[int, list[ProcessEntry]] = {}
         found: Table = {}
         for entry in table.values():
             children.setdefault(entry.parent, []).append(entry)
@@ -238,7 +238,7 @@ class Family:
                     queue.append(child.pid)
         return found.values()
 
-    def _is_ours(self, entry: Entry) -> bool:
+    def _is_ours(self, entry: ProcessEntry) -> bool:
         if entry.started < self._since and entry.started:
             return False
         if self.pid in (entry.pid, entry.group, entry.session):
@@ -256,7 +256,7 @@ class Family:
         marker = _marker_of(entry.pid)
         return self._token in marker or (not marker and self._claims_orphans)
 
-    def knows(self, entry: Entry) -> bool:
+    def knows(self, entry: ProcessEntry) -> bool:
         """Whether it was seen to belong to this family before."""
         return self._known.get(entry.pid, -1) == entry.started
 

@@ -53,7 +53,7 @@ def generation_of(model: str) -> Generation:
     return Generation(form="adaptive", unasked=version >= (5, 0), quiet=version >= (4, 7), bound=version >= (5, 1))
 
 
-class Plan(Record):
+class ThinkingPlan(Record):
     """The thinking of one request: its `fields`, whether it `returns` earlier thinking, and its `max_tokens`."""
 
     fields: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Plan(Record):
     max_tokens: int
 
 
-def plan(request: Request, generation: Generation, limit: int | None, is_own: Callable[[Block], bool]) -> Plan:
+def plan(request: Request, generation: Generation, limit: int | None, is_own: Callable[[Block], bool]) -> ThinkingPlan:
     """Decide on the thinking of a request.
 
     Args:
@@ -72,11 +72,11 @@ def plan(request: Request, generation: Generation, limit: int | None, is_own: Ca
     thinks = generation.form != "none" and (asked or generation.unasked)
     most = _most(request.max_output_tokens, limit, thinks)
     if not thinks:
-        return Plan(fields={}, returns=False, max_tokens=most)
+        return ThinkingPlan(fields={}, returns=False, max_tokens=most)
     if generation.form == "budget":
         fields = _budget(request, most, is_own)
-        return Plan(fields=fields, returns=bool(fields), max_tokens=most)
-    return Plan(fields=_adaptive(request, generation, is_own), returns=True, max_tokens=most)
+        return ThinkingPlan(fields=fields, returns=bool(fields), max_tokens=most)
+    return ThinkingPlan(fields=_adaptive(request, generation, is_own), returns=True, max_tokens=most)
 
 
 def _most(wanted: int | None, limit: int | None, thinks: bool) -> int:

@@ -14,7 +14,7 @@ _CUT_OFF = {"length": "length", "content_filter": "refused"}
 """Endings after which the runtime would go on by itself."""
 
 
-class Answer:
+class CopilotAnswer:
     """Reads one answer: feed it every event until `stop` or `failure` is set.
 
     `whole` says that the runtime is where the answer left it, so that its session can be gone on with; `text` and

@@ -13,11 +13,11 @@ from typing import Any
 from ...api.errors import ConfigError, ProviderError
 from ...api.providers import ClientFactory, Delta, Endpoint, Provider, Request, Stop
 from ..wrapper import OfEndpoint
-from .answer import Answer
+from .answer import CopilotAnswer
 from .installation import required_program
 from .runtime import Runtime
-from .session import Session, Setup
-from .transcript import Known, whole, with_news
+from .session import CopilotSession, Setup
+from .transcript import RuntimeTranscript, whole, with_news
 
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
@@ -39,8 +39,8 @@ class Copilot(OfEndpoint):
         super().__init__(endpoint)
         self._make_client = client
         self._runtime = Runtime(endpoint, required_program(environment), environment)
-        self._session: Session | None = None
-        self._known: Known | None = None
+        self._session: CopilotSession | None = None
+        self._known: RuntimeTranscript | None = None
 
     async def aclose(self) -> None:
         """End the runtime, and whatever it does."""
@@ -62,7 +62,7 @@ class Copilot(OfEndpoint):
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The answer, piece by piece; see `Provider.stream`."""
         setup = Setup(request)
-        answer = Answer(self._endpoint, {tool.name for tool in setup.tools})
+        answer = CopilotAnswer(self._endpoint, {tool.name for tool in setup.tools})
         known, self._known = self._known, None
         try:
             session = await self._sent(request, setup, known)
@@ -72,7 +72,7 @@ class Copilot(OfEndpoint):
                 if answer.failure is not None:
                     raise answer.failure
             if answer.whole:
-                self._known = Known(
+                self._known = RuntimeTranscript(
                     messages=request.messages,
                     provider=self.name,
                     model=self.model,
@@ -84,7 +84,7 @@ class Copilot(OfEndpoint):
                 await self._drop()
         yield Stop(reason=answer.stop)
 
-    async def _sent(self, request: Request, setup: Setup, known: Known | None) -> Session:
+    async def _sent(self, request: Request, setup: Setup, known: RuntimeTranscript | None) -> CopilotSession:
         """The session that answers: the one there is, where the request goes on from it, else a new one."""
         session = self._session
         try:
@@ -99,7 +99,7 @@ class Copilot(OfEndpoint):
                     session.answer(step.outputs)
                     return session
             await self._drop()
-            self._session = session = Session(self._runtime, setup)
+            self._session = session = CopilotSession(self._runtime, setup)
             await session.begin(self._endpoint)
             await session.send(whole(request.messages))
             return session
@@ -110,7 +110,7 @@ class Copilot(OfEndpoint):
 
             raise typed(self._endpoint, str(error)) from None
 
-    async def _next_event(self, session: Session) -> Any:
+    async def _next_event(self, session: CopilotSession) -> Any:
         from .errors import died, silent
 
         silence = self._make_client().timeout.read

@@ -34,7 +34,7 @@ class Setup:
         )
 
 
-class Session:
+class CopilotSession:
     """A session, made by `begin`. Its events come from `next_event`.
 
     The runtime runs the loop of tools itself. The handlers of ours only wait: a call is run by Marvin between two

@@ -33,7 +33,7 @@ class Step(Record):
     prompt: Prompt | None = None
 
 
-class Known(Record):
+class RuntimeTranscript(Record):
     """What the runtime knows: the messages of the last request, then an answer with this text and these calls."""
 
     messages: tuple[Message, ...]

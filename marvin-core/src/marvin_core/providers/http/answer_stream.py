@@ -10,10 +10,10 @@ from typing import Any, Literal, Protocol, TypeAlias
 from ...api.errors import ProviderError, StreamBroken
 from ...api.messages import StopReason, Usage
 from ...api.providers import Delta, Endpoint, Stop, TextDelta, ThinkingDelta, UsageDelta
-from .call_fragments import Call, Calls
+from .call_fragments import Calls, PartialCall
 from .sse import SSEParser
 
-Kind: TypeAlias = Literal["text", "thinking"] | Call
+Kind: TypeAlias = Literal["text", "thinking"] | PartialCall
 _decode = json.JSONDecoder().decode
 _BOM = b"\xef\xbb\xbf"
 
@@ -138,7 +138,7 @@ class AnswerStream(ABC):
     def _flush(self, *, last: bool = False) -> None:
         """Turn what was gathered into a delta. `last` when nothing can be added to it any more."""
         kind = self._kind
-        if isinstance(kind, Call):
+        if isinstance(kind, PartialCall):
             piece = kind.piece()
             if piece is not None:
                 self._out.append(piece)

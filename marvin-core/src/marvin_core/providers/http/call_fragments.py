@@ -10,7 +10,7 @@ from ...api.messages import ProviderData
 from ...api.providers import CallDelta
 
 
-class Call:
+class PartialCall:
     """One tool call while it streams in."""
 
     def __init__(self, key: int, index: object, call_id: str, *, made_up: bool) -> None:
@@ -60,12 +60,12 @@ class Calls:
     def __init__(self, provider: str, taken: Callable[[], Collection[str]]) -> None:
         self._provider = provider
         self._taken = taken
-        self._by_index: dict[object, Call] = {}
-        self._by_id: dict[str, Call] = {}
-        self._last: Call | None = None
-        self.all: list[Call] = []
+        self._by_index: dict[object, PartialCall] = {}
+        self._by_id: dict[str, PartialCall] = {}
+        self._last: PartialCall | None = None
+        self.all: list[PartialCall] = []
 
-    def take(self, item: dict[str, Any]) -> Call:
+    def take(self, item: dict[str, Any]) -> PartialCall:
         """The call that an entry of `tool_calls` belongs to, with its fragment added."""
         function = item.get("function") or {}
         name = function.get("name") or ""
@@ -82,7 +82,7 @@ class Calls:
         self._last = call
         return call
 
-    def _find(self, index: object, call_id: str, name: str, fragment: str) -> Call:
+    def _find(self, index: object, call_id: str, name: str, fragment: str) -> PartialCall:
         known = self._by_id.get(call_id)
         if known is not None and index in (None, known.index):
             return known
@@ -91,9 +91,9 @@ class Calls:
             call = self._new(index, call_id)
         return call
 
-    def _new(self, index: object, call_id: str) -> Call:
+    def _new(self, index: object, call_id: str) -> PartialCall:
         made_up = not call_id or call_id in self._by_id
-        call = Call(len(self.all), index, self._free_id() if made_up else call_id, made_up=made_up)
+        call = PartialCall(len(self.all), index, self._free_id() if made_up else call_id, made_up=made_up)
         self.all.append(call)
         self._by_index[index] = self._by_id[call.id] = call
         return call
@@ -106,7 +106,7 @@ class Calls:
         return f"call_{number}"
 
 
-def _begins_another(call: Call, call_id: str, name: str, fragment: str) -> bool:
+def _begins_another(call: PartialCall, call_id: str, name: str, fragment: str) -> bool:
     if call_id and not call.made_up:
         return True
     if name and call.name and name != call.name:

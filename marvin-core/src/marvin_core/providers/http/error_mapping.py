@@ -25,7 +25,7 @@ from ...api.errors import (
 )
 from ...api.providers import Endpoint
 from ...util.text import FAINTLY_LIKE, near_names
-from .error_reports import Report, clean, excerpt, report_of, report_of_error, shown_url
+from .error_reports import ErrorReport, clean, excerpt, report_of, report_of_error, shown_url
 
 _LISTED = 8
 _OTHER = "choose another provider with --provider"
@@ -197,7 +197,7 @@ def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) 
     )
 
 
-def _typed(endpoint: Endpoint, url: str, report: Report) -> ProviderError:
+def _typed(endpoint: Endpoint, url: str, report: ErrorReport) -> ProviderError:
     kind = _kind(report)
     what, advice = _WITHOUT_IMAGES if kind is BadRequest and _NO_IMAGES.search(report.words) else _TEXTS[kind]
     facts = {
@@ -212,7 +212,7 @@ def _typed(endpoint: Endpoint, url: str, report: Report) -> ProviderError:
     return kind(text, provider=endpoint.provider, status=report.status)
 
 
-def _kind(report: Report) -> type[ProviderError]:
+def _kind(report: ErrorReport) -> type[ProviderError]:
     status, words = report.status or 0, report.words
     if status == 402 or _QUOTA_CODE.search(words):
         return QuotaExhausted

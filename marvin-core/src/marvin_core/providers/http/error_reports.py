@@ -19,7 +19,7 @@ _REDACTED = "***"
 _STATUSES = frozenset(map(str, range(400, 600)))
 
 
-class Report(Record):
+class ErrorReport(Record):
     """A failure in the service's own terms.
 
     `words` is all of it in lower case, for choosing the type of the error; `retry_after` is in seconds.
@@ -31,7 +31,7 @@ class Report(Record):
     retry_after: float | None = None
 
 
-def report_of(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Report:
+def report_of(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> ErrorReport:
     """The report in an answer that is not 2xx: JSON, a web page or plain text, perhaps cut short."""
     document = _json(body)
     message, words = _said(document)
@@ -41,7 +41,7 @@ def report_of(endpoint: Endpoint, status: int, headers: Mapping[str, str], body:
     return _report(endpoint, status, message, words, _after_details(document) if after is None else after)
 
 
-def report_of_error(endpoint: Endpoint, error: Any) -> Report:
+def report_of_error(endpoint: Endpoint, error: Any) -> ErrorReport:
     """The report in an error object inside a successful answer; its code may be a status."""
     message, words = _said({"error": error})
     code = str(error.get("code")) if isinstance(error, dict) else ""
@@ -75,11 +75,11 @@ def shown_url(url: str) -> str:
         return "its base URL"
 
 
-def _report(endpoint: Endpoint, status: int | None, message: str, words: str, after: float | None) -> Report:
+def _report(endpoint: Endpoint, status: int | None, message: str, words: str, after: float | None) -> ErrorReport:
     shown = clean(endpoint, message) or "no explanation was given."
     if shown[-1] not in ".!?…":
         shown += "."
-    return Report(status=status, message=shown, words=f"{words} {message}".lower(), retry_after=after)
+    return ErrorReport(status=status, message=shown, words=f"{words} {message}".lower(), retry_after=after)
 
 
 def _json(body: bytes) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from ...api.messages import ProviderData, StopReason, Usage
 from ...api.providers import Endpoint, ThinkingDelta
 from ..http.answer_stream import AnswerStream, Kind
-from ..http.call_fragments import Call
+from ..http.call_fragments import PartialCall
 
 _REASONING_FIELDS = ("type", "id", "summary", "content", "encrypted_content")
 
@@ -22,7 +22,7 @@ class _Item:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.call: Call | None = None
+        self.call: PartialCall | None = None
         self.begun = False
         """Whether any of its text or arguments has come."""
 
@@ -121,7 +121,7 @@ class ResponsesStream(AnswerStream):
         elif item["type"] == "reasoning" and self._thought:
             self._gap = "thinking"
 
-    def _begin_call(self, item: dict[str, Any], entry: _Item) -> Call:
+    def _begin_call(self, item: dict[str, Any], entry: _Item) -> PartialCall:
         if entry.call is None:
             function = {"name": item.get("name"), "arguments": ""}
             entry.call = self._calls.take(

@@ -13,9 +13,9 @@ from .catalog import Catalog, KeyMissingError
 from .model_names import find, prefixed
 
 if TYPE_CHECKING:
-    from .local_servers import Found
+    from .local_servers import LocalServer
 
-Probe = Callable[[], "Sequence[Found]"]
+Probe = Callable[[], "Sequence[LocalServer]"]
 
 
 class Choice(Record):

@@ -19,7 +19,7 @@ _PATHS = {"ollama": "/api/tags", "llama-server": _MODELS}
 _LARGEST = 1_000_000
 
 
-class Found(Record):
+class LocalServer(Record):
     """A server on this machine that lists models; `model` is the one to take."""
 
     provider: str
@@ -27,7 +27,7 @@ class Found(Record):
     reason: str
 
 
-def probe(servers: Iterable[tuple[ProviderSpec, str]], timeouts: Timeouts) -> Sequence[Found]:
+def probe(servers: Iterable[tuple[ProviderSpec, str]], timeouts: Timeouts) -> Sequence[LocalServer]:
     """The local servers that list a model, in the order of preference; all of them are asked at once.
 
     Only a list of models is asked for: a port may belong to a program that is none of our business.
@@ -39,7 +39,7 @@ def probe(servers: Iterable[tuple[ProviderSpec, str]], timeouts: Timeouts) -> Se
     import time
 
     asked = [(spec, base_url) for spec, base_url in servers if spec.name in _PATHS]
-    answers: dict[str, Found] = {}
+    answers: dict[str, LocalServer] = {}
     threads = [
         threading.Thread(target=_ask, args=(spec, base_url, timeouts, answers), daemon=True) for spec, base_url in asked
     ]
@@ -56,11 +56,11 @@ def first_listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts) -> str:
     return next(iter(_listed(spec, base_url, timeouts)), "")
 
 
-def _ask(spec: ProviderSpec, base_url: str, timeouts: Timeouts, answers: dict[str, Found]) -> None:
+def _ask(spec: ProviderSpec, base_url: str, timeouts: Timeouts, answers: dict[str, LocalServer]) -> None:
     models = _listed(spec, base_url, timeouts)
     if models:
         model = spec.default_model if spec.default_model in models else models[0]
-        answers[spec.name] = Found(provider=spec.name, model=model, reason=f"it answers at {base_url}")
+        answers[spec.name] = LocalServer(provider=spec.name, model=model, reason=f"it answers at {base_url}")
 
 
 def _listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts) -> list[str]:

@@ -11,28 +11,28 @@ from .catalog import Catalog
 _NEAR = 3
 
 
-class Named(Record):
+class NamedModel(Record):
     """A model of a service."""
 
     spec: ProviderSpec
     model: str
 
 
-def find(catalog: Catalog, name: str, current: ProviderSpec | None) -> Named | None:
+def find(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedModel | None:
     """Who is known to serve this model: the current service, else the first that is set up; None for nobody."""
     if name in catalog.known:
         spec = catalog.known[name]
-        return Named(spec=spec, model=catalog.default_model(spec))
+        return NamedModel(spec=spec, model=catalog.default_model(spec))
     asked = prefixed(catalog, name, current)
     if asked is not None:
         spec = asked
         rest = name.removeprefix(f"{spec.name}/")
-        return Named(spec=spec, model=_spelled(spec, rest) or rest or catalog.default_model(spec))
+        return NamedModel(spec=spec, model=_spelled(spec, rest) or rest or catalog.default_model(spec))
     candidates = [spec for spec, _ in catalog.set_up() if current is None or spec.name != current.name]
     for spec in [*([current] if current is not None else []), *candidates]:
         model = _spelled(spec, name)
         if model:
-            return Named(spec=spec, model=model)
+            return NamedModel(spec=spec, model=model)
     return None
 
 
@@ -50,7 +50,7 @@ def prefixed(catalog: Catalog, name: str, current: ProviderSpec | None) -> Provi
     return None if listed or (not catalog.reason(spec) and _spelled(current, name)) else spec
 
 
-def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> Named:
+def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedModel:
     """As `find`. A name that nobody is known to serve goes to the current service, if its models are not listed here.
 
     Raises:
@@ -60,7 +60,7 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> Named:
     if found is not None:
         return found
     if current is not None and not current.models and current.factory and current.name != OFFLINE:
-        return Named(spec=current, model=name)
+        return NamedModel(spec=current, model=name)
     known = [f"{spec.name}/{model}" for spec, _ in catalog.set_up() for model in spec.models or (spec.default_model,)]
     if not known:
         raise UsageError(f"No provider is set up, so none serves {name!r}. `marvin providers` says how to set one.")
@@ -72,7 +72,7 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> Named:
     )
 
 
-def default_of(catalog: Catalog, name: str) -> Named | None:
+def default_of(catalog: Catalog, name: str) -> NamedModel | None:
     """The service that serves a tier's model, among those that are set up; None where none does.
 
     A key that is missing is no reason to fail here: a tier is a wish.

@@ -15,7 +15,7 @@ from ...http.clients import Clients
 from ...util.imports import imported
 from .catalog import Catalog
 from .choose import Choice
-from .model_names import Named, default_of, find, named
+from .model_names import NamedModel, default_of, find, named
 
 if TYPE_CHECKING:
     from ...api.usage import CostCeiling
@@ -83,7 +83,7 @@ class Models:
     def _default(self, current: ProviderSpec | None, wanted: str) -> Serving:
         if current is None or current.name == OFFLINE:
             raise ConfigError(self._catalog.how_to())
-        best = Named(spec=current, model=self._catalog.default_model(current))
+        best = NamedModel(spec=current, model=self._catalog.default_model(current))
         return self._serving(best, f"nothing that is set up serves {wanted}")
 
     def pro(self, current: Provider | None) -> Serving:
@@ -96,13 +96,13 @@ class Models:
                 continue
         return self._default(self._catalog.known.get(current.name) if current else None, self._config.tiers["opus"])
 
-    def _copilot(self) -> Named | None:
+    def _copilot(self) -> NamedModel | None:
         spec = self._catalog.known.get("copilot")
         if spec is None or not self._catalog.reason(spec):
             return None
-        return Named(spec=spec, model=self._catalog.default_model(spec))
+        return NamedModel(spec=spec, model=self._catalog.default_model(spec))
 
-    def _serving(self, found: Named, reason: str) -> Serving:
+    def _serving(self, found: NamedModel, reason: str) -> Serving:
         endpoint = self._catalog.endpoint(found.spec, found.model, "")
         return Serving(provider=self._provider(endpoint, found.spec.factory), reason=reason)
 
@@ -161,7 +161,7 @@ class Models:
         larger = [model for model, window in windows.items() if window > small.context_window]
         if not larger:
             return None
-        best = Named(spec=spec, model=min(larger, key=lambda model: windows[model]))
+        best = NamedModel(spec=spec, model=min(larger, key=lambda model: windows[model]))
         try:
             return self._serving(best, "the conversation needs its larger window").provider
         except MarvinError:
@@ -180,7 +180,7 @@ class Models:
         near = [*get_close_matches(gone.model, served, 1), *listed]
         if not near:
             return None
-        return self._serving(Named(spec=spec, model=near[0]), "its predecessor is no longer served").provider
+        return self._serving(NamedModel(spec=spec, model=near[0]), "its predecessor is no longer served").provider
 
     def listed(self) -> Sequence[ModelEntry]:
         """Every service, those that are set up first."""
@@ -204,7 +204,7 @@ class Models:
             ProviderError: where it cannot be reached, refuses the key, or fails.
         """
         spec = self._catalog.spec(name, "")
-        provider = self._serving(Named(spec=spec, model=self._catalog.default_model(spec)), "").provider
+        provider = self._serving(NamedModel(spec=spec, model=self._catalog.default_model(spec)), "").provider
         return await provider.served() if isinstance(provider, Lists) else []
 
     def patient(self, coding: bool) -> None:

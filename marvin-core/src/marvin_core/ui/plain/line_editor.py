@@ -25,7 +25,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
 from ...api.record import Record
-from ...util.streams import Streams
+from ...util.streams import StandardStreams
 from ...util.text import one_line
 from ..completion import Candidate
 from .line_history import LineHistory
@@ -65,7 +65,7 @@ class _Terminal:
     encoding = "utf-8"
 
     def __init__(self) -> None:
-        self._streams = Streams()
+        self._streams = StandardStreams()
 
     def write(self, text: str) -> None:
         try:

@@ -15,7 +15,7 @@ from ...api.events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, 
 from ...api.session import SessionControl
 from ...util.signals import ending
 from ..rendering import Paint, call_line, diff_lines, disarm, for_people, outcome_line
-from ..typed_lines import Lines, Shown
+from ..typed_lines import Display, LineInterpreter
 
 PROMPT = "> "
 
@@ -29,8 +29,8 @@ class SimpleChat:
 
     def __init__(self, session: SessionControl) -> None:
         self._session = session
-        self._lines = Lines(
-            session, Shown(text=self._say, output=self._line, error=self._say, suggestion=self._suggest)
+        self._lines = LineInterpreter(
+            session, Display(text=self._say, output=self._line, error=self._say, suggestion=self._suggest)
         )
         self._in_line = False
         self._suggested = ""

@@ -35,7 +35,7 @@ from ..rendering import (
     shortened,
     wrapped,
 )
-from ..typed_lines import Lines, Shown
+from ..typed_lines import Display, LineInterpreter
 from .line_editor import Handlers, LineEditor
 
 _STEER = "/steer "
@@ -55,8 +55,8 @@ class TerminalChat:
     def __init__(self, session: SessionControl) -> None:
         settings = session.chat
         self._session = session
-        shown = Shown(text=self._say, output=self._say_output, error=self._say_error, suggestion=self._suggest)
-        self._lines = Lines(session, shown)
+        shown = Display(text=self._say, output=self._say_output, error=self._say_error, suggestion=self._suggest)
+        self._lines = LineInterpreter(session, shown)
         self._paint = Paint(settings.color)
         handlers = Handlers(line=self._take, interrupt=self._interrupt, end=self._end_of_input, complete=self._complete)
         self._editor = LineEditor(
