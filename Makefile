@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-real check docs wheels bench bench-compare clean
+.PHONY: help setup run test test-slow test-real check docs wheels bench bench-compare clean
 
 # The caller may stand in an environment of its own. Without bytecode each worker would compile every test anew.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
@@ -18,8 +18,11 @@ setup: ## make or refresh .venv (nothing to do when its inputs did not change)
 run: ## chat, in the plain interface
 	@./marvin --plain
 
-test: setup ## every test that needs no outside service
-	$(PYTEST) -n 2 --dist loadgroup -m "not real"
+test: setup ## every test that needs no outside service and is not slow
+	$(PYTEST) -n 2 --dist loadgroup -m "not real and not slow"
+
+test-slow: setup ## end-to-end tests that install packages or run a test suite of their own
+	$(PYTEST) -n 2 --dist loadgroup -m "slow and not real"
 
 test-real: setup ## tests against the real services and programs, which scripts/setup-real installs
 	@scripts/setup-real

@@ -6,7 +6,9 @@ Which folder may import which stands in pyproject.toml, and import-linter checks
 from __future__ import annotations
 
 import ast
+import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -244,3 +246,11 @@ def test_file_names_of_tests_are_unique() -> None:
 def test_the_folders_of_the_tests_are_those_of_the_core(folder: Path) -> None:
     if folder.name != "__pycache__":
         assert (CORE / folder.relative_to(ROOT / "tests" / "core")).is_dir()
+
+
+def test_the_core_declares_what_it_imports_and_nothing_else() -> None:
+    declared = tomllib.loads((ROOT / "marvin-core" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {re.split(r"[^\w.-]", name)[0].replace("-", "_").partition(".")[0] for name in declared["dependencies"]}
+    imported = set().union(*(outside_imports(path) for path in MODULES.values())) - sys.stdlib_module_names
+    # Extras bring the first two, pydantic its core, and pytest is there where its plugin is loaded.
+    assert imported - {"copilot", "xllamacpp", "pytest", "marvin_core", "pydantic_core"} == names

@@ -74,6 +74,7 @@ def test_the_configuration_of_the_how_to_is_accepted(tmp_path: Path, environment
     assert "WORK_MODELS_KEY" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_kit_work(tmp_path: Path, environment: dict[str, str]) -> None:
     *_, weather, conftest = blocks(DOCS / "how-to" / "test-a-pack.md", "python")
     (tmp_path / "test_weather.py").write_text(weather)

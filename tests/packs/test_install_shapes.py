@@ -31,6 +31,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 def test_an_installation_holds_what_it_needs_and_no_more(tmp_path: Path, wheels: Path) -> None:
     """All in one environment, one after the other, so that what they share is compiled once."""
     installed = Installed(tmp_path, [wheels], "marvin-core")

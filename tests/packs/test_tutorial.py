@@ -23,6 +23,7 @@ def test_the_files_of_the_tutorial_are_the_tested_ones() -> None:
     assert shown == {path.name: path.read_text() for path in EXAMPLE.iterdir() if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)  # it makes an environment and installs into it with pip
 def test_the_tutorial_works_as_it_is_written(tmp_path: Path, wheels: Path) -> None:
     page = PAGE.read_text()

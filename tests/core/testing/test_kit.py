@@ -436,6 +436,7 @@ def test_fixtures_are_named_for_marvin_and_none_is_automatic(tmp_path: Path) -> 
     assert report.startswith("1 passed"), report
 
 
+@pytest.mark.slow
 def test_the_documented_example_works_as_it_is_written() -> None:
     folder = ROOT / "docs" / "examples" / "marvin_dice"
     page = (ROOT / "docs" / "how-to" / "test-a-pack.md").read_text(encoding="utf-8")
