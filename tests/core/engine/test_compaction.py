@@ -201,7 +201,7 @@ class TestBetweenPrompts:
         made.parts.conversation.load(LONG)
 
         async def work(chat: Chat) -> None:
-            assert "use /compact, or /compact TOKENS" in await chat.do("/compact much")
+            assert "Use /compact, or /compact TOKENS" in await chat.do("/compact much")
             assert "1,000 to 1,000,000" in await chat.do("/compact 3")
             said = await chat.do("/compact 20,000")
             assert said.startswith("The conversation was compacted: 61 messages became 10")

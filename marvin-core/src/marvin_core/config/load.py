@@ -42,17 +42,7 @@ def load(
     folders = _folders(env, home, cwd)
     settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json") if with_file else {}
     working_dir = _working_dir(flags.working_dir, cwd, home)
-    provider, provider_origin, provider_from = _first(
-        (flags.provider, "--provider", "flag"),
-        (env.get("LLM_PROVIDER"), "LLM_PROVIDER", "environment"),
-        (settings.get("provider"), "config.yaml", "file"),
-    )
     named, tiers = _models(flags.model)
-    model, model_origin, model_from = _first(
-        (named, "--model", "flag"),
-        (env.get("MARVIN_MODEL"), "MARVIN_MODEL", "environment"),
-        (settings.get("model"), "config.yaml", "file"),
-    )
     config = Config(
         prompt=_prompt(flags),
         prompt_file=cwd / flags.prompt_file if flags.prompt_file is not None else None,
@@ -62,12 +52,6 @@ def load(
         working_dir=working_dir,
         rooted=flags.working_dir is not None,
         in_home=flags.working_dir is None and working_dir == home.resolve(),
-        provider=provider,
-        provider_origin=provider_origin,
-        provider_from=provider_from,
-        model=model,
-        model_origin=model_origin,
-        model_from=model_from,
         tiers=tier_models({**settings.get("models", {}), **tiers}, env),
         tools=flags.tools or settings.get("tools", ""),
         output_format=flags.output_format,
@@ -80,6 +64,8 @@ def load(
         data_folder=folders["data"],
         cache_folder=folders["cache"],
         ca_file=settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
+        **_named("provider", flags.provider, ("LLM_PROVIDER", env), settings),
+        **_named("model", named, ("MARVIN_MODEL", env), settings),
         **_from_environment(env, cwd),
         **_from_settings(settings, env),
     )
@@ -185,8 +171,19 @@ def _working_dir(given: str | None, cwd: Path, home: Path) -> Path:
     return folder.resolve()
 
 
-def _first(*candidates: tuple[str | None, str, Source]) -> tuple[str, str, Source]:
-    return next(((value, origin, source) for value, origin, source in candidates if value), ("", "", ""))
+def _named(
+    what: str, flag: str | None, variable: tuple[str, Mapping[str, str]], settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A setting that a flag names, else a variable, else config.yaml; and where it comes from."""
+    name, env = variable
+    candidates: tuple[tuple[str | None, str, Source], ...] = (
+        (flag, f"--{what}", "flag"),
+        (env.get(name), name, "environment"),
+        (settings.get(what), "config.yaml", "file"),
+        ("", "", ""),
+    )
+    value, origin, source = next(candidate for candidate in candidates if candidate[0] or not candidate[1])
+    return {what: value, f"{what}_origin": origin, f"{what}_from": source}
 
 
 def _models(given: Sequence[str]) -> tuple[str, dict[str, str]]:

@@ -125,6 +125,10 @@ class Dispatcher:
             self._audit(call.name, arguments, output.text, elapsed)
         return output
 
+    async def by_hand(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
+        """Run a call that a person makes."""
+        return await self.call(ToolCall(id="by_hand", name=name, arguments=json.dumps(arguments)), "person")
+
     async def _result(self, call: ToolCall, arguments: dict[str, Any], origin: CallOrigin) -> ToolResult:
         try:
             return _presentable(call.name, await self._checked(call, arguments, origin))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..api.errors import ConfigError
 from ..api.events import Event, Unsubscribe
-from ..api.messages import ToolCall, ToolOutput
+from ..api.messages import ToolOutput
 from ..api.session import ChatSettings, Command, TurnResult
 from ..api.tool_context import Processes, UsageSummary
 from ..api.tools import Mode, ToolSpec
@@ -138,8 +137,7 @@ class Session:
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
         """Run one call by hand, through the same dispatch as a model's."""
-        call = ToolCall(id="by_hand", name=name, arguments=json.dumps(arguments))
-        return await self.dispatcher.call(call, "person")
+        return await self.dispatcher.by_hand(name, arguments)
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
