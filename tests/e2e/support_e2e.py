@@ -153,6 +153,9 @@ class Running:
     def until(self, reached: Callable[[], object], what: str) -> None:
         """Wait for a moment of the run; the run must not end before it."""
         wait_until(lambda: reached() or self.process.poll() is not None, what)
+        if self.process.poll() is not None:
+            for reader in self._readers:  # what it wrote may not have been read yet
+                reader.join(LIMIT)
         assert reached(), f"the run ended before {what}: {self.err.decode()}"
 
     def until_out(self, expected: bytes) -> None:

@@ -842,7 +842,7 @@ def test_a_reader_that_is_slow_gets_everything(marvin: Marvin, marvin_model_serv
     os.set_blocking(theirs, False)
     running = marvin.ask_in_background(stdout=theirs)
     os.close(theirs)
-    running.until(lambda: unread(ours) >= 65_536, "the pipe to be full")
+    running.until(lambda: unread(ours) >= 40_000, "the pipe to be about full")  # parts of its pages may be unused
     with os.fdopen(ours, "rb") as stream:
         assert stream.read() == content.encode() + b"\n"
     assert running.finish().code == 0

@@ -280,7 +280,9 @@ def test_ctrl_c_ends_an_answer_and_gives_back_what_waited(
     terminal.until("(queued) follow up")
     terminal.type(CTRL_C)
     terminal.until("> follow up")
-    assert "Half of it,\n[Cancelled]" in terminal.until("[Cancelled]")
+    # What is below may have been drawn once more in between; test_chat_screen looks at what is seen then.
+    drawn = r"Half of it,\n(\(queued\) follow up\n> ?)*\[Cancelled\]"
+    assert re.search(drawn, terminal.until("[Cancelled]"))
     assert posts(marvin_model_server) == 1
     terminal.type(ENTER)
     terminal.until("Still here.")
