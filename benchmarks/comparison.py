@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import time
@@ -25,10 +26,10 @@ from benchmarks.table import headline
 from benchmarks.terminal import TerminalError
 
 _FEWEST = 2
+_PASSES = 4
+"""Each row gets its pairs in so many parts, so that a busy minute does not hit all pairs of one row."""
 _WIDE = 0.01
 """Rows whose interval is wider, to both sides, are measured on while there is time."""
-_MORE = 0.25
-"""How many pairs at a time, for each that was asked for."""
 _READING = (
     "Ratios are new to old, more is worse. `ratio` is that of the medians; `of pairs` is the centre of the pairs' own\n"
     "ratios, which has less noise, with its 95 % interval. Rows with a wide interval have got more pairs."
@@ -39,15 +40,27 @@ class Measured:
     """A subject and its samples so far."""
 
     def __init__(self, subject: Subject, sides: dict[str, Side], pairs: int) -> None:
-        self._subject, self._pairs = subject, pairs
+        self._subject = subject
+        self._target = max(_FEWEST, round(pairs * subject.share))
+        # Even, so that the old one goes first as often as the new one.
+        self._part = 2 * math.ceil(self._target / 2 / _PASSES)
         self._samples = {name: partial(subject.sample, side) for name, side in sides.items()}
         self._old: list[Sequence[float]] = []
         self._new: list[Sequence[float]] = []
 
-    def more(self, share: float = 1) -> None:
-        """Measure pairs: so many for each that was asked for."""
-        count = max(_FEWEST, round(self._pairs * self._subject.share * share))
-        found = interleaved(self._samples, count, warm=bool(self._old))
+    @property
+    def name(self) -> str:
+        """The name of its first row."""
+        return self._subject.rows[0][0]
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are as many pairs as were asked for."""
+        return len(self._old) >= self._target
+
+    def more(self) -> None:
+        """Measure one part of the pairs."""
+        found = interleaved(self._samples, self._part, warm=bool(self._old))
         self._old += found["old"]
         self._new += found["new"]
 
@@ -101,33 +114,28 @@ def _sides(stack: ExitStack, old: Path) -> dict[str, Side]:
 
 
 def _measure(sides: dict[str, Side], groups: Sequence[str], pairs: int) -> tuple[list[Measured], list[str]]:
-    """Every row once, and what failed: one side may lack what a row needs, the others are still worth their time."""
-    found: list[Measured] = []
+    """Every row, and what failed: one side may lack what a row needs, the others are still worth their time."""
+    found = [Measured(subject, sides, pairs) for subject in subjects() if subject.group in groups]
     failed: list[str] = []
-    for subject in subjects():
-        if subject.group not in groups:
-            continue
-        measured = Measured(subject, sides, pairs)
-        try:
-            measured.more()
-        except (BenchmarkError, TerminalError) as error:
-            failed.append(f"{subject.rows[0][0]}: {error}")
-        else:
-            found.append(measured)
-        _tell(f"{len(found)} measured")
+    for number in range(1, _PASSES + 1):
+        for each in [each for each in found if not each.complete]:
+            _tell(f"part {number} of {_PASSES}: {each.name.strip()}")
+            try:
+                each.more()
+            except (BenchmarkError, TerminalError) as error:
+                failed.append(f"{each.name.strip()}: {error}")
+                found.remove(each)
     return found, failed
 
 
 def _improve(found: Sequence[Measured], until: float) -> None:
     """Measure more pairs of the rows with much noise, in turn. What the ratios are plays no part in the choice."""
-    count = 0
     while noisy := [each for each in found if max(row.width for row in each.rows) > _WIDE]:
         for each in noisy:
             if time.monotonic() >= until:
                 return
-            each.more(_MORE)
-            count += 1
-            _tell(f"{len(found)} measured, {len(noisy)} with much noise: {count} times more pairs")
+            _tell(f"{len(noisy)} with much noise, {until - time.monotonic():.0f} s left: {each.name.strip()}")
+            each.more()
 
 
 def _tell(progress: str) -> None:

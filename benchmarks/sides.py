@@ -9,7 +9,6 @@ from typing import Any
 
 from benchmarks import packs
 from benchmarks.lab import Lab
-from benchmarks.sessions import sessions_folder
 
 # Modules have other names in other commits: what imports them comes from the checkout's own files.
 _SCRIPTS = """
@@ -40,9 +39,9 @@ class Side:
         return dict(self._child(_SCRIPTS))
 
     def session(self, name: str) -> Path:
-        """A session of 10,000 messages, among those of its home; `compacted`, or `whole`."""
+        """The file of a session of 10,000 messages, `compacted` or `whole`."""
         if name not in self._sessions:
-            folder = str(sessions_folder(self.lab))
+            folder = str(self.lab.folder / "sessions")
             self._sessions[name] = Path(self._child(_SESSION, folder, name, str(self.lab.work)))
         return self._sessions[name]
 
