@@ -84,8 +84,9 @@ class MessageEnd(Record):
     stop_reason: StopReason
 
 
-CallOrigin: TypeAlias = Literal["model", "person", "router"]
-"""Who made a call: the model, a person by hand, or the routing of requests where there is no model."""
+CallOrigin: TypeAlias = Literal["model", "person", "typed", "router"]
+"""Who made a call: the model, a person by hand, a person who typed the very command that runs, so that nothing is asked
+before it, or the routing of requests where there is no model."""
 
 
 class ToolExecutionStart(Record):

@@ -295,8 +295,12 @@ class SessionControl(Protocol):
         """
         ...
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
-        """Run one call by hand, through the same dispatch as a model's."""
+    async def call_tool(self, name: str, arguments: Mapping[str, Any], *, typed: bool = False) -> ToolOutput:
+        """Run one call by hand, through the same dispatch as a model's.
+
+        Args:
+            typed: the user typed the very command that runs, so that nothing is asked before it.
+        """
         ...
 
     async def close(self) -> None:

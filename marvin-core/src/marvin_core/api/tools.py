@@ -1,4 +1,4 @@
-"""What a tool is: the `@tool` decorator, its declarations, its results, and the context it receives."""
+"""What a tool is: the `@tool` decorator, its declarations, and its results."""
 
 from __future__ import annotations
 
@@ -90,6 +90,16 @@ class ToolSpec(Record):
     def reads_only(self) -> bool:
         """Whether the tool changes nothing, so that calls of it may run side by side."""
         return self.access <= READING
+
+    @property
+    def command(self) -> str:
+        """The parameter that holds a shell command, which the rules then judge as one; empty where there is none.
+
+        It is the one that can be typed. A tool that runs programs and does not say which is taken to mean `command`.
+        """
+        if self.typed:
+            return str(self.parameters["required"][0])
+        return "command" if "exec" in self.access else ""
 
     @property
     def changes(self) -> bool:

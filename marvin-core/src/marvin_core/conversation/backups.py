@@ -16,6 +16,7 @@ from ..api.record import Record
 from ..guard.files.workspace import Workspace
 from ..util.json_lines import record_line
 from ..util.state_files import update_file
+from ..util.text import counted
 
 _START = "context-backup-"
 _INDEX_TITLE = (
@@ -123,11 +124,11 @@ class Backups:
                 break
         if not told:
             return (
-                f"Nothing in {_counted(len(files), 'backup')} of this folder has all of these words in one message: "
+                f"Nothing in {counted(len(files), 'backup')} of this folder has all of these words in one message: "
                 f"{', '.join(query.split())}. Try fewer words, or others."
             )
         more = " There are more: add a word, or raise max_results." if found > len(told) else ""
-        head = f"{_counted(len(told), 'place')} in {_counted(len(files), 'backup')}, newest first.{more}"
+        head = f"{counted(len(told), 'place')} in {counted(len(files), 'backup')}, newest first.{more}"
         return "\n\n".join([head, *told])
 
     def add_to_index(self, backup: Backup, messages: Sequence[Message], now: float) -> None:
@@ -271,7 +272,3 @@ def _around(text: str, place: int) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -36,6 +36,7 @@ class Dispatcher:
         self._session = session
         self._policy = Policy(parts.config)
         self._running: dict[str, asyncio.Task[ToolOutput]] = {}
+        self._by_hand = 0
 
     async def batch(self, calls: Sequence[ToolCall], outputs: list[ToolOutput], origin: CallOrigin = "model") -> None:
         """Run the calls of one answer and fill `outputs` with exactly one output each, in their order.
@@ -125,9 +126,10 @@ class Dispatcher:
             self._audit(call.name, arguments, output.text, elapsed)
         return output
 
-    async def by_hand(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
+    async def by_hand(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin) -> ToolOutput:
         """Run a call that a person makes."""
-        return await self.call(ToolCall(id="by_hand", name=name, arguments=json.dumps(arguments)), "person")
+        self._by_hand += 1
+        return await self.call(ToolCall(id=f"hand_{self._by_hand}", name=name, arguments=json.dumps(arguments)), origin)
 
     async def _result(self, call: ToolCall, arguments: dict[str, Any], origin: CallOrigin) -> ToolResult:
         try:
@@ -155,16 +157,16 @@ class Dispatcher:
             self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told, origin=origin))
         loaded = await self._parts.toolbox.load(call.name)
         values = loaded.validate(shown)
-        await self._permit(spec, {**shown, **values})
+        await self._permit(spec, {**shown, **values}, origin)
         result = await self._run(loaded, call, values)
         return await self._hooks.after_tool(spec, shown, result)
 
-    async def _permit(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
+    async def _permit(self, spec: ToolSpec, arguments: Mapping[str, Any], origin: CallOrigin) -> None:
         root = self._parts.workspace.root
         verdict = strongest(self._policy.judge(spec, arguments, root), await self._hooks.before_tool(spec, arguments))
         if isinstance(verdict, Deny):
             raise ToolError(f"{spec.name} was not run: {verdict.reason}.")
-        if isinstance(verdict, Ask) and not await self._confirmed(spec, arguments, verdict):
+        if isinstance(verdict, Ask) and origin != "typed" and not await self._confirmed(spec, arguments, verdict):
             said = "nobody is there to give it (--on-ask deny). Do it another way, or leave it to the user"
             if self._parts.setup.asker is not None:
                 said = "the answer was no. Ask what to do instead"
@@ -173,7 +175,7 @@ class Dispatcher:
     async def _confirmed(self, spec: ToolSpec, arguments: Mapping[str, Any], verdict: Ask) -> bool:
         if self._parts.setup.asker is None:
             return self._parts.config.on_ask != "deny"
-        shown = arguments.get("command") or json.dumps(arguments, ensure_ascii=False)[:500]
+        shown = arguments.get(spec.command) or json.dumps(arguments, ensure_ascii=False)[:500]
         question = f"{spec.name}: {shown}\n({verdict.reason}) Run it?"
         return await self._parts.setup.asker(question, ("yes", "no")) == "yes"
 

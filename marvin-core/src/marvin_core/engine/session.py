@@ -135,9 +135,9 @@ class Session:
         self._driver.check_free()
         return await self.compactor.compact(target_tokens)
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolOutput:
+    async def call_tool(self, name: str, arguments: Mapping[str, Any], *, typed: bool = False) -> ToolOutput:
         """Run one call by hand, through the same dispatch as a model's."""
-        return await self.dispatcher.by_hand(name, arguments)
+        return await self.dispatcher.by_hand(name, arguments, "typed" if typed else "person")
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""

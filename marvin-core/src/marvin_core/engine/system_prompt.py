@@ -10,7 +10,7 @@ from ..api.config import Config
 from ..api.record import Record
 from ..api.tools import Mode
 from ..profiles.personal import Personal
-from ..util.text import one_line
+from ..util.text import listed, one_line
 from .hook_runner import HookRunner
 from .parts import SessionParts
 
@@ -100,7 +100,7 @@ def bounds_of(config: Config) -> list[str]:
 
 def _personal_parts(personal: Personal) -> Iterator[Part]:
     if personal.preferences:
-        lines = "\n".join(f"- {name}: {_listed(value)}" for name, value in personal.preferences)
+        lines = "\n".join(f"- {name}: {listed(value)}" for name, value in personal.preferences)
         yield Part(origin="preferences.yaml", text=f"# What the user prefers\n{lines}")
     if personal.profile:
         yield Part(origin="last_profile", text=f"Active profile: {personal.profile}")
@@ -109,12 +109,6 @@ def _personal_parts(personal: Personal) -> Iterator[Part]:
         yield Part(origin="saved_places.json", text=f"# Places that the user saved\n{lines}")
     if personal.history:
         yield Part(origin="chat_log.json", text=f"# What was said last, shortened\n{personal.history}")
-
-
-def _listed(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _place(place: Mapping[str, Any]) -> str:

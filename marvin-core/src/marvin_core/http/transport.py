@@ -97,7 +97,7 @@ class _Exchange(httpx.AsyncByteStream):
 class DirectTransport(httpx.AsyncBaseTransport):
     """Keeps one idle connection an origin. `tls` gives the context for https://, None refuses such URLs.
 
-    `connect_stagger` is in seconds, see `dialing.dial`.
+    `connect_stagger` is in seconds, see `connect.dial`.
     """
 
     def __init__(self, tls: Callable[[], ssl.SSLContext] | None, *, connect_stagger: float) -> None:

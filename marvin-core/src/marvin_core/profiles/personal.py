@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ..api.record import Record
 
@@ -15,10 +15,3 @@ class Personal(Record):
     preferences: Sequence[tuple[str, Any]] = ()
     places: Sequence[Mapping[str, Any]] = ()
     history: str = ""
-
-
-class ActiveProfile(Protocol):
-    """Where the personal part comes from; `stamp` differs once that has changed."""
-
-    def stamp(self) -> object: ...
-    def personal(self) -> Personal: ...

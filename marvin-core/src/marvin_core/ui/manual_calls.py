@@ -11,8 +11,6 @@ from ..api.tools import ToolSpec
 from ..tools.arguments import parse_key_values
 from ..util.text import unknown_name
 
-BY_HAND = "by_hand"
-"""The id of calls made by hand."""
 _SHELL = ("!COMMAND", "run a shell command; !shell (!sh): every line is one, until !shell")
 _LINES = (
     ("/name key=value ...", "call a tool yourself"),
@@ -60,7 +58,7 @@ def _not_there(session: SessionControl, name: str) -> str:
 
 def _refused(name: str, text: str) -> ToolOutput:
     """The output of a call that was not made."""
-    return ToolOutput(call_id=BY_HAND, name=name, content=(Text(text=f"Error: {text}"),), is_error=True)
+    return ToolOutput(call_id="", name=name, content=(Text(text=f"Error: {text}"),), is_error=True)
 
 
 def help_about(session: SessionControl, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ..api.errors import MarvinError, NotActed
 from ..api.events import Event, ToolExecutionEnd
@@ -41,7 +41,6 @@ class LineInterpreter:
         self._show_output = shown.output
         self._show_error = shown.error
         self._suggest = shown.suggestion
-        self._typed = False
         self.shell = False
         """Whether every line is a shell command."""
 
@@ -50,10 +49,6 @@ class LineInterpreter:
         if self.shell and line in ("exit", "quit"):
             return False
         return line in LEAVE
-
-    def permits(self, choices: Sequence[str]) -> bool:
-        """Whether a question need not be asked, since the user typed the very command that it is about."""
-        return self._typed and tuple(choices) == ("yes", "no")
 
     async def run(self, line: str) -> None:
         """Carry out a line to its end."""
@@ -117,14 +112,11 @@ class LineInterpreter:
         if spec is None:
             self._show('No tool on offer runs commands. A pack brings one: pip install "marvin-core[coding]"')
             return
-        (parameter,) = spec.parameters["required"]
         shown: list[str] = []
         listening = self._session.subscribe(lambda event: shown.extend(_for_people(event)))
-        self._typed = True
         try:
-            output = await self._session.call_tool(spec.name, {parameter: command})
+            output = await self._session.call_tool(spec.name, {spec.command: command}, typed=True)
         finally:
-            self._typed = False
             listening()
         self._show_output(shown[0] if shown else output.text)
 

@@ -31,7 +31,7 @@ from ..util.state_files import acquire
 
 
 class LedgerEntry(Record):
-    """A reservation that is not settled. `started` is when its process was, as `process_tree.start_of` tells it."""
+    """A reservation that is not settled. `started` is when its process was, as `tree.start_of` tells it."""
 
     scope: str
     pid: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..api.tool_context import UsageSummary
+from ..util.text import counted
 
 
 def usage_text(summary: UsageSummary) -> str:
@@ -13,7 +14,7 @@ def usage_text(summary: UsageSummary) -> str:
     requests = sum(count for count, _ in summary.models.values())
     cached = f"{tokens['cache_read_tokens']:,} read from a cache, {tokens['cache_write_tokens']:,} written to one"
     lines = [
-        f"Since Marvin was started: {_counted(requests, 'model request')}, cost {_cost(summary.cost)}.",
+        f"Since Marvin was started: {counted(requests, 'model request')}, cost {_cost(summary.cost)}.",
         *_ceiling(summary),
         f"Input tokens: {tokens['input_tokens']:,} ({cached})",
         f"Output tokens: {tokens['output_tokens']:,} ({tokens['reasoning_tokens']:,} of them reasoning)",
@@ -26,9 +27,9 @@ def usage_text(summary: UsageSummary) -> str:
         known = [cost for _, cost in every if cost is not None]
         total = _cost(sum(known)) if known or not summary.lifetime else "unknown"
         unknown = sum(cost is None for _, cost in every)
-        without = f" without {_counted(unknown, 'model')} whose price is unknown" if known and unknown else ""
+        without = f" without {counted(unknown, 'model')} whose price is unknown" if known and unknown else ""
         lines += [
-            f"All sessions: {_counted(sum(count for count, _ in every), 'model request')}, cost {total}{without}.",
+            f"All sessions: {counted(sum(count for count, _ in every), 'model request')}, cost {total}{without}.",
             *_models(summary.lifetime),
         ]
     return "\n".join(lines)
@@ -41,11 +42,7 @@ def _ceiling(summary: UsageSummary) -> list[str]:
 
 
 def _models(models: Mapping[str, tuple[int, float | None]]) -> list[str]:
-    return [f"  {model}: {_counted(count, 'request')}, cost {_cost(cost)}" for model, (count, cost) in models.items()]
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+    return [f"  {model}: {counted(count, 'request')}, cost {_cost(cost)}" for model, (count, cost) in models.items()]
 
 
 def _cost(cost: float | None) -> str:

@@ -140,6 +140,18 @@ def _shared(words: Sequence[str], others: Sequence[str], alike: Callable[[str, s
     return max(_WORDS_COUNT * shared / letters, least) if letters else 0.0
 
 
+def counted(count: int, thing: str) -> str:
+    """A count and what is counted, as in `1 model` and `1,024 models`."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def listed(value: Any) -> str:
+    """A value of a preference, as people and models read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def to_json(value: Any) -> str:
     """The value as JSON on one line, and as whatever Python shows where JSON cannot hold it."""
     try:

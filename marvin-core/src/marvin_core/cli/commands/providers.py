@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...api.errors import MarvinError
+from ...api.record import Record
+from ...util.text import counted
 from ..run import group
 
 if TYPE_CHECKING:
@@ -47,13 +49,14 @@ def list_providers(
     for entry in entries:
         mark = "*" if entry.provider == chosen else " "
         state = entry.reason or "not set up"
-        told = answers.get(entry.provider, "")
-        if not entry.reason and told.startswith("answers"):
+        answer = answers.get(entry.provider)
+        is_there = answer is not None and answer.works
+        if not entry.reason and is_there:
             state = "not asked for, but it is there"
         out(f"{mark} {entry.provider:14} {state}\n")
         out(f"    models: {', '.join(entry.models[:_SHOWN_MODELS]) or 'what the server lists'}\n")
-        if entry.reason or told.startswith("answers"):
-            out(f"    {told}\n" if told else "")
+        if entry.reason or is_there:
+            out(f"    {answer.text}\n" if answer else "")
         else:
             out(f"    {entry.how_to[:1].upper()}{entry.how_to[1:]}\n")
     out(f"\n{_why(app)}\n")
@@ -62,8 +65,7 @@ def list_providers(
 def _why(app: App) -> str:
     choice = app.choice
     if choice.endpoint is None:
-        told = choice.how_to.partition("\n")[0].removesuffix(" To set a provider, do one of these:")
-        return f"{told} A chat works without one, with tools only."
+        return f"{choice.problem} A chat works without one, with tools only."
     model = choice.endpoint.model or "the server's own model"
     return f"{choice.endpoint.provider} with {model} is used, because {choice.reason}."
 
@@ -73,19 +75,26 @@ def _is_here(app: App, entry: ModelEntry) -> bool:
     return app.catalog.is_local(app.catalog.known[entry.provider])
 
 
-async def _answers(app: App, entries: list[ModelEntry]) -> dict[str, str]:
+class _Answer(Record):
+    """Whether a service works, and what it says."""
+
+    works: bool
+    text: str
+
+
+async def _answers(app: App, entries: list[ModelEntry]) -> dict[str, _Answer]:
     """What each service says when it is asked for its models."""
     told = await asyncio.gather(*(_answer(app, entry.provider) for entry in entries))
     await app.models.aclose()
     return dict(zip([entry.provider for entry in entries], told, strict=True))
 
 
-async def _answer(app: App, name: str) -> str:
+async def _answer(app: App, name: str) -> _Answer:
     try:
         served = await app.models.served(name)
     except MarvinError as error:
-        return f"does not work: {error}"
-    return f"answers, {len(served)} model{'' if len(served) == 1 else 's'}" if served else "answers"
+        return _Answer(works=False, text=f"does not work: {error}")
+    return _Answer(works=True, text=f"answers, {counted(len(served), 'model')}" if served else "answers")
 
 
 def list_models(context: typer.Context, name: _Name) -> None:

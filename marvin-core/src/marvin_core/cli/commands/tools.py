@@ -53,7 +53,7 @@ def list_tools(
             run.say(f"{spec.group} ({spec.source})\n")
         note = f"  [not offered: {missing[spec.name]}]" if spec.name in missing else ""
         run.say(f"  {spec.name:{width}}  {_summary(spec)}{note}\n")
-    if all(spec.group == "session" for spec in app.plugins.tools):  # those of the core alone
+    if all(spec.source == "marvin-core" for spec in app.plugins.tools):  # those of the core alone
         run.streams.out('No pack with tools is installed. Try: pip install "marvin-core[coding]"\n')
 
 

@@ -46,7 +46,7 @@ class Policy:
 
     def judge(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Allow | Verdict:
         """The verdict of rules and declarations; None where nothing speaks against the call."""
-        command = _command_in(spec, arguments)
+        command = arguments.get(spec.command)
         if isinstance(command, str):
             return self._judge_command(spec, command, root)
         return self._judge_values(spec, list(_texts(arguments)))
@@ -98,13 +98,6 @@ class Policy:
 
     def _first(self, rules: list[Rule], spec: ToolSpec, values: list[str]) -> Rule | None:
         return next((rule for rule in rules if rule.fits(spec.name, values)), None)
-
-
-def _command_in(spec: ToolSpec, arguments: Mapping[str, Any]) -> Any:
-    """The shell command of a call: what can be typed as one, else `command` where the tool runs programs."""
-    if spec.typed:
-        return arguments.get(spec.parameters["required"][0])
-    return arguments.get("command") if "exec" in spec.access else None
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -184,7 +184,7 @@ def _deny(_request: Any, _invocation: Any) -> Any:
 
 
 def _result(output: ToolOutput) -> Any:
-    # An image given here does not reach the model; see `Known.step`.
+    # An image given here does not reach the model; see `RuntimeTranscript.step`.
     return imported_sdk().ToolResult(
         text_result_for_llm=output.text,
         result_type="failure" if output.is_error else "success",

@@ -33,6 +33,9 @@ WIRES = {
 _LOOPBACK = re.compile(r"https?://(127(\.\d+){3}|localhost|\[::1\])(:\d+)?(/|$)", re.IGNORECASE)
 
 
+NO_MODEL = "No model is configured."
+
+
 class KeyMissingError(ConfigError):
     """A service was asked for whose key is not there; the text says how to set it."""
 
@@ -180,7 +183,7 @@ class Catalog:
         """What to do where no service is set up."""
         lines = "\n".join(f"  - {spec.how_to}" for spec in self.known.values() if spec.how_to)
         return (
-            "No model is configured. To set a provider, do one of these:\n"
+            f"{NO_MODEL} To set a provider, do one of these:\n"
             f"{lines}\n"
             "  - or name one under `providers:` in config.yaml"
         )

@@ -9,7 +9,7 @@ from ...api.config import Config
 from ...api.providers import OFFLINE, Endpoint, ProviderSpec
 from ...api.record import Record
 from ...config.tiers import ALIASES, TIERS
-from .catalog import Catalog, KeyMissingError
+from .catalog import NO_MODEL, Catalog, KeyMissingError
 from .model_names import find, prefixed
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class Choice(Record):
     factory: str = ""
     reason: str = ""
     local: bool = False
+    problem: str = ""
+    """Why there is none, in a line."""
     how_to: str = ""
     notice: str = ""
 
@@ -96,7 +98,7 @@ def _chosen(config: Config, catalog: Catalog, probe: Probe | None) -> Choice:
             return _choice(catalog, found.spec, found.model, config, f"it serves {config.model}")
         return _choice(catalog, first, found.model if found else config.model, config, origin)
     if probe is None:
-        return Choice(endpoint=None, how_to=catalog.how_to())
+        return Choice(endpoint=None, problem=NO_MODEL, how_to=catalog.how_to())
     for server in probe():
         spec = catalog.known[server.provider]
         return _choice(catalog, spec, config.model or server.model, config, server.reason)
@@ -111,5 +113,5 @@ def _choice(catalog: Catalog, spec: ProviderSpec, named: str, config: Config, or
     try:
         endpoint = catalog.endpoint(spec, model, origin)
     except KeyMissingError as error:
-        return Choice(endpoint=None, how_to=str(error))
+        return Choice(endpoint=None, problem=str(error).partition("\n")[0], how_to=str(error))
     return Choice(endpoint=endpoint, factory=spec.factory, reason=reason or origin, local=catalog.is_local(spec))

@@ -8,6 +8,7 @@ from ...api.errors import UsageError
 from ...api.providers import OFFLINE
 from ...api.session import SessionControl
 from ...tools.sets import SETS
+from ...util.text import listed
 from ...util.threads import in_thread
 
 if TYPE_CHECKING:
@@ -116,14 +117,8 @@ async def preferences(session: SessionControl, words: str) -> str:
     """Show what the profile prefers."""
     found = await in_thread(session.profile.preferences)
     file = session.profile.folder / "preferences.yaml"
-    lines = [f"{key}: {_shown(value)}" for key, value in found.items()] or ["No preferences are set."]
+    lines = [f"{key}: {listed(value)}" for key, value in found.items()] or ["No preferences are set."]
     return "\n".join([*lines, f"They are in {file}; edit it, or ask for a change."])
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 async def profiles(session: SessionControl, words: str) -> str:

@@ -131,8 +131,6 @@ class SimpleChat:
 
         Ctrl+C is the last choice, too, and ends the answer.
         """
-        if self._lines.permits(choices):
-            return choices[0]
         self._line(question)
         # The loop's own handler only notes a signal, and nothing else runs while this waits.
         handler = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -22,7 +22,6 @@ from ...api.events import (
 from ...api.session import SessionControl
 from ...util.signals import ending
 from ..completion import Candidate, candidates
-from ..manual_calls import BY_HAND
 from ..rendering import (
     SHOWN,
     Markdown,
@@ -40,6 +39,7 @@ from .line_editor import Handlers, LineEditor
 
 _STEER = "/steer "
 _ECHOED_LINES = 20
+_BY_HAND = ("person", "typed")
 _QUICK = 1.0
 """Seconds; how long a call made by hand took is shown from here on."""
 _NEVER_FOLD = frozenset({"xterm", "linux"})
@@ -201,8 +201,6 @@ class TerminalChat:
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask below what was shown; anything but one of the choices, or its beginning, is the last choice."""
-        if self._lines.permits(choices):
-            return choices[0]
         if self._left:
             return choices[-1]
         async with self._questions:
@@ -231,7 +229,7 @@ class TerminalChat:
             self._finish_text()
         elif isinstance(event, ToolExecutionStart):
             self._finish_text()
-            if event.call_id != BY_HAND:  # the typed line is seen right above
+            if event.origin not in _BY_HAND:  # the typed line is seen right above
                 rows = call_rows(event, self._editor.width, self._editor.measure)
                 self._editor.write(self._paint("tool", rows))
             self._busy(event.name)
@@ -251,7 +249,7 @@ class TerminalChat:
 
     def _outcome(self, event: ToolExecutionEnd) -> None:
         rows = list(diff_lines(event.details, self._paint))
-        if event.call_id != BY_HAND or event.elapsed >= _QUICK:
+        if event.origin not in _BY_HAND or event.elapsed >= _QUICK:
             outcome = outcome_rows(event, self._editor.width, self._editor.measure)
             rows.insert(0, self._paint("error" if event.is_error else "faint", outcome))
         if rows:
