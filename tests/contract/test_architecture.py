@@ -1,4 +1,4 @@
-"""The rules that keep the parts apart, read from the source: imports, waits, sizes.
+"""The rules that keep the parts apart, read from the source: imports, time-outs, sizes.
 
 Which folder may import which stands in pyproject.toml, and import-linter checks it.
 """
@@ -28,7 +28,7 @@ SOURCES = [path for folder in sorted(ROOT.glob("marvin-*/src")) for path in sort
 
 
 def module_name(path: Path) -> str:
-    """`providers.base` for marvin_core/providers/base.py; the empty string for the package."""
+    """`http.client` for marvin_core/http/client.py; the empty string for the package."""
     parts = path.relative_to(CORE).with_suffix("").parts
     return ".".join(parts).removesuffix("__init__").rstrip(".")
 

@@ -21,7 +21,7 @@ from marvin_core.engine.session import Session
 from marvin_core.http.clients import Clients
 from marvin_core.testing import ScriptedModels, ScriptedProvider
 from marvin_core.tools.schema import describe
-from marvin_core.usage.allowances import Allowances
+from marvin_core.usage.budgets import BudgetFactory
 from marvin_core.usage.meter import UsageMeter
 from marvin_core.usage.prices import Prices
 from tests.support import engine_tools
@@ -185,7 +185,7 @@ def make(
             models=ScriptedModels(*([model] if model else []), *others),
             clients=clients,
             meter=meter,
-            allowances=Allowances(config, table, NoLimits(), print),
+            allowances=BudgetFactory(config, table, NoLimits(), print),
             asker=asker,
         )
     )

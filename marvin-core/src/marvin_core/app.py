@@ -14,7 +14,7 @@ from .plugins.manager import Plugins
 from .providers.selection.catalog import Catalog
 from .providers.selection.choose import Choice, choose
 from .providers.selection.models import Models
-from .usage.allowances import Allowances
+from .usage.budgets import BudgetFactory
 from .usage.meter import UsageMeter
 from .usage.prices import Prices
 from .util.imports import imported
@@ -46,7 +46,7 @@ class App:
             self._clients.expect(self.choice.endpoint.base_url)
         self._prices = Prices(config.prices, config.cache_folder / "prices.json")
         self.meter = UsageMeter(self._prices.cost, self._prices.is_known)
-        self._allowances = Allowances(config, self._prices, self.catalog, warn)
+        self._allowances = BudgetFactory(config, self._prices, self.catalog, warn)
         self.budget = self._allowances.of_run()
         self.models = Models(self.catalog, self.choice, config, self._clients, self._prices.add, self.budget)
 

@@ -23,7 +23,7 @@ from marvin_core.api.errors import (
     UsageError,
 )
 from marvin_core.api.messages import Image, Message, Text, user
-from marvin_core.api.usage import Hold
+from marvin_core.api.usage import Reservation
 from marvin_core.app import App
 from marvin_core.providers.budgeted import BudgetedProvider
 from marvin_core.usage.budget import Budget, budget_of
@@ -67,11 +67,13 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def reserve(budget: Budget, request: Request = ASKED, model: str = "m", provider: str = "p") -> tuple[Request, Hold]:
+def reserve(
+    budget: Budget, request: Request = ASKED, model: str = "m", provider: str = "p"
+) -> tuple[Request, Reservation]:
     return run(budget.reserve(provider, model, request))
 
 
-def last(budget: Budget) -> tuple[Request, Hold]:
+def last(budget: Budget) -> tuple[Request, Reservation]:
     """What an agent does that is refused a request."""
     with pytest.raises(BudgetExceeded, match="higher --max-cost"):
         reserve(budget)
@@ -320,7 +322,7 @@ def test_an_agent_waits_for_what_requests_of_others_may_set_free(desk: Desk) -> 
     parent = desk.budget("0.1")
     child = desk.child(parent)
 
-    async def go() -> tuple[Request, Hold]:
+    async def go() -> tuple[Request, Reservation]:
         _, hold = await parent.reserve("p", "m", ASKED)
         waiting = asyncio.ensure_future(child.reserve("p", "m", ASKED))
         while not desk.warnings:  # noqa: ASYNC110  # it is told of by the other agent

@@ -28,7 +28,7 @@ class ModelEntry(Record):
     how_to: str
 
 
-class Follower(Protocol):
+class ModelListener(Protocol):
     """Who goes along with a change of the model in the middle of a prompt."""
 
     def moved(self, provider: Provider) -> None:
@@ -61,7 +61,7 @@ class ModelSource(Protocol):
         ...
 
     def resilient(
-        self, provider: Provider, follower: Follower, *, restarts: bool, ceiling: CostCeiling | None
+        self, provider: Provider, follower: ModelListener, *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
         """The provider, wrapped for one prompt: it tries again, and goes on with another model where that helps.
 

@@ -68,9 +68,9 @@ def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, stre
     import typer
 
     from .commands import all as subcommands
-    from .run import Run
+    from .run import CommandContext
 
-    run = Run(config, secrets, streams)
+    run = CommandContext(config, secrets, streams)
     application = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
     application.callback()(lambda: None)
     if words[0] in ("config", "doctor", "profiles"):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..engine.session import Session
 
 
-class Run:
+class CommandContext:
     """What the sub-commands of one invocation share; typer hands it on as the context's object."""
 
     def __init__(self, config: Config, secrets: Secrets, streams: StandardStreams) -> None:

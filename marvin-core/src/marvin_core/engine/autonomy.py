@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from ..api.errors import ToolError
 from .parts import SessionParts
 
-Going: TypeAlias = Literal["off", "auto", "play"]
+ContinueMode: TypeAlias = Literal["off", "auto", "play"]
 
 GO_ON = "Go on with the task. If it is finished, call end_elaborate with a summary of what you did."
 PLAY = (
@@ -37,9 +37,9 @@ class Autonomy:
         self.turns = 0
         self.switch("off")
 
-    def switch(self, going: Going) -> None:
+    def switch(self, going: ContinueMode) -> None:
         """Go over to another way of going on; the tool that ends it is offered only then."""
-        self.going: Going = going
+        self.going: ContinueMode = going
         for name, (its, reason) in ENDINGS.items():
             if its == going:
                 self._parts.toolbox.release(name)
@@ -76,7 +76,7 @@ class Autonomy:
         self._worked = self._finished = False
         self._plain = 0
 
-    def finish(self, way: Going) -> None:
+    def finish(self, way: ContinueMode) -> None:
         """The model said that it is done: its next answer without a call is the last.
 
         Raises:

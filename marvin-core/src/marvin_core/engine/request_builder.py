@@ -9,7 +9,7 @@ from ..api.tools import ToolSpec
 from ..conversation.compactor import Compactor
 from .hook_runner import HookRunner
 from .parts import SessionParts
-from .system_prompt import Part, SystemPrompt
+from .system_prompt import PromptPart, SystemPrompt
 
 _NAMED = 8
 """How many tools that are left out are told by name."""
@@ -25,7 +25,7 @@ class RequestBuilder:
         self._prompt = SystemPrompt(parts, hooks)
         self._left_out: list[str] = []
 
-    async def prompt_parts(self) -> list[Part]:
+    async def prompt_parts(self) -> list[PromptPart]:
         """The parts of the system prompt of the next request."""
         return await self._prompt.parts()
 

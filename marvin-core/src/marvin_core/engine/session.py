@@ -25,7 +25,7 @@ from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .request_builder import RequestBuilder
 from .session_views import HookSessionView, ToolSessionView
-from .system_prompt import Part
+from .system_prompt import PromptPart
 
 
 class Session:
@@ -106,7 +106,7 @@ class Session:
         """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
         return self.parts.usage.usage(lifetime=lifetime)
 
-    async def prompt_parts(self) -> Sequence[Part]:
+    async def prompt_parts(self) -> Sequence[PromptPart]:
         """The parts of the system prompt that the next request would carry."""
         return await self._requests.prompt_parts()
 

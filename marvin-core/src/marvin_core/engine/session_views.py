@@ -9,7 +9,7 @@ from typing import Any
 from ..api.tool_context import ProcessResult, UsageSummary
 from ..api.tools import Mode
 from ..conversation.compactor import Compactor
-from .autonomy import Autonomy, Going
+from .autonomy import Autonomy, ContinueMode
 from .parts import SessionParts
 
 
@@ -71,7 +71,7 @@ class ToolSessionView:
         """Set a preference of the profile to what `change` makes of its value."""
         self._parts.profile.change_preference(key, change)
 
-    def finish(self, way: Going) -> None:
+    def finish(self, way: ContinueMode) -> None:
         """End auto-continue or play mode with the next answer."""
         self._autonomy.finish(way)
 

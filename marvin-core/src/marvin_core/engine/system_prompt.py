@@ -35,7 +35,7 @@ _AGENTS_FILE = "AGENTS.md"
 _DOCUMENTS = (".marvin/spec.md", ".marvin/ux.md", ".marvin/design.md")
 
 
-class Part(Record):
+class PromptPart(Record):
     """A part of the system prompt and where it comes from."""
 
     origin: str
@@ -60,18 +60,18 @@ class Sources(Record):
     """What the agent may not do, and what it is to work on; one sentence each."""
 
 
-def stable_parts(sources: Sources) -> list[Part]:
+def stable_parts(sources: Sources) -> list[PromptPart]:
     """The parts that stay the same while nobody changes what they are made from; documents come last."""
-    parts = [Part(origin="built in", text=PERSONALITY)]
+    parts = [PromptPart(origin="built in", text=PERSONALITY)]
     if sources.bounds:
         lines = "\n".join(f"- {bound}" for bound in sources.bounds)
-        parts.append(Part(origin="built in", text=f"# What binds you\n{lines}"))
+        parts.append(PromptPart(origin="built in", text=f"# What binds you\n{lines}"))
     if sources.extra:
-        parts.append(Part(origin="config.yaml", text=sources.extra))
+        parts.append(PromptPart(origin="config.yaml", text=sources.extra))
     parts += _personal_parts(sources.personal)
     if sources.mode == "coding":
         text = f"{coding_rules(sources.guidance)}\nThe working directory is {sources.root}."
-        parts.append(Part(origin="built in", text=text))
+        parts.append(PromptPart(origin="built in", text=text))
     return [*parts, *_project_parts(sources)]
 
 
@@ -98,17 +98,17 @@ def bounds_of(config: Config) -> list[str]:
     return found
 
 
-def _personal_parts(personal: Personal) -> Iterator[Part]:
+def _personal_parts(personal: Personal) -> Iterator[PromptPart]:
     if personal.preferences:
         lines = "\n".join(f"- {name}: {listed(value)}" for name, value in personal.preferences)
-        yield Part(origin="preferences.yaml", text=f"# What the user prefers\n{lines}")
+        yield PromptPart(origin="preferences.yaml", text=f"# What the user prefers\n{lines}")
     if personal.profile:
-        yield Part(origin="last_profile", text=f"Active profile: {personal.profile}")
+        yield PromptPart(origin="last_profile", text=f"Active profile: {personal.profile}")
     if personal.places:
         lines = "\n".join(f"- {_place(place)}" for place in personal.places)
-        yield Part(origin="saved_places.json", text=f"# Places that the user saved\n{lines}")
+        yield PromptPart(origin="saved_places.json", text=f"# Places that the user saved\n{lines}")
     if personal.history:
-        yield Part(origin="chat_log.json", text=f"# What was said last, shortened\n{personal.history}")
+        yield PromptPart(origin="chat_log.json", text=f"# What was said last, shortened\n{personal.history}")
 
 
 def _place(place: Mapping[str, Any]) -> str:
@@ -118,7 +118,7 @@ def _place(place: Mapping[str, Any]) -> str:
     return f"{place.get('label') or 'place'}: {told}"
 
 
-def _project_parts(sources: Sources) -> Iterator[Part]:
+def _project_parts(sources: Sources) -> Iterator[PromptPart]:
     given: list[tuple[str, str | None]] = [(name, sources.read(name)) for name in _INSTRUCTION_FILES]
     own = own_instructions(sources.home, sources.root)
     given.append((str(own), _text_of(own)))
@@ -126,11 +126,11 @@ def _project_parts(sources: Sources) -> Iterator[Part]:
     for name, text in given:
         if text and text.strip():
             heading = f"# Instructions for this project ({name})"
-            yield Part(origin=name, text=f"{heading}\n{_cut(text.strip(), name)}")
+            yield PromptPart(origin=name, text=f"{heading}\n{_cut(text.strip(), name)}")
     for name in _DOCUMENTS if sources.mode == "coding" else ():
         text = (sources.read(name) or "").strip()
         if text:
-            yield Part(origin=name, text=f"# {name}\n{_cut(text, name)}")
+            yield PromptPart(origin=name, text=f"# {name}\n{_cut(text, name)}")
 
 
 def own_instructions(home: Path, root: Path) -> Path:
@@ -173,19 +173,19 @@ class SystemPrompt:
         self._session = parts
         self._hooks = hooks
         self._key: object = None
-        self._stable: list[Part] = []
+        self._stable: list[PromptPart] = []
 
-    async def parts(self) -> list[Part]:
+    async def parts(self) -> list[PromptPart]:
         """The parts of the prompt for the next request, in their order."""
         session = self._session
         key = (session.workspace.root, session.workspace.mode, session.profile.stamp(), session.toolbox.guidance())
         if key != self._key:
-            added = [Part(origin="hooks of packs", text=text) for text in await self._hooks.system_prompt()]
+            added = [PromptPart(origin="hooks of packs", text=text) for text in await self._hooks.system_prompt()]
             self._stable = [*stable_parts(self._sources()), *added]
             self._key = key
         jobs = [f"{job.id} ({one_line(job.command, 60)})" for job in session.processes.job_list() if job.running]
         volatile = volatile_part(session.clock.now(), jobs)
-        return [*self._stable, Part(origin="built in, new each time", text=volatile)]
+        return [*self._stable, PromptPart(origin="built in, new each time", text=volatile)]
 
     def _sources(self) -> Sources:
         session = self._session

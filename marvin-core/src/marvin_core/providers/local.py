@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..api.errors import ConfigError, ModelNotFound, Unreachable
 from ..api.providers import ClientFactory, Delta, Endpoint, Request, Secret
 from ..util.threads import in_thread
-from .wrapper import OfEndpoint
+from .wrapper import EndpointProvider
 
 if TYPE_CHECKING:
     from .chat_completions.provider import ChatCompletions
@@ -38,7 +38,7 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Local:
     return Local(endpoint, client)
 
 
-class Local(OfEndpoint):
+class Local(EndpointProvider):
     """A model in this process, loaded with the first request."""
 
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:

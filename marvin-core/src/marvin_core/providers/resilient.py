@@ -17,7 +17,7 @@ from ..api.errors import (
     StreamBroken,
     Unreachable,
 )
-from ..api.models import Follower
+from ..api.models import ModelListener
 from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
 from ..api.timeouts import Timeouts
 from .wrapper import WrapperProvider
@@ -81,7 +81,7 @@ class Resilient(WrapperProvider):
         provider: Provider,
         timeouts: Timeouts,
         alternatives: Alternatives | None = None,
-        follower: Follower | None = None,
+        follower: ModelListener | None = None,
         *,
         restarts: bool = False,
     ) -> None:

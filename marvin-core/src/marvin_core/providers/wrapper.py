@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..api.providers import Endpoint, Provider
 
 
-class OfEndpoint:
+class EndpointProvider:
     """A provider that is what its endpoint says."""
 
     def __init__(self, endpoint: Endpoint) -> None:

@@ -98,7 +98,7 @@ def _keep(path: Path) -> Path:
 def _diagnose(path: Path, descriptor: int) -> Diagnosis:
     status = os.fstat(descriptor)
     with open(descriptor, "rb", closefd=False) as stream:
-        examined = Examination(stream.read(), path.stem, status.st_mtime)
+        examined = FileCheck(stream.read(), path.stem, status.st_mtime)
     problems = examined.problems
     damaged = bool(problems)
     mode = stat.S_IMODE(status.st_mode)
@@ -114,7 +114,7 @@ class _Waiting(Record):
     line: int
 
 
-class Examination:
+class FileCheck:
     """One pass through a session file: what is wrong in it, and the lines without that.
 
     Args:

@@ -20,14 +20,14 @@ _COMPACTED = "The conversation was compacted here"
 _SEEDED = "What was said in earlier chats"
 
 
-class Said(Record):
+class MessageItem(Record):
     """A message of a person or a model, with the outputs of its calls by their ids."""
 
     message: Message
     outputs: dict[str, ToolOutput]
 
 
-class Compacted(Record):
+class CompactionItem(Record):
     """A place where other messages took the place of what was said before; at the beginning, those of earlier chats."""
 
     title: str
@@ -46,11 +46,11 @@ def as_markdown(whole: FullTranscript) -> str:
     header = whole.header
     parts = [f"# {_plain(header.title) or 'A session'}", "\n".join(f"- {line}" for line in facts(header))]
     for item in story(whole):
-        parts += _said(item) if isinstance(item, Said) else [_summary(item)]
+        parts += _said(item) if isinstance(item, MessageItem) else [_summary(item)]
     return "\n\n".join(parts) + "\n"
 
 
-def _said(said: Said) -> list[str]:
+def _said(said: MessageItem) -> list[str]:
     parts = [f"## {speaker(said)}"]
     for block in said.message.content:
         if isinstance(block, Text) and block.text.strip():
@@ -62,12 +62,12 @@ def _said(said: Said) -> list[str]:
     return parts
 
 
-def _summary(compacted: Compacted) -> str:
+def _summary(compacted: CompactionItem) -> str:
     texts = [_fenced(text, "text") for text in compacted.texts]
     return "\n\n".join([f"<details><summary>{compacted.title}</summary>", *texts, "</details>"])
 
 
-def speaker(said: Said) -> str:
+def speaker(said: MessageItem) -> str:
     """Who said it."""
     return {"user": "You", "assistant": "Marvin"}.get(said.message.role, "System")
 
@@ -83,7 +83,7 @@ def facts(header: Header) -> list[str]:
     return [*lines, f"Forked from: {header.parent}"] if header.parent else lines
 
 
-def story(whole: FullTranscript) -> Iterator[Said | Compacted]:
+def story(whole: FullTranscript) -> Iterator[MessageItem | CompactionItem]:
     """What was said, every call with an output, and where it was compacted, in order."""
     healed, _ = heal(whole.messages)
     # Healing touches only messages of tools, so that the others tell where a compaction stood.
@@ -95,7 +95,7 @@ def story(whole: FullTranscript) -> Iterator[Said | Compacted]:
         while places and places[0][0] <= shown:
             yield _compacted(places.pop(0)[1], whole)
         outputs = following.outputs if following is not None else ()
-        yield Said(message=message, outputs={output.call_id: output for output in outputs})
+        yield MessageItem(message=message, outputs={output.call_id: output for output in outputs})
         shown += 1
     for _, compaction in places:
         yield _compacted(compaction, whole)
@@ -105,10 +105,10 @@ def _others(messages: Sequence[Message]) -> int:
     return sum(message.role != "tool" for message in messages)
 
 
-def _compacted(compaction: Compaction, whole: FullTranscript) -> Compacted:
+def _compacted(compaction: Compaction, whole: FullTranscript) -> CompactionItem:
     earlier = whole.messages[: compaction.before]
     new = (message.text.strip() for message in compaction.messages if message not in earlier)
-    return Compacted(title=_COMPACTED if compaction.before else _SEEDED, texts=tuple(filter(None, new)))
+    return CompactionItem(title=_COMPACTED if compaction.before else _SEEDED, texts=tuple(filter(None, new)))
 
 
 def _folded(call: ToolCall, output: ToolOutput | None) -> str:
@@ -166,7 +166,7 @@ def as_text(whole: FullTranscript) -> str:
     """For a terminal: what was said in full, each call and its output on a line."""
     parts = ["\n".join([one_line(whole.header.title), *facts(whole.header)])]
     for item in story(whole):
-        if isinstance(item, Compacted):
+        if isinstance(item, CompactionItem):
             parts.append(f"({item.title})")
             continue
         if item.message.text.strip():

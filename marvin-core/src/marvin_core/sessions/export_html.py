@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ..api.messages import Image, Text, ToolCall, ToolOutput
 from ..util.text import one_line
-from .export import Compacted, Said, arguments, facts, speaker, story, title_of
+from .export import CompactionItem, MessageItem, arguments, facts, speaker, story, title_of
 from .reader import FullTranscript
 
 _NOT_ALLOWED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -46,11 +46,11 @@ def as_html(whole: FullTranscript) -> str:
     parts += [f"<li>{_escaped(line)}</li>\n" for line in facts(whole.header)]
     parts.append("</ul>\n")
     for item in story(whole):
-        parts += _said(item) if isinstance(item, Said) else _summary(item)
+        parts += _said(item) if isinstance(item, MessageItem) else _summary(item)
     return "".join([*parts, "</body>\n</html>\n"])
 
 
-def _said(said: Said) -> Iterator[str]:
+def _said(said: MessageItem) -> Iterator[str]:
     who = speaker(said)
     yield f'<section class="{who.lower()}">\n<h2>{who}</h2>\n'
     for block in said.message.content:
@@ -70,7 +70,7 @@ def _folded(call: ToolCall, output: ToolOutput | None) -> Iterator[str]:
     yield "</details>\n"
 
 
-def _summary(compacted: Compacted) -> Iterator[str]:
+def _summary(compacted: CompactionItem) -> Iterator[str]:
     yield f"<details><summary>{compacted.title}</summary>\n"
     for text in compacted.texts:
         yield f"<pre>{_escaped(text)}</pre>\n"

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..api.errors import ConfigError, UsageError
-from ..api.models import Follower, ModelEntry, Serving
+from ..api.models import ModelEntry, ModelListener, Serving
 from ..api.providers import Delta, Provider, Request
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ScriptedModels:
         return Serving(provider=self._providers[-1], reason="it is the best")
 
     def resilient(
-        self, provider: Provider, follower: Follower, *, restarts: bool, ceiling: CostCeiling | None
+        self, provider: Provider, follower: ModelListener, *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
         """The provider as it is, paid under the ceiling."""
         from ..providers.budgeted import BudgetedProvider

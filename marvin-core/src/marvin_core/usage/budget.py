@@ -12,7 +12,7 @@ from ..api.messages import IMAGE_TOKENS, Image, Message, Text, Thinking, ToolCal
 from ..api.providers import Request
 from ..api.record import Record
 from ..api.timeouts import Timeouts
-from ..api.usage import Hold
+from ..api.usage import Reservation
 from ..util.threads import in_thread
 from .ledger import Ledger
 
@@ -81,7 +81,7 @@ class Budget:
             self._opened = self._open_ledger()
         return self._opened
 
-    async def reserve(self, provider: str, model: str, request: Request) -> tuple[Request, Hold]:
+    async def reserve(self, provider: str, model: str, request: Request) -> tuple[Request, Reservation]:
         """Reserve what a request may cost, and hold back what a last answer would.
 
         Between `begin_last` and `end_last` a request may use what was held back instead.
@@ -98,7 +98,7 @@ class Budget:
         rate, later = await in_thread(
             lambda: (self._rate(provider, model, tokens), self._rate(provider, model, tokens + _GROWTH))
         )
-        hold = Hold(provider=provider, model=model, size=size, input_tokens=tokens)
+        hold = Reservation(provider=provider, model=model, size=size, input_tokens=tokens)
         if rate.input == 0 and rate.output == 0:
             return request, hold
         limit = request.max_output_tokens or self._longest(provider, model) or _UNKNOWN_LIMIT
@@ -138,7 +138,7 @@ class Budget:
             await asyncio.sleep(self._timeouts.ceiling_poll)
             waited += self._timeouts.ceiling_poll
 
-    def settle(self, hold: Hold, usage: Usage | None, came: int, *, complete: bool) -> None:
+    def settle(self, hold: Reservation, usage: Usage | None, came: int, *, complete: bool) -> None:
         """Count what a request came to, as soon as that is known.
 
         Args:
@@ -156,12 +156,12 @@ class Budget:
         except BudgetExceeded as error:
             self.warn(f"What a request cost could not be written down, so its worst case counts. {error}")
 
-    def refused(self, hold: Hold) -> None:
+    def refused(self, hold: Reservation) -> None:
         """The service answered a request with an error, for which nobody pays."""
         if hold.key:
             self.settle(hold, Usage(cost=0.0), 0, complete=True)
 
-    def _cost(self, hold: Hold, usage: Usage | None, came: int, complete: bool) -> float:
+    def _cost(self, hold: Reservation, usage: Usage | None, came: int, complete: bool) -> float:
         if usage is not None and usage.cost is not None:
             return usage.cost
         estimate = Usage(input_tokens=hold.input_tokens, output_tokens=-(-came // _BYTES_PER_TOKEN))

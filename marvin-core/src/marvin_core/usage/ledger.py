@@ -59,7 +59,7 @@ class Balance(Record):
     possible: int
 
 
-class Book:
+class LedgerState:
     """What the records add up to."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class Ledger:
         self._path = path
         self._scope = scope
         self._timeouts = timeouts
-        self._book = Book()
+        self._book = LedgerState()
         self._offset = 0
 
     @classmethod
@@ -260,7 +260,7 @@ class Ledger:
     def _read(self, descriptor: int) -> None:
         """Take the records that came since the last look."""
         if os.fstat(descriptor).st_size < self._offset:  # somebody cut it: start over
-            self._book, self._offset = Book(), 0
+            self._book, self._offset = LedgerState(), 0
         data = b""
         while chunk := os.pread(descriptor, 1 << 20, self._offset + len(data)):
             data += chunk

@@ -19,8 +19,8 @@ from ..run import group
 
 if TYPE_CHECKING:
     from ...engine.session import Session
-    from ...engine.system_prompt import Part
-    from ..run import Run
+    from ...engine.system_prompt import PromptPart
+    from ..run import CommandContext
 
 _TEMPLATE = """\
 # What Marvin does differently for you. Every key: marvin config show, and the reference page config.yaml.
@@ -40,7 +40,7 @@ def extend(app: typer.Typer) -> None:
     app.add_typer(config, name="config")
 
 
-def _path(run: Run) -> Path:
+def _path(run: CommandContext) -> Path:
     return run.config.config_folder / "config.yaml"
 
 
@@ -52,7 +52,7 @@ def show_config(
 
     Each value with where it comes from; the prompt is the one that a session here would carry.
     """
-    run: Run = context.obj
+    run: CommandContext = context.obj
     if what == "prompt":
         session = run.session()
         for part in asyncio.run(_prompt(session)):
@@ -76,7 +76,7 @@ def show_config(
     run.streams.out("\n".join(lines).rstrip() + "\n")
 
 
-async def _prompt(session: Session) -> list[Part]:
+async def _prompt(session: Session) -> list[PromptPart]:
     try:
         return list(await session.prompt_parts())
     finally:
@@ -104,7 +104,7 @@ def set_value(
     """Set a value in config.yaml; comments stay. A value that would not do changes nothing."""
     from ...util.yaml_edit import with_value
 
-    run: Run = context.obj
+    run: CommandContext = context.obj
     path = _path(run)
     keys = key.split(".")
     wanted = _value(keys, value)
@@ -141,7 +141,7 @@ def _value(keys: list[str], value: str) -> Any:
         raise UsageError(f"{value!r} is not YAML. A list is written [a, b].") from error
 
 
-def _check(run: Run, content: bytes, path: Path) -> None:
+def _check(run: CommandContext, content: bytes, path: Path) -> None:
     """Raise `ConfigError` where Marvin could not start with this config.yaml."""
     settings = parse_settings(content, path)
     check_settings(settings)
@@ -157,7 +157,7 @@ def _check(run: Run, content: bytes, path: Path) -> None:
             raise ConfigError(f"{path}: there is no provider {provider!r}. {hint}")
 
 
-def _update(run: Run, path: Path, change: Any) -> None:
+def _update(run: CommandContext, path: Path, change: Any) -> None:
     try:
         update_file(path, change, run.config.timeouts)
     except OSError as error:
@@ -166,7 +166,7 @@ def _update(run: Run, path: Path, change: Any) -> None:
 
 def edit_config(context: typer.Context) -> None:
     """Open config.yaml in the editor that EDITOR names. Where the result would not do, the file stays as it was."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     path = _path(run)
     before = path.read_bytes() if path.exists() else None
     draft = path.with_name("config.draft.yaml")
@@ -195,7 +195,7 @@ def edit_config(context: typer.Context) -> None:
     run.streams.out(f"{path}: saved.\n")
 
 
-def _open_editor(run: Run, path: Path) -> None:
+def _open_editor(run: CommandContext, path: Path) -> None:
     import shlex
     import subprocess  # an editor needs the terminal itself, so it is no child of the kind that tools start
 

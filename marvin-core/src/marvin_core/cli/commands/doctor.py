@@ -17,7 +17,7 @@ from ...version import __version__
 if TYPE_CHECKING:
     from ...api.providers import ProviderSpec
     from ...app import App
-    from ..run import Run
+    from ..run import CommandContext
 
 
 def extend(app: typer.Typer) -> None:
@@ -27,7 +27,7 @@ def extend(app: typer.Typer) -> None:
 
 def doctor(context: typer.Context) -> None:
     """Say what is installed, configured, reachable and missing, and what to do; 1 where something is broken."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     report = DoctorReport(run)
     report.configuration()
     try:
@@ -47,7 +47,7 @@ def doctor(context: typer.Context) -> None:
 class DoctorReport:
     """Prints what it finds; `problems` counts what is broken."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: CommandContext) -> None:
         self._run = run
         self.problems = 0
 

@@ -11,7 +11,7 @@ from ...profiles.store import Profiles
 from ..run import group
 
 if TYPE_CHECKING:
-    from ..run import Run
+    from ..run import CommandContext
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.")]
 
@@ -26,13 +26,13 @@ def extend(app: typer.Typer) -> None:
     app.add_typer(profiles, name="profiles")
 
 
-def _profiles(run: Run) -> Profiles:
+def _profiles(run: CommandContext) -> Profiles:
     return Profiles(run.config.config_folder, run.config.timeouts, lambda text: run.streams.err(f"marvin: {text}"))
 
 
 def list_profiles(context: typer.Context) -> None:
     """List the profiles; a star marks the one in use."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     profiles = _profiles(run)
     active = profiles.active
     for name in profiles.names():
@@ -41,7 +41,7 @@ def list_profiles(context: typer.Context) -> None:
 
 def use_profile(context: typer.Context, name: _Name) -> None:
     """Use a profile from now on; one that is not there yet is made."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     profiles = _profiles(run)
     is_new = name not in profiles.names()
     folder = profiles.switch(name)
@@ -50,14 +50,14 @@ def use_profile(context: typer.Context, name: _Name) -> None:
 
 def new_profile(context: typer.Context, name: _Name) -> None:
     """Make a profile, without using it yet."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     folder = _profiles(run).create(name)
     run.streams.out(f"Made the profile {name}: {folder}\nUse it: marvin profiles use {name}\n")
 
 
 def show_profile(context: typer.Context) -> None:
     """Show the profile in use: preferences, places and chat log."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     profiles = _profiles(run)
     name = profiles.active
     preferences = profiles.preferences(name)

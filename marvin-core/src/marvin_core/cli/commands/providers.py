@@ -16,7 +16,7 @@ from ..run import group
 if TYPE_CHECKING:
     from ...api.models import ModelEntry
     from ...app import App
-    from ..run import Run
+    from ..run import CommandContext
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The provider's name.")]
 _SHOWN_MODELS = 3
@@ -39,7 +39,7 @@ def list_providers(
 
     Each says why it can be used or what to do, and whether it answers.
     """
-    run: Run = context.obj
+    run: CommandContext = context.obj
     app = run.app()
     entries = app.models.listed()
     usable = [entry for entry in entries if entry.reason or _is_here(app, entry)]
@@ -99,7 +99,7 @@ async def _answer(app: App, name: str) -> _Answer:
 
 def list_models(context: typer.Context, name: _Name) -> None:
     """List the models that a service serves."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     app = run.app()
     app.catalog.spec(name, "")
 
@@ -115,7 +115,7 @@ def list_models(context: typer.Context, name: _Name) -> None:
 
 def login(context: typer.Context, name: _Name) -> None:
     """Log in to a service that has accounts instead of keys (codex)."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     from ...providers.codex.login import login as log_in
 
     read_line = sys.stdin.readline if run.streams.stdin_is_terminal() else None

@@ -22,7 +22,7 @@ from ..run import group
 
 if TYPE_CHECKING:
     from ...api.session import SessionEntry
-    from ..run import Run
+    from ..run import CommandContext
 
 _TITLE = 80
 
@@ -56,7 +56,7 @@ def extend(app: typer.Typer) -> None:
     app.add_typer(sessions, name="sessions")
 
 
-def _folder(run: Run) -> Path:
+def _folder(run: CommandContext) -> Path:
     return run.config.data_folder / "sessions"
 
 
@@ -65,7 +65,7 @@ def list_sessions(context: typer.Context, here: _Here = False) -> None:
 
     Each with its id, title, when that was, model, messages and folder.
     """
-    run: Run = context.obj
+    run: CommandContext = context.obj
     working_dir = str(run.config.working_dir.resolve()) if here else ""
     damaged = []
     lines = []
@@ -91,11 +91,11 @@ def _messages(count: int) -> str:
 
 def show_session(context: typer.Context, session_id: _Id) -> None:
     """Show what was said in a session."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     run.streams.out(as_text(_whole(run, session_id)))
 
 
-def _whole(run: Run, session_id: str) -> FullTranscript:
+def _whole(run: CommandContext, session_id: str) -> FullTranscript:
     whole = load_full(find(_folder(run), session_id))
     for problem in whole.problems:
         run.streams.err(f"marvin: {problem}")
@@ -107,7 +107,7 @@ def search_sessions(
     text: Annotated[list[str], typer.Argument(metavar="TEXT", help="What to look for; capitals do not matter.")],
 ) -> None:
     """Find the sessions whose title or messages hold a text. Exits with 1 where there is none."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     wanted = " ".join(text)
     if not wanted.strip():
         raise UsageError("There is nothing to look for. Give some text.")
@@ -133,7 +133,7 @@ def export_session(
     force: Annotated[bool, typer.Option("--force", help="Replace FILE where it exists.")] = False,
 ) -> None:
     """Write a session as Markdown, HTML or JSON."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     text = _WRITERS[kind](_whole(run, session_id))
     if output is None:
         run.streams.out(text)
@@ -154,7 +154,7 @@ def rename_session(
     title: Annotated[list[str], typer.Argument(metavar="TITLE", help="The new title.")],
 ) -> None:
     """Give a session another title; its id stays."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     new = one_line(" ".join(title), _TITLE)
     if not new:
         raise UsageError("The title is empty. Give some words.")
@@ -179,7 +179,7 @@ def examine_sessions(
 
     Exits with 1 where something is wrong and was not mended.
     """
-    run: Run = context.obj
+    run: CommandContext = context.obj
     folder = _folder(run)
     paths = [find(folder, session_id)] if session_id else sessions(folder)
     left = [path for path in paths if not _examine(run, path, mend=mend)]
@@ -194,7 +194,7 @@ def _files(count: int) -> str:
     return f"{count} session file{'' if count == 1 else 's'}"
 
 
-def _examine(run: Run, path: Path, *, mend: bool) -> bool:
+def _examine(run: CommandContext, path: Path, *, mend: bool) -> bool:
     """Tell what is wrong with a file; returns whether nothing is, or nothing is any more."""
     kept: Path | None = None
     try:

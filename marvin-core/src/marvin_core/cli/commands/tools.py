@@ -14,7 +14,7 @@ from ...api.tools import ToolSpec
 from ...tools.arguments import parse_key_values
 from ...tools.help import IN_SHELL, tool_help, with_typed_calls
 from ...util.text import cut
-from ..run import Run, group
+from ..run import CommandContext, group
 
 if TYPE_CHECKING:
     from ...engine.session import Session
@@ -37,7 +37,7 @@ def list_tools(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """List every tool, and why it is not offered where it is not."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     app = run.app()
     session = app.session(asker=None, interactive=False)
     missing = session.toolbox.missing
@@ -76,7 +76,7 @@ def _summary(spec: ToolSpec) -> str:
 
 def show_tool(context: typer.Context, name: Annotated[str, typer.Argument(help="The tool.")]) -> None:
     """Show what a tool does, its parameters, and a call of it."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     app = run.app()
     session = app.session(asker=None, interactive=False)
     spec = next((spec for spec in app.plugins.tools if spec.name == name), None) or session.toolbox.spec(name)
@@ -93,7 +93,7 @@ def call_tool(
     as_json: Annotated[str | None, typer.Option("--json", help="The arguments as a JSON object.")] = None,
 ) -> None:
     """Call a tool by hand. Exits with 1 where the tool reports an error."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     if as_json is not None and pairs:
         raise UsageError("Give the arguments as key=value or with --json, not both.")
     session = run.session()
@@ -128,7 +128,7 @@ async def _call(session: Session, name: str, arguments: dict[str, Any]) -> ToolO
 
 def list_packs(context: typer.Context) -> None:
     """List the installed packs. Exits with 1 where one of them has a problem."""
-    run: Run = context.obj
+    run: CommandContext = context.obj
     app = run.app()
     packs = app.plugins.checked()
     for pack in packs:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...api.errors import ConfigError, ProviderError
 from ...api.providers import ClientFactory, Delta, Endpoint, Provider, Request, Stop
-from ..wrapper import OfEndpoint
+from ..wrapper import EndpointProvider
 from .answer import CopilotAnswer
 from .installation import required_program
 from .runtime import Runtime
@@ -29,7 +29,7 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
     return Copilot(endpoint, client)
 
 
-class Copilot(OfEndpoint):
+class Copilot(EndpointProvider):
     """A model behind Copilot's runtime."""
 
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:

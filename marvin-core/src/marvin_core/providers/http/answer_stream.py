@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from ...api.errors import ProviderError, StreamBroken
 from ...api.messages import StopReason, Usage
 from ...api.providers import Delta, Endpoint, Stop, TextDelta, ThinkingDelta, UsageDelta
-from .call_fragments import Calls, PartialCall
+from .call_fragments import CallAssembler, PartialCall
 from .sse import SSEParser
 
 Kind: TypeAlias = Literal["text", "thinking"] | PartialCall
@@ -44,7 +44,7 @@ class AnswerStream(ABC):
         self._endpoint = endpoint
         self._url = url
         self._splitter: Splitter = SSEParser()
-        self._calls = Calls(endpoint.provider, taken_ids)
+        self._calls = CallAssembler(endpoint.provider, taken_ids)
         self._plain: list[bytes] | None = None
         self._begun = False
         self._usage: Usage | None = None

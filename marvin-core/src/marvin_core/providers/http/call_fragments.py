@@ -54,7 +54,7 @@ class PartialCall:
         )
 
 
-class Calls:
+class CallAssembler:
     """The calls of one answer. `taken` gives the ids that the conversation uses already."""
 
     def __init__(self, provider: str, taken: Callable[[], Collection[str]]) -> None:

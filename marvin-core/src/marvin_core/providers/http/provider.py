@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ...api.errors import BadRequest, ModelNotFound, ProviderError
 from ...api.providers import ClientFactory, Delta, Endpoint, Request
-from ..wrapper import OfEndpoint
+from ..wrapper import EndpointProvider
 from .images import without_images
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _ERROR_BODY = 64 * 1024
 _MODEL_LIST = 4 * 1024 * 1024
 
 
-class HttpProvider(OfEndpoint, ABC):
+class HttpProvider(EndpointProvider, ABC):
     """A model behind `POST {base_url}{path}`. The base URL may name that path already."""
 
     path: str

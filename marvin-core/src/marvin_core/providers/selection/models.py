@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...api.config import Config
 from ...api.errors import ConfigError, MarvinError
-from ...api.models import Follower, ModelEntry, Serving
+from ...api.models import ModelEntry, ModelListener, Serving
 from ...api.providers import OFFLINE, Endpoint, Lists, Provider, ProviderFactory, ProviderSpec
 from ...config.tiers import ALIASES, TIERS
 from ...http.clients import Clients
@@ -124,7 +124,7 @@ class Models:
         return BudgetedProvider(provider, self._ceiling)
 
     def resilient(
-        self, provider: Provider, follower: Follower, *, restarts: bool, ceiling: CostCeiling | None
+        self, provider: Provider, follower: ModelListener, *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
         """The provider, wrapped for one prompt; see `ModelSource.resilient`."""
         from ..resilient import Resilient

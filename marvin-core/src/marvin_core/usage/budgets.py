@@ -20,7 +20,7 @@ class OutputLimits(Protocol):
         ...
 
 
-class Allowances:
+class BudgetFactory:
     """Makes budgets. `warn` is told in one line of what keeps an agent waiting."""
 
     def __init__(self, config: Config, prices: Prices, limits: OutputLimits, warn: Callable[[str], None]) -> None:
