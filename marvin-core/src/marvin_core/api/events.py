@@ -111,7 +111,7 @@ class ToolExecutionUpdate(Record):
 class ToolExecutionEnd(Record):
     """A call has its output; `details` is for interfaces (a diff, a table), `elapsed` is in seconds.
 
-    A `text` among the details is what people are shown in place of the output.
+    An `aside` among the details is the end of the output that says nothing to people, such as an exit code of 0.
     """
 
     type: ClassVar[str] = "tool_execution_end"

@@ -9,7 +9,8 @@ from typing import Literal, NoReturn, TypeAlias
 from ..api.errors import BudgetExceeded, ContextOverflow
 from ..api.events import TurnEnd, TurnStart
 from ..api.messages import Message, Text, ToolCall, ToolOutput, tool
-from ..api.providers import OFFLINE, Provider
+from ..api.providers import OFFLINE, Provider, ThinkingLevel
+from ..api.record import Record
 from ..api.tools import Mode
 from ..api.usage import CostCeiling
 from ..conversation.compactor import Compactor
@@ -31,6 +32,14 @@ OUT_OF_MONEY = (
     "The cost ceiling of this run covers one more answer and no further call of a tool. Sum up in a few sentences: "
     "what is done, what is not, and what the next step would be."
 )
+
+
+class Asked(Record):
+    """What answers a prompt, taken when it begins; a change in the middle of it counts for the next one."""
+
+    provider: Provider
+    thinking: ThinkingLevel
+    ceiling: CostCeiling | None
 
 
 class Agent:
@@ -59,26 +68,29 @@ class Agent:
         """
         self._autonomy.begin()
         self._requests.tell_left_out()
-        provider = self._parts.model.for_prompt()
+        model = self._parts.model
+        asked = Asked(
+            provider=model.for_prompt(), thinking=model.thinking, ceiling=model.ceiling or self._parts.setup.budget
+        )
         rounds = self._autonomy.turns or ROUNDS[self._parts.workspace.mode]
         for number in count(1):
             last = number > rounds
-            if await self._round(provider, number, last) or last:
+            if await self._round(asked, number, last) or last:
                 return "rounds" if last else "done"
         raise AssertionError("count() ends only by returning")
 
-    async def _round(self, provider: Provider, number: int, last: bool) -> bool:
+    async def _round(self, asked: Asked, number: int, last: bool) -> bool:
         """One request and the calls of its answer; whether the work is done."""
         parts = self._parts
         parts.bus.emit(TurnStart(round=number))
         for message in parts.inbox.take():
             parts.conversation.append(message)
         try:
-            answer = await self._ask(provider, OUT_OF_ROUNDS if last else "")
+            answer = await self._ask(asked, OUT_OF_ROUNDS if last else "")
         except BudgetExceeded:
-            if self._ceiling is None:
+            if asked.ceiling is None:
                 raise
-            await self._sum_up(provider, self._ceiling, number)
+            await self._sum_up(asked, asked.ceiling, number)
         if answer.calls and last:
             self._leave_out(answer, "the rounds of tool calls were used up")
         elif answer.calls:
@@ -86,21 +98,17 @@ class Agent:
         parts.bus.emit(TurnEnd(round=number))
         return not last and not self._autonomy.goes_on(bool(answer.calls))
 
-    @property
-    def _ceiling(self) -> CostCeiling | None:
-        return self._parts.model.ceiling or self._parts.setup.budget
-
-    async def _sum_up(self, provider: Provider, ceiling: CostCeiling, number: int) -> NoReturn:
+    async def _sum_up(self, asked: Asked, ceiling: CostCeiling, number: int) -> NoReturn:
         """End with a last answer, out of what was held back for it. Raises `BudgetExceeded` in any case."""
         try:
-            answer = await self._ask(provider, OUT_OF_MONEY, ceiling)
+            answer = await self._ask(asked.replace(thinking="off"), OUT_OF_MONEY, ceiling)
         finally:
             ceiling.end_last()
         self._leave_out(answer, "the cost ceiling was reached")
         self._parts.bus.emit(TurnEnd(round=number))
         raise BudgetExceeded(ceiling.told())
 
-    async def _ask(self, provider: Provider, ending: str, spent: CostCeiling | None = None) -> Message:
+    async def _ask(self, asked: Asked, ending: str, spent: CostCeiling | None = None) -> Message:
         """One request, made smaller and sent again where it does not fit.
 
         Args:
@@ -108,12 +116,11 @@ class Agent:
             spent: the cost ceiling that is reached: the answer is paid out of what was held back for it.
         """
         for overflows in count(1):
-            request, sent = await self._requests.build(provider, ending)
+            request, sent = await self._requests.build(asked.provider, asked.thinking, ending)
             if spent is not None:
                 spent.begin_last()
-                request = request.replace(thinking="off")
             try:
-                return await Exchange(self._parts, provider, request, sent).answer()
+                return await Exchange(self._parts, asked.provider, request, sent).answer()
             except ContextOverflow:
                 if not await self._compactor.make_room(overflows):
                     raise

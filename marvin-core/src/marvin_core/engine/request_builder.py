@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..api.providers import Provider, Request
+from ..api.providers import Provider, Request, ThinkingLevel
 from ..api.tools import ToolSpec
 from ..conversation.compactor import Compactor
 from .hook_runner import HookRunner
@@ -29,7 +29,7 @@ class RequestBuilder:
         """The parts of the system prompt of the next request."""
         return await self._prompt.parts()
 
-    async def build(self, provider: Provider, ending: str = "") -> tuple[Request, int]:
+    async def build(self, provider: Provider, thinking: ThinkingLevel, ending: str = "") -> tuple[Request, int]:
         """The next request, and the characters in it.
 
         Args:
@@ -49,7 +49,7 @@ class RequestBuilder:
             messages=messages,
             tools=offered,
             tool_choice="none" if ending else "auto",
-            thinking=self._parts.model.thinking,
+            thinking=thinking,
             stable=len(same),
         )
         return request, sent

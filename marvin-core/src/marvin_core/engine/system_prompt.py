@@ -178,13 +178,14 @@ class SystemPrompt:
     async def parts(self) -> list[PromptPart]:
         """The parts of the prompt for the next request, in their order."""
         session = self._session
-        key = (session.workspace.root, session.workspace.mode, session.profile.stamp(), session.toolbox.guidance())
-        if key != self._key:
-            added = [PromptPart(origin="hooks of packs", text=text) for text in await self._hooks.system_prompt()]
-            self._stable = [*stable_parts(self._sources()), *added]
-            self._key = key
         jobs = [f"{job.id} ({one_line(job.command, 60)})" for job in session.processes.job_list() if job.running]
         volatile = volatile_part(session.clock.now(), jobs)
+        key = (session.workspace.root, session.workspace.mode, session.profile.stamp(), session.toolbox.guidance())
+        if key != self._key:
+            stable = stable_parts(self._sources())
+            added = await self._hooks.system_prompt()
+            self._stable = [*stable, *(PromptPart(origin="hooks of packs", text=text) for text in added)]
+            self._key = key
         return [*self._stable, PromptPart(origin="built in, new each time", text=volatile)]
 
     def _sources(self) -> Sources:

@@ -112,22 +112,24 @@ class LineInterpreter:
         if spec is None:
             self._show('No tool on offer runs commands. A pack brings one: pip install "marvin-core[coding]"')
             return
-        shown: list[str] = []
-        listening = self._session.subscribe(lambda event: shown.extend(_for_people(event)))
+        asides: list[str] = []
+        stop_listening = self._session.subscribe(lambda event: asides.extend(_asides(event)))
         try:
             output = await self._session.call_tool(spec.name, {spec.command: command}, typed=True)
         finally:
-            listening()
-        self._show_output(shown[0] if shown else output.text)
+            stop_listening()
+        self._show_output(output.text.removesuffix("".join(asides)))
 
 
-def _for_people(event: Event) -> list[str]:
-    """What a call says to people in place of its output, if that is another text."""
-    shown = (event.details or {}).get("text") if isinstance(event, ToolExecutionEnd) else None
-    return [shown] if isinstance(shown, str) else []
+def _asides(event: Event) -> list[str]:
+    """The end of a typed command's output that says nothing to people."""
+    if not isinstance(event, ToolExecutionEnd) or event.origin != "typed":
+        return []
+    aside = (event.details or {}).get("aside")
+    return [aside] if isinstance(aside, str) else []
 
 
 def _told(error: Exception) -> str:
     """An error as people see it; what is not ours is named with its type."""
     told = isinstance(error, (MarvinError, OSError))
-    return f"Error: {error}" if told else f"Error: {type(error).__name__}: {error}"
+    return f"Error: {error}" if told else f"Error: {type(error).__name__}: {error}".removesuffix(": ")

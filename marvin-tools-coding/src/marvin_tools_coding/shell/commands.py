@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from marvin_core import Field, ProcessResult, ToolContext, ToolError, ToolResult, tool
 
@@ -44,18 +44,11 @@ async def run_command(
     )
     output = head_and_tail(result.output, result.omitted, _FILTER).rstrip()
     ending = _timed_out(timeout) if result.timed_out else _ended(result)
-    content = f"{output or '(no output)'}\n[{ending}]"
-    all_is_well = result.exit_code == 0 and not result.job
-    return ToolResult(
-        content=content,
-        # Who typed the command sees no more than a terminal would show.
-        details={
-            "exit_code": result.exit_code,
-            "elapsed": result.elapsed,
-            "text": (output or "(no output)") if all_is_well else content,
-        },
-        is_error=result.timed_out,
-    )
+    aside = f"\n[{ending}]"
+    details: dict[str, Any] = {"exit_code": result.exit_code, "elapsed": result.elapsed}
+    if result.exit_code == 0 and not result.job:
+        details["aside"] = aside  # who typed the command sees what a terminal would show
+    return ToolResult(content=f"{output or '(no output)'}{aside}", details=details, is_error=result.timed_out)
 
 
 def _timed_out(seconds: int) -> str:

@@ -184,3 +184,15 @@ def test_the_strongest_verdict_holds_in_any_order() -> None:
     assert strongest(None, None) is None
     assert strongest() is None
     assert strongest(Ask(reason="first"), Ask(reason="second")) == Ask(reason="first")
+
+
+def test_what_stands_beside_a_typed_command_is_judged_too(tmp_path: Path) -> None:
+    """Whichever parameter holds the command, the rules see the others; the command's own verdict still counts."""
+    tool = spec("shout", access=["exec"]).replace(
+        typed="!", parameters={"type": "object", "properties": {"line": {}, "to": {}}, "required": ["line"]}
+    )
+    found = policy(tmp_path, deny=["shout(secret*)"], ask=["shout(b*)"])
+    assert isinstance(found.judge(tool, {"line": "ls", "to": "secret place"}, tmp_path), Deny)
+    assert isinstance(found.judge(tool, {"line": "secret", "to": "bob"}, tmp_path), Deny)
+    assert isinstance(found.judge(tool, {"line": "ls", "to": "bob"}, tmp_path), Ask)
+    assert found.judge(tool, {"line": "ls", "to": "ada"}, tmp_path) is None

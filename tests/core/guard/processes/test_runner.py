@@ -15,6 +15,7 @@ from typing import TypeVar
 import pexpect
 import pytest
 
+from marvin_core import ProcessResult
 from marvin_core.api.errors import ToolError
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.processes.runner import ProcessRunner
@@ -180,6 +181,24 @@ def test_time_out_keeps_the_output_and_kills(tmp_path: Path, name: str) -> None:
     assert (result.timed_out, result.exit_code, result.output) == (True, None, b"before\n")
     assert 2.0 <= result.elapsed < FAR
     assert not living(name)
+
+
+def test_a_program_is_asked_to_end_once(tmp_path: Path) -> None:
+    """A second signal would break off the cleaning up that many programs do on the first."""
+    program = (
+        "import signal, time\n"
+        "asked = []\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (asked.append(1), open('asked', 'a').write('x')))\n"
+        "print('ready', flush=True)\n"
+        "while not asked: time.sleep(0.01)\n"
+        "for _ in range(20): time.sleep(0.01)\n"
+    )
+
+    async def use(runner: ProcessRunner) -> ProcessResult:
+        return await runner.run(["sh", "-c", f'{sys.executable} -S -c "$0"; true', program], timeout=1.5)
+
+    result = with_runner(tmp_path, use, timeouts=Timeouts(terminate=30.0))
+    assert (result.timed_out, (tmp_path / "asked").read_text()) == (True, "x")
 
 
 def test_time_out_kills_what_ignores_sigterm(tmp_path: Path, name: str) -> None:

@@ -11,7 +11,7 @@ from ...api.config import Config, Permissions
 from ...api.hooks import Ask, Deny, Verdict
 from ...api.record import Record
 from ...api.tools import ToolSpec
-from .verdicts import Allow
+from .verdicts import Allow, strongest
 
 
 class Rule(Record):
@@ -48,7 +48,9 @@ class Policy:
         """The verdict of rules and declarations; None where nothing speaks against the call."""
         command = arguments.get(spec.command)
         if isinstance(command, str):
-            return self._judge_command(spec, command, root)
+            others = list(_texts({name: value for name, value in arguments.items() if name != spec.command}))
+            verdict = self._judge_command(spec, command, root)
+            return strongest(verdict, self._forbidding(spec, others)) if others else verdict
         return self._judge_values(spec, list(_texts(arguments)))
 
     def _judge_command(self, spec: ToolSpec, command: str, root: Path) -> Allow | Verdict:

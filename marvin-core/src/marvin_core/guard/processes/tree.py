@@ -271,7 +271,8 @@ class Family:
         on with the next one.
         """
         living = self._look()[0]
-        self._signal_group(signal.SIGTERM)
+        if self._signal_group(signal.SIGTERM):  # twice would break off what a program does on the first
+            living = [entry for entry in living if entry.group != self.pid]
         for entry in sorted(living, key=lambda entry: entry.started):
             self._signal(entry.pid, signal.SIGTERM)
 
@@ -297,13 +298,16 @@ class Family:
             self._signal(pid, signal.SIGKILL)
         return unsettled or bool(stopped)
 
-    def _signal_group(self, number: signal.Signals) -> None:
+    def _signal_group(self, number: signal.Signals) -> bool:
+        """Whether the group got the signal."""
         # Only while the program's own status is not taken can its number not belong to another group.
         if self.pid in _owned:
             try:
                 os.killpg(self.pid, number)
             except (ProcessLookupError, PermissionError):
-                pass
+                return False
+            return True
+        return False
 
     def _signal(self, pid: int, number: signal.Signals) -> None:
         try:
