@@ -34,7 +34,7 @@ OUT_OF_MONEY = (
 )
 
 
-class Asked(Record):
+class PromptSettings(Record):
     """What answers a prompt, taken when it begins; a change in the middle of it counts for the next one."""
 
     provider: Provider
@@ -69,28 +69,28 @@ class Agent:
         self._autonomy.begin()
         self._requests.tell_left_out()
         model = self._parts.model
-        asked = Asked(
+        settings = PromptSettings(
             provider=model.for_prompt(), thinking=model.thinking, ceiling=model.ceiling or self._parts.setup.budget
         )
         rounds = self._autonomy.turns or ROUNDS[self._parts.workspace.mode]
         for number in count(1):
             last = number > rounds
-            if await self._round(asked, number, last) or last:
+            if await self._round(settings, number, last) or last:
                 return "rounds" if last else "done"
         raise AssertionError("count() ends only by returning")
 
-    async def _round(self, asked: Asked, number: int, last: bool) -> bool:
+    async def _round(self, settings: PromptSettings, number: int, last: bool) -> bool:
         """One request and the calls of its answer; whether the work is done."""
         parts = self._parts
         parts.bus.emit(TurnStart(round=number))
         for message in parts.inbox.take():
             parts.conversation.append(message)
         try:
-            answer = await self._ask(asked, OUT_OF_ROUNDS if last else "")
+            answer = await self._ask(settings, OUT_OF_ROUNDS if last else "")
         except BudgetExceeded:
-            if asked.ceiling is None:
+            if settings.ceiling is None:
                 raise
-            await self._sum_up(asked, asked.ceiling, number)
+            await self._sum_up(settings, settings.ceiling, number)
         if answer.calls and last:
             self._leave_out(answer, "the rounds of tool calls were used up")
         elif answer.calls:
@@ -98,17 +98,17 @@ class Agent:
         parts.bus.emit(TurnEnd(round=number))
         return not last and not self._autonomy.goes_on(bool(answer.calls))
 
-    async def _sum_up(self, asked: Asked, ceiling: CostCeiling, number: int) -> NoReturn:
+    async def _sum_up(self, settings: PromptSettings, ceiling: CostCeiling, number: int) -> NoReturn:
         """End with a last answer, out of what was held back for it. Raises `BudgetExceeded` in any case."""
         try:
-            answer = await self._ask(asked.replace(thinking="off"), OUT_OF_MONEY, ceiling)
+            answer = await self._ask(settings.replace(thinking="off"), OUT_OF_MONEY, ceiling)
         finally:
             ceiling.end_last()
         self._leave_out(answer, "the cost ceiling was reached")
         self._parts.bus.emit(TurnEnd(round=number))
         raise BudgetExceeded(ceiling.told())
 
-    async def _ask(self, asked: Asked, ending: str, spent: CostCeiling | None = None) -> Message:
+    async def _ask(self, settings: PromptSettings, ending: str, spent: CostCeiling | None = None) -> Message:
         """One request, made smaller and sent again where it does not fit.
 
         Args:
@@ -116,11 +116,11 @@ class Agent:
             spent: the cost ceiling that is reached: the answer is paid out of what was held back for it.
         """
         for overflows in count(1):
-            request, sent = await self._requests.build(asked.provider, asked.thinking, ending)
+            request, sent = await self._requests.build(settings.provider, settings.thinking, ending)
             if spent is not None:
                 spent.begin_last()
             try:
-                return await Exchange(self._parts, asked.provider, request, sent).answer()
+                return await Exchange(self._parts, settings.provider, request, sent).answer()
             except ContextOverflow:
                 if not await self._compactor.make_room(overflows):
                     raise
