@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import marvin_core
 from marvin_core.plugins.index import load_index
 from tests.support.installing import MARVIN, Place, tool_pack
 
 TOUCHES = """
 from pathlib import Path
-
 from marvin_core import hookimpl
 
 @hookimpl
@@ -226,3 +226,14 @@ def test_configuration_folders_share_an_index_until_one_has_packs_of_its_own(tmp
     assert len(list(cache.iterdir())) == 2
     (own / "tools" / "wave.py").unlink()
     assert "wave" not in {spec.name for spec in load_index(cache, own).tools}
+
+
+def test_of_the_core_only_what_it_registers_is_watched(tmp_path: Path) -> None:
+    """Each file that is watched is looked at in every start; a version that changes has another index anyway."""
+    load_index(tmp_path)
+    (kept,) = tmp_path.glob("index-*.json")
+    core = Path(marvin_core.__file__).parent
+    watched = {Path(name) for name in json.loads(kept.read_text())["stamps"]}
+    assert {str(path.relative_to(core)) for path in watched if path.is_relative_to(core) and path.is_file()} == {
+        "builtin.py", "tools/session_tools.py", "tools/phrases.toml",
+    }  # fmt: skip

@@ -21,6 +21,7 @@ class Record:
     """
 
     _defaults: ClassVar[dict[str, Any]] = {}
+    _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -33,12 +34,14 @@ class Record:
                 raise TypeError(f"{cls.__name__}.{name}: a default must be immutable, not {type(default).__name__}")
             fields[name] = default
         cls._defaults = fields
+        cls._required = frozenset(name for name, default in fields.items() if default is _MISSING)
 
     def __init__(self, **values: Any) -> None:
         state = self.__dict__
         state.update(self._defaults)
         state.update(values)
-        if len(state) != len(self._defaults) or _MISSING in state.values():
+        # By name: looking for what is missing among the values would compare each of them.
+        if len(state) != len(self._defaults) or not values.keys() >= self._required:
             self._refuse(values)
 
     def _refuse(self, values: dict[str, Any]) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 GROUP = "marvin"
 _OURS = "marvin-core"
+_OWN_PACKAGE = __name__.partition(".")[0]
 _PHRASES = "phrases.toml"
 
 _Brought: TypeAlias = "tuple[str, ToolSpec | ProviderSpec | UISpec]"
@@ -180,7 +181,7 @@ class _Discovery:
     def _helpers(self, plugin: ModuleType) -> None:
         """Depend on what was imported of the plugin's own package, where it has one."""
         package, dot, _ = plugin.__name__.partition(".")
-        if dot and package != __package__:
+        if dot and package != _OWN_PACKAGE:
             for name, module in sorted(sys.modules.items()):
                 if name.startswith(f"{package}."):
                     self._source(module)

@@ -15,6 +15,7 @@ from typing import Any
 from zlib import crc32
 
 from ..api.providers import ProviderSpec
+from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..api.tools import ToolSpec
 from ..api.ui import UISpec
@@ -77,13 +78,18 @@ def _is_current(stamps: Any) -> bool:
 
 def _to_json(index: Index) -> dict[str, Any]:
     return {
-        "packs": [pack.as_dict() for pack in index.packs],
-        "tools": [{**spec.as_dict(), "access": sorted(spec.access)} for spec in index.tools],
-        "providers": [spec.as_dict() for spec in index.providers],
-        "uis": [spec.as_dict() for spec in index.uis],
+        "packs": [_stated(pack) for pack in index.packs],
+        "tools": [{**_stated(spec), "access": sorted(spec.access)} for spec in index.tools],
+        "providers": [_stated(spec) for spec in index.providers],
+        "uis": [_stated(spec) for spec in index.uis],
         "owners": dict(index.owners),
         "sources": index.sources,
     }
+
+
+def _stated(record: Record) -> dict[str, Any]:
+    """The fields that are not at their default: each one that is read costs time at every start."""
+    return {name: value for name, value in record.as_dict().items() if value != type(record)._defaults[name]}
 
 
 def _from_json(data: Mapping[str, Any]) -> Index:
