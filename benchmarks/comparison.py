@@ -32,7 +32,7 @@ _WIDE = 0.01
 """Rows whose interval is wider, to both sides, are measured on while there is time."""
 _READING = (
     "Ratios are new to old, more is worse. `ratio` is that of the medians; `of pairs` is the centre of the pairs' own\n"
-    "ratios, which has less noise, with its 95 % interval. Rows with a wide interval have got more pairs."
+    "ratios, which has less noise, with its 99 % interval. Rows with a wide interval have got more pairs."
 )
 
 

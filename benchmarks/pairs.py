@@ -12,8 +12,8 @@ from benchmarks.table import aligned
 
 ALLOWED = 0.03
 """What a row may be worse by."""
-_TELLING = 6
-"""Fewer pairs cannot tell an interval of 95 %."""
+_TELLING = 8
+"""Fewer pairs cannot tell an interval of 99 %."""
 
 
 class Pairs(NamedTuple):
@@ -31,18 +31,18 @@ class Pairs(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float, float]:
-        """The centre of the pairs' own ratios, between the ends of its 95 % interval.
+        """The centre of the pairs' own ratios, between the ends of its 99 % interval.
 
         What slows the machine for seconds hits both values of a pair, so that these ratios have less noise than
         the medians. The centre is the median of the (geometric) means of any two (Hodges and Lehmann), which has
         less noise than their median and bears outliers as well; the interval is that of Wilcoxon's test,
-        or all that the pairs say where they are too few for one of 95 %.
+        or all that the pairs say where they are too few for one of 99 %.
         """
         logs = [math.log(new / old) for old, new in zip(self.old, self.new, strict=True)]
         means = sorted((one + other) / 2 for one, other in combinations_with_replacement(logs, 2))
         count = len(logs)
         spread = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
-        rank = max(0, math.floor(count * (count + 1) / 4 - 1.96 * spread))
+        rank = max(0, math.floor(count * (count + 1) / 4 - 2.576 * spread))
         return math.exp(means[rank]), math.exp(median(means)), math.exp(means[-1 - rank])
 
     @property
@@ -78,7 +78,7 @@ class Pairs(NamedTuple):
 
 def table(rows: Sequence[Pairs]) -> str:
     """The rows as aligned text."""
-    lines = [("what", "old", "new", "ratio", "of pairs", "95 % interval", "pairs", "")]
+    lines = [("what", "old", "new", "ratio", "of pairs", "99 % interval", "pairs", "")]
     for row in rows:
         old, new = (f"{median(values):.2f} {row.unit}" for values in (row.old, row.new))
         low, centre, high = (f"{value:.3f}" for value in row.interval)
