@@ -254,7 +254,8 @@ def test_no_word_is_lost_or_doubled_when_the_window_changes(marvin: Marvin, marv
         screen.at_prompt("0123456")
         everything = " ".join(screen.everything())
     seen = re.findall(r"\br\d+w\d+\b", everything)
-    assert seen == [word for row in words for word in row], Counter(seen).most_common(3)
+    sent = [word for row in words for word in row]
+    assert seen == sent, (Counter(seen).most_common(3), Counter(sent) - Counter(seen), Counter(seen) - Counter(sent))
 
 
 def test_a_long_line_that_is_typed_survives_a_narrower_window(marvin: Marvin, marvin_model_server: ModelServer) -> None:
