@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.compared import Subject, subjects
 from benchmarks.lab import ROOT, BenchmarkError, Lab, checkout, interleaved
 from benchmarks.pairs import Pairs, summary, table
-from benchmarks.service import Service
+from benchmarks.service import Service, ServiceError
 from benchmarks.sides import Side
 from benchmarks.table import headline
 from benchmarks.terminal import TerminalError
@@ -80,7 +80,7 @@ def main(argv: Sequence[str]) -> int:
             sides = _sides(stack, options.old.resolve())
             found, failed = _measure(sides, options.rows, options.pairs)
             _improve(found, begun + options.minutes * 60)
-    except (BenchmarkError, TerminalError) as error:
+    except (BenchmarkError, ServiceError, TerminalError) as error:
         print(f"\nbenchmarks: {error}", file=sys.stderr)
         return 1
     rows = [row for each in found for row in each.rows]

@@ -7,12 +7,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from benchmarks.answers import Description
 
 _ROOT = Path(__file__).resolve().parent.parent
+
+
+class ServiceError(Exception):
+    """The server is gone; nothing can be measured any more."""
 
 
 class Exchange(NamedTuple):
@@ -44,8 +49,9 @@ class Service:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        with self._process:
-            self._process.terminate()
+        self._process.terminate()
+        with suppress(BrokenPipeError):  # it was gone before, with a question on its way
+            self._process.communicate()
 
     def play(self, script: Sequence[Description]) -> None:
         """Begin a new script."""
@@ -57,10 +63,18 @@ class Service:
 
     def _ask(self, question: object) -> Any:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(question) + "\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(json.dumps(question) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._gone() from None
         return json.loads(self._line())
 
     def _line(self) -> str:
         assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
+        if line := self._process.stdout.readline():
+            return line.strip()
+        raise self._gone()
+
+    def _gone(self) -> ServiceError:
+        return ServiceError(f"the scripted server ended with {self._process.wait()}, nobody here asked it to")

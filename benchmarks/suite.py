@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks import answers, chat, compaction, packs, rounds, sessions, startup, streams, turns
 from benchmarks.lab import BenchmarkError, Lab
+from benchmarks.service import ServiceError
 from benchmarks.table import Row, headline, table
 from benchmarks.terminal import TerminalError
 
@@ -31,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
             for row in _rows(lab, quick=options.quick):
                 found.append(row)
                 print(f"\r{len(found)} rows measured", end="", file=sys.stderr, flush=True)
-    except (BenchmarkError, TerminalError) as error:
+    except (BenchmarkError, ServiceError, TerminalError) as error:
         print(f"\nbenchmarks: {error}", file=sys.stderr)
         return 1
     print(file=sys.stderr)
