@@ -78,6 +78,7 @@ from tests.support.chatting import (
     request,
     text_of,
 )
+from tests.support.counting import times_called
 
 READ_FILE = ToolSpec(
     name="read_file",
@@ -1030,11 +1031,7 @@ def test_a_message_is_encoded_once() -> None:
     wire = ChatWire(endpoint("http://acme.example/v1"))
     asked = request(*(user(f"line {number}\n" * 20) for number in range(3000)))
 
-    def seconds(asked: Request) -> float:
-        started = time.process_time()
-        wire.body(asked, wire.optional(asked))
-        return time.process_time() - started
-
-    first = seconds(asked)
-    later = min(seconds(asked.replace(messages=(*asked.messages, user(str(number))))) for number in range(3))
-    assert later < first / 3
+    first = times_called("dump", lambda: wire.body(asked, wire.optional(asked)))
+    more = asked.replace(messages=(*asked.messages, user("more")))
+    later = times_called("dump", lambda: wire.body(more, wire.optional(more)))
+    assert later < first / 100
