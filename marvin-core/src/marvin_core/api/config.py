@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from .record import Record
 from .timeouts import Timeouts
-
-if TYPE_CHECKING:
-    pass
-
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 

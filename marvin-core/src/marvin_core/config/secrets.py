@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..api.providers import Secret
-
-if TYPE_CHECKING:
-    pass
-
 
 SECRETS = frozenset(
     "OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY GROQ_API_KEY OPENAI_COMPAT_API_KEY GOOGLE_PLACES_API_KEY"
