@@ -180,9 +180,8 @@ def _named(
         (flag, f"--{what}", "flag"),
         (env.get(name), name, "environment"),
         (settings.get(what), "config.yaml", "file"),
-        ("", "", ""),
     )
-    value, origin, source = next(candidate for candidate in candidates if candidate[0] or not candidate[1])
+    value, origin, source = next((candidate for candidate in candidates if candidate[0]), ("", "", ""))
     return {what: value, f"{what}_origin": origin, f"{what}_from": source}
 
 
