@@ -6,7 +6,7 @@ from contextlib import aclosing
 from typing import Literal
 
 from ..api.errors import OutputLimit, ProviderError, Refused, StreamBroken
-from ..api.events import MessageEnd, MessageStart, MessageUpdate, ModelCycle, Notice, UsageReport
+from ..api.events import MessageEnd, MessageStart, MessageUpdate, ModelCycle, UsageReport
 from ..api.messages import Message, Usage, tool
 from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Switched, TextDelta, ThinkingDelta
 from ..conversation.pairing import interrupted
@@ -63,7 +63,7 @@ class Exchange:
     def _take(self, delta: Delta) -> None:
         if isinstance(delta, Retrying):
             self._count_part()
-            self._bus.emit(Notice(level="warning", text=delta.text))
+            self._bus.warn(delta.text)
             self._assembly = self._begun()
             return
         if isinstance(delta, Switched):
@@ -111,7 +111,7 @@ class Exchange:
         self._parts.conversation.append(answer)
         self._bus.emit(MessageEnd(message=answer, stop_reason=answer.stop_reason or "stop"))
         if answer.stop_reason == "length":
-            self._bus.emit(Notice(level="warning", text="The answer was cut off at the model's output limit."))
+            self._bus.warn("The answer was cut off at the model's output limit.")
         return answer
 
     async def _count(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..api.config import Config
 from ..api.errors import MarvinError
-from ..api.events import AgentEnd, AgentStart, Event, Notice, SessionClear
+from ..api.events import AgentEnd, AgentStart, Event, SessionClear
 from ..api.tool_context import Clock
 from ..conversation.conversation import Conversation
 from ..util.bus import Bus
@@ -39,7 +39,7 @@ class SessionProfile:
         self._chat = not config.non_interactive
         self._personal = config.depth == 0 and not config.rooted
         self._begun = False
-        self._chronicle = ChatLogWriter(lambda text: bus.emit(Notice(level="warning", text=text)))
+        self._chronicle = ChatLogWriter(bus.warn)
         # A damaged log may be noticed in a thread, and interfaces are told only in the session's own.
         self.all = Profiles(config.config_folder, config.timeouts, self._chronicle.report)
         self.name = self.all.active
