@@ -185,7 +185,7 @@ def make(
             models=ScriptedModels(*([model] if model else []), *others),
             clients=clients,
             meter=meter,
-            allowances=BudgetFactory(config, table, NoLimits(), print),
+            budgets=BudgetFactory(config, table, NoLimits(), print),
             asker=asker,
         )
     )

@@ -46,8 +46,8 @@ class App:
             self._clients.expect(self.choice.endpoint.base_url)
         self._prices = Prices(config.prices, config.cache_folder / "prices.json")
         self.meter = UsageMeter(self._prices.cost, self._prices.is_known)
-        self._allowances = BudgetFactory(config, self._prices, self.catalog, warn)
-        self.budget = self._allowances.of_run()
+        self._budgets = BudgetFactory(config, self._prices, self.catalog, warn)
+        self.budget = self._budgets.of_run()
         self.models = Models(self.catalog, self.choice, config, self._clients, self._prices.add, self.budget)
 
     def _probe(self) -> Sequence[LocalServer]:
@@ -66,7 +66,7 @@ class App:
             models=self.models,
             clients=self._clients,
             meter=self.meter,
-            allowances=self._allowances,
+            budgets=self._budgets,
             asker=asker,
             budget=self.budget,
         )

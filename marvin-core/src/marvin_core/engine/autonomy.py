@@ -55,7 +55,7 @@ class Autonomy:
         playground = self._parts.config.data_folder / "playground"
         playground.mkdir(parents=True, exist_ok=True)
         before, self.turns = self.going, turns
-        budget = self._parts.setup.allowances.of(dollars) if dollars is not None else None
+        budget = self._parts.setup.budgets.of(dollars) if dollars is not None else None
         self._parts.model.ceiling = budget
         self.switch("play")
         try:

@@ -70,7 +70,7 @@ class SessionSetup(Record):
     models: ModelSource
     clients: ToolClients
     meter: UsageMeter
-    allowances: BudgetSource
+    budgets: BudgetSource
     asker: Asker | None
     budget: Budget | None = None
     """The cost ceiling of the run, if there is one; the models' requests are paid under it already."""

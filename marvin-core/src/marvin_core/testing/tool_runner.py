@@ -63,7 +63,7 @@ class Options(TypedDict, total=False):
     timeouts: Mapping[str, Any]
 
 
-class _NoAllowances:
+class _NoBudgets:
     def of(self, dollars: float) -> NoReturn:
         """Refuse: without a model nothing can be spent."""
         raise ConfigError("There is no model here, so nothing can be spent.")
@@ -206,7 +206,7 @@ class ToolRunner:
             models=ScriptedModels(how_to=""),
             clients=self._clients(config),
             meter=UsageMeter(lambda provider, model, usage: None, lambda provider, model: False),
-            allowances=_NoAllowances(),
+            budgets=_NoBudgets(),
             asker=self._answer if interactive else None,
         )
 
