@@ -87,7 +87,7 @@ class _Exchange(httpx.AsyncByteStream):
         except OSError as error:
             raise (httpx.ReadError if begun else _ClosedUnanswered)(str(error)) from None
         if not data and not begun:
-            raise _ClosedUnanswered("the connection was closed without an answer")
+            raise _ClosedUnanswered("the connection was closed")
         self.http.receive_data(data)
 
     async def aclose(self) -> None:

@@ -148,16 +148,14 @@ def from_transport(
     if isinstance(error, httpx.ReadTimeout):
         text = f"{name} ({shown}) sent nothing for {silence or 0:g} s. Try again, or {_OTHER}."
     elif isinstance(error, (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError)):
-        what = "broke off in the middle of its answer" if begun else "closed the connection without an answer"
-        # What the transports say of a connection that ended without an answer, they say in the same words.
-        said = "" if not begun and "without" in reason else f": {reason}"
-        return StreamBroken(f"{name} ({shown}) {what}{said}. Try again.", provider=name)
+        what = "broke off in the middle of its answer" if begun else "gave no answer"
+        return StreamBroken(f"{name} ({shown}) {what}: {reason.removesuffix('.')}. Try again.", provider=name)
     elif isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
         text = f"{name} cannot be reached: {shown!r} is not a usable URL ({reason}). Correct its base URL."
     elif isinstance(error, httpx.LocalProtocolError):
         return BadRequest(f"The request to {name} cannot be sent: {reason}.", provider=name)
     else:
-        text = f"{name} cannot be reached at {shown}: {reason}. {_advice(shown, reason)}"
+        text = f"{name} cannot be reached at {shown}: {reason}. {_advice(shown, error)}"
     return Unreachable(text, provider=name)
 
 
@@ -242,10 +240,21 @@ def _check_key(endpoint: Endpoint) -> str:
     return f"Check API key: {'correct' if endpoint.key else 'set'} {endpoint.key_hint}."
 
 
-def _advice(shown: str, reason: str) -> str:
-    if "certificate" in reason.lower():
+def _advice(shown: str, error: BaseException) -> str:
+    if _untrusted(error):
         return "Where a proxy of your own signs certificates, set `ca_file` or SSL_CERT_FILE to its PEM file."
     host = urlsplit(shown).hostname or ""
     if host in ("localhost", "::1") or host.startswith("127."):
         return "Is the server running? Start it, or correct the base URL. Behind a proxy, list this host in NO_PROXY."
     return f"Check the network, the proxy and the base URL, or {_OTHER}."
+
+
+def _untrusted(error: BaseException | None) -> bool:
+    """Whether a connection failed because the certificate of the other side is not trusted."""
+    import ssl
+
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
