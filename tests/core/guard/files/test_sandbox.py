@@ -270,6 +270,9 @@ class TestWriting:
             ".git/config", ".git", ".GIT/hooks/pre-commit", "sub/.git/config", "sub/.git", "repository/config",
             "repository/new/file", ".marvin/pipeline_state", ".marvin/upstream/design.md", ".marvin/logs/x.log",
             ".marvin/logs", ".marvin/review-history-1a.md", "sub/.marvin/pipeline_state", "src/../.git/config",
+            # As NTFS and HFS+ take them for the same name.
+            "GIT~1/config", "git~2/hooks/x", ".git./config", ".git /config", ".git. ./config", ".git::$DATA/config",
+            ".g\u200cit/config", ".GI\ufeffT/config", ".marvin./logs/x", "MARVIN~1/logs/x", ".marvin/review~1",
         ],
     )  # fmt: skip
     def test_protected_places_are_not_written(self, root: Path, path: str) -> None:
@@ -281,7 +284,10 @@ class TestWriting:
         assert (root / ".git/config").read_text() == "config"
         assert (root / ".marvin/pipeline_state").read_text() == "2a"
 
-    @pytest.mark.parametrize("path", [".gitignore", ".github/x.yml", ".marvin/spec.md", ".marvin/notes/n.md", "git/x"])
+    @pytest.mark.parametrize(
+        "path",
+        [".gitignore", ".github/x.yml", ".marvin/spec.md", ".marvin/notes/n.md", "git/x", "git~", "gita~1", "a:.git"],
+    )
     def test_their_neighbours_are(self, root: Path, path: str) -> None:
         SandboxPaths(root).replace(path, b"x")
         assert (root / path).read_bytes() == b"x"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ...api.errors import PathRefused, ToolError
+from .spellings import matches
 
 if TYPE_CHECKING:
     from .folder_descriptors import Descent, Place
@@ -192,9 +193,9 @@ class SandboxPaths:
 
     def _check(self, path: str, parts: tuple[str, ...], *, writing: bool) -> None:
         """Refuse what is hidden and, when writing, what is protected or not among the writable files."""
-        if _matches(parts, self._hidden):
+        if matches(parts, self._hidden):
             raise self._refused(f"{path!r} is refused: tickets are reached by the tools for tickets only.")
-        if writing and _matches(parts, self._protected):
+        if writing and matches(parts, self._protected):
             place = "/".join(parts)
             raise self._refused(f"{path!r} is refused: tools do not write to {place!r}. Use another place.")
 
@@ -288,25 +289,11 @@ class SandboxPaths:
             return ""
         with suppress(OSError, ToolError), self._descent(parts[-1]) as descent:
             folder = descent.folder(parts[:-1])
-            names = [name for name in folder.list() if not _matches((*folder.parts, name), self._hidden)]
+            names = [name for name in folder.list() if not matches((*folder.parts, name), self._hidden)]
             from .errors import nearest_names
 
             return nearest_names(parts, names)
         return ""
-
-
-def _matches(parts: tuple[str, ...], patterns: Collection[tuple[str, ...]]) -> bool:
-    """Whether some run of the parts is one of the patterns; like some file systems it ignores case."""
-    folded = tuple(part.casefold() for part in parts)
-    return any(
-        all(map(_matches_part, folded[start : start + len(pattern)], pattern))
-        for pattern in patterns
-        for start in range(len(folded) - len(pattern) + 1)
-    )
-
-
-def _matches_part(part: str, pattern: str) -> bool:
-    return part.startswith(pattern[:-1]) if pattern.endswith("*") else part == pattern
 
 
 def _take_over(descriptor: int, old: os.stat_result) -> None:
