@@ -97,9 +97,11 @@ class AddressGuard:
         if self._is_allowed(host, port):
             return
         try:
-            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except OSError:
-            if "." not in name or name.rpartition(".")[2] in _LOCAL_NAMES:
+            infos = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            last = name.rpartition(".")[2]
+            # A proxy may read a number as an address that is none here.
+            if "." not in name or last in _LOCAL_NAMES or last[:1].isdigit():
                 raise _refused(host, "") from None
             return
         self.check(host, port, [str(info[4][0]) for info in infos])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import count
-from typing import Any, Literal
+from typing import Any
 
 from ...api.messages import ProviderData
 from ...api.providers import CallDelta

@@ -19,8 +19,8 @@ _WHAT = {
 def too_large(endpoint: Endpoint, url: str, name: str, limit: int) -> StreamBroken:
     """The error for an answer past the limit of this name."""
     return StreamBroken(
-        f"{endpoint.provider} ({shown_url(url)}) sent {_WHAT[name].format(limit)}, which is the limit. Ask for less at a "
-        f"time, or choose another model; limits.{name} in config.yaml changes the limit.",
+        f"{endpoint.provider} ({shown_url(url)}) sent {_WHAT[name].format(limit)}, which is the limit. Ask for less at "
+        f"a time, or choose another model; limits.{name} in config.yaml changes the limit.",
         provider=endpoint.provider,
         final=True,
     )
@@ -29,8 +29,8 @@ def too_large(endpoint: Endpoint, url: str, name: str, limit: int) -> StreamBrok
 def too_long(endpoint: Endpoint, url: str, seconds: float) -> StreamBroken:
     """The error for an answer that goes on for longer than any may."""
     return StreamBroken(
-        f"The answer of {endpoint.provider} ({shown_url(url)}) did not end within {seconds:g} s. Ask for less at a time, "
-        "or choose another model; timeouts.answer in config.yaml changes the limit.",
+        f"The answer of {endpoint.provider} ({shown_url(url)}) did not end within {seconds:g} s. Ask for less at a "
+        "time, or choose another model; timeouts.answer in config.yaml changes the limit.",
         provider=endpoint.provider,
         final=True,
     )

@@ -77,9 +77,7 @@ class HttpProvider(EndpointProvider, ABC):
         finally:
             await response.aclose()
 
-    async def _read(
-        self, response: httpx.Response, answer: AnswerStream, end: float
-    ) -> AsyncGenerator[bytes, None]:
+    async def _read(self, response: httpx.Response, answer: AnswerStream, end: float) -> AsyncGenerator[bytes, None]:
         """The body up to its end, or up to where the answer is complete anyway."""
         import asyncio
 

@@ -50,7 +50,8 @@ class OllamaStream(AnswerStream):
         start = data.lstrip()
         self._begun = bool(start)
         if start.startswith(b"<"):
-            raise self._broken("answered with a web page instead of a model's answer. Check OLLAMA_URL", start, final=True)
+            what = "answered with a web page instead of a model's answer. Check OLLAMA_URL"
+            raise self._broken(what, start, final=True)
         return data
 
     def _event(self, payload: bytes) -> None:
