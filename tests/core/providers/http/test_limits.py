@@ -191,12 +191,13 @@ def test_an_answer_past_a_limit_ends_at_once(answer: Answer) -> None:
 @pytest.mark.parametrize("size", [1, 7, 100_000])
 def test_one_layer_of_compression_is_undone(encoding: str, size: int) -> None:
     plain = b"".join(text("Hello, world.", chunks=5).steps)  # type: ignore[arg-type]  # no pauses
-    packed = {
+    packers: Mapping[str, Callable[[bytes], bytes]] = {
         "gzip": gzip.compress,
         "x-gzip": lambda data: gzip.compress(data[:50]) + gzip.compress(data[50:]),  # two members in a row
         "deflate": zlib.compress,
         "raw deflate": _raw_deflate,
-    }.get(encoding, bytes)(plain)
+    }
+    packed = packers.get(encoding, bytes)(plain)
     steps = tuple(packed[start : start + size] for start in range(0, len(packed), size))
     headers = (("content-encoding", encoding.removeprefix("raw ")),)
     answer = Answer(headers=headers, steps=steps)
