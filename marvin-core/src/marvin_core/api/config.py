@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from .limits import Limits
 from .record import Record
 from .timeouts import Timeouts
 
@@ -108,7 +109,10 @@ class Config(Record):
     prices: Mapping[str, Price]
     instructions: str
     child_env: frozenset[str]
+    allow_addresses: tuple[str, ...]
+    """Hosts and networks of this machine and its surroundings that tools may reach."""
     timeouts: Timeouts
+    limits: Limits
 
     @property
     def coding(self) -> bool:

@@ -7,6 +7,7 @@ MarvinError
 ├── SessionError               a session file cannot be read, written or found
 ├── BudgetExceeded             the price ceiling was reached (exit code 3)
 ├── ToolError                  a tool failed; the text goes to the model
+│   ├── AddressRefused         an address is of this machine or of a private network
 │   └── PathRefused            a path leads outside of the sandbox or to a protected place
 └── ProviderError              a model service failed
     ├── RateLimited            429; may carry retry_after
@@ -66,6 +67,10 @@ class BudgetExceeded(MarvinError):
 
 class ToolError(MarvinError):
     """A tool failed. Raise it with what happened and what the model should do next."""
+
+
+class AddressRefused(ToolError):
+    """An address is of this machine or of a private network, which a model may not have read."""
 
 
 class PathRefused(ToolError):
@@ -134,7 +139,14 @@ class OutputLimit(ProviderError):
 
 
 class StreamBroken(ProviderError):
-    """The answer broke off in the middle, or is not what the wire format allows."""
+    """The answer broke off in the middle, or is not what the wire format allows.
+
+    `final` says that the same answer would come again, so that asking again is of no use.
+    """
+
+    def __init__(self, message: str, *, provider: str = "", status: int | None = None, final: bool = False) -> None:
+        super().__init__(message, provider=provider, status=status)
+        self.final = final
 
 
 class Refused(ProviderError):

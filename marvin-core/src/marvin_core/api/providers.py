@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
+from .limits import Limits
 from .messages import Message, ProviderData, StopReason, Usage
 from .record import Record
 from .timeouts import Timeouts
@@ -186,6 +187,7 @@ class Endpoint(Record):
     environment: Callable[[], dict[str, str]] | None = None
     learn: Callable[[Secret], None] | None = None
     timeouts: Timeouts = Timeouts()
+    limits: Limits = Limits()
 
 
 class ProviderSpec(Record):

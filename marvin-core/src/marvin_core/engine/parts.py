@@ -46,6 +46,10 @@ class ToolClients(Protocol):
         """The client that all tools share."""
         ...
 
+    def trust(self, url: str) -> None:
+        """Let tools reach the server at this URL, which the user named in a setting."""
+        ...
+
     async def close(self) -> None:
         """Close all connections."""
         ...

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..api.errors import ConfigError
+from ..api.limits import Limits
 from ..api.record import Record
 from ..api.timeouts import Timeouts
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import ssl
 
     import httpx
+
+    from .addresses import AddressGuard
 
 TlsSource: TypeAlias = "Callable[[], ssl.SSLContext]"
 _Mounts: TypeAlias = "dict[str, httpx.AsyncBaseTransport | None]"
@@ -27,7 +30,8 @@ class HttpSettings(Record):
 
     The proxies are URLs, `no_proxy` is a comma-separated list of hosts, `ca_file` a PEM file that
     replaces the system's certificates. Of `timeouts`, `http` bounds connecting and sending. `transport`
-    chooses between Marvin's own transport for direct connections and httpx's for all.
+    chooses between Marvin's own transport for direct connections and httpx's for all. `limits` count where there is
+    a guard, see `make_client`.
     """
 
     http_proxy: str = ""
@@ -36,6 +40,7 @@ class HttpSettings(Record):
     ca_file: str = ""
     transport: Literal["direct", "stock"] = "direct"
     timeouts: Timeouts = Timeouts()
+    limits: Limits = Limits()
 
 
 class TlsContext:
@@ -104,12 +109,14 @@ def make_client(
     *,
     timeout_read: float,
     tls: TlsSource | None,
+    guard: AddressGuard | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> httpx.AsyncClient:
     """A client whose silence limit is `timeout_read` seconds, counted from the last byte.
 
     `tls` gives the TLS context and is called when one is first needed; None makes a client that
     speaks http:// only. `transport` takes the place of the one that the settings choose. Redirects are not followed.
+    With a `guard` only the addresses that it lets pass are reached, and responses are no larger than `limits` allow.
 
     Raises:
         ConfigError: a proxy is not a usable URL.
@@ -118,28 +125,44 @@ def make_client(
     import httpx
 
     from ..version import __version__
+    from .decoding import ACCEPTED, DecodingTransport, LimitedTransport
+
+    def finished(inner: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
+        decoding = DecodingTransport(inner)
+        limits = settings.limits
+        return decoding if guard is None else LimitedTransport(decoding, body=limits.body, download=limits.download)
 
     timeouts = settings.timeouts
     return httpx.AsyncClient(
         base_url=base_url,
-        headers={"user-agent": f"marvin/{__version__}"},
+        headers={"user-agent": f"marvin/{__version__}", "accept-encoding": ACCEPTED},
         timeout=httpx.Timeout(timeouts.http, read=timeout_read),
-        transport=transport or (_stock(tls) if settings.transport == "stock" else _direct(tls, timeouts)),
-        mounts=_proxy_mounts(settings, tls),
+        transport=finished(transport or _unproxied(settings, tls, guard)),
+        mounts={pattern: proxied and finished(proxied) for pattern, proxied in _proxies(settings, tls, guard).items()},
         trust_env=False,
     )
 
 
-def _direct(tls: TlsSource | None, timeouts: Timeouts) -> httpx.AsyncBaseTransport:
+def _unproxied(settings: HttpSettings, tls: TlsSource | None, guard: AddressGuard | None) -> httpx.AsyncBaseTransport:
+    timeouts = settings.timeouts
+    # httpx's own looks an address up by itself, so that what was checked need not be what it connects to.
+    if settings.transport == "stock" and guard is None:
+        return _stock(tls)
+    from .connect import Dialer
     from .transport import DirectTransport
 
-    return DirectTransport(tls, connect_stagger=timeouts.connect_stagger)
+    return DirectTransport(tls, Dialer(timeouts.connect_stagger, guard), keep_alive=timeouts.keep_alive)
 
 
 def _stock(tls: TlsSource | None, proxy: httpx.Proxy | None = None) -> httpx.AsyncBaseTransport:
     import httpx
 
-    return httpx.AsyncHTTPTransport(verify=_context(tls), trust_env=False, proxy=proxy)
+    from .proxied import HeadDeadline
+
+    # No connection is kept: of one that is, it takes bytes behind the end of a response for the next one.
+    limits = httpx.Limits(max_keepalive_connections=0)
+    stock = httpx.AsyncHTTPTransport(verify=_context(tls), trust_env=False, proxy=proxy, limits=limits)
+    return HeadDeadline(stock, proxy.url if proxy is not None else None)
 
 
 def _context(tls: TlsSource | None) -> ssl.SSLContext:
@@ -149,29 +172,33 @@ def _context(tls: TlsSource | None) -> ssl.SSLContext:
     return tls() if tls is not None else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _proxy_mounts(settings: HttpSettings, tls: TlsSource | None) -> _Mounts:
+def _proxies(settings: HttpSettings, tls: TlsSource | None, guard: AddressGuard | None) -> _Mounts:
+    """What goes through a proxy, by httpx's URL patterns; None for what does not."""
     mounts: _Mounts = {}
     skipped = [host.strip() for host in settings.no_proxy.split(",") if host.strip()]
     if "*" in skipped:
         return mounts
     if settings.http_proxy:
-        mounts["http://"] = _through(settings.http_proxy, "http_proxy", None)
+        mounts["http://"] = _through(settings.http_proxy, "http_proxy", None, guard)
     if settings.https_proxy and tls is not None:
-        mounts["https://"] = _through(settings.https_proxy, "https_proxy", tls)
+        mounts["https://"] = _through(settings.https_proxy, "https_proxy", tls, guard)
     if mounts:
         patterns = map(_pattern, (*_THIS_MACHINE, *skipped))
         mounts.update((pattern, None) for pattern in patterns if _is_usable(pattern))
     return mounts
 
 
-def _through(url: str, setting: str, tls: TlsSource | None) -> httpx.AsyncBaseTransport:
+def _through(url: str, setting: str, tls: TlsSource | None, guard: AddressGuard | None) -> httpx.AsyncBaseTransport:
     import httpx
+
+    from .proxied import GuardedProxy
 
     try:
         proxy = httpx.Proxy(url if "://" in url else f"http://{url}")
         if not proxy.url.host:
             raise ValueError("no host")
-        return _stock(tls, proxy)
+        transport = _stock(tls, proxy)
+        return transport if guard is None else GuardedProxy(transport, guard)
     except (ValueError, httpx.InvalidURL, ImportError) as error:
         # The URL may hold a password, so it is not shown.
         raise ConfigError(

@@ -11,6 +11,8 @@ from .client import HttpSettings, TlsContext, make_client
 if TYPE_CHECKING:
     import httpx
 
+    from .addresses import AddressGuard
+
 
 class Clients:
     """The clients for model services, and one that all tools share.
@@ -29,7 +31,10 @@ class Clients:
             ca_file=config.ca_file,
             transport="direct" if config.transport == "direct" else "stock",
             timeouts=config.timeouts,
+            limits=config.limits,
         )
+        self._allowed = config.allow_addresses
+        self._guard: AddressGuard | None = None
         self._coding = config.coding
         self._tls = TlsContext(config.ca_file)
         self._models: dict[bool, httpx.AsyncClient] = {}
@@ -61,10 +66,22 @@ class Clients:
             client.timeout = httpx.Timeout(self._settings.timeouts.http, read=self._silence())
 
     def for_tools(self) -> httpx.AsyncClient:
-        """The client of the tools."""
+        """The client of the tools. Of this machine and private networks it reaches what the configuration allows."""
         if self._tools is None:
-            self._tools = make_client(self._settings, timeout_read=self._settings.timeouts.http, tls=self._tls.get)
+            silence, tls, guard = self._settings.timeouts.http, self._tls.get, self._addresses()
+            self._tools = make_client(self._settings, timeout_read=silence, tls=tls, guard=guard)
         return self._tools
+
+    def trust(self, url: str) -> None:
+        """Let tools reach the server at this URL, which the user named in a setting."""
+        self._addresses().trust(url)
+
+    def _addresses(self) -> AddressGuard:
+        from .addresses import AddressGuard
+
+        if self._guard is None:
+            self._guard = AddressGuard(self._allowed)
+        return self._guard
 
     async def close(self) -> None:
         """Close their connections."""

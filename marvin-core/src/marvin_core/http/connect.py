@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import httpx
@@ -15,38 +15,67 @@ from ..util.threads import in_thread
 if TYPE_CHECKING:
     import ssl
 
+    from .addresses import AddressGuard
+
 T = TypeVar("T")
-SocketStreams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_SHOWN = 100
 
 
-async def within(limit: float | None, error: type[httpx.TimeoutException], work: Awaitable[T]) -> T:
+class CountingReader(asyncio.StreamReader):
+    """A stream reader that counts the bytes that have arrived, read or not."""
+
+    arrived = 0
+
+    def feed_data(self, data: Iterable[int]) -> None:  # type: ignore[override]  # the loop feeds bytes
+        """Take what came in."""
+        self.arrived += len(data)  # type: ignore[arg-type]
+        super().feed_data(data)
+
+
+SocketStreams: TypeAlias = tuple[CountingReader, asyncio.StreamWriter]
+
+
+async def within(limit: float | None, error: Exception, work: Awaitable[T]) -> T:
     """Wait for `work` at most `limit` seconds, None for ever; past that it raises `error`."""
     try:
         async with asyncio.timeout(limit):
             return await work
     except TimeoutError:
-        raise error("timed out") from None
+        raise error from None
 
 
-async def dial(
-    host: str, port: int, context: ssl.SSLContext | None, limit: float | None, stagger: float
-) -> SocketStreams:
-    """Connect to the first address of a host that answers, with TLS where there is a context.
+class Dialer:
+    """Connects to the first address of a host that answers.
 
-    Each address gets a head start of `stagger` seconds over the next one, so that a broken IPv6
-    costs that much and not the whole time-out of `limit` seconds.
-
-    Raises:
-        httpx.ConnectTimeout, httpx.ConnectError: the latter with the first address's own error.
+    Each address gets a head start of `stagger` seconds over the next one, so that a broken IPv6 costs that much and not
+    the whole time-out. Where there is a `guard`, only addresses that it lets pass are connected to.
     """
 
-    async def connect() -> SocketStreams:
-        return await race(await _addresses(host, port), port, context, host, stagger)
+    def __init__(self, stagger: float, guard: AddressGuard | None = None) -> None:
+        self._stagger = stagger
+        self._guard = guard
 
-    try:
-        return await within(limit, httpx.ConnectTimeout, connect())
-    except OSError as error:
-        raise httpx.ConnectError(error.strerror or str(error)) from error
+    async def dial(self, host: str, port: int, context: ssl.SSLContext | None, limit: float | None) -> SocketStreams:
+        """A connection, with TLS where there is a context.
+
+        Raises:
+            httpx.ConnectTimeout, httpx.ConnectError: the latter with the first address's own error.
+            AddressRefused: the guard does not let one of the addresses pass.
+        """
+        late = httpx.ConnectTimeout(f"no connection to {host}, port {port}, within {limit or 0:g} s")
+        try:
+            return await within(limit, late, self._connected(host, port, context))
+        except OSError as error:
+            raise httpx.ConnectError(error.strerror or str(error)) from error
+        except ValueError as error:  # of a name that cannot be one of a host
+            raise httpx.ConnectError(f"{host[:_SHOWN]!r} cannot be the name of a host") from error
+
+    async def _connected(self, host: str, port: int, context: ssl.SSLContext | None) -> SocketStreams:
+        addresses = await _addresses(host, port)
+        if self._guard is not None:
+            # What was checked is what is connected to: a second look-up might give another address.
+            self._guard.check(host, port, addresses)
+        return await race(addresses, port, context, host, self._stagger)
 
 
 async def race(
@@ -58,25 +87,38 @@ async def race(
         OSError: none of them could be reached; the first one's error.
     """
     waiting = list(addresses)
-    running: set[asyncio.Task[SocketStreams]] = set()
-    failure: BaseException | None = None
+    attempts: list[asyncio.Task[SocketStreams]] = []
+    winner: asyncio.Task[SocketStreams] | None = None
     try:
-        while waiting or running:
+        while waiting or not all(task.done() for task in attempts):
             if waiting:
-                name = host if context is not None else None
-                attempt = asyncio.open_connection(waiting.pop(0), port, ssl=context, server_hostname=name)
-                running.add(asyncio.create_task(attempt))
-            done, running = await asyncio.wait(
-                running, timeout=stagger if waiting else None, return_when=asyncio.FIRST_COMPLETED
-            )
-            for task in done:
-                if task.exception() is None:
-                    return task.result()
-                failure = failure or task.exception()
+                attempts.append(asyncio.create_task(_open(waiting.pop(0), port, context, host)))
+            running = [task for task in attempts if not task.done()]
+            await asyncio.wait(running, timeout=stagger if waiting else None, return_when=asyncio.FIRST_COMPLETED)
+            winner = next((task for task in attempts if task.done() and task.exception() is None), None)
+            if winner is not None:
+                return winner.result()
     finally:
-        for task in running:
-            task.cancel()
-    raise failure or OSError("the host has no address")
+        for task in attempts:
+            if task is not winner:
+                task.cancel()
+                task.add_done_callback(_drop)
+    raise next((error for task in attempts if (error := task.exception())), OSError("the host has no address"))
+
+
+async def _open(address: str, port: int, context: ssl.SSLContext | None, host: str) -> SocketStreams:
+    loop = asyncio.get_running_loop()
+    reader = CountingReader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    name = host if context is not None else None
+    transport, _ = await loop.create_connection(lambda: protocol, address, port, ssl=context, server_hostname=name)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
+def _drop(attempt: asyncio.Task[SocketStreams]) -> None:
+    """Close the connection of an attempt that came too late."""
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result()[1].transport.abort()
 
 
 async def _addresses(host: str, port: int) -> Sequence[str]:

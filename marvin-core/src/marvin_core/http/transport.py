@@ -5,6 +5,8 @@ httpx's own takes longer to import and hands a burst on piece by piece; it still
 
 from __future__ import annotations
 
+import asyncio
+import select
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import h11
 import httpx
 
-from .connect import SocketStreams, dial, within
+from .connect import Dialer, SocketStreams, within
 
 if TYPE_CHECKING:
     import ssl
@@ -20,11 +22,13 @@ if TYPE_CHECKING:
 _Origin: TypeAlias = tuple[str, str, int]
 _PORTS = {"http": 80, "https": 443}
 _HEADER_LIMIT = 100 * 1024
-_READ_SIZE = 256 * 1024
+_READ_SIZE = 64 * 1024
+_REPEATABLE = ("GET", "HEAD", "OPTIONS", "TRACE")
+"""Methods that change nothing at the server, however often a request comes."""
 
 
 class _ClosedUnanswered(Exception):
-    """The connection ended before anything of a response came."""
+    """A connection that was kept ended before anything of a response came."""
 
 
 class _Exchange(httpx.AsyncByteStream):
@@ -32,11 +36,30 @@ class _Exchange(httpx.AsyncByteStream):
 
     def __init__(self, streams: SocketStreams, release: Callable[[_Exchange], None]) -> None:
         self.http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADER_LIMIT)
-        self.reader, self._writer = streams
-        self.abort = self._writer.transport.abort
+        self.kept_since: float | None = None
+        self._reader, self._writer = streams
+        self._read = 0
         self._release = release
 
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._writer.transport.abort()
+
+    def is_quiet(self) -> bool:
+        """Whether nothing has come since the last response, not even the end of the connection.
+
+        What comes unasked belongs to no request: a response too many, or the 408 of a server that is tired of waiting.
+        """
+        reader = self._reader
+        if reader.arrived != self._read or reader.at_eof() or reader.exception() or self._writer.is_closing():
+            return False
+        # What the event loop has not looked at yet.
+        arrived = select.poll()
+        arrived.register(self._writer.get_extra_info("socket").fileno(), select.POLLIN)
+        return not arrived.poll(0)
+
     async def send(self, request: httpx.Request, body: bytes) -> h11.Response:
+        """Send a request and wait for the head of its response."""
         self._limits: dict[str, float | None] = request.extensions.get("timeout", {})
         target, headers = request.url.raw_path, request.headers.raw
         try:
@@ -47,12 +70,18 @@ class _Exchange(httpx.AsyncByteStream):
             # Its text would show the header, which may hold a key.
             raise httpx.LocalProtocolError("the request is not valid HTTP: check its headers") from None
         try:
-            await within(self._limits.get("write"), httpx.WriteTimeout, self._writer.drain())
+            await within(self._limits.get("write"), httpx.WriteTimeout("timed out"), self._writer.drain())
         except OSError:
             pass  # a server may answer and close before it has read all
+        # As a whole: interim responses and single bytes of a header keep nobody waiting for longer.
+        return await within(self._limits.get("read"), httpx.ReadTimeout("timed out"), self._head())
+
+    async def _head(self) -> h11.Response:
         while not isinstance(event := self._event(), h11.Response):
             if event is h11.NEED_DATA:
                 await self._receive()
+            elif not isinstance(event, h11.InformationalResponse):
+                raise httpx.RemoteProtocolError("the server changed to another protocol")
         return event
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -72,7 +101,11 @@ class _Exchange(httpx.AsyncByteStream):
                 parts.clear()
             if event is not h11.NEED_DATA:
                 return
-            await self._receive()
+            limit = self._limits.get("read")
+            if limit is None:
+                await self._receive()
+            else:
+                await within(limit, httpx.ReadTimeout("timed out"), self._receive())
 
     def _event(self) -> object:
         try:
@@ -81,46 +114,64 @@ class _Exchange(httpx.AsyncByteStream):
             raise httpx.RemoteProtocolError(str(error)) from None
 
     async def _receive(self) -> None:
-        begun = self.http.their_state is not h11.SEND_RESPONSE or self.http.trailing_data[0]
+        begun = self.http.their_state is not h11.SEND_RESPONSE or bool(self.http.trailing_data[0])
         try:
-            data = await within(self._limits.get("read"), httpx.ReadTimeout, self.reader.read(_READ_SIZE))
+            data = await self._reader.read(_READ_SIZE)
         except OSError as error:
-            raise (httpx.ReadError if begun else _ClosedUnanswered)(str(error)) from None
-        if not data and not begun:
-            raise _ClosedUnanswered("the connection was closed")
+            if not begun and self.kept_since is not None:
+                raise _ClosedUnanswered(str(error)) from None
+            raise httpx.ReadError(str(error)) from None
+        if not data and self.http.their_state is h11.SEND_RESPONSE:
+            if not begun and self.kept_since is not None:
+                raise _ClosedUnanswered
+            raise httpx.RemoteProtocolError("the connection was closed")
+        self._read += len(data)
         self.http.receive_data(data)
 
     async def aclose(self) -> None:
+        """Let the connection go: for the next request where all of the response was read, else for good."""
         self._release(self)
 
 
 class DirectTransport(httpx.AsyncBaseTransport):
     """Keeps one idle connection an origin. `tls` gives the context for https://, None refuses such URLs.
 
-    `connect_stagger` is in seconds, see `connect.dial`.
+    An idle connection is kept for `keep_alive` seconds, and only while nothing comes on it.
     """
 
-    def __init__(self, tls: Callable[[], ssl.SSLContext] | None, *, connect_stagger: float) -> None:
+    def __init__(self, tls: Callable[[], ssl.SSLContext] | None, dialer: Dialer, *, keep_alive: float) -> None:
         self._tls = tls
-        self._stagger = connect_stagger
+        self._dialer = dialer
+        self._keep_alive = keep_alive
         self._idle: dict[_Origin, _Exchange] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request; the body of the response is read as it comes in."""
         url = request.url
         if url.scheme not in _PORTS or not url.host or (url.scheme == "https" and self._tls is None):
             raise httpx.UnsupportedProtocol("this client needs an http:// URL, or https:// where it has TLS")
         origin = (url.scheme, url.host, url.port or _PORTS[url.scheme])
         body = await request.aread()
-        kept = self._idle.pop(origin, None)
+        kept = self._kept(origin)
         try:
             if kept is not None:
                 return await self._respond(kept, request, body)
         except _ClosedUnanswered:
-            pass  # the server gave up the idle connection: once more, on a new one
-        try:
-            return await self._respond(await self._connect(origin, request), request, body)
-        except _ClosedUnanswered as error:
-            raise httpx.RemoteProtocolError(str(error)) from None
+            if request.method not in _REPEATABLE:
+                # It may have been worked on: whether it is sent again is for those to say who count what it costs.
+                text = "the connection was closed before anything of an answer came"
+                raise httpx.RemoteProtocolError(text) from None
+        return await self._respond(await self._connect(origin, request), request, body)
+
+    def _kept(self, origin: _Origin) -> _Exchange | None:
+        """The idle connection to an origin, if there is one of use."""
+        kept = self._idle.pop(origin, None)
+        if kept is None or kept.kept_since is None:
+            return None
+        if _now() - kept.kept_since < self._keep_alive and kept.is_quiet():
+            return kept
+        kept.abort()
+        return None
 
     async def _respond(self, exchange: _Exchange, request: httpx.Request, body: bytes) -> httpx.Response:
         try:
@@ -135,17 +186,26 @@ class DirectTransport(httpx.AsyncBaseTransport):
     async def _connect(self, origin: _Origin, request: httpx.Request) -> _Exchange:
         context = self._tls() if origin[0] == "https" and self._tls is not None else None
         limit = request.extensions.get("timeout", {}).get("connect")
-        streams = await dial(origin[1], origin[2], context, limit, self._stagger)
+        streams = await self._dialer.dial(origin[1], origin[2], context, limit)
         return _Exchange(streams, partial(self._release, origin))
 
     def _release(self, origin: _Origin, exchange: _Exchange) -> None:
-        if exchange.http.our_state is exchange.http.their_state is h11.DONE and origin not in self._idle:
-            exchange.http.start_next_cycle()
+        http = exchange.http
+        is_done = http.our_state is http.their_state is h11.DONE
+        # Bytes behind the end of a response are none of an answer to come.
+        if is_done and not http.trailing_data[0] and origin not in self._idle:
+            http.start_next_cycle()
+            exchange.kept_since = _now()
             self._idle[origin] = exchange
         elif self._idle.get(origin) is not exchange:
             exchange.abort()
 
     async def aclose(self) -> None:
+        """Close the idle connections."""
         while self._idle:
             _, exchange = self._idle.popitem()  # by name: a writer that is dropped before it is closed complains
             exchange.abort()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

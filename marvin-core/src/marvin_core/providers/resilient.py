@@ -165,6 +165,8 @@ class Resilient(WrapperProvider):
             except (RateLimited, Overloaded, StreamBroken) as error:
                 if self._shown or attempt == len(pauses) or (isinstance(error, Overloaded) and self._is_replaceable()):
                     raise
+                if isinstance(error, StreamBroken) and error.final:
+                    raise
                 pause = pauses[attempt]
                 if isinstance(error, RateLimited) and error.retry_after is not None:
                     pause = error.retry_after

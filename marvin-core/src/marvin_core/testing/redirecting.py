@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import httpx
 
+from ..api.timeouts import Timeouts
+from ..http.connect import Dialer
 from ..http.transport import DirectTransport
 
 
@@ -13,7 +15,7 @@ class Redirecting(httpx.AsyncBaseTransport):
     def __init__(self, port: int, url_header: str, connect_stagger: float) -> None:
         self._port = port
         self._url_header = url_header
-        self._direct = DirectTransport(None, connect_stagger=connect_stagger)
+        self._direct = DirectTransport(None, Dialer(connect_stagger), keep_alive=Timeouts().keep_alive)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if request.url.scheme not in ("http", "https") or not request.url.host:

@@ -79,6 +79,9 @@ class _OneClient:
         """The client."""
         return self._client
 
+    def trust(self, url: str) -> None:
+        """Nothing: all addresses lead to the test's transport."""
+
     async def close(self) -> None:
         """Close its connections."""
         await self._client.aclose()

@@ -13,7 +13,7 @@ from marvin_core.providers.http.sse import SSEParser
 
 
 def events(*reads: bytes) -> list[bytes]:
-    parser = SSEParser()
+    parser = SSEParser(1_000_000_000)
     found = [event for read in reads for event in parser.feed(read)]
     return found + parser.finish()
 
@@ -48,7 +48,7 @@ def test_other_line_separators_of_unicode_are_data() -> None:
 
 def test_an_event_is_handed_on_with_its_last_byte() -> None:
     """Nothing waits for the next read: not the LF of a CRLF, not the next event."""
-    parser = SSEParser()
+    parser = SSEParser(1_000_000_000)
     assert parser.feed(b"data: a\r\n\r") == [b"a"]
     assert parser.feed(b"\ndata: b\n") == []
     assert parser.feed(b"\n") == [b"b"]
@@ -73,7 +73,7 @@ def test_a_large_event_in_tiny_reads_is_linear() -> None:
     """Four times the size takes about four times as long, not sixteen."""
 
     def seconds(size: int) -> float:
-        parser = SSEParser()
+        parser = SSEParser(1_000_000_000)
         reads = [b"data: ", *([b"0123"] * (size // 4)), b"\n\n"]
         started = time.process_time()
         found = [event for read in reads for event in parser.feed(read)]

@@ -125,7 +125,7 @@ def test_the_key_goes_into_the_endpoint_and_is_not_shown(desk: Desk) -> None:
 
 def test_an_endpoint_of_config_yaml(desk: Desk) -> None:
     endpoint = desk.endpoint("--provider", "mine", yaml=MINE, MINE_KEY=KEY)
-    unshown = ("key", "timeouts", "environment", "learn")
+    unshown = ("key", "timeouts", "limits", "environment", "learn")
     shown = {name: value for name, value in endpoint.as_dict().items() if name not in unshown}
     assert shown == {
         "provider": "mine",

@@ -17,6 +17,8 @@ _REASONS: dict[str, StopReason] = {
     "refusal": "refused",
 }
 _BLOCKS = ("text", "thinking", "redacted_thinking", "tool_use")
+_BLOCK_SIZE = 200
+"""How many characters a block counts as that is empty."""
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 
 
@@ -43,7 +45,7 @@ class AnthropicStream(AnswerStream):
         """An answer that is one JSON document and no stream."""
         self._take_event(document)
         if document.get("type") != "message":
-            raise self._broken("answered with JSON that is no message", b"".join(self._plain or ()))
+            raise self._broken("answered with JSON that is no message", bytes(self._plain or b""))
         self._take_event({"type": "message_start", "message": document})
         for index, block in enumerate(document.get("content") or ()):
             self._take_event({"type": "content_block_start", "index": index, "content_block": block})
@@ -80,17 +82,21 @@ class AnthropicStream(AnswerStream):
 
     def _start(self, index: object, block: dict[str, Any]) -> None:
         self._close(index)
+        self._weigh(_BLOCK_SIZE)
         kind = block["type"]
         self._open[index] = {"type": kind}
         if kind == "text":
             self._say("text", block.get("text"))
         elif kind == "thinking":
-            self._open[index] = {"type": kind, "thinking": "", "signature": block.get("signature") or ""}
+            self._open[index] = _thinking(block.get("signature") or "")
             self._think(index, block.get("thinking"))
         elif kind == "redacted_thinking":
             self._open[index] = {"type": kind, "data": block["data"]}
+            self._weigh(len(block["data"]))
         elif kind == "tool_use":
             self._open[index] = {"type": kind, "input": block.get("input")}
+            if block.get("input"):
+                self._weigh(len(str(block["input"])))
             function = {"name": block.get("name"), "arguments": ""}
             self._switch(self._calls.take({"index": index, "id": block.get("id"), "function": function}))
 
@@ -104,7 +110,8 @@ class AnthropicStream(AnswerStream):
             case "thinking_delta":
                 self._think(index, delta["thinking"])
             case "signature_delta" if block is not None and "signature" in block:
-                block["signature"] += delta["signature"]
+                block["signature"].append(delta["signature"])
+                self._weigh(len(delta["signature"]))
             case "input_json_delta":
                 if block is not None and delta["partial_json"]:
                     block["input"] = None  # comes in pieces
@@ -116,8 +123,8 @@ class AnthropicStream(AnswerStream):
             self._add(kind, text)
 
     def _think(self, index: object, text: str | None) -> None:
-        block = self._open.setdefault(index, {"type": "thinking", "thinking": "", "signature": ""})
-        block["thinking"] += text or ""
+        block = self._open.setdefault(index, _thinking(""))
+        block["thinking"].append(text or "")
         self._say("thinking", text)
 
     def _switch(self, kind: Kind) -> None:
@@ -134,6 +141,8 @@ class AnthropicStream(AnswerStream):
         block = self._open.pop(index, None)
         if block is None:
             return
+        if block["type"] == "thinking":
+            block = {**block, "thinking": "".join(block["thinking"]), "signature": "".join(block["signature"])}
         if block.get("input"):
             whole = json.dumps(block["input"], ensure_ascii=False)
             self._switch(self._calls.take({"index": index, "function": {"arguments": whole}}))
@@ -161,3 +170,8 @@ class AnthropicStream(AnswerStream):
 
     def _stop_reason(self) -> StopReason:
         return _REASONS.get(self._reason) or ("tool_calls" if self._calls.all else "stop")
+
+
+def _thinking(signature: str) -> dict[str, Any]:
+    """A block of thinking whose texts come in pieces, which are joined once."""
+    return {"type": "thinking", "thinking": [], "signature": [signature]}

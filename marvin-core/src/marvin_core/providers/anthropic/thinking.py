@@ -133,7 +133,7 @@ def _adaptive(request: Request, generation: Generation, is_own: Callable[[Block]
 
 def kept(provider: str, model: str, blocks: Sequence[Mapping[str, Any]]) -> ProviderData:
     """Blocks of thinking as the service sent them, with their signatures, to be returned by `returned`."""
-    return ProviderData(provider=provider, data={"model": model, "blocks": [dict(block) for block in blocks]})
+    return ProviderData(provider=provider, data={"model": model, "blocks": list(blocks)})
 
 
 def returned(block: Block, provider: str, model: str) -> Sequence[Mapping[str, Any]]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _GROWING = ("text", "summary", "data")
+_ENTRY_SIZE = 200
+"""How many characters an entry counts as that has no text, and each of its other fields."""
 
 
 class ReasoningDetails:
@@ -16,17 +18,34 @@ class ReasoningDetails:
     """
 
     def __init__(self) -> None:
-        self.all: list[dict[str, Any]] = []
+        self._entries: list[dict[str, Any]] = []
+        self._texts: list[dict[str, list[str]]] = []
 
-    def add(self, pieces: Iterable[Mapping[str, Any]]) -> None:
-        """Take the pieces of one chunk."""
-        for piece in pieces:
-            last = self.all[-1] if self.all else None
-            if last is None or any(last.get(name) != piece.get(name) for name in ("type", "index")):
-                self.all.append(dict(piece))
-                continue
-            for name, value in piece.items():
-                if name in _GROWING and isinstance(value, str) and isinstance(last.get(name), str):
-                    last[name] += value
-                elif value is not None:
-                    last[name] = value
+    @property
+    def all(self) -> list[dict[str, Any]]:
+        """The entries so far."""
+        return [
+            {**entry, **{name: "".join(parts) for name, parts in texts.items()}}
+            for entry, texts in zip(self._entries, self._texts, strict=True)
+        ]
+
+    def add(self, pieces: Iterable[Mapping[str, Any]]) -> int:
+        """Take the pieces of one chunk; returns their size in characters, some for each entry."""
+        return sum(self._add(piece) for piece in pieces)
+
+    def _add(self, piece: Mapping[str, Any]) -> int:
+        size = 0
+        if not self._entries or any(self._entries[-1].get(name) != piece.get(name) for name in ("type", "index")):
+            self._entries.append({})
+            self._texts.append({})
+            size += _ENTRY_SIZE
+        entry, texts = self._entries[-1], self._texts[-1]
+        for name, value in piece.items():
+            if name in _GROWING and isinstance(value, str):
+                texts.setdefault(name, []).append(value)  # joined once, so that many pieces stay linear
+                entry.setdefault(name, "")
+                size += len(value)
+            elif value is not None or name not in entry:
+                size += 0 if name in entry else _ENTRY_SIZE
+                entry[name] = value
+        return size

@@ -53,7 +53,7 @@ class ChatStream(AnswerStream):
         """An answer that is one JSON document and no stream."""
         self._chunk(document)
         if not isinstance(document, dict) or not document.get("choices"):
-            raise self._broken("answered with JSON that is no chat completion", b"".join(self._plain or ()))
+            raise self._broken("answered with JSON that is no chat completion", bytes(self._plain or b""))
         self._reason = self._reason or "stop"
 
     def _event(self, payload: bytes) -> None:
@@ -82,7 +82,7 @@ class ChatStream(AnswerStream):
         from .reasoning_details import ReasoningDetails
 
         self._details = self._details or ReasoningDetails()
-        self._details.add(pieces)
+        self._weigh(self._details.add(pieces))
 
     def _choice(self, choice: dict[str, Any]) -> None:
         delta = choice.get("delta") or choice.get("message") or {}

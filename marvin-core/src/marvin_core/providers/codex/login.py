@@ -80,7 +80,7 @@ async def _log_in(
 
     clients = Clients(config)
     try:
-        tokens = await Authorization(auth_url, config.timeouts, say).run(clients.for_tools(), read_line, ports)
+        tokens = await Authorization(auth_url, config.timeouts, say).run(clients.for_model(auth_url), read_line, ports)
     finally:
         await clients.close()
     file = TokenFile(folder, config.timeouts)

@@ -11,7 +11,7 @@ from ...api.errors import ProviderError, StreamBroken
 from ...api.messages import StopReason, Usage
 from ...api.providers import Delta, Endpoint, Stop, TextDelta, ThinkingDelta, UsageDelta
 from .call_fragments import CallAssembler, PartialCall
-from .sse import SSEParser
+from .sse import EventTooLong, SSEParser
 
 Kind: TypeAlias = Literal["text", "thinking"] | PartialCall
 _decode = json.JSONDecoder().decode
@@ -35,7 +35,7 @@ class AnswerStream(ABC):
 
     All that one read brings of the same kind becomes one delta. `done` is true once the server said
     that the answer is complete; `failure` is the error that ended it, to be raised after the deltas
-    that came before it.
+    that came before it. An answer larger than the limits of the endpoint fails.
     """
 
     def __init__(self, endpoint: Endpoint, url: str, taken_ids: Callable[[], Collection[str]] = tuple) -> None:
@@ -43,9 +43,12 @@ class AnswerStream(ABC):
         self.failure: ProviderError | None = None
         self._endpoint = endpoint
         self._url = url
-        self._splitter: Splitter = SSEParser()
+        self._limits = endpoint.limits
+        self._splitter: Splitter = SSEParser(self._limits.event)
         self._calls = CallAssembler(endpoint.provider, taken_ids)
-        self._plain: list[bytes] | None = None
+        self._plain: bytearray | None = None
+        self._read = 0
+        self._size = 0
         self._begun = False
         self._usage: Usage | None = None
         self._kind: Kind = "text"
@@ -69,28 +72,53 @@ class AnswerStream(ABC):
     def _stop_reason(self) -> StopReason:
         """Why a complete answer ended."""
 
+    @property
+    def progress(self) -> int:
+        """How much of the answer has come; what only keeps the connection alive adds nothing to it."""
+        return self._size + self._calls.size
+
     def feed(self, data: bytes) -> list[Delta]:
         """The deltas in what was read; look at `failure` afterwards."""
+        self._read += len(data)
         try:
             if not self._begun:
                 data = self._begin(data)
             if self._plain is not None:
-                self._plain.append(data)
+                self._plain += data
             else:
                 for payload in self._splitter.feed(data):
                     self._event(payload)
+            self._check_size()
+        except EventTooLong:
+            self.failure = self._too_large("event", self._limits.event)
         except ProviderError as error:
             self.failure = error
         return self._take()
+
+    def _check_size(self) -> None:
+        limits = self._limits
+        if self._size > limits.answer:
+            raise self._too_large("answer", limits.answer)
+        if self._calls.size > limits.arguments:
+            raise self._too_large("arguments", limits.arguments)
+        if self._plain is not None and len(self._plain) > limits.document:
+            raise self._too_large("document", limits.document)
+        if self._read > limits.stream:
+            raise self._too_large("stream", limits.stream)
+
+    def _weigh(self, size: int) -> None:
+        """Count something that is kept and is no text: it takes memory as well."""
+        self._size += size
 
     def finish(self) -> list[Delta]:
         """The last deltas, at the end of the response: the very last is `Stop`, or else `failure` is set."""
         try:
             if self._plain is not None:
-                self._document(self._parsed(b"".join(self._plain)))
+                self._document(self._parsed(bytes(self._plain)))
             else:
                 self._leftover()
             self._flush(last=True)
+            self._check_size()
             if not self.is_complete:
                 self.failure = self._broken("broke off before the answer was complete")
         except ProviderError as error:
@@ -107,9 +135,10 @@ class AnswerStream(ABC):
                 raise self._broken(
                     "answered with a web page instead of a model's answer. Check the base URL: it usually ends in /v1",
                     start,
+                    final=True,
                 )
             if start.startswith((b"{", b"[")):
-                self._plain = []
+                self._plain = bytearray()
         return data
 
     def _leftover(self) -> None:
@@ -120,6 +149,9 @@ class AnswerStream(ABC):
                 return  # cut off inside its last event
 
     def _parsed(self, payload: bytes) -> Any:
+        most = self._limits.values
+        if len(payload) > most and payload.count(b"{") + payload.count(b"[") > most:
+            raise self._too_large("values", most)
         try:
             # "replace": a server that splits a character between two events costs that character only.
             return _decode(payload.decode("utf-8", "replace"))
@@ -129,6 +161,7 @@ class AnswerStream(ABC):
     def _add(self, kind: Kind, text: str) -> None:
         self._switch(kind)
         self._parts.append(text)
+        self._size += len(text)
 
     def _switch(self, kind: Kind) -> None:
         if kind != self._kind:
@@ -156,10 +189,17 @@ class AnswerStream(ABC):
             self._usage = None
         return out
 
-    def _broken(self, what: str, payload: bytes = b"") -> StreamBroken:
+    def _broken(self, what: str, payload: bytes = b"", *, final: bool = False) -> StreamBroken:
         from .error_mapping import broken
 
-        return broken(self._endpoint, self._url, what, payload)
+        error = broken(self._endpoint, self._url, what, payload)
+        error.final = final
+        return error
+
+    def _too_large(self, name: str, limit: int) -> StreamBroken:
+        from .past_limits import too_large
+
+        return too_large(self._endpoint, self._url, name, limit)
 
 
 def _mended(text: str, *, last: bool) -> tuple[str, str]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Iterator
+from itertools import count
 from typing import Any
 
 from ...api.messages import ProviderData
 from ...api.providers import CallDelta
+
+_MARKS = re.compile(r'\\.|["\\{}\[\]]', re.DOTALL)
+_CALL_SIZE = 200
+"""How many characters a call counts as that has no arguments."""
 
 
 class PartialCall:
@@ -21,8 +27,9 @@ class PartialCall:
         self.extra: ProviderData | None = None
         self._key = key
         self._fragments: list[str] = []
-        self._sent = 0
         self._announced = False
+        self._looked_at = 0
+        self._object = _FirstObject()
 
     def add(self, fragment: str) -> None:
         """Take a fragment of the arguments."""
@@ -30,20 +37,24 @@ class PartialCall:
 
     def is_whole(self) -> bool:
         """Whether its arguments are complete, so that more of them can only belong to another call."""
-        if not self._fragments or not self._fragments[-1].rstrip().endswith("}"):
-            return False
-        try:
-            return isinstance(json.loads("".join(self._fragments)), dict)
-        except ValueError:
-            return False
+        self._look()
+        return self._object.is_whole
+
+    def _look(self) -> None:
+        """Look at what is new: each fragment once, so that many of them stay linear."""
+        for fragment in self._fragments[self._looked_at :]:
+            self._object.feed(fragment)
+        self._looked_at = len(self._fragments)
 
     def piece(self, *, last: bool = False) -> CallDelta | None:
         """What came since the last piece; None while there is nothing, or the name is not known yet."""
-        text = "".join(self._fragments[self._sent :])
-        if not (self.name or last) or (self._announced and not text and self.extra is None):
+        if not (self.name or last) or (self._announced and not self._fragments and self.extra is None):
             return None
+        self._look()
+        text = "".join(self._fragments)
+        self._fragments.clear()
+        self._looked_at = 0
         first, self._announced = not self._announced, True
-        self._sent = len(self._fragments)
         extra, self.extra = self.extra, None
         return CallDelta(
             key=self._key,
@@ -52,6 +63,35 @@ class PartialCall:
             arguments=text,
             provider_data=extra,
         )
+
+
+class _FirstObject:
+    """Where the object ends that a text begins with, however the text is cut; `is_whole` where nothing follows it."""
+
+    def __init__(self) -> None:
+        self.is_whole = False
+        self._depth = 0
+        self._in_string = self._escaped = self._is_over = False
+
+    def feed(self, fragment: str) -> None:
+        """Take the next part of the text."""
+        if self._is_over or (self.is_whole and fragment.strip()):
+            self._is_over, self.is_whole = True, False
+            return
+        if self._escaped and fragment:
+            self._escaped, fragment = False, fragment[1:]
+        for found in _MARKS.finditer(fragment):
+            mark = found[0]
+            if mark == "\\":
+                self._escaped = True  # what follows it is in the next fragment
+            elif mark == '"':
+                self._in_string = not self._in_string
+            elif not self._in_string and len(mark) == 1:
+                self._depth += 1 if mark in "{[" else -1
+                if not self._depth:
+                    rest = fragment[found.end() :].strip()
+                    self.is_whole, self._is_over = mark == "}" and not rest, bool(rest)
+                    return
 
 
 class CallAssembler:
@@ -63,6 +103,9 @@ class CallAssembler:
         self._by_index: dict[object, PartialCall] = {}
         self._by_id: dict[str, PartialCall] = {}
         self._last: PartialCall | None = None
+        self._free: Iterator[str] | None = None
+        self.size = 0
+        """The characters of all arguments, and some for each call."""
         self.all: list[PartialCall] = []
 
     def take(self, item: dict[str, Any]) -> PartialCall:
@@ -74,8 +117,11 @@ class CallAssembler:
             # Some servers send the whole arguments as an object.
             fragment = "" if fragment is None else json.dumps(fragment, ensure_ascii=False)
         call = self._find(item.get("index"), str(item.get("id") or ""), name, fragment)
-        call.name = call.name or name
+        if not call.name:
+            call.name = name
+            self.size += len(name)
         call.add(fragment)
+        self.size += len(fragment)
         if item.get("extra_content"):
             # Gemini's thought signature, which it wants back with the call.
             call.extra = ProviderData(provider=self._provider, data={"extra_content": item["extra_content"]})
@@ -95,15 +141,15 @@ class CallAssembler:
         made_up = not call_id or call_id in self._by_id
         call = PartialCall(len(self.all), index, self._free_id() if made_up else call_id, made_up=made_up)
         self.all.append(call)
+        self.size += _CALL_SIZE + len(call_id)
         self._by_index[index] = self._by_id[call.id] = call
         return call
 
     def _free_id(self) -> str:
-        taken = {*self._taken(), *self._by_id}
-        number = 0
-        while f"call_{number}" in taken:
-            number += 1
-        return f"call_{number}"
+        if self._free is None:
+            taken = frozenset(self._taken())
+            self._free = (name for number in count() if (name := f"call_{number}") not in taken)
+        return next(name for name in self._free if name not in self._by_id)
 
 
 def _begins_another(call: PartialCall, call_id: str, name: str, fragment: str) -> bool:

@@ -149,7 +149,9 @@ def from_transport(
         text = f"{name} ({shown}) sent nothing for {silence or 0:g} s. Try again, or {_OTHER}."
     elif isinstance(error, (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError)):
         what = "broke off in the middle of its answer" if begun else "gave no answer"
-        return StreamBroken(f"{name} ({shown}) {what}: {reason.removesuffix('.')}. Try again.", provider=name)
+        final = isinstance(error, httpx.DecodingError)
+        text = f"{name} ({shown}) {what}: {reason.removesuffix('.')}. Try again."
+        return StreamBroken(text, provider=name, final=final)
     elif isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
         text = f"{name} cannot be reached: {shown!r} is not a usable URL ({reason}). Correct its base URL."
     elif isinstance(error, httpx.LocalProtocolError):

@@ -60,10 +60,11 @@ class HttpProvider(EndpointProvider, ABC):
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         """The answer, piece by piece; see `Provider.stream`."""
+        begin = _now()
         response = await self._open(request)
         try:
             answer = self._answer(request)
-            async with aclosing(self._read(response, answer)) as pieces:
+            async with aclosing(self._read(response, answer, begin + self._timeouts.answer)) as pieces:
                 async for data in pieces:
                     for delta in answer.feed(data):
                         yield delta
@@ -76,30 +77,53 @@ class HttpProvider(EndpointProvider, ABC):
         finally:
             await response.aclose()
 
-    async def _read(self, response: httpx.Response, answer: AnswerStream) -> AsyncGenerator[bytes, None]:
+    async def _read(self, response: httpx.Response, answer: AnswerStream, end: float) -> AsyncGenerator[bytes, None]:
         """The body up to its end, or up to where the answer is complete anyway."""
         import asyncio
 
         import httpx
 
-        body = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
-        begun = False
+        body = cast("AsyncGenerator[bytes, None]", response.aiter_raw())
+        silence = self._connected().timeout.read or self._timeouts.answer
+        # Silence is counted here, by what comes of the answer, and no more by the bytes.
+        response.request.extensions["timeout"]["read"] = None
+        begun, seen, last = False, 0, _now()
         try:
             async with aclosing(body):
-                async for data in body:
+                while not answer.done:
+                    async with asyncio.timeout_at(min(last + silence, end)):
+                        data = await anext(body, None)
+                    if data is None:
+                        return
                     begun = True
                     yield data
-                    if answer.done:
-                        break
+                    if answer.progress != seen:
+                        seen, last = answer.progress, _now()
+                    elif _now() > last + silence:
+                        raise TimeoutError
+                    if last > end:
+                        raise TimeoutError
                 # Read to its end, a response leaves its connection free for the next request.
                 async with asyncio.timeout(self._timeouts.stream_end):
                     async for _ in body:
                         pass
         except TimeoutError:
-            return
+            if not answer.is_complete:
+                raise self._late(end, silence, begun=begun) from None
         except httpx.HTTPError as error:
             if not answer.is_complete:
                 raise self._failed(error, begun=begun) from None
+
+    def _late(self, end: float, silence: float, *, begun: bool) -> ProviderError:
+        import httpx
+
+        from .past_limits import lifeless, too_long
+
+        if _now() >= end:
+            return too_long(self._endpoint, self._url, self._timeouts.answer)
+        if begun:
+            return lifeless(self._endpoint, self._url, silence)
+        return self._failed(httpx.ReadTimeout(""), begun=False)
 
     async def _open(self, request: Request) -> httpx.Response:
         """Send the request and return the response as soon as it has begun, if it is a good one."""
@@ -251,6 +275,12 @@ def names_in(document: Any, field: str, name: str) -> list[str]:
         return [entry[name] for entry in document[field] if isinstance(entry[name], str)]
     except (KeyError, TypeError):
         return []
+
+
+def _now() -> float:
+    import asyncio
+
+    return asyncio.get_running_loop().time()
 
 
 def call_ids(request: Request) -> set[str]:

@@ -5,15 +5,22 @@ from __future__ import annotations
 _BOM = b"\xef\xbb\xbf"
 
 
+class EventTooLong(ValueError):
+    """One event is longer than the limit."""
+
+
 class SSEParser:
     """Splits a byte stream into the data of its events.
 
     Lines end at CR, LF and CRLF and nowhere else: JSON may hold U+2028 and U+0085, where text
-    readers split too. Only `data` counts; comments and the other fields are skipped.
+    readers split too. Only `data` counts; comments and the other fields are skipped. More than `limit` bytes
+    without an event raise `EventTooLong`.
     """
 
-    def __init__(self) -> None:
-        self._line: list[bytes] = []
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._since = 0  # bytes after the last event
+        self._line = bytearray()
         self._data: list[bytes] = []
         self._after_cr = False
         self._at_start = True
@@ -24,25 +31,35 @@ class SSEParser:
             self._after_cr = False
             if data.startswith(b"\n"):
                 data = data[1:]
+        self._since += len(data)
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         if not end:
-            if data:
-                # Kept in pieces and joined once: a long line in small reads stays linear.
-                self._line.append(data)
+            # Gathered in place: a long line in small reads stays linear, and takes no more than its length.
+            self._line += data
+            self._check()
             return []
         self._after_cr = data.endswith(b"\r")
         lines = data[:end]
         if self._line:
-            self._line.append(lines)
-            lines = b"".join(self._line)
-        self._line = [data[end:]] if end < len(data) else []
-        return self._events(lines)
+            self._line += lines
+            lines = bytes(self._line)
+            self._line.clear()
+        self._line += data[end:]
+        events = self._events(lines)
+        if events:
+            self._since = len(self._line)
+        self._check()
+        return events
 
     def finish(self) -> list[bytes]:
         """The data of a last event that no blank line ended; call it once, at the end of the stream."""
-        events = self._events(b"".join(self._line) + b"\n\n")
-        self._line = []
+        events = self._events(bytes(self._line) + b"\n\n")
+        self._line.clear()
         return events
+
+    def _check(self) -> None:
+        if self._since > self._limit:
+            raise EventTooLong
 
     def _events(self, lines: bytes) -> list[bytes]:
         if self._at_start:
@@ -64,25 +81,41 @@ class SSEParser:
 
 
 class JsonLines:
-    """Splits a byte stream into its lines, which end at LF or CRLF and nowhere else; empty ones are skipped."""
+    """Splits a byte stream into its lines, which end at LF or CRLF and nowhere else; empty ones are skipped.
 
-    def __init__(self) -> None:
-        self._begun: list[bytes] = []
+    A line of more than `limit` bytes raises `EventTooLong`.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._begun = bytearray()
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take what was read; returns each line that it completes."""
         whole, newline, rest = data.rpartition(b"\n")
         if not newline:
-            # Kept in pieces and joined once: a long line in small reads stays linear.
-            self._begun.append(data)
+            # Gathered in place: a long line in small reads stays linear, and takes no more than its length.
+            self._begun += data
+            self._check(self._begun)
             return []
-        lines = _lines(b"".join([*self._begun, whole]))
-        self._begun = [rest]
+        if self._begun:
+            self._begun += whole
+            whole = bytes(self._begun)
+            self._begun.clear()
+        self._begun += rest
+        lines = _lines(whole)
+        if len(whole) > self._limit:
+            for line in lines:
+                self._check(line)
         return lines
 
     def finish(self) -> list[bytes]:
         """A last line that no line end followed; call it once, at the end of the stream."""
-        return _lines(b"".join(self._begun))
+        return _lines(bytes(self._begun))
+
+    def _check(self, line: bytes | bytearray) -> None:
+        if len(line) > self._limit:
+            raise EventTooLong
 
 
 def _lines(data: bytes) -> list[bytes]:

@@ -8,6 +8,8 @@ Piece: TypeAlias = tuple[Literal["text", "thinking"], str]
 
 _CLOSING = {"<think>": "</think>", "<thought>": "</thought>"}
 """Open models write the first pair; Gemini's compatible interface puts its summaries into the second."""
+_MOST_SPACE = 1_000
+"""The characters of white space that may stand before a tag."""
 
 
 class ThinkingTags:
@@ -50,7 +52,7 @@ class ThinkingTags:
                 self._closing = closing
                 self._state = "thinking"
                 return
-        if not any(tag.startswith(begun) for tag in _CLOSING):
+        if not any(tag.startswith(begun) for tag in _CLOSING) or len(self._held) > _MOST_SPACE:
             self._state = "text"
 
     def _thinking(self) -> list[Piece]:

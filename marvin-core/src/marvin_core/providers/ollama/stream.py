@@ -35,7 +35,7 @@ class OllamaStream(AnswerStream):
         is_cut: Callable[[int], bool],
     ) -> None:
         super().__init__(endpoint, url, taken_ids)
-        self._splitter = JsonLines()
+        self._splitter = JsonLines(endpoint.limits.event)
         self._tags = ThinkingTags()
         self._window = window
         self._is_cut = is_cut
@@ -50,7 +50,8 @@ class OllamaStream(AnswerStream):
         start = data.lstrip()
         self._begun = bool(start)
         if start.startswith(b"<"):
-            raise self._broken("answered with a web page instead of a model's answer. Check OLLAMA_URL", start)
+            what = "answered with a web page instead of a model's answer. Check OLLAMA_URL"
+            raise self._broken(what, start, final=True)
         return data
 
     def _event(self, payload: bytes) -> None:

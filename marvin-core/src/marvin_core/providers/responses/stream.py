@@ -15,6 +15,8 @@ from ..http.answer_stream import AnswerStream, Kind
 from ..http.call_fragments import PartialCall
 
 _REASONING_FIELDS = ("type", "id", "summary", "content", "encrypted_content")
+_ITEM_SIZE = 100
+"""How many characters an item, and each of its names, counts as."""
 
 
 class _Item:
@@ -57,7 +59,7 @@ class ResponsesStream(AnswerStream):
     def _document(self, document: Any) -> None:
         """An answer that is one JSON document and no stream."""
         if not isinstance(document, dict) or not (document.get("output") or document.get("error")):
-            raise self._broken("answered with JSON that is no response", b"".join(self._plain or ()))
+            raise self._broken("answered with JSON that is no response", bytes(self._plain or b""))
         if document.get("error"):
             self._fail(document["error"])
         for index, item in enumerate(document.get("output") or ()):
@@ -109,7 +111,10 @@ class ResponsesStream(AnswerStream):
         if known is None:
             known = _Item(len(self._items))
             self._items.append(known)
+            self._weigh(_ITEM_SIZE)
         for name in names:
+            if name not in self._by_name:
+                self._weigh(_ITEM_SIZE)
             self._by_name[name] = known
         return known
 
@@ -162,6 +167,7 @@ class ResponsesStream(AnswerStream):
             self._switch("thinking")
             kept = {field: item[field] for field in _REASONING_FIELDS if item.get(field)}
             self._held.append({"summary": [], **kept})
+            self._weigh(len(str(kept)))
 
     def _switch(self, kind: Kind) -> None:
         super()._switch(kind)

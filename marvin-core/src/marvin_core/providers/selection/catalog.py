@@ -155,6 +155,7 @@ class Catalog:
             environment=lambda: self._environment(spec),
             learn=self._secrets.learn,
             timeouts=self._config.timeouts,
+            limits=self._config.limits,
         )
 
     def _ready(self, spec: ProviderSpec) -> str:
