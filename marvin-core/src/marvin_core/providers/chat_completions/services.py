@@ -45,7 +45,14 @@ _HOSTS: Mapping[str, Service] = {
     "api.mistral.ai": "mistral",
     "api.x.ai": "xai",
 }
-_ABOUT_THINKING = ("reasoning_effort", "reasoning", "reasoning_format", "extra_body", "chat_template_kwargs", "thinking")
+_ABOUT_THINKING = (
+    "reasoning_effort",
+    "reasoning",
+    "reasoning_format",
+    "extra_body",
+    "chat_template_kwargs",
+    "thinking",
+)
 _ABOUT_FORMAT = re.compile(r"(?i)json.?(mode|schema|object)|response.?(format|mime)|structured.output|grammar")
 _OLD_GEMINI = re.compile(r"gemini-[12]\b")
 _GEMINI_BUDGETS: Mapping[ThinkingLevel, int] = {"low": 1_024, "medium": 8_192, "high": 24_576}

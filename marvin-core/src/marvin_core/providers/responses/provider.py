@@ -44,7 +44,9 @@ class Responses(HttpProvider):
         if status != 400:
             return False
         lower = said.lower()
-        if b"reasoning.effort" in lower and self._wire.think_otherwise(request.thinking, said.decode("utf-8", "replace")):
+        if b"reasoning.effort" in lower and self._wire.think_otherwise(
+            request.thinking, said.decode("utf-8", "replace")
+        ):
             return True
         for words, what in _REFUSED:
             if words in lower:
