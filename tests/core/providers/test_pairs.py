@@ -505,7 +505,19 @@ ENDS: Mapping[str, Callable[[], Answer]] = {
 }
 FORMATS = {"anthropic": "anthropic", "claude": "anthropic", "openai": "responses", "ollama": "ollama"}
 FORMATS |= {name: name for name in ("deepseek", "gemini", "mistral")}
-WALK = ("plain", "anthropic", "openai", "gemini", "mistral", "ollama", "deepseek", "claude", "groq", "mistral", "plain")
+WALK: Sequence[str] = (
+    "plain",
+    "anthropic",
+    "openai",
+    "gemini",
+    "mistral",
+    "ollama",
+    "deepseek",
+    "claude",
+    "groq",
+    "mistral",
+    "plain",
+)
 WALK = (*WALK, "deepseek", "openai", "ollama")
 
 

@@ -103,6 +103,13 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         help="the model, or the model of a tier",
     )
     add(
+        "--thinking",
+        metavar="[TIER=]LEVEL",
+        action="append",
+        default=[],
+        help="how hard the model thinks, or that of a tier: off, low, medium, high",
+    )
+    add(
         "--tools",
         metavar="SETS",
         help="tool sets, groups and names; a leading - takes away (coding,-git)",
@@ -136,6 +143,7 @@ _WITH_VALUE = frozenset(
         "--working-dir",
         "--provider",
         "--model",
+        "--thinking",
         "--tools",
         "--output-format",
         "--on-ask",

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ..api.config import Config, EndpointSettings, Permissions, Price, Source
 from ..api.errors import ConfigError, UsageError
 from ..api.timeouts import Timeouts
-from .limits import depth, max_cost
+from .limits import cache_lifetime, depth, max_cost
 from .secrets import Secrets
 from .settings import read_settings
+from .thinking import levels_of, thinking_fields
 from .tiers import tier_models
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def load(
     settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json") if with_file else {}
     working_dir = _working_dir(flags.working_dir, cwd, home)
     named, tiers = _models(flags.model)
+    model = _named("model", named, ("MARVIN_MODEL", env), settings)
     config = Config(
         prompt=_prompt(flags),
         prompt_file=cwd / flags.prompt_file if flags.prompt_file is not None else None,
@@ -65,7 +67,8 @@ def load(
         cache_folder=folders["cache"],
         ca_file=settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
         **_named("provider", flags.provider, ("LLM_PROVIDER", env), settings),
-        **_named("model", named, ("MARVIN_MODEL", env), settings),
+        **model,
+        **thinking_fields(flags.thinking, env.get("MARVIN_THINKING"), settings, model["model"]),
         **_from_environment(env, cwd),
         **_from_settings(settings, env),
     )
@@ -107,6 +110,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
     return {
         "ui": settings.get("ui", ""),
         "transport": settings.get("transport", "direct"),
+        "cache": cache_lifetime(settings.get("cache", "")),
         "permissions": Permissions(**rules),
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
         "prices": {name: Price(**entry) for name, entry in settings.get("prices", {}).items()},
@@ -126,6 +130,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for name, entry in settings.get("providers", {}).items():
         _endpoint(name, entry, {})
     _timeouts(settings.get("timeouts", {}))
+    levels_of(settings)
+    cache_lifetime(settings.get("cache", ""))
 
 
 def _current_folder() -> Path:

@@ -68,10 +68,9 @@ _ANY_ID = re.compile(r"(?s).{1,40}")
 class Traits(Record):
     """How a service takes a conversation.
 
-    `ids` are the call ids that it takes; `keeps_ids` says that those which it made stay as they are. It is `alternating`
-    where the user may not speak right after an output, and joins messages that follow one another. With `fills` each
-    answer carries its reasoning, be it empty. It `counts` tokens where it is asked to, and knows `parallel` calls as
-    a field.
+    `ids` are the call ids that it takes; `keeps_ids` says that those which it made stay as they are. It is
+    `alternating` where the user may not speak right after an output, nor twice in a row. With `fills` each answer
+    carries its reasoning, be it empty. It `counts` tokens where it is asked to, and knows `parallel` calls as a field.
     """
 
     ids: re.Pattern[str] = _ANY_ID

@@ -17,7 +17,7 @@ def other_effort(refused: str, said: str) -> str:
     if refused not in _ORDER:
         return ""
     place = _ORDER.index(refused)
-    named = {effort for effort in _QUOTED.findall(said) if effort != refused}
+    named: set[str] = {effort for effort in _QUOTED.findall(said) if effort != refused}
     if named:
         return min(named, key=lambda effort: (abs(_ORDER.index(effort) - place), _ORDER.index(effort)))
     return "low" if refused in ("none", "minimal") and _MUST_THINK.search(said) else ""
