@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from .providers import CacheLifetime, ThinkingLevel
 from .record import Record
@@ -80,6 +80,8 @@ class Config(Record):
     """The models that go on where the chosen one fails."""
     tools: str
     output_format: OutputFormat
+    output_schema: Mapping[str, Any] | None
+    """The JSON schema that the last answer has to fit; None where it may have any form."""
     on_ask: OnAsk
     continue_session: bool
     resume: str

@@ -6,6 +6,7 @@ MarvinError
 ├── PluginError                a pack could not be loaded or registered
 ├── SessionError               a session file cannot be read, written or found
 ├── BudgetExceeded             the price ceiling was reached (exit code 3)
+├── OutputMismatch             the last answer does not fit the schema of --output-schema
 ├── ToolError                  a tool failed; the text goes to the model
 │   └── PathRefused            a path leads outside of the sandbox or to a protected place
 └── ProviderError              a model service failed
@@ -56,6 +57,10 @@ class PluginError(MarvinError):
 
 class SessionError(MarvinError):
     """A session file cannot be read, written or found."""
+
+
+class OutputMismatch(MarvinError):
+    """The last answer does not fit the schema that was asked for."""
 
 
 class BudgetExceeded(MarvinError):

@@ -121,6 +121,11 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         help="what a non-interactive run prints",
     )
     add(
+        "--output-schema",
+        metavar="FILE",
+        help="the JSON schema that the last answer of a non-interactive run has to fit",
+    )
+    add(
         "--on-ask",
         choices=("allow", "deny", "allow-all"),
         default="allow",
@@ -146,6 +151,7 @@ _WITH_VALUE = frozenset(
         "--thinking",
         "--tools",
         "--output-format",
+        "--output-schema",
         "--on-ask",
         "--resume",
         "--max-cost",

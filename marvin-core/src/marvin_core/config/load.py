@@ -57,6 +57,7 @@ def load(
         tiers=tier_models({**settings.get("models", {}), **tiers}, env),
         tools=flags.tools or settings.get("tools", ""),
         output_format=flags.output_format,
+        output_schema=_output_schema(flags.output_schema, cwd),
         on_ask=flags.on_ask,
         continue_session=flags.continue_,
         resume=flags.resume or "",
@@ -81,6 +82,14 @@ def _prompt(flags: Namespace) -> str | None:
         if words and value is not None:
             raise UsageError(f"A prompt was given twice, as {flag} and as words. Give it once.")
     return flags.prompt if flags.prompt is not None else (words or None)
+
+
+def _output_schema(given: str | None, cwd: Path) -> Mapping[str, Any] | None:
+    if given is None:
+        return None
+    from .output_schema import read_schema
+
+    return read_schema(cwd / given)
 
 
 def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
