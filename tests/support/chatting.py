@@ -79,7 +79,8 @@ def merged(deltas: Sequence[Delta]) -> list[Delta]:
         if isinstance(delta, TextDelta) and isinstance(last, TextDelta):
             out[-1] = TextDelta(text=last.text + delta.text)
         elif isinstance(delta, ThinkingDelta) and isinstance(last, ThinkingDelta):
-            out[-1] = ThinkingDelta(text=last.text + delta.text)
+            data = last.provider_data or delta.provider_data
+            out[-1] = ThinkingDelta(text=last.text + delta.text, provider_data=data)
         elif isinstance(delta, CallDelta) and isinstance(last, CallDelta) and delta.key == last.key:
             out[-1] = last.replace(arguments=last.arguments + delta.arguments)
         else:

@@ -27,20 +27,84 @@ LONGEST_DESCRIPTION = 1024
 
 # Chat completions
 
+BASE = frozenset({"stream", "model", "messages", "tools", "tool_choice", "max_tokens", "response_format"})
+COMMON = BASE | {"stream_options", "reasoning_effort"}
+NOTHING: frozenset[str] = frozenset()
+
 
 def openai_chat(body: Body) -> None:
     """OpenAI's chat completions, as strict servers take them."""
-    _chat(body, own=frozenset(), own_in_calls=frozenset())
+    _chat(body, COMMON | {"parallel_tool_calls"})
+
+
+def vllm(body: Body) -> None:
+    """Servers of one's own whose templates want the reasoning of a turn back, under either name."""
+    _chat(body, COMMON, own=frozenset({"reasoning", "reasoning_content"}))
+
+
+def llama_server(body: Body) -> None:
+    """llama.cpp: roles must be in order, and what ends with an answer would be continued as it stands."""
+    _chat(body, COMMON | {"parallel_tool_calls", "chat_template_kwargs"}, own=frozenset({"reasoning_content"}))
+
+
+def groq(body: Body) -> None:
+    """Groq, which names properties that it does not know and refuses them."""
+    _chat(body, COMMON | {"parallel_tool_calls", "reasoning_format"}, own=frozenset({"reasoning"}))
 
 
 def openrouter(body: Body) -> None:
     """The same, with the reasoning that OpenRouter wants back, and with ids of its own making, however long."""
-    _chat(body, own=frozenset({"reasoning_details"}), own_in_calls=frozenset(), longest_id=1000)
+    fields = (COMMON - {"reasoning_effort"}) | {"parallel_tool_calls", "reasoning"}
+    _chat(body, fields, own=frozenset({"reasoning_details"}), longest_id=1000)
+
+
+def deepseek(body: Body) -> None:
+    """DeepSeek: where it thinks, each answer of the conversation carries its reasoning."""
+    _chat(body, COMMON | {"thinking"}, own=frozenset({"reasoning_content"}))
+    assert body["thinking"]["type"] in ("enabled", "disabled")
+    assert ("reasoning_effort" in body) == (body["thinking"]["type"] == "enabled")
+    if body["thinking"]["type"] == "enabled":
+        for message in body["messages"]:
+            assert message["role"] != "assistant" or "reasoning_content" in message, "must be passed back to the API"
+
+
+def moonshot(body: Body) -> None:
+    """Kimi: where it thinks, each answer with calls carries its reasoning."""
+    _chat(body, (COMMON - {"reasoning_effort"}) | {"thinking"}, own=frozenset({"reasoning_content"}))
+    if body["thinking"]["type"] == "enabled":
+        for message in body["messages"]:
+            assert "tool_calls" not in message or "reasoning_content" in message, "reasoning_content is missing"
+
+
+def zhipu(body: Body) -> None:
+    """GLM of its own service: it keeps the thinking of earlier turns where it is told to."""
+    _chat(body, (COMMON - {"reasoning_effort"}) | {"thinking"}, own=frozenset({"reasoning_content"}))
+    assert body["thinking"] in ({"type": "disabled"}, {"type": "enabled", "clear_thinking": False})
+
+
+def xai(body: Body) -> None:
+    """xAI, which takes the reasoning back that it showed."""
+    _chat(body, COMMON | {"parallel_tool_calls"}, own=frozenset({"reasoning_content"}))
+
+
+def mistral(body: Body) -> None:
+    """Mistral: no field beyond its own, ids of nine letters and digits, and nobody interrupts an output."""
+    _chat(body, BASE | {"reasoning_effort", "parallel_tool_calls"}, thinks_in_content=True)
+    assert body.get("reasoning_effort", "none") in ("none", "low", "medium", "high")
+    roles = [message["role"] for message in body["messages"]]
+    for before, after in pairwise(roles):
+        assert (before, after) != ("tool", "user"), "Unexpected role 'user' after role 'tool'"
+        assert before != after or before == "tool", f"two messages of {before} in a row"
+    for message in body["messages"]:
+        for given in [call["id"] for call in message.get("tool_calls", ())] + [message.get("tool_call_id", "x" * 9)]:
+            assert re.fullmatch(r"[A-Za-z0-9]{9}", given), "must be a-z, A-Z, 0-9, with a length of 9"
 
 
 def gemini(body: Body) -> None:
     """The same at Google: the first call of each answer carries a signature, and schemas are a subset."""
-    _chat(body, own=frozenset({"extra_content"}), own_in_calls=frozenset({"extra_content"}))
+    signed = frozenset({"extra_content"})
+    _chat(body, COMMON | {"extra_body"}, own=signed, own_in_calls=signed)
+    assert not {"extra_body", "reasoning_effort"} <= set(body), "one of the two"
     for message in body["messages"]:
         if "tool_calls" in message:
             assert message["tool_calls"][0]["extra_content"]["google"]["thought_signature"]
@@ -49,10 +113,19 @@ def gemini(body: Body) -> None:
         _gemini_schema(tool["function"]["parameters"])
 
 
-def _chat(body: Body, own: frozenset[str], own_in_calls: frozenset[str], longest_id: int = 40) -> None:
+def _chat(
+    body: Body,
+    fields: frozenset[str],
+    *,
+    own: frozenset[str] = NOTHING,
+    own_in_calls: frozenset[str] = NOTHING,
+    longest_id: int = 40,
+    thinks_in_content: bool = False,
+) -> None:
+    assert set(body) <= fields, f"unknown: {set(body) - fields}"
     assert body["stream"] is True
     assert body.get("tools", True), "an empty list of tools is refused"
-    assert "tools" in body or "tool_choice" not in body
+    assert "tools" in body or not {"tool_choice", "parallel_tool_calls"} & set(body)
     for tool in body.get("tools", ()):
         assert set(tool) == {"type", "function"}
         _tool(tool["function"], "parameters")
@@ -62,6 +135,9 @@ def _chat(body: Body, own: frozenset[str], own_in_calls: frozenset[str], longest
         "assistant": {"role", "content", "tool_calls"} | own,
         "tool": {"role", "content", "tool_call_id"},
     }
+    roles = [message["role"] for message in body["messages"]]
+    assert roles[-1] in ("user", "tool"), "what ends with an answer is refused, or continued as it stands"
+    assert ("assistant", "assistant") not in pairwise(roles)
     waiting: list[str] = []
     for number, message in enumerate(body["messages"]):
         role = message["role"]
@@ -75,11 +151,21 @@ def _chat(body: Body, own: frozenset[str], own_in_calls: frozenset[str], longest
         assert not waiting, f"no output for {waiting}"
         if role == "assistant":
             waiting = _chat_calls(message, own_in_calls, longest_id)
-            assert message["content"] or waiting, "an answer says something or calls something"
-            assert message["content"] is None or isinstance(message["content"], str)
+            _chat_answer(message["content"], waiting, thinks_in_content)
         else:
             _chat_content(message["content"])
     assert not waiting, f"no output for {waiting}"
+
+
+def _chat_answer(content: Any, calls: Sequence[str], thinks_in_content: bool) -> None:
+    assert content or calls, "an answer says something or calls something"
+    if thinks_in_content and isinstance(content, list):
+        thought, *said = content
+        assert thought["type"] == "thinking"
+        assert all(part["type"] == "text" and part["text"] for part in thought["thinking"])
+        assert all(set(part) == {"type", "text"} and part["text"] for part in said)
+    else:
+        assert content is None or isinstance(content, str)
 
 
 def _chat_calls(message: Mapping[str, Any], own: frozenset[str], longest_id: int) -> list[str]:
@@ -114,6 +200,9 @@ def _chat_content(content: Any) -> None:
 
 def anthropic(body: Body) -> None:
     """Anthropic's Messages: roles alternate, thinking stands first, nothing is blank."""
+    known = {"model", "max_tokens", "stream", "system", "messages", "tools", "tool_choice", "thinking", "output_config"}
+    assert set(body) <= known, f"unknown: {set(body) - known}"
+    assert set(body.get("output_config", ())) <= {"effort", "format"}
     assert body["max_tokens"] > 0
     assert json.dumps(body).count('"cache_control"') <= 4
     for tool in body.get("tools", ()):
@@ -171,8 +260,15 @@ def _anthropic_block(block: Mapping[str, Any], role: str) -> None:
 
 def _anthropic_thinking(body: Body) -> None:
     """With a budget, the answers since the last prompt begin with thinking; and the budget is below the limit."""
-    thinking = body.get("thinking", {})
-    if thinking.get("type") != "enabled":
+    thinking = body.get("thinking", {"type": "adaptive"})
+    allowed = {
+        "enabled": {"type", "budget_tokens"},
+        "adaptive": {"type", "display", "block_binding"},
+        "disabled": {"type"},
+        "between_tools": {"type"},
+    }
+    assert set(thinking) <= allowed[thinking["type"]]
+    if thinking["type"] != "enabled":
         return
     assert 1024 <= thinking["budget_tokens"] < body["max_tokens"]
     for turn in reversed(body["messages"]):
@@ -187,6 +283,10 @@ def _anthropic_thinking(body: Body) -> None:
 
 def responses(body: Body) -> None:
     """The Responses API without storage."""
+    known = {"model", "stream", "store", "instructions", "input", "tools", "tool_choice", "parallel_tool_calls", "text"}
+    known |= {"max_output_tokens", "reasoning", "include", "prompt_cache_key", "prompt_cache_retention"}
+    assert set(body) <= known, f"unknown: {set(body) - known}"
+    assert set(body.get("reasoning", ())) <= {"effort", "summary"}
     assert body["store"] is False
     for tool in body.get("tools", ()):
         assert tool["type"] == "function"
@@ -251,6 +351,9 @@ def _responses_content(content: Any, text: str) -> None:
 
 def ollama(body: Body) -> None:
     """Ollama's own format, read into Go structures: a value of another type makes it refuse the request."""
+    known = {"model", "stream", "truncate", "shift", "think", "options", "tools", "messages", "format"}
+    assert set(body) <= known, f"unknown: {set(body) - known}"
+    assert body["think"] in (True, False, "low", "medium", "high")
     allowed = {"role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"}
     for tool in body.get("tools", ()):
         assert set(tool) == {"type", "function"}
@@ -274,6 +377,7 @@ def ollama(body: Body) -> None:
             waiting.append((call["id"], call["function"]["name"]))
         assert message["content"] or message.get("tool_calls") or message.get("images")
     assert not waiting, f"no output for {waiting}"
+    assert body["messages"][-1]["role"] != "assistant"
 
 
 # What they share

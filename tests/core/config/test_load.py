@@ -114,6 +114,7 @@ VARIABLES: list[tuple[dict[str, str], str, Any]] = [
     ({"LLM_PROVIDER": "groq"}, "provider", "groq"),
     ({"LLM_PROVIDER": "groq"}, "provider_origin", "LLM_PROVIDER"),
     ({"MARVIN_MODEL": "m"}, "model", "m"),
+    ({"MARVIN_THINKING": "medium"}, "thinking", "medium"),
     ({"MARVIN_MODEL": "m"}, "model_origin", "MARVIN_MODEL"),
     ({}, "packs", None),
     ({"MARVIN_PACKS": ""}, "packs", None),
@@ -158,6 +159,9 @@ EVERYTHING = """
 provider: mine
 model: m1
 models: {high: big}
+thinking: low
+tier_thinking: {low: medium}
+cache: 1h
 providers:
   mine:
     wire: chat-completions
@@ -197,6 +201,7 @@ def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
     assert (config.provider, config.provider_origin) == ("mine", "config.yaml")
     assert (config.model, config.model_origin) == ("m1", "config.yaml")
     assert config.tiers == TIER_MODELS | {"opus": "big", "plan": "big"}
+    assert (config.thinking, config.tier_thinking, config.cache) == ("low", {"codex": "medium"}, "1h")
     assert config.fallback == ("groq", "mine/m2")
     assert config.endpoints["mine"].as_dict() == {
         "wire": "chat-completions",

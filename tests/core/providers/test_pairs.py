@@ -18,7 +18,7 @@ from typing import Any, cast, get_args
 import pytest
 
 from marvin_core.api.errors import BadRequest
-from marvin_core.api.messages import Image, Message, Text, ToolOutput, from_dict, to_dict, tool, user
+from marvin_core.api.messages import Image, Message, Text, Thinking, ToolOutput, from_dict, to_dict, tool, user
 from marvin_core.api.providers import ClientFactory, Endpoint, Provider, Request, Secret, ThinkingLevel
 from marvin_core.api.record import Record
 from marvin_core.api.tools import ToolSpec
@@ -43,7 +43,7 @@ from tests.support.engine_tools import look, picture
 
 PICTURE = Image(media_type="image/png", data="QUJD")
 OPAQUE = re.compile(r"OPAQUE-[a-z]+-[0-9-]+")
-THOUGHT = re.compile(r"THOUGHT-[a-z]+")
+THOUGHT = re.compile(r"THOUGHT-[a-z-]+")
 LOOK, PICTURE_TOOL = (describe(each, source="tests") for each in (look, picture))
 UNREADABLE = "look at x"
 CUT = '{"name": "cut o'
@@ -80,12 +80,17 @@ class Wire(Record):
 # What each service answers in a turn: thinking, text and two calls; unreadable arguments; a cut-off call; the end.
 
 
-def chat_answers(ids: Sequence[str], details: bool = False) -> Callable[[str, int], Sequence[Answer]]:
+def chat_answers(
+    ids: Sequence[str], details: bool = False, field: str = "reasoning"
+) -> Callable[[str, int], Sequence[Answer]]:
     """Chat completions, the calls with these ids; `details` adds the opaque reasoning of OpenRouter."""
 
     def answers(name: str, turn: int) -> Sequence[Answer]:
         opaque = [{"type": "reasoning.encrypted", "index": 0, "data": f"OPAQUE-{name}-{turn}"}]
-        thought = chunk({"reasoning": f"THOUGHT-{name}", **({"reasoning_details": opaque} if details else {})})
+        told: Any = f"THOUGHT-{name}"
+        if field == "content":
+            told = [{"type": "thinking", "thinking": [{"type": "text", "text": told}]}]
+        thought = chunk({field: told, **({"reasoning_details": opaque} if details else {})})
         return (
             events(
                 thought,
@@ -173,7 +178,7 @@ WIRES = (
         create=chat_completions.create,
         model="some-model",
         answers=chat_answers(("functions.look:0", "ü|1 two")),
-        check=strict_wires.openai_chat,
+        check=strict_wires.vllm,
     ),
     Wire(
         name="openrouter",
@@ -187,14 +192,51 @@ WIRES = (
         create=chat_completions.create,
         model="qwen/qwen3-32b",
         answers=chat_answers(("k4x9", "z2p1")),
-        check=strict_wires.openai_chat,
+        check=strict_wires.groq,
     ),
     Wire(
         name="llama-server",
         create=chat_completions.create,
         model="",
-        answers=chat_answers(("Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF", "Bb3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF")),
-        check=strict_wires.openai_chat,
+        answers=chat_answers(
+            ("Ab3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF", "Bb3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF"), field="reasoning_content"
+        ),
+        check=strict_wires.llama_server,
+    ),
+    Wire(
+        name="deepseek",
+        create=chat_completions.create,
+        model="deepseek-v4-pro",
+        answers=chat_answers(("call_00_9nLf", "call_01_9nLf"), field="reasoning_content"),
+        check=strict_wires.deepseek,
+    ),
+    Wire(
+        name="moonshot",
+        create=chat_completions.create,
+        model="kimi-k3",
+        answers=chat_answers(("look:0", "picture:1"), field="reasoning_content"),
+        check=strict_wires.moonshot,
+    ),
+    Wire(
+        name="zhipu",
+        create=chat_completions.create,
+        model="glm-5.3",
+        answers=chat_answers(("call_-8", "call_-9"), field="reasoning_content"),
+        check=strict_wires.zhipu,
+    ),
+    Wire(
+        name="xai",
+        create=chat_completions.create,
+        model="grok-4.3",
+        answers=chat_answers(("call-1a", "call-1b"), field="reasoning_content"),
+        check=strict_wires.xai,
+    ),
+    Wire(
+        name="mistral",
+        create=chat_completions.create,
+        model="mistral-medium-3-5",
+        answers=chat_answers(("D681PevKs", "a1b2c3d4e"), field="content"),
+        check=strict_wires.mistral,
     ),
     Wire(
         name="gemini",
@@ -214,6 +256,13 @@ WIRES = (
         name="claude",
         create=anthropic.create,
         model="claude-sonnet-4-5",
+        answers=anthropic_answers,
+        check=strict_wires.anthropic,
+    ),
+    Wire(
+        name="sonnet",
+        create=anthropic.create,
+        model="claude-sonnet-5-5",
         answers=anthropic_answers,
         check=strict_wires.anthropic,
     ),
@@ -240,7 +289,8 @@ WIRES = (
     ),
 )
 BY_NAME = {wire.name: wire for wire in WIRES}
-RETURNS_OPAQUE = {"openrouter", "gemini", "anthropic", "claude", "openai", "codex"}
+RETURNS_OPAQUE = {"openrouter", "gemini", "anthropic", "claude", "sonnet", "openai", "codex"}
+RETURNS_TEXT = {"plain", "groq", "llama-server", "deepseek", "moonshot", "zhipu", "xai", "mistral", "ollama"}
 SOURCES = (*BY_NAME, "offline")
 PAIRS = [(first, second) for first, second in product(SOURCES, BY_NAME) if first != second]
 
@@ -366,6 +416,26 @@ def test_back_at_the_first_its_own_data_is_returned_word_for_word(first: str, se
     assert {one.split("-")[2] for one in later} == ({"1", "3"} if alone else set())
 
 
+@pytest.mark.parametrize("name", sorted(RETURNS_TEXT))
+def test_what_a_model_showed_of_its_thinking_goes_back_as_it_came(name: str) -> None:
+    """In each answer that it belongs to, through a session file, and at every level."""
+    said = first_turn(name)
+    thought = [m for m in said if any(isinstance(block, Thinking) and block.text for block in m.content)]
+    assert len(thought) > 1
+    for level in get_args(ThinkingLevel):
+        text = json.dumps(body_of(name, *said, user("Go on."), thinking=level))
+        assert text.count(f"THOUGHT-{name}") == len(thought)
+
+
+@pytest.mark.parametrize("name", sorted(RETURNS_TEXT - {"ollama", "llama-server"}))
+def test_it_does_not_go_to_another_model_of_the_same_service(name: str) -> None:
+    wire = BY_NAME[name]
+    request = Request(system="", messages=(*first_turn(name), user("Go on.")), tools=(LOOK,), thinking="high")
+    body = json.loads(wire.replace(model=f"{wire.model}.9").provider()._body(request))
+    wire.check(body)
+    assert not THOUGHT.search(json.dumps(body))
+
+
 @pytest.mark.parametrize("name", sorted(RETURNS_OPAQUE))
 def test_another_model_of_the_same_service_gets_nothing_of_the_first_ones(name: str) -> None:
     """Signatures belong to a model; Google's alone are for all of its models."""
@@ -384,6 +454,7 @@ def test_the_checks_notice_what_services_refuse() -> None:
     said = [*first_turn("anthropic"), user("Go on.")]
     places: Mapping[str, Sequence[tuple[Any, ...]]] = {
         "plain": [("messages", 2, "tool_calls", 0, "id"), ("messages", 3, "content")],
+        "mistral": [("messages", 2, "tool_calls", 0, "id"), ("reasoning_effort",)],
         "gemini": [("messages", 2, "tool_calls", 0, "extra_content", "google", "thought_signature")],
         "anthropic": [("messages", 1, "content", 0, "signature"), ("messages", 2, "content", 0, "tool_use_id")],
         "openai": [("input", 2, "call_id"), ("input", 3, "arguments"), ("input", 5, "call_id")],
@@ -404,29 +475,54 @@ def test_the_checks_notice_what_services_refuse() -> None:
 # A real session over real connections
 
 
-CALLS: Mapping[str, Callable[[], Answer]] = {
-    "chat": lambda: events(
-        chunk({"reasoning": "hm"}),
+def chat_calls(thought: Mapping[str, Any]) -> Answer:
+    return events(
+        chunk(thought),
         call_piece('{"name":"x"}', index=0, id="functions.look:0", name="look"),
         call_piece("{}", index=1, id="functions.picture:1", name="picture"),
         chunk({}, "tool_calls"),
+    )
+
+
+CALLS: Mapping[str, Callable[[], Answer]] = {
+    "chat": lambda: chat_calls({"reasoning": "hm"}),
+    "deepseek": lambda: chat_calls({"reasoning_content": "hm"}),
+    "gemini": lambda: chat_calls({"content": "<thought>hm</thought>"}),
+    "mistral": lambda: chat_calls(
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "I"}]}
     ),
     "anthropic": lambda: answers_anthropic.calls(("look", {"name": "x"}), ("picture", {}), thinking="hm"),
     "responses": lambda: answers_responses.calls(("look", {"name": "x"}), ("picture", {}), thinking="hm"),
     "ollama": lambda: answers_ollama.calls(("look", {"name": "x"}), ("picture", {})),
 }
 ENDS: Mapping[str, Callable[[], Answer]] = {
-    "chat": lambda: events(chunk({"content": "Done."}), chunk({}, "stop")),
+    **dict.fromkeys(
+        ("chat", "deepseek", "gemini", "mistral"), lambda: events(chunk({"content": "Done."}), chunk({}, "stop"))
+    ),
     "anthropic": lambda: answers_anthropic.text("Done.", thinking="so"),
     "responses": lambda: answers_responses.text("Done.", thinking="so"),
     "ollama": lambda: answers_ollama.text("Done.", thinking="so"),
 }
 FORMATS = {"anthropic": "anthropic", "claude": "anthropic", "openai": "responses", "ollama": "ollama"}
-WALK = ("plain", "anthropic", "openai", "gemini", "ollama", "claude", "groq", "anthropic", "plain", "openai", "ollama")
+FORMATS |= {name: name for name in ("deepseek", "gemini", "mistral")}
+WALK: Sequence[str] = (
+    "plain",
+    "anthropic",
+    "openai",
+    "gemini",
+    "mistral",
+    "ollama",
+    "deepseek",
+    "claude",
+    "groq",
+    "mistral",
+    "plain",
+)
+WALK = (*WALK, "deepseek", "openai", "ollama")
 
 
 def test_a_session_that_changes_its_service_with_every_prompt(tmp_path: Path) -> None:
-    """Eleven turns, each with two calls that run, over real connections; each of the 22 requests is accepted."""
+    """Each turn has two calls that run, over real connections; each request is accepted."""
     script = [made() for name in WALK for made in (CALLS[FORMATS.get(name, "chat")], ENDS[FORMATS.get(name, "chat")])]
     with answers_ollama.OllamaServer(*script) as server:
         settings = HttpSettings(timeouts=TIMEOUTS)
@@ -450,7 +546,7 @@ def test_a_session_that_changes_its_service_with_every_prompt(tmp_path: Path) ->
                     await provider.aclose()
             return said
 
-        assert run(go()) == ["Done."] * len(WALK)
+        assert run(go()) == ["I\nDone." if name == "mistral" else "Done." for name in WALK]
         asked = [request.body for request in server.requests if request.method == "POST"]
     assert len(asked) == 2 * len(WALK)
     for number, body in enumerate(asked):

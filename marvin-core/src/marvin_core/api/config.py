@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from .limits import Limits
+from .providers import CacheLifetime, ThinkingLevel
 from .record import Record
 from .timeouts import Timeouts
 
@@ -69,12 +70,19 @@ class Config(Record):
     model: str
     model_origin: str
     model_from: Source
+    thinking: ThinkingLevel
+    """How hard the model thinks that the run begins with."""
+    thinking_from: Source
     tiers: Mapping[str, str]
     """The model of each tier, by the tier's name."""
+    tier_thinking: Mapping[str, ThinkingLevel]
+    """How hard the models of tiers think, where something is said of them."""
     fallback: tuple[str, ...]
     """The models that go on where the chosen one fails."""
     tools: str
     output_format: OutputFormat
+    output_schema: Mapping[str, Any] | None
+    """The JSON schema that the last answer has to fit; None where it may have any form."""
     on_ask: OnAsk
     continue_session: bool
     resume: str
@@ -104,6 +112,8 @@ class Config(Record):
     no_proxy: str
     ca_file: str
     transport: str
+    cache: CacheLifetime
+    """How long services keep what they read, where one may choose."""
     permissions: Permissions
     endpoints: Mapping[str, EndpointSettings]
     prices: Mapping[str, Price]

@@ -6,6 +6,7 @@ MarvinError
 ├── PluginError                a pack could not be loaded or registered
 ├── SessionError               a session file cannot be read, written or found
 ├── BudgetExceeded             the price ceiling was reached (exit code 3)
+├── OutputMismatch             the last answer does not fit the schema of --output-schema
 ├── ToolError                  a tool failed; the text goes to the model
 │   ├── AddressRefused         an address is of this machine or of a private network
 │   └── PathRefused            a path leads outside of the sandbox or to a protected place
@@ -57,6 +58,10 @@ class PluginError(MarvinError):
 
 class SessionError(MarvinError):
     """A session file cannot be read, written or found."""
+
+
+class OutputMismatch(MarvinError):
+    """The last answer does not fit the schema that was asked for."""
 
 
 class BudgetExceeded(MarvinError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from .limits import Limits
 from .messages import Message, ProviderData, StopReason, Usage
@@ -22,13 +22,17 @@ OFFLINE = "offline"
 
 ToolChoice: TypeAlias = Literal["auto", "none"]
 ThinkingLevel: TypeAlias = Literal["off", "low", "medium", "high"]
+"""How hard a model thinks. Off is the least that it can do."""
+CacheLifetime: TypeAlias = Literal["", "5m", "1h"]
+"""How long a service that lets one choose keeps what it read; empty for as long as it does by itself."""
 
 
 class Request(Record):
     """One request to a model: the system prompt, the conversation so far, and the tools on offer.
 
     The first `stable` characters of `system` are the same from request to request: a service that caches
-    what it is told to is told to cache up to there.
+    what it is told to is told to cache up to there. `output_schema` is the JSON schema of the answer, if it has one:
+    services that know how to are asked to hold the model to it.
     """
 
     system: str
@@ -38,6 +42,7 @@ class Request(Record):
     thinking: ThinkingLevel = "off"
     max_output_tokens: int | None = None
     stable: int = 0
+    output_schema: Mapping[str, Any] | None = None
 
 
 class TextDelta(Record):
@@ -171,7 +176,8 @@ class Endpoint(Record):
 
     `context_window` and `max_output`, the longest answer, are in tokens; None where unknown. `profile_folder` is
     that of the active profile, where logins are kept. `environment` gives the one for a program of the provider's own.
-    `learn` is to be told of each secret that the provider finds by itself, so that nobody is shown it.
+    `learn` is to be told of each secret that the provider finds by itself, so that nobody is shown it. `cache` is how
+    long the service is to keep what it read.
     """
 
     provider: str
@@ -186,6 +192,7 @@ class Endpoint(Record):
     profile_folder: Path | None = None
     environment: Callable[[], dict[str, str]] | None = None
     learn: Callable[[Secret], None] | None = None
+    cache: CacheLifetime = ""
     timeouts: Timeouts = Timeouts()
     limits: Limits = Limits()
 

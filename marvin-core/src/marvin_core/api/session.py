@@ -23,6 +23,8 @@ class TurnResult(Record):
     text: str
     error: Exception | None = None
     cancelled: bool = False
+    output: str | None = None
+    """The JSON value of the last answer, where it had to fit a schema and does."""
 
     def check(self) -> None:
         """Raise the error that ended it, if one did."""

@@ -48,6 +48,8 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) 
         interactive = streams.stdin_is_terminal() or config.plain
         if config.non_interactive or not interactive:
             return _non_interactive(config.replace(non_interactive=True), secrets, streams)
+        if config.output_schema is not None:
+            raise UsageError("--output-schema is for runs without a chat. Add --non-interactive.")
         return _chat(config, secrets, streams)
     except MarvinError as error:
         if not isinstance(error, ConfigError) or index is not None or not _is_headless(argv, streams):
@@ -136,7 +138,8 @@ def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams)
             raise ConfigError(app.choice.how_to)
         session = app.session(asker=None, interactive=False)
         _resume(config, session)
-        return Headless(streams, config.output_format, app.meter).run(session, prompt)
+        form = config.output_schema is not None
+        return Headless(streams, config.output_format, app.meter, form=form).run(session, prompt)
     except MarvinError as error:
         return _failed(streams, config.output_format, str(error), error.exit_code)
     except Exception as error:  # the last line below must come whatever is wrong with us

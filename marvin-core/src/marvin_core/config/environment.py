@@ -7,6 +7,7 @@ from collections.abc import Mapping
 ENVIRONMENT: Mapping[str, str] = {
     "LLM_PROVIDER": "The model service, where no --provider is given.",
     "MARVIN_MODEL": "The model, where no --model is given.",
+    "MARVIN_THINKING": "How hard the model thinks, where no --thinking is given: off, low, medium or high.",
     "MARVIN_CODE_MODEL_HIGH": "The model of the tier opus: reviews, and `!pro`.",
     "MARVIN_CODE_MODEL_LOW": "The model of the tier codex: writing code, and fixes.",
     "MARVIN_CODE_MODEL_PLAN": "The model of the tier plan: finding errors; that of opus where only that is set.",

@@ -103,6 +103,13 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         help="the model, or the model of a tier",
     )
     add(
+        "--thinking",
+        metavar="[TIER=]LEVEL",
+        action="append",
+        default=[],
+        help="how hard the model thinks, or that of a tier: off, low, medium, high",
+    )
+    add(
         "--tools",
         metavar="SETS",
         help="tool sets, groups and names; a leading - takes away (coding,-git)",
@@ -112,6 +119,11 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
         choices=("text", "json", "stream-json"),
         default="text",
         help="what a non-interactive run prints",
+    )
+    add(
+        "--output-schema",
+        metavar="FILE",
+        help="the JSON schema that the last answer of a non-interactive run has to fit",
     )
     add(
         "--on-ask",
@@ -136,8 +148,10 @@ _WITH_VALUE = frozenset(
         "--working-dir",
         "--provider",
         "--model",
+        "--thinking",
         "--tools",
         "--output-format",
+        "--output-schema",
         "--on-ask",
         "--resume",
         "--max-cost",

@@ -1,10 +1,14 @@
-"""How deep and how dear a run may get, as flags and variables say it."""
+"""How deep and how dear a run may get, and how long services keep what they read, as the user says it."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, cast
 
 from ..api.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from ..api.providers import CacheLifetime
 
 MAX_DEPTH = 5
 
@@ -22,6 +26,17 @@ def depth(value: str) -> int:
     if found > MAX_DEPTH:
         raise ConfigError(f"Agents may be nested {MAX_DEPTH} deep; this one would be number {found}. Do the work here.")
     return max(found, 0)
+
+
+def cache_lifetime(value: str) -> CacheLifetime:
+    """`cache:` of config.yaml.
+
+    Raises:
+        ConfigError: where it is no lifetime that there is.
+    """
+    if value not in ("", "5m", "1h"):
+        raise ConfigError(f"cache in config.yaml is {value!r}; it takes 5m or 1h.")
+    return cast("CacheLifetime", value)
 
 
 def max_cost(flag: str | None, variable: str | None) -> float | None:

@@ -13,9 +13,10 @@ from ..api.config import Config, EndpointSettings, Permissions, Price, Source
 from ..api.errors import ConfigError, UsageError
 from ..api.limits import Limits
 from ..api.timeouts import Timeouts
-from .limits import depth, max_cost
+from .limits import cache_lifetime, depth, max_cost
 from .secrets import Secrets
 from .settings import read_settings
+from .thinking import levels_of, thinking_fields
 from .tiers import tier_models
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def load(
     settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json") if with_file else {}
     working_dir = _working_dir(flags.working_dir, cwd, home)
     named, tiers = _models(flags.model)
+    model = _named("model", named, ("MARVIN_MODEL", env), settings)
     config = Config(
         prompt=_prompt(flags),
         prompt_file=cwd / flags.prompt_file if flags.prompt_file is not None else None,
@@ -56,6 +58,7 @@ def load(
         tiers=tier_models({**settings.get("models", {}), **tiers}, env),
         tools=flags.tools or settings.get("tools", ""),
         output_format=flags.output_format,
+        output_schema=_output_schema(flags.output_schema, cwd),
         on_ask=flags.on_ask,
         continue_session=flags.continue_,
         resume=flags.resume or "",
@@ -66,7 +69,8 @@ def load(
         cache_folder=folders["cache"],
         ca_file=settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
         **_named("provider", flags.provider, ("LLM_PROVIDER", env), settings),
-        **_named("model", named, ("MARVIN_MODEL", env), settings),
+        **model,
+        **thinking_fields(flags.thinking, env.get("MARVIN_THINKING"), settings, model["model"]),
         **_from_environment(env, cwd),
         **_from_settings(settings, env),
     )
@@ -79,6 +83,14 @@ def _prompt(flags: Namespace) -> str | None:
         if words and value is not None:
             raise UsageError(f"A prompt was given twice, as {flag} and as words. Give it once.")
     return flags.prompt if flags.prompt is not None else (words or None)
+
+
+def _output_schema(given: str | None, cwd: Path) -> Mapping[str, Any] | None:
+    if given is None:
+        return None
+    from .output_schema import read_schema
+
+    return read_schema(cwd / given)
 
 
 def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
@@ -108,6 +120,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
     return {
         "ui": settings.get("ui", ""),
         "transport": settings.get("transport", "direct"),
+        "cache": cache_lifetime(settings.get("cache", "")),
         "permissions": Permissions(**rules),
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
         "prices": {name: Price(**entry) for name, entry in settings.get("prices", {}).items()},
@@ -130,6 +143,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         _endpoint(name, entry, {})
     _timeouts(settings.get("timeouts", {}))
     _limits(settings.get("limits", {}))
+    levels_of(settings)
+    cache_lifetime(settings.get("cache", ""))
 
 
 def _current_folder() -> Path:

@@ -15,6 +15,7 @@ from ..sessions.writer import SessionWriter
 from ..util.bus import Bus
 
 if TYPE_CHECKING:
+    from ..api.config import Config
     from ..api.usage import CostCeiling
 
 
@@ -25,9 +26,10 @@ class ActiveModel:
     give an answer again of which something was shown.
     """
 
-    def __init__(self, source: ModelSource, writer: SessionWriter, bus: Bus, *, restarts: bool) -> None:
+    def __init__(self, source: ModelSource, writer: SessionWriter, bus: Bus, config: Config, *, restarts: bool) -> None:
         self.source = source
-        self.thinking: ThinkingLevel = "off"
+        self.thinking: ThinkingLevel = config.thinking
+        self._config = config
         self.ceiling: CostCeiling | None = None
         self._writer = writer
         self._bus = bus
@@ -76,9 +78,14 @@ class ActiveModel:
     def use(self, name: str) -> None:
         """Go on with the model that a name means; of a tier, say why. Raises as `ModelSource.named`."""
         serving = self.source.named(name, self._chosen.provider if self._chosen else None)
+        if name in ALIASES:
+            self.thinking = self._level_of(ALIASES[name])
         self._take(serving)
         if name in ALIASES:
             self._bus.tell(f"{name} is {serving.provider.model} of {serving.provider.name}: {serving.reason}.")
+
+    def _level_of(self, tier: str) -> ThinkingLevel:
+        return self._config.tier_thinking.get(tier, self.thinking)
 
     def _take(self, serving: Serving) -> None:
         self._chosen = serving
@@ -104,10 +111,17 @@ class ActiveModel:
     def restore(self, provider: str, model: str, thinking: str, *, fixed: bool) -> None:
         """Go on with the model that a session was with, if it can be had; where not, say so.
 
-        With `fixed` the user said which model is to answer, whatever the session was with.
+        With `fixed` the user said which model is to answer, whatever the session was with. What a flag or a variable
+        says of thinking counts in any case.
         """
-        if thinking in get_args(ThinkingLevel):
+        known = thinking in get_args(ThinkingLevel)
+        if known and self._config.thinking_from not in ("flag", "environment"):
             self.thinking = thinking  # type: ignore[assignment]  # it is one of them
+        self._restore_model(provider, model, fixed=fixed)
+        if known and self.thinking != thinking:
+            self._changed()
+
+    def _restore_model(self, provider: str, model: str, *, fixed: bool) -> None:
         if provider in ("", OFFLINE) or (provider, model) == (self.provider_name, self.model):
             return
         if fixed:
@@ -126,14 +140,15 @@ class ActiveModel:
     @contextmanager
     def pro(self) -> Iterator[None]:
         """The best model, for as long as the context lasts; says which. Raises as `ModelSource.pro`."""
-        before = self._chosen
+        before, level = self._chosen, self.thinking
         self._chosen = best = self.source.pro(before.provider if before else None)
+        self.thinking = self._level_of("opus")
         self.window = self._make_window()
         self._bus.tell(f"{best.provider.model} of {best.provider.name} answers this one: {best.reason}.")
         try:
             yield
         finally:
-            self._chosen = before
+            self._chosen, self.thinking = before, level
             self.window = self._make_window()
 
     def listed(self) -> Sequence[ModelEntry]:

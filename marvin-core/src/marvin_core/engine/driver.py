@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from ..api.errors import BudgetExceeded, MarvinError
+from ..api.errors import BudgetExceeded, MarvinError, OutputMismatch
 from ..api.events import AgentEnd, AgentStart
 from ..api.messages import user
 from ..api.session import TurnResult
@@ -46,9 +46,11 @@ class Driver:
         answers = self._parts.conversation.begin_answers()
         reason: Reason = "cancelled"
         error: Exception | None = None
+        output: str | None = None
         try:
             await self._begin(text)
             reason = await self._agent.run()
+            output = await self._in_form(answers)
         except Exception as raised:  # told to whoever submitted; a chat must outlive any failure
             error = raised
             reason = "budget" if isinstance(raised, BudgetExceeded) else "error"
@@ -58,7 +60,33 @@ class Driver:
             self._parts.bus.emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
             await self._parts.writer.flush(self._parts.state)
             await self._parts.profile.flush()
-        return TurnResult(text=answer, error=error)
+        return TurnResult(text=answer, error=error, output=output)
+
+    async def _in_form(self, answers: Sequence[str]) -> str | None:
+        """The last answer as the JSON that it has to be, if it has to; the model is asked once more where it is not.
+
+        Raises:
+            OutputMismatch: where it does not fit the second time either.
+        """
+        schema = self._parts.config.output_schema
+        if schema is None:
+            return None
+        from .output_form import AGAIN, OutputForm
+
+        form = OutputForm(schema)
+        try:
+            return form.read(answers[-1] if answers else "")
+        except OutputMismatch as wrong:
+            self._parts.bus.warn(f"The answer does not fit the schema, so the model is asked once more: {wrong}")
+            self._parts.conversation.append(user(AGAIN.format(problem=wrong)))
+        await self._agent.run()
+        try:
+            return form.read(answers[-1])
+        except OutputMismatch as wrong:
+            raise OutputMismatch(
+                f"The answer does not fit the schema of --output-schema: {wrong} Make the schema simpler, or choose "
+                "another model."
+            ) from None
 
     async def _begin(self, text: str | None) -> None:
         parts = self._parts

@@ -128,7 +128,7 @@ def build(setup: SessionSetup) -> SessionParts:
         conversation=Conversation(writer),
         profile=profile,
         usage=usage,
-        model=ActiveModel(setup.models, writer, bus, restarts=setup.asker is not None),
+        model=ActiveModel(setup.models, writer, bus, config, restarts=setup.asker is not None),
         processes=processes,
         toolbox=Toolbox(setup.tools, config, processes, setup.secrets),
         resources=Resources(),

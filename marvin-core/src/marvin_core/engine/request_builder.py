@@ -51,6 +51,7 @@ class RequestBuilder:
             tool_choice="none" if ending else "auto",
             thinking=thinking,
             stable=len(same),
+            output_schema=self._parts.config.output_schema,
         )
         return request, sent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,7 @@ class Sources(Record):
     """What the groups of the offered tools say about working with them; one line of each text is one rule."""
     bounds: Sequence[str] = ()
     """What the agent may not do, and what it is to work on; one sentence each."""
+    output_schema: Mapping[str, Any] | None = None
 
 
 def stable_parts(sources: Sources) -> list[PromptPart]:
@@ -66,6 +68,11 @@ def stable_parts(sources: Sources) -> list[PromptPart]:
     if sources.bounds:
         lines = "\n".join(f"- {bound}" for bound in sources.bounds)
         parts.append(PromptPart(origin="built in", text=f"# What binds you\n{lines}"))
+    if sources.output_schema is not None:
+        from .output_form import ASKED
+
+        schema = json.dumps(sources.output_schema, ensure_ascii=False)
+        parts.append(PromptPart(origin="--output-schema", text=ASKED.format(schema=schema)))
     if sources.extra:
         parts.append(PromptPart(origin="config.yaml", text=sources.extra))
     parts += _personal_parts(sources.personal)
@@ -199,4 +206,5 @@ class SystemPrompt:
             personal=session.profile.personal(),
             guidance=session.toolbox.guidance(),
             bounds=bounds_of(session.config),
+            output_schema=session.config.output_schema,
         )

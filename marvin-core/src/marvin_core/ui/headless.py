@@ -58,12 +58,18 @@ class _StalledError(Exception):
 
 
 class Headless:
-    """Runs one prompt, then says how it went. `meter` tells what it used."""
+    """Runs one prompt, then says how it went. `meter` tells what it used.
 
-    def __init__(self, streams: StandardStreams, output_format: OutputFormat, meter: UsageMeter) -> None:
+    An answer that has a `form` is written as a whole, and nothing besides, once it is known to fit.
+    """
+
+    def __init__(
+        self, streams: StandardStreams, output_format: OutputFormat, meter: UsageMeter, *, form: bool = False
+    ) -> None:
         self._streams = streams
         self._format = output_format
         self._meter = meter
+        self._form = form
         self._text = TextOutput(self._out)
         self._task: asyncio.Task[TurnResult] | None = None
         self._session: SessionControl | None = None
@@ -127,7 +133,7 @@ class Headless:
             self._answer = event.text
         if self._format == "stream-json":
             self._out(to_json(event) + "\n")
-        elif self._format == "text":
+        elif self._format == "text" and not self._form:
             if isinstance(event, MessageUpdate) and event.kind == "text":
                 self._text.text(event.delta)
             elif isinstance(event, MessageEnd) and event.message.calls and event.stop_reason not in _UNFINISHED:
@@ -160,7 +166,12 @@ class Headless:
             code = result.error.exit_code if isinstance(result.error, MarvinError) else 1
             self._streams.err(f"marvin: {_told(result.error)}")
         if self._format == "json":
-            self._out(result_line(session.id, self._answer, self._meter.tokens(), self._meter.summary(), code))
+            line = result_line(
+                session.id, self._answer, self._meter.tokens(), self._meter.summary(), code, result.output
+            )
+            self._out(line)
+        elif self._format == "text" and result.output is not None:
+            self._out(f"{result.output}\n")
         return code
 
 

@@ -12,8 +12,18 @@ def cost_line(summary: Mapping[str, Any]) -> str:
     return f"MARVIN_COST:{json.dumps(summary, separators=(',', ':'))}"
 
 
-def result_line(session_id: str, text: str, usage: Mapping[str, int], summary: Mapping[str, Any], code: int) -> str:
-    """What `--output-format json` prints: one object, on a line of its own."""
+def result_line(
+    session_id: str,
+    text: str,
+    usage: Mapping[str, int],
+    summary: Mapping[str, Any],
+    code: int,
+    output: str | None = None,
+) -> str:
+    """What `--output-format json` prints: one object, on a line of its own.
+
+    `output` is the JSON value of an answer that had to fit a schema, and does.
+    """
     report = {
         "type": "result",
         "session_id": session_id,
@@ -24,4 +34,6 @@ def result_line(session_id: str, text: str, usage: Mapping[str, int], summary: M
         "is_error": code != 0,
         "exit_code": code,
     }
+    if output is not None:
+        report["output"] = json.loads(output)
     return json.dumps(report, ensure_ascii=False) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
@@ -343,7 +343,7 @@ def test_a_conversation_grows_and_shrinks_between_requests() -> None:
 
 def test_a_message_is_encoded_once() -> None:
     """So that round 20 costs what round 2 does: only what is new since the last request is encoded."""
-    wire = AnthropicWire("anthropic", OPUS, None)
+    wire = AnthropicWire(endpoint("http://127.0.0.1:9", provider="anthropic", model=OPUS))
     said = [user(f"l\xefne {number}\n" * 50) if number % 2 else answer(Text(text="x" * 500)) for number in range(3000)]
 
     first = times_called("dump", lambda: wire.body(request(*said)))
@@ -415,7 +415,7 @@ def test_every_conversation_makes_a_request_of_the_form_that_is_accepted(
         messages += [Message(role="user", content=tuple(asked)), answer(*answered, *map(call, ids))]
         if ids:
             messages.append(tool([output(call_id, *shown, is_error=failed) for call_id in ids]))
-    wire = AnthropicWire("anthropic", model, None)
+    wire = AnthropicWire(endpoint("http://127.0.0.1:9", provider="anthropic", model=model))
     body = json.loads(wire.body(request(*messages, tools=(READ_FILE,), thinking=level, stable=4)))
     turns = body["messages"]
     assert [turn["role"] for turn in turns] == [("user", "assistant")[n % 2] for n in range(len(turns))]
@@ -471,7 +471,66 @@ def test_thinking_is_asked_for_as_each_generation_takes_it(model: str, expected:
     body = sent(model=model, thinking="medium", max_output=64000)
     assert {name: body[name] for name in ("thinking", "output_config") if name in body} == expected
     assert "temperature" not in body
-    assert sent(model=model).keys().isdisjoint({"thinking", "output_config"}), "off means that the field is left out"
+
+
+BOUND = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}, "display": "summarized"}
+LEAST = {"thinking": {"type": "adaptive", **BOUND}, "output_config": {"effort": "low"}}
+UNSEEN = {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "low"}}
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("claude-3-5-haiku-20241022", {}),
+        ("claude-haiku-4-5-20251001", {}),
+        (OPUS, {}),
+        ("claude-opus-4-8", {}),
+        ("kimi-k3", {}),
+        ("claude-opus-5", {"thinking": {"type": "disabled"}}),
+        ("claude-sonnet-5", {"thinking": {"type": "disabled"}}),
+        ("claude-haiku-5-5", {"thinking": {"type": "disabled"}}),
+        ("claude-haiku-6", {"thinking": {"type": "disabled"}}),
+        ("claude-sonnet-5-5", {"thinking": {"type": "between_tools"}}),
+        ("anthropic/claude-sonnet-6.1", {"thinking": {"type": "between_tools"}}),
+        ("claude-opus-5-5", LEAST),
+        ("claude-fable-5-1", LEAST),
+        ("claude-fable-5", UNSEEN),
+        ("claude-opus-6", LEAST),
+        ("claude-marvel-7", LEAST),
+    ],
+)
+def test_off_is_the_least_that_each_generation_can_do(model: str, expected: Mapping[str, Any]) -> None:
+    body = sent(model=model, max_output=64000)
+    assert {name: body[name] for name in ("thinking", "output_config") if name in body} == expected
+
+
+NOT_DISABLED = '"thinking.type.disabled" is not supported for this model. Use "thinking.type.adaptive".'
+USE_BETWEEN = '"thinking.type.disabled" is not supported for this model. Use "thinking.type.between_tools".'
+NOT_BETWEEN = '"thinking.type.between_tools" is not supported for this model.'
+
+
+@pytest.mark.parametrize(
+    ("model", "refusals", "expected"),
+    [
+        ("claude-haiku-7", [NOT_DISABLED], ["disabled", "adaptive", "adaptive"]),
+        ("claude-haiku-7", [USE_BETWEEN], ["disabled", "between_tools", "between_tools"]),
+        ("claude-haiku-7", [USE_BETWEEN, NOT_BETWEEN], ["disabled", "between_tools", "adaptive", "adaptive"]),
+        ("claude-sonnet-8", [NOT_BETWEEN], ["between_tools", "adaptive", "adaptive"]),
+    ],
+)
+def test_a_way_to_think_less_that_is_refused_gives_way_to_the_next(
+    model: str, refusals: Sequence[str], expected: Sequence[str]
+) -> None:
+    """What a model of tomorrow takes is not in any table."""
+
+    async def run(server: ModelServer) -> None:
+        async with aclosing(claude(server.url, model=model)) as provider:
+            for _ in range(2):
+                await answer_of(provider, request())
+
+    with ModelServer(*(error(400, "invalid_request_error", said) for said in refusals), text("a"), text("b")) as server:
+        asyncio.run(run(server))
+        assert [asked.body["thinking"]["type"] for asked in server.requests] == expected
 
 
 def test_the_newest_models_are_told_what_to_do_with_thinking_from_before_a_change() -> None:
@@ -480,7 +539,7 @@ def test_the_newest_models_are_told_what_to_do_with_thinking_from_before_a_chang
     assert requests[0].headers["anthropic-beta"] == "mine,thinking-binding-controls-2026-08-01"
     own = answer(signed("hm", "claude-opus-5-5"), Text(text="x"), model="claude-opus-5-5")
     body = sent(user("a"), own, user("b"), model="claude-opus-5-5")
-    assert body["thinking"] == {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+    assert body["thinking"] == {"type": "adaptive", **BOUND}
     assert body["messages"][1]["content"][0]["type"] == "thinking"
 
 

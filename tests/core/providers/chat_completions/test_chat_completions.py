@@ -97,6 +97,12 @@ def sent(*messages: Message, **options: Any) -> dict[str, Any]:
     return body
 
 
+def reasoning(text: str, field: str = "reasoning_content") -> ThinkingDelta:
+    """Thinking, with where its service wants it back."""
+    data = ProviderData(provider="acme", data={"returned_in": field})
+    return ThinkingDelta(text=text, provider_data=data)
+
+
 def failure(*script: Answer, **options: Any) -> ProviderError:
     with pytest.raises(ProviderError) as raised:
         ask(*script, **options)
@@ -311,7 +317,7 @@ def test_an_answer_with_thinking_text_and_usage(transport: Transport) -> None:
     answer = text("Hello, wörld 👋", chunks=4, thinking="hm")
     deltas, _ = ask(answer, transport=transport)
     assert merged(deltas) == [
-        ThinkingDelta(text="hm"),
+        reasoning("hm"),
         TextDelta(text="Hello, wörld 👋"),
         UsageDelta(usage=Usage(input_tokens=11, output_tokens=7)),
         Stop(reason="stop"),
@@ -374,7 +380,7 @@ SAMPLE = (
     + b"data: [DONE]\r\n\r\n"
 )
 SAMPLE_DELTAS = [
-    ThinkingDelta(text="hm"),
+    reasoning("hm"),
     TextDelta(text="Grüß\u2028Gott\u0085👋"),
     CallDelta(key=0, id="c1", name="read_file", arguments='{"path": "äb"}'),
     UsageDelta(usage=Usage(input_tokens=3, output_tokens=4)),
@@ -533,7 +539,7 @@ def test_a_refusal_is_text_with_its_reason() -> None:
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_both_names_of_reasoning(field: str) -> None:
     deltas, _ = ask(events(chunk({field: "hm"}), chunk({"content": "x"}, "stop")))
-    assert merged(deltas)[:2] == [ThinkingDelta(text="hm"), TextDelta(text="x")]
+    assert merged(deltas)[:2] == [reasoning("hm", field), TextDelta(text="x")]
 
 
 def test_content_in_parts() -> None:

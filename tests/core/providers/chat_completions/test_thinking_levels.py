@@ -34,6 +34,10 @@ def gemini(**config: Any) -> dict[str, Any]:
     return {"extra_body": {"google": {"thinking_config": {"include_thoughts": True, **config}}}}
 
 
+def unshown(**config: Any) -> dict[str, Any]:
+    return {"extra_body": {"google": {"thinking_config": config}}}
+
+
 def llama(**kwargs: Any) -> dict[str, Any]:
     return {"chat_template_kwargs": kwargs}
 
@@ -41,8 +45,12 @@ def llama(**kwargs: Any) -> dict[str, Any]:
 EFFORT = [{}, *({"reasoning_effort": level} for level in LEVELS[1:])]
 NOTHING: list[dict[str, Any]] = [{}, {}, {}, {}]
 GROQ_QWEN = {"reasoning_effort": "default", "reasoning_format": "parsed"}
-THREE = [{}, *(gemini(thinking_level=level) for level in LEVELS[1:])]
+THREE = [unshown(thinking_level="low"), *(gemini(thinking_level=level) for level in LEVELS[1:])]
 BUDGETS = [gemini(thinking_budget=tokens) for tokens in (1_024, 8_192, 24_576)]
+ENABLED = {"thinking": {"type": "enabled"}}
+DISABLED = {"thinking": {"type": "disabled"}}
+KEPT = {"thinking": {"type": "enabled", "clear_thinking": False}}
+HIGH = {"reasoning_effort": "high"}
 
 
 @pytest.mark.parametrize(
@@ -50,19 +58,35 @@ BUDGETS = [gemini(thinking_budget=tokens) for tokens in (1_024, 8_192, 24_576)]
     [
         ("acme", "any", EFFORT),
         ("gemini", "gemini-3.1-pro-preview", THREE),
-        ("gemini", "gemini-flash-latest", THREE),
+        ("gemini", "gemini-flash-latest", [unshown(thinking_level="minimal"), *THREE[1:]]),
+        ("gemini", "gemini-3.8-flash", [unshown(thinking_level="minimal"), *THREE[1:]]),
         ("gemini", "gemini-3-pro-preview", [*THREE[:2], gemini(thinking_level="high"), THREE[3]]),
-        ("gemini", "gemini-2.5-pro", [{}, *BUDGETS]),
+        ("gemini", "gemini-2.5-pro", [unshown(thinking_budget=128), *BUDGETS]),
         ("gemini", "gemini-2.5-flash", [{"reasoning_effort": "none"}, *BUDGETS]),
         ("gemini", "gemini-2.0-flash", NOTHING),
-        ("groq", "openai/gpt-oss-120b", EFFORT),
+        ("groq", "openai/gpt-oss-120b", [{"reasoning_effort": "low"}, *EFFORT[1:]]),
+        ("deepseek", "deepseek-v4-pro", [DISABLED, *({**ENABLED, **effort} for effort in EFFORT[1:])]),
+        ("moonshot", "kimi-k3", [DISABLED, ENABLED, ENABLED, ENABLED]),
+        ("zhipu", "glm-5.3", [DISABLED, KEPT, KEPT, KEPT]),
+        ("mistral", "mistral-medium-3-5", [{}, HIGH, HIGH, HIGH]),
+        ("mistral", "mistral-small-latest", [{}, HIGH, HIGH, HIGH]),
+        ("mistral", "mistral-large-4-0", [{"reasoning_effort": "none"}, *EFFORT[1:]]),
+        ("mistral", "mistral-large-2512", [{}, HIGH, HIGH, HIGH]),
+        ("xai", "grok-4.3", [{"reasoning_effort": "none"}, *EFFORT[1:]]),
+        ("xai", "grok-5", [{"reasoning_effort": "none"}, *EFFORT[1:]]),
+        ("xai", "grok-latest", [{"reasoning_effort": "none"}, *EFFORT[1:]]),
+        ("xai", "grok-4", EFFORT),
+        ("xai", "grok-4.20-non-reasoning", NOTHING),
         ("groq", "qwen/qwen3-32b", [{**GROQ_QWEN, "reasoning_effort": "none"}, GROQ_QWEN, GROQ_QWEN, GROQ_QWEN]),
         ("groq", "llama-3.3-70b-versatile", NOTHING),
         ("openrouter", "qwen/qwen3-32b", [{"reasoning": {"effort": e}} for e in ("none", *LEVELS[1:])]),
         (
             "llama-server",
             "",
-            [llama(enable_thinking=False), *(llama(enable_thinking=True, reasoning_effort=e) for e in LEVELS[1:])],
+            [
+                llama(enable_thinking=False, reasoning_effort="low"),
+                *(llama(enable_thinking=True, reasoning_effort=e) for e in LEVELS[1:]),
+            ],
         ),
     ],
 )
@@ -79,6 +103,11 @@ def test_levels_in_the_words_of_each_service(provider: str, model: str, expected
         ("work", "https://generativelanguage.googleapis.com/v1beta/openai/", "gemini"),
         ("gemini", "http://127.0.0.1:4010/v1beta/openai", "gemini"),
         ("acme", "http://[::1", ""),
+        ("mine", "https://api.deepseek.com", "deepseek"),
+        ("mine", "https://api.moonshot.cn/v1", "moonshot"),
+        ("mine", "https://api.z.ai/api/coding/paas/v4", "zhipu"),
+        ("mine", "https://api.mistral.ai/v1", "mistral"),
+        ("mine", "https://api.x.ai/v1", "xai"),
     ],
 )
 def test_a_service_is_told_by_its_host_or_by_its_name(provider: str, base_url: str, service: str) -> None:

@@ -211,7 +211,7 @@ def test_images_of_a_user_and_of_an_output() -> None:
         ("qwen3:8b", "off", False),
         ("qwen3:8b", "low", True),
         ("qwen3:8b", "high", True),
-        ("gpt-oss:20b", "off", False),
+        ("gpt-oss:20b", "off", "low"),
         ("gpt-oss:20b", "low", "low"),
         ("gpt-oss:20b", "medium", "medium"),
         ("gpt-oss:20b", "high", "high"),

@@ -400,7 +400,7 @@ def test_text_that_cannot_be_encoded_is_sent_all_the_same() -> None:
 
 def test_a_message_is_encoded_once() -> None:
     """So that round 20 costs what round 2 does: only what is new since the last request is encoded."""
-    wire = ResponsesWire("acme", MODEL, None)
+    wire = ResponsesWire(endpoint("http://127.0.0.1:9", model=MODEL))
     asked = request(*(user(f"line {number}\n" * 20) for number in range(3000)))
 
     first = times_called("dump", lambda: wire.body(asked))

@@ -137,6 +137,7 @@ def test_an_endpoint_of_config_yaml(desk: Desk) -> None:
         "max_output": None,
         "profile_folder": None,
         "headers": {"X-Team": "blue"},
+        "cache": "",
     }
     assert desk.endpoint(yaml=MINE, MINE_KEY=KEY).provider == "mine", "its key is set"
     assert desk.endpoint("--model", "mine/m9", yaml=MINE, MINE_KEY=KEY).model == "m9"

@@ -70,6 +70,7 @@ def show_config(
         f"working dir    {config.working_dir}",
         f"provider       {_chosen(config.provider, config.provider_origin)}",
         f"model          {_chosen(config.model, config.model_origin)}",
+        f"thinking       {config.thinking}",
         "",
         *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in _shown(settings).items()),
     ]

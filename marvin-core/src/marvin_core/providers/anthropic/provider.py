@@ -33,7 +33,7 @@ class Anthropic(HttpProvider):
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
         super().__init__(endpoint.replace(base_url=_versioned(endpoint.base_url)), client)
         self._models_url += ("&" if "?" in self._models_url else "?") + _ALL_MODELS
-        self._wire = AnthropicWire(endpoint.provider, endpoint.model, endpoint.max_output)
+        self._wire = AnthropicWire(endpoint)
 
     async def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", "accept": "text/event-stream", "anthropic-version": _VERSION}
@@ -51,8 +51,16 @@ class Anthropic(HttpProvider):
         return AnthropicStream(self._endpoint, self._url, lambda: call_ids(request))
 
     async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
+        if status != 400:
+            return False
         # Signatures of another account, or of a conversation that was rewritten: they would be refused for ever.
-        return status == 400 and b"thinking" in said and b"signature" in said and self._wire.stop_returning()
+        if b"thinking" in said and b"signature" in said:
+            return self._wire.stop_returning()
+        if b"thinking" in said and self._wire.think_otherwise(request.thinking, said):
+            return True
+        # Schemas are taken in part only. What comes is checked here as well.
+        about_format = b"output_config" in said or b"output_format" in said or b"schema" in said
+        return request.output_schema is not None and about_format and self._wire.leave_format_out()
 
 
 def _versioned(base_url: str) -> str:

@@ -9,21 +9,20 @@ from itertools import groupby
 from typing import Any
 
 from ...api.messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutput
-from ...api.providers import Request
+from ...api.providers import Endpoint, Request, ThinkingLevel
 from ...api.tools import ToolSpec
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of, text_of
-from .thinking import generation_of, plan, returned
-
-GO_ON = "Continue."
-"""Stands behind a conversation that ends with an answer: newer models refuse to go on from one."""
+from ..http.turns import GO_ON
+from .thinking import generation_of, next_off, plan, returned
 
 _USER = b'{"role":"user","content":['
 _OUTPUT = _USER + b'{"type":"tool_result"'
 _ASSISTANT = b'{"role":"assistant","content":['
 _END = b"]}"
 _MARK = b',"cache_control":{"type":"ephemeral"}'
+_LONG_MARK = b',"cache_control":{"type":"ephemeral","ttl":"1h"}'
 _MARKED_MESSAGES = 2
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _LONGEST_NAME = 128
@@ -37,11 +36,13 @@ class AnthropicWire:
     before this one ended, so that a conversation is read from the cache up to there however much a round adds.
     """
 
-    def __init__(self, provider: str, model: str, max_output: int | None) -> None:
-        self._provider = provider
-        self._model = model
-        self._max_output = max_output
-        self.generation = generation_of(model)
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._provider = endpoint.provider
+        self._model = endpoint.model
+        self._max_output = endpoint.max_output
+        self._mark = _LONG_MARK if endpoint.cache == "1h" else _MARK
+        self._with_format = True
+        self.generation = generation_of(endpoint.model)
         self._messages = Encoded(self._message)
         self._tools = EncodedTools(_tool)
         self._returns = False
@@ -53,6 +54,19 @@ class AnthropicWire:
         self._messages.forget()
         return self._returns
 
+    def think_otherwise(self, thinking: ThinkingLevel, said: bytes) -> bool:
+        """Try another way to think less from now on, where this one was refused; false where there is none."""
+        off = next_off(self.generation.off, said) if thinking == "off" else ""
+        if not off:
+            return False
+        self.generation = self.generation.replace(off=off)
+        return True
+
+    def leave_format_out(self) -> bool:
+        """From now on ask for no form of the answer; false where none was asked for anyway."""
+        before, self._with_format = self._with_format, False
+        return before
+
     def body(self, request: Request) -> bytes:
         """The JSON of a streamed request."""
         planned = plan(request, self.generation, self._max_output, self._is_own)
@@ -61,15 +75,19 @@ class AnthropicWire:
             self._returns = returns
             self._messages.forget()
         fields = [b'{"model":' + dump(self._model), b'"max_tokens":%d,"stream":true' % planned.max_tokens]
-        fields += [dump(name) + b":" + dump(value) for name, value in planned.fields.items()]
+        asked = dict(planned.fields)
+        if request.output_schema is not None and self._with_format:
+            form = {"type": "json_schema", "schema": request.output_schema}
+            asked["output_config"] = {**asked.get("output_config", {}), "format": form}
+        fields += [dump(name) + b":" + dump(value) for name, value in asked.items()]
         fields += self._tool_fields(request)
-        system = _system(request)
+        system = self._system(request)
         if system:
             fields.append(b'"system":[' + system + b"]")
         turns = _turns(self._messages.forms(with_ids(request.messages, _CALL_ID)))
         if turns and turns[-1].startswith(_ASSISTANT):
             turns.append(_USER + dump({"type": "text", "text": GO_ON}) + _END)
-        turns = _marked(turns) or [b""]
+        turns = self._marked(turns) or [b""]
         # The rest is put around the first and the last message, so that all of it is copied once.
         turns[0] = b",".join(fields) + b',"messages":[' + turns[0]
         turns[-1] += _END
@@ -78,7 +96,7 @@ class AnthropicWire:
     def _tool_fields(self, request: Request) -> list[bytes]:
         tools = self._tools.joined(request.tools)
         if tools:
-            fields = [b'"tools":[' + tools[:-1] + _MARK + b"}]"]
+            fields = [b'"tools":[' + tools[:-1] + self._mark + b"}]"]
             return [*fields, b'"tool_choice":{"type":"none"}'] if request.tool_choice == "none" else fields
         called = {allowed_name(call.name, _LONGEST_NAME) for message in request.messages for call in message.calls}
         if not called:
@@ -111,23 +129,25 @@ class AnthropicWire:
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         arguments = json.loads(object_arguments(call, self._tools.offered))
-        try:
-            json.dumps(arguments, allow_nan=False)
-        except ValueError:
-            arguments = {}  # NaN and Infinity, which Python reads, are no JSON
         return {"type": "tool_use", "id": call.id, "name": allowed_name(call.name, _LONGEST_NAME), "input": arguments}
+
+    def _system(self, request: Request) -> bytes:
+        """The system prompt, cut and marked where what stays the same of it ends."""
+        stable, rest = request.system[: request.stable], request.system[request.stable :]
+        if not (stable.strip() and rest.strip()):  # blank blocks are refused
+            stable, rest = (request.system, "") if stable.strip() else ("", request.system)
+        parts = [dump({"type": "text", "text": stable})[:-1] + self._mark + b"}"] if stable else []
+        return b",".join([*parts, dump({"type": "text", "text": rest})] if rest.strip() else parts)
+
+    def _marked(self, turns: list[bytes]) -> list[bytes]:
+        """The messages with the last two that are not answers marked at their ends."""
+        asked = [index for index, turn in enumerate(turns) if turn.startswith(_USER)]
+        for index in asked[-_MARKED_MESSAGES:]:
+            turns[index] = turns[index][: -len(b"}]}")] + self._mark + b"}]}"
+        return turns
 
     def _is_own(self, block: Block) -> bool:
         return self._may_return and bool(returned(block, self._provider, self._model))
-
-
-def _system(request: Request) -> bytes:
-    """The system prompt, cut and marked where what stays the same of it ends."""
-    stable, rest = request.system[: request.stable], request.system[request.stable :]
-    if not (stable.strip() and rest.strip()):  # blank blocks are refused
-        stable, rest = (request.system, "") if stable.strip() else ("", request.system)
-    parts = [dump({"type": "text", "text": stable})[:-1] + _MARK + b"}"] if stable else []
-    return b",".join([*parts, dump({"type": "text", "text": rest})] if rest.strip() else parts)
 
 
 def _turns(forms: Iterable[bytes]) -> list[bytes]:
@@ -140,14 +160,6 @@ def _turns(forms: Iterable[bytes]) -> list[bytes]:
             parts.sort(key=lambda form: not form.startswith(_OUTPUT))
             parts = [start + b",".join(form[len(start) : -len(_END)] for form in parts) + _END]
         turns += parts
-    return turns
-
-
-def _marked(turns: list[bytes]) -> list[bytes]:
-    """The messages with the last two that are not answers marked at their ends."""
-    asked = [index for index, turn in enumerate(turns) if turn.startswith(_USER)]
-    for index in asked[-_MARKED_MESSAGES:]:
-        turns[index] = turns[index][: -len(b"}]}")] + _MARK + b"}]}"
     return turns
 
 

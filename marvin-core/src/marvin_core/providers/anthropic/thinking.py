@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from ...api.messages import Block, Message, ProviderData, Thinking
 from ...api.providers import Request, ThinkingLevel
@@ -17,7 +17,10 @@ from ...api.record import Record
 BINDING = "thinking-binding-controls-2026-08-01"
 """The beta that a request names to say what happens to thinking whose conversation has changed since."""
 
-_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+Off: TypeAlias = Literal["", "disabled", "between_tools", "low"]
+"""How a model is told to think as little as it can; empty where it does not think unasked."""
+
+_VERSION = re.compile(r"claude-(?:([a-z]+)-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _BUDGETS: Mapping[ThinkingLevel, int] = {"low": 4_000, "medium": 10_000, "high": 24_000}
 _LEAST = 1_024
 _ROOM = 32_000
@@ -29,12 +32,12 @@ class Generation(Record):
     """What a model makes of thinking.
 
     `form` is how it is asked: not at all, with a budget of tokens, or leaving the amount to the model. It thinks
-    `unasked` where nothing is said; `quiet` shows its thinking only where that is asked for; `bound` accepts
-    thinking back only behind the very conversation that it was produced in.
+    by itself where nothing is said, and is told by `off` not to; `quiet` shows its thinking only where that is asked
+    for; `bound` accepts thinking back only behind the very conversation that it was produced in.
     """
 
     form: Literal["none", "budget", "adaptive"]
-    unasked: bool = False
+    off: Off = ""
     quiet: bool = False
     bound: bool = False
 
@@ -47,10 +50,25 @@ def generation_of(model: str) -> Generation:
     found = _VERSION.search(model)
     if found is None:
         return Generation(form="adaptive" if "claude" in model else "budget")
-    version = (int(found[1]), int(found[2] or 0))
+    version = (int(found[2]), int(found[3] or 0))
     if version < (4, 6):
         return Generation(form="budget" if version >= (3, 7) else "none")
-    return Generation(form="adaptive", unasked=version >= (5, 0), quiet=version >= (4, 7), bound=version >= (5, 1))
+    off = _off(found[1], version) if version >= (5, 0) else ""
+    return Generation(form="adaptive", off=off, quiet=version >= (4, 7), bound=version >= (5, 1))
+
+
+def _off(family: str | None, version: tuple[int, int]) -> Off:
+    """The least thinking of a model that thinks unasked; what all of them take is the least effort."""
+    if family == "haiku" or (family in ("opus", "sonnet") and version == (5, 0)):
+        return "disabled"
+    return "between_tools" if family == "sonnet" else "low"
+
+
+def next_off(refused: Off, said: bytes) -> Off:
+    """What to try in place of a way to think less that a model refused; empty where there is no other."""
+    if refused == "disabled" and b"between_tools" in said:
+        return "between_tools"
+    return "low" if refused in ("disabled", "between_tools") else ""
 
 
 class ThinkingPlan(Record):
@@ -69,14 +87,16 @@ def plan(request: Request, generation: Generation, limit: int | None, is_own: Ca
         is_own: whether a block is thinking that this model may be given back.
     """
     asked = request.thinking != "off"
-    thinks = generation.form != "none" and (asked or generation.unasked)
+    thinks = generation.form != "none" and (asked or generation.off not in ("", "disabled"))
     most = _most(request.max_output_tokens, limit, thinks)
+    if not asked and generation.off == "disabled":
+        return ThinkingPlan(fields={"thinking": {"type": "disabled"}}, returns=False, max_tokens=most)
     if not thinks:
         return ThinkingPlan(fields={}, returns=False, max_tokens=most)
     if generation.form == "budget":
         fields = _budget(request, most, is_own)
         return ThinkingPlan(fields=fields, returns=bool(fields), max_tokens=most)
-    return ThinkingPlan(fields=_adaptive(request, generation, is_own), returns=True, max_tokens=most)
+    return ThinkingPlan(fields=_adaptive(request.thinking, generation), returns=True, max_tokens=most)
 
 
 def _most(wanted: int | None, limit: int | None, thinks: bool) -> int:
@@ -116,19 +136,17 @@ def _turn_began_with_thinking(messages: Sequence[Message], is_own: Callable[[Blo
     return True
 
 
-def _adaptive(request: Request, generation: Generation, is_own: Callable[[Block], bool]) -> Mapping[str, Any]:
+def _adaptive(level: ThinkingLevel, generation: Generation) -> Mapping[str, Any]:
+    if level == "off" and generation.off == "between_tools":
+        return {"thinking": {"type": "between_tools"}}  # takes no field beside its type
     thinking: dict[str, Any] = {"type": "adaptive"}
     if generation.bound:
         # Tools and parts of the system prompt change between requests: thinking from before is then left out.
         thinking["block_binding"] = {"prefix_mismatch_behavior": "drop_block"}
-    if request.thinking != "off":
-        if generation.quiet:
-            thinking["display"] = "summarized"
-        return {"thinking": thinking, "output_config": {"effort": request.thinking}}
-    # The field is left out for "off". These models think all the same, as with a bare "adaptive": it is sent
-    # where thinking is returned, since without `block_binding` the whole request could be refused.
-    returned = generation.bound and any(is_own(block) for message in request.messages for block in message.content)
-    return {"thinking": thinking} if returned else {}
+    if generation.quiet:
+        # Also at the least effort: what these models say between their calls comes as thinking.
+        thinking["display"] = "summarized"
+    return {"thinking": thinking, "output_config": {"effort": generation.off if level == "off" else level}}
 
 
 def kept(provider: str, model: str, blocks: Sequence[Mapping[str, Any]]) -> ProviderData:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...api.providers import ClientFactory, Endpoint, Provider, Request
@@ -11,6 +12,10 @@ from .services import refused_fields
 from .stream import ChatStream
 
 _OTHER_LIMIT = "max_completion_tokens"
+_FAILED = 500
+_REFUSALS = (400, 422, _FAILED)
+"""Of these, servers of one's own answer the last where the model's template refuses a conversation."""
+_WITH_EFFORT = {"reasoning_effort", "reasoning"}
 
 
 def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
@@ -27,6 +32,7 @@ class ChatCompletions(HttpProvider):
         super().__init__(endpoint, client)
         self._wire = ChatWire(endpoint)
         self._refused: set[str] = set()
+        self._efforts: dict[str, str] = {}
         self._window = endpoint.context_window
 
     @property
@@ -65,6 +71,9 @@ class ChatCompletions(HttpProvider):
 
     def _optional(self, request: Request) -> dict[str, Any]:
         fields = self._wire.optional(request)
+        effort = _effort_in(fields)
+        if effort in self._efforts:
+            _set_effort(fields, self._efforts[effort])
         return {name: value for name, value in fields.items() if name not in self._refused}
 
     def _body(self, request: Request) -> bytes:
@@ -74,15 +83,47 @@ class ChatCompletions(HttpProvider):
         return ChatStream(self._endpoint, self._url, lambda: call_ids(request))
 
     async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
-        if status not in (400, 422):
+        if status not in _REFUSALS:
             return False
         text = said.decode("utf-8", "replace")
+        if self._wire.learn(text):
+            return True
+        if status == _FAILED:
+            return False
         if request.max_output_tokens is not None and self._wire.limit_field != _OTHER_LIMIT and _OTHER_LIMIT in text:
             self._wire.limit_field = _OTHER_LIMIT
             return True
-        refused = refused_fields(self._optional(request), text)
+        sent = self._optional(request)
+        refused = refused_fields(sent, text)
+        if refused & _WITH_EFFORT and self._thinks_otherwise(request, sent, text):
+            return True
         self._refused |= refused  # a service that does not know a field: never sent to it again
         return bool(refused)
+
+    def _thinks_otherwise(self, request: Request, sent: Mapping[str, Any], said: str) -> bool:
+        """Whether a refusal leads to another effort, which takes the place of the one that was sent from now on."""
+        from ..http.efforts import other_effort
+
+        refused = _effort_in(sent)
+        other = other_effort(refused, said)
+        wanted = _effort_in(self._wire.optional(request))
+        if not other or wanted in self._efforts:
+            return False
+        self._efforts[wanted] = other
+        return True
+
+
+def _effort_in(fields: Mapping[str, Any]) -> str:
+    reasoning = fields.get("reasoning")
+    found = reasoning.get("effort") if isinstance(reasoning, dict) else fields.get("reasoning_effort")
+    return found if isinstance(found, str) else ""
+
+
+def _set_effort(fields: dict[str, Any], effort: str) -> None:
+    if "reasoning" in fields:
+        fields["reasoning"] = {"effort": effort}
+    else:
+        fields["reasoning_effort"] = effort
 
 
 def _is_size(value: object) -> bool:

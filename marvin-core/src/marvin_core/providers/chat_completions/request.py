@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,11 +11,21 @@ from ...api.tools import ToolSpec
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
-from .services import placeholder_signature, service_of, thinking_fields
+from ..http.turns import UNDERSTOOD, in_order
+from .services import (
+    format_field,
+    learnt,
+    placeholder_signature,
+    refused_in_answers,
+    service_of,
+    thinking_fields,
+    traits_of,
+)
 
-_CALL_ID = re.compile(r"(?s).{1,40}")
-"""OpenAI and Azure refuse longer ones here; what stands in them is up to the service that made them."""
+PLACE = "returned_in"
+"""In the provider data of thinking: the field that it came in, and goes back in."""
 _LONGEST_NAME = 64
+_FILLED = "reasoning_content"
 
 
 class ChatWire:
@@ -26,14 +35,40 @@ class ChatWire:
         self.limit_field = "max_tokens"
         self._endpoint = endpoint
         self._service = service_of(endpoint)
+        self._traits = traits_of(self._service)
         self._placeholder = placeholder_signature(self._service, endpoint.model)
         self._messages = Encoded(self._message)
         self._tools = EncodedTools(self._tool, endpoint.max_tools)
+        self._returned: set[str] = set()
+        self._kept_back: set[str] = set()
 
     def optional(self, request: Request) -> dict[str, Any]:
-        """The fields that not every service knows: the count of tokens, and how much to think."""
-        thinking = thinking_fields(self._service, self._endpoint.model, request.thinking)
-        return {"stream_options": {"include_usage": True}, **thinking}
+        """The fields that not every service knows: the count of tokens, how much to think, calls side by side."""
+        fields = thinking_fields(self._service, self._endpoint.model, request.thinking)
+        if self._traits.counts:
+            fields["stream_options"] = {"include_usage": True}
+        if self._traits.parallel and request.tools:
+            fields["parallel_tool_calls"] = True
+        if request.output_schema is not None:
+            from ..http.schemas import is_strict
+
+            schema = request.output_schema
+            fields.update(format_field(self._service, schema, strict=is_strict(schema)))
+        return fields
+
+    def learn(self, said: str) -> bool:
+        """Take from a refusal what the model demands of a conversation; false where it tells nothing new."""
+        traits = learnt(self._traits, said)
+        if traits is self._traits:
+            kept_back = refused_in_answers(self._returned - self._kept_back, said)
+            if not kept_back:
+                return False
+            self._kept_back |= kept_back
+        elif traits == self._traits:
+            return False
+        self._traits = traits
+        self._messages.forget()
+        return True
 
     def body(self, request: Request, optional: Mapping[str, Any]) -> bytes:
         """The JSON of a streamed request with these optional fields."""
@@ -45,7 +80,8 @@ class ChatWire:
         if optional:
             fields.append(dump(optional)[1:-1])
         system = [dump({"role": "system", "content": request.system})] if request.system else []
-        messages = [*system, *self._messages.forms(with_ids(request.messages, _CALL_ID, self._is_own))] or [b""]
+        forms = self._messages.forms(with_ids(request.messages, self._traits.ids, self._is_own))
+        messages = [*system, *in_order(forms, alternating=self._traits.alternating)] or [b""]
         # The rest is put around the first and the last message, so that all of it is copied once.
         messages[0] = b",".join(fields) + b',"messages":[' + messages[0]
         messages[-1] += b"]}"
@@ -71,7 +107,7 @@ class ChatWire:
         if message.role == "assistant":
             forms = self._assistant(message)
         elif message.role == "tool":
-            forms = _outputs(message.outputs)
+            forms = self._outputs(message.outputs)
         else:
             forms = [{"role": message.role, "content": _content(message.content)}]
         return b",".join(map(dump, forms))
@@ -83,12 +119,29 @@ class ChatWire:
             form["tool_calls"] = calls
             if self._placeholder is not None and not any("extra_content" in call for call in calls):
                 calls[0].update(self._placeholder)  # of parallel calls, the first alone carries the signature
-        if message.model in ("", self._endpoint.model):
-            for block in message.content:
-                if isinstance(block, Thinking):
-                    form.update(self._own(block.provider_data))
-        # Without text there is nothing to say, and an empty message is refused by some servers.
-        return [form] if message.text or calls else []
+        if not (message.text or calls):
+            return []  # nothing is said, and an empty message is refused by some servers
+        form.update(self._reasoning(message))
+        return [form]
+
+    def _reasoning(self, message: Message) -> Mapping[str, Any]:
+        """What the model thought before this answer, in the form in which its service gave it."""
+        thoughts = [block for block in message.content if isinstance(block, Thinking)]
+        own = message.model in ("", self._endpoint.model)
+        form: dict[str, Any] = {}
+        for block in thoughts if own else ():
+            form.update(self._own(block.provider_data))
+        place = form.pop(PLACE, "")
+        thought = "".join(block.text for block in thoughts) if place else ""
+        if place == "content":
+            text = [{"type": "text", "text": message.text}] if message.text else []
+            form["content"] = [{"type": "thinking", "thinking": [{"type": "text", "text": thought}]}, *text]
+        elif place and "reasoning_details" not in form:  # which say the same
+            form[place] = thought
+        if self._traits.fills:
+            form.setdefault(_FILLED, thought)
+        self._returned.update(form)
+        return {name: value for name, value in form.items() if name not in self._kept_back}
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         arguments = object_arguments(call, self._tools.offered)
@@ -96,27 +149,29 @@ class ChatWire:
         return {"id": call.id, "type": "function", "function": function, **self._own(call.provider_data)}
 
     def _is_own(self, message: Message) -> bool:
-        return (message.provider, message.model) == (self._endpoint.provider, self._endpoint.model)
+        made_here = (message.provider, message.model) == (self._endpoint.provider, self._endpoint.model)
+        return self._traits.keeps_ids and made_here
 
     def _own(self, data: ProviderData | None) -> Mapping[str, Any]:
         """What this service gave us to return; nothing of another's."""
         return data.data if data is not None and data.provider == self._endpoint.provider else {}
 
-
-def _outputs(outputs: Sequence[ToolOutput]) -> list[dict[str, Any]]:
-    forms: list[dict[str, Any]] = []
-    images: list[dict[str, Any]] = []
-    for output in outputs:
-        shown = [block for block in output.content if isinstance(block, Image)]
-        text = output.text or ("(an image, in the next message)" if shown else "(no output)")
-        forms.append({"role": "tool", "tool_call_id": output.call_id, "content": text})
-        if shown:
-            images.append({"type": "text", "text": f"The output of {output.name} ({output.call_id}):"})
-            images.extend(map(_image, shown))
-    if images:
-        # Outputs are text in this format; all of them must stand together before anything else.
-        forms.append({"role": "user", "content": images})
-    return forms
+    def _outputs(self, outputs: Sequence[ToolOutput]) -> list[dict[str, Any]]:
+        forms: list[dict[str, Any]] = []
+        images: list[dict[str, Any]] = []
+        for output in outputs:
+            shown = [block for block in output.content if isinstance(block, Image)]
+            text = output.text or ("(an image, in the next message)" if shown else "(no output)")
+            forms.append({"role": "tool", "tool_call_id": output.call_id, "content": text})
+            if shown:
+                images.append({"type": "text", "text": f"The output of {output.name} ({output.call_id}):"})
+                images.extend(map(_image, shown))
+        if images:
+            # Outputs are text in this format; all of them must stand together before anything else.
+            if self._traits.alternating:
+                forms.append({"role": "assistant", "content": UNDERSTOOD})
+            forms.append({"role": "user", "content": images})
+        return forms
 
 
 def _content(blocks: Iterable[object]) -> str | list[dict[str, Any]]:

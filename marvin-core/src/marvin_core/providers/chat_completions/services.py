@@ -1,7 +1,9 @@
 """What services that speak chat completions differ in: how they are told to think, and what they want back.
 
 The sources are the services' own pages: ai.google.dev/gemini-api/docs/openai and .../thought-signatures,
-console.groq.com/docs/reasoning, openrouter.ai/docs/use-cases/reasoning-tokens, and tools/server/README.md of
+console.groq.com/docs/reasoning, openrouter.ai/docs/use-cases/reasoning-tokens, api-docs.deepseek.com/guides/
+thinking_mode, platform.moonshot.ai/docs, docs.z.ai/guides/capabilities/thinking-mode, docs.mistral.ai/inference/
+conversations/reasoning, docs.x.ai/developers/model-capabilities/text/reasoning, and tools/server/README.md of
 llama.cpp.
 """
 
@@ -13,24 +15,81 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from ...api.providers import Endpoint, ThinkingLevel
+from ...api.record import Record
+from ..http.call_ids import NINE
 
-Service: TypeAlias = Literal["gemini", "groq", "openrouter", "llama-server", ""]
+Service: TypeAlias = Literal[
+    "gemini", "groq", "openrouter", "llama-server", "deepseek", "moonshot", "zhipu", "mistral", "xai", ""
+]
 
 _NAMES: Mapping[str, Service] = {
     "gemini": "gemini",
     "groq": "groq",
     "openrouter": "openrouter",
     "llama-server": "llama-server",
+    "deepseek": "deepseek",
+    "moonshot": "moonshot",
+    "zhipu": "zhipu",
+    "mistral": "mistral",
+    "xai": "xai",
 }
 _HOSTS: Mapping[str, Service] = {
     "generativelanguage.googleapis.com": "gemini",
     "api.groq.com": "groq",
     "openrouter.ai": "openrouter",
+    "api.deepseek.com": "deepseek",
+    "api.moonshot.ai": "moonshot",
+    "api.moonshot.cn": "moonshot",
+    "api.z.ai": "zhipu",
+    "open.bigmodel.cn": "zhipu",
+    "api.mistral.ai": "mistral",
+    "api.x.ai": "xai",
 }
-_ABOUT_THINKING = ("reasoning_effort", "reasoning", "reasoning_format", "extra_body", "chat_template_kwargs")
+_ABOUT_THINKING = (
+    "reasoning_effort",
+    "reasoning",
+    "reasoning_format",
+    "extra_body",
+    "chat_template_kwargs",
+    "thinking",
+)
+_ABOUT_FORMAT = re.compile(r"(?i)json.?(mode|schema|object)|response.?(format|mime)|structured.output|grammar")
 _OLD_GEMINI = re.compile(r"gemini-[12]\b")
 _GEMINI_BUDGETS: Mapping[ThinkingLevel, int] = {"low": 1_024, "medium": 8_192, "high": 24_576}
 """Tokens; those that Google's own table gives for the three levels."""
+_LEAST_GEMINI_BUDGET = 128
+_GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?")
+_GROK_WITH_LEVELS = (4, 3)
+_LARGE_MISTRAL = re.compile(r"mistral-large-(?:[4-9]|\d\d)\b(?!-\d{4})")
+_ANY_ID = re.compile(r"(?s).{1,40}")
+"""OpenAI and Azure refuse longer ones here; what stands in them is up to the service that made them."""
+
+
+class Traits(Record):
+    """How a service takes a conversation.
+
+    `ids` are the call ids that it takes; `keeps_ids` says that those which it made stay as they are. It is
+    `alternating` where the user may not speak right after an output, nor twice in a row. With `fills` each answer
+    carries its reasoning, be it empty. It `counts` tokens where it is asked to, and knows `parallel` calls as a field.
+    """
+
+    ids: re.Pattern[str] = _ANY_ID
+    keeps_ids: bool = True
+    alternating: bool = False
+    fills: bool = False
+    counts: bool = True
+    parallel: bool = False
+
+
+_TRAITS: Mapping[Service, Traits] = {
+    "groq": Traits(parallel=True),
+    "openrouter": Traits(parallel=True),
+    "llama-server": Traits(parallel=True),
+    "xai": Traits(parallel=True),
+    "deepseek": Traits(fills=True),
+    "moonshot": Traits(fills=True),
+    "mistral": Traits(ids=NINE, keeps_ids=False, alternating=True, counts=False, parallel=True),
+}
 
 
 def service_of(endpoint: Endpoint) -> Service:
@@ -42,18 +101,62 @@ def service_of(endpoint: Endpoint) -> Service:
     return _HOSTS.get(host) or _NAMES.get(endpoint.provider, "")
 
 
+def traits_of(service: Service) -> Traits:
+    """How a service takes a conversation, as far as it is known before it was asked anything."""
+    return _TRAITS.get(service) or Traits()
+
+
+def learnt(traits: Traits, said: str) -> Traits:
+    """What a refusal tells of the model behind a server; the same where it tells nothing new.
+
+    Models of Mistral and others bring their own demands along, whichever server they run on.
+    """
+    if re.search(r"length (of )?9\b", said):
+        return traits.replace(ids=NINE, keeps_ids=False)
+    if re.search(r"must alternate|role '?user'? after role '?tool|2 or more assistant messages", said):
+        return traits.replace(alternating=True)
+    if "reasoning_content" in said and re.search(r"must be (passed|provided|included)|missing|required", said):
+        return traits.replace(fills=True)
+    return traits
+
+
 def thinking_fields(service: Service, model: str, level: ThinkingLevel) -> dict[str, Any]:
-    """The fields that set how much a model thinks. Off is the field that says so, where there is one."""
-    if service == "gemini":
-        return _gemini(model, level)
-    if service == "groq":
-        return _groq(model, level)
-    if service == "openrouter":
-        return {"reasoning": {"effort": "none" if level == "off" else level}}
-    if service == "llama-server":
-        effort = {} if level == "off" else {"reasoning_effort": level}
-        return {"chat_template_kwargs": {"enable_thinking": level != "off", **effort}}
-    return {} if level == "off" else {"reasoning_effort": level}
+    """The fields that set how much a model thinks. Off is the least that the service can do."""
+    off = level == "off"
+    match service:
+        case "gemini":
+            return _gemini(model, level)
+        case "groq":
+            return _groq(model, level)
+        case "xai":
+            return _xai(model, level)
+        case "openrouter":
+            return {"reasoning": {"effort": "none" if off else level}}
+        case "deepseek":
+            return {"thinking": {"type": "disabled"}} if off else {**_ENABLED, "reasoning_effort": level}
+        case "moonshot":
+            return {"thinking": {"type": "disabled"}} if off else dict(_ENABLED)
+        case "zhipu":
+            # Otherwise it takes the thinking of earlier turns out, which costs the cache and the model its thread.
+            return {"thinking": {"type": "disabled"} if off else {"type": "enabled", "clear_thinking": False}}
+        case "mistral":
+            return _mistral(model, level)
+        case "llama-server":
+            # What the templates of different models listen to; each passes over what it does not know.
+            effort = "low" if off else level
+            return {"chat_template_kwargs": {"enable_thinking": not off, "reasoning_effort": effort}}
+    return {} if off else {"reasoning_effort": level}
+
+
+_ENABLED: Mapping[str, Any] = {"thinking": {"type": "enabled"}}
+
+
+def format_field(service: Service, schema: Mapping[str, Any], *, strict: bool) -> dict[str, Any]:
+    """The field that asks for an answer of this JSON schema; the services that know none take JSON at least."""
+    if service == "deepseek":
+        return {"response_format": {"type": "json_object"}}
+    form = {"name": "answer", "schema": schema, "strict": strict}
+    return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
 def placeholder_signature(service: Service, model: str) -> Mapping[str, Any] | None:
@@ -68,31 +171,70 @@ def placeholder_signature(service: Service, model: str) -> Mapping[str, Any] | N
 
 def refused_fields(sent: Collection[str], said: str) -> set[str]:
     """Which of the optional fields that were sent the text of a refusal is about."""
-    named = {field for field in sent if field in said}
+    named = {field for field in sent if re.search(rf"(?<!\w){field}(?!\w)", said)}
+    if "response_format" in sent and _ABOUT_FORMAT.search(said):
+        return {"response_format"}
     if named or not re.search(r"reasoning|think", said, re.IGNORECASE):
         return named
     return {field for field in sent if field in _ABOUT_THINKING}
 
 
+def refused_in_answers(sent: Collection[str], said: str) -> set[str]:
+    """Which of the fields that answers went back with the text of a refusal is about."""
+    return {field for field in sent if re.search(_named(field), said)}
+
+
+def _named(field: str) -> str:
+    # Between marks where the name is a word of everyday use as well.
+    return rf"\b{field}\b" if "_" in field else rf"[^\w\s]{field}[^\w\s]"
+
+
 def _gemini(model: str, level: ThinkingLevel) -> dict[str, Any]:
+    if not _OLD_GEMINI.search(model):
+        return _google(thinking_level=_gemini_level(model, level), **_shown(level))
+    if "2.5" not in model:
+        return {}
+    if level == "off" and "flash" in model:
+        return {"reasoning_effort": "none"}
+    return _google(thinking_budget=_GEMINI_BUDGETS.get(level, _LEAST_GEMINI_BUDGET), **_shown(level))
+
+
+def _gemini_level(model: str, level: ThinkingLevel) -> str:
     if level == "off":
-        # The others cannot be told not to think.
-        return {"reasoning_effort": "none"} if "gemini-2.5-flash" in model else {}
-    config: dict[str, Any] = {"include_thoughts": True}
-    if _OLD_GEMINI.search(model):
-        if "2.5" not in model:
-            return {}
-        config["thinking_budget"] = _GEMINI_BUDGETS[level]
-    else:
-        # The first of them knows two levels; Google's table takes medium for the upper one.
-        config["thinking_level"] = "high" if level == "medium" and "gemini-3-pro" in model else level
+        return "minimal" if "flash" in model else "low"  # none of them can be told not to think
+    # The first of them knows two levels; Google's table takes medium for the upper one.
+    return "high" if level == "medium" and "gemini-3-pro" in model else level
+
+
+def _shown(level: ThinkingLevel) -> dict[str, bool]:
+    return {} if level == "off" else {"include_thoughts": True}
+
+
+def _google(**config: Any) -> dict[str, Any]:
     # The name is sent as it stands. `reasoning_effort` beside it is refused.
     return {"extra_body": {"google": {"thinking_config": config}}}
 
 
 def _groq(model: str, level: ThinkingLevel) -> dict[str, Any]:
     if "gpt-oss" in model:
-        return {} if level == "off" else {"reasoning_effort": level}
+        return {"reasoning_effort": "low" if level == "off" else level}
     if "qwen3" in model:
         return {"reasoning_effort": "none" if level == "off" else "default", "reasoning_format": "parsed"}
     return {}
+
+
+def _xai(model: str, level: ThinkingLevel) -> dict[str, Any]:
+    if "reasoning" in model:
+        return {}  # these come in two models, one of each kind
+    found = _GROK.search(model)
+    version = (int(found[1]), int(found[2] or 0)) if found else _GROK_WITH_LEVELS
+    if level == "off":
+        return {"reasoning_effort": "none"} if version >= _GROK_WITH_LEVELS else {}
+    return {"reasoning_effort": level}
+
+
+def _mistral(model: str, level: ThinkingLevel) -> dict[str, Any]:
+    large = _LARGE_MISTRAL.search(model) is not None
+    if level == "off":
+        return {"reasoning_effort": "none"} if large else {}  # the others do not think unasked
+    return {"reasoning_effort": level if large else "high"}

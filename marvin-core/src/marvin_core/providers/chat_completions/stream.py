@@ -10,6 +10,7 @@ from ...api.messages import ProviderData, StopReason, Usage
 from ...api.providers import Delta, Endpoint, Stop, ThinkingDelta
 from ..http.answer_stream import AnswerStream
 from ..http.thinking_tags import ThinkingTags
+from .request import PLACE
 
 if TYPE_CHECKING:
     from .reasoning_details import ReasoningDetails
@@ -30,6 +31,8 @@ class ChatStream(AnswerStream):
         self._tags = ThinkingTags()
         self._details: ReasoningDetails | None = None
         self._signature: Any = None
+        self._take_place = True
+        self._place = ""
         self._reason = ""
         self._refused = False
 
@@ -78,6 +81,18 @@ class ChatStream(AnswerStream):
         except (AttributeError, TypeError, KeyError, IndexError):
             raise self._broken("sent an answer of an unknown shape", json.dumps(chunk).encode()) from None
 
+    def _take(self) -> list[Delta]:
+        out = super()._take()
+        if self._place:
+            # Told with the first piece of it. What is returned is the text itself, so its place is all that is kept.
+            for number, delta in enumerate(out):
+                if isinstance(delta, ThinkingDelta):
+                    data = ProviderData(provider=self._endpoint.provider, data={PLACE: self._place})
+                    out[number] = delta.replace(provider_data=data)
+                    self._place = ""
+                    break
+        return out
+
     def _keep_details(self, pieces: list[dict[str, Any]]) -> None:
         from .reasoning_details import ReasoningDetails
 
@@ -88,12 +103,13 @@ class ChatStream(AnswerStream):
         delta = choice.get("delta") or choice.get("message") or {}
         thinking = delta.get("reasoning_content") or delta.get("reasoning")
         if thinking:
-            self._add("thinking", _text(thinking))
+            self._think(_text(thinking), "reasoning_content" if delta.get("reasoning_content") else "reasoning")
         if delta.get("reasoning_details"):
             self._keep_details(delta["reasoning_details"])
         if _is_signed(delta.get("extra_content")):
             self._signature = delta["extra_content"]
-        for kind, text in self._tags.feed(_text(delta.get("content") or "")):
+        content = delta.get("content") or ""
+        for kind, text in self._tags.feed(content if isinstance(content, str) else self._parts_of(content)):
             self._add(kind, text)
         if delta.get("tool_calls") or choice.get("finish_reason"):
             self._release()
@@ -107,6 +123,18 @@ class ChatStream(AnswerStream):
         self._reason = choice.get("finish_reason") or self._reason
         if self._reason == "error":
             raise self._broken("reported an error inside the answer", json.dumps(choice).encode())
+
+    def _think(self, text: str, place: str) -> None:
+        if self._take_place:
+            self._take_place, self._place = False, place
+        self._add("thinking", text)
+
+    def _parts_of(self, content: Any) -> str:
+        """The text of content in parts, of which some may be thinking."""
+        for part in content:
+            if part.get("type") == "thinking":
+                self._think(_text(part["thinking"]), "content")
+        return _text(content)
 
     def _release(self) -> None:
         """Let go of text that might have become a tag."""

@@ -9,6 +9,10 @@ from ...api.messages import Block, Message, ToolCall, ToolOutput
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
+NINE = re.compile(r"[A-Za-z0-9]{9}")
+"""The ids of Mistral, whose models also behind other servers take no other ones."""
+_SHORTEST = 9
+
 
 def _never(_: Message) -> bool:
     return False
@@ -55,7 +59,9 @@ def _fitting(given: str, allowed: re.Pattern[str]) -> str:
         return given
     from hashlib import sha256
 
-    return f"call_{sha256(given.encode('utf-8', 'replace')).hexdigest()[:32]}"
+    digest = sha256(given.encode("utf-8", "replace")).hexdigest()
+    made = f"call_{digest[:32]}"
+    return made if allowed.fullmatch(made) else digest[:_SHORTEST]
 
 
 def _renamed(block: Block, ids: Mapping[str, str]) -> Block:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from math import isfinite
+from typing import Any, Generic, TypeVar
 
 from ...api.messages import ToolCall
 from ...api.tools import ToolSpec
 
 T = TypeVar("T")
+
+_PLAIN_DEPTH = 100
+"""Brackets up to which arguments are sent as they came; what is nested deeper than that was never run."""
 
 
 class Encoded(Generic[T]):
@@ -58,9 +62,13 @@ class EncodedTools:
 
 
 def dump(value: object) -> bytes:
-    """The value as JSON."""
+    """The value as JSON; numbers that JSON does not have, as NaN, become null."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"))
     # "replace": a lone surrogate, from a file name for instance, cannot be sent.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return text.encode("utf-8", "replace")
 
 
 def object_arguments(call: ToolCall, offered: Sequence[ToolSpec]) -> str:
@@ -70,18 +78,50 @@ def object_arguments(call: ToolCall, offered: Sequence[ToolSpec]) -> str:
     call and result agree. Those that could not be read never ran, and `{}` stands for them: the
     output of the call quotes what was received.
     """
-    try:
-        if isinstance(json.loads(call.arguments), dict):
-            return call.arguments
-    except (ValueError, RecursionError):
-        pass
+    given = _object(call.arguments)
+    if given is not None:
+        # An escape may be half of a character, which strict readers refuse.
+        return call.arguments if "\\u" not in call.arguments else dump(given).decode()
     from ...tools.argument_errors import ArgumentError  # needed for broken calls only
     from ...tools.arguments import parse_arguments  # needed for broken calls only
 
     for spec in offered:
         if spec.name == call.name:
             try:
-                return json.dumps(parse_arguments(call.arguments, spec, complete=call.complete))
+                return dump(parse_arguments(call.arguments, spec, complete=call.complete)).decode()
             except ArgumentError:
                 break
     return "{}"
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """The object that every reader of JSON finds in the text: Python's own takes more than there is in JSON."""
+    if text.count("{") + text.count("[") > _PLAIN_DEPTH:
+        return None
+    try:
+        value = _STRICT.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+_STRICT = json.JSONDecoder(parse_float=_number, parse_constant=_constant)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

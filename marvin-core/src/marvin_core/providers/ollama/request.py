@@ -15,6 +15,7 @@ from ...api.providers import Request
 from ...api.tools import ToolSpec
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of, text_of
+from ..http.turns import in_order
 
 _HAS_LEVELS = "gpt-oss"
 """The family that takes a level of thinking; of others, many versions of Ollama take yes or no only."""
@@ -38,18 +39,21 @@ class OllamaWire:
         head: dict[str, Any] = {"model": self._model, "stream": True, "truncate": False, "shift": False}
         if with_think:
             head["think"] = self._think(request)
-        fields = [dump({**head, "options": options})[:-1], *self._tool_fields(request)]
+        tools = self._tool_fields(request)
+        if request.output_schema is not None and not tools:  # beside tools it would keep the model from calling any
+            head["format"] = request.output_schema
+        fields = [dump({**head, "options": options})[:-1], *tools]
         system = [dump({"role": "system", "content": request.system})] if request.system else []
-        messages = [*system, *self._messages.forms(request.messages)] or [b""]
+        messages = [*system, *in_order(self._messages.forms(request.messages))] or [b""]
         # The rest is put around the first and the last message, so that all of it is copied once.
         messages[0] = b",".join(fields) + b',"messages":[' + messages[0]
         messages[-1] += b"]}"
         return b",".join(messages)
 
     def _think(self, request: Request) -> bool | str:
-        if request.thinking == "off":
-            return False  # left out, it means yes where the model can think
-        return request.thinking if _HAS_LEVELS in self._model else True
+        if _HAS_LEVELS in self._model:
+            return "low" if request.thinking == "off" else request.thinking
+        return request.thinking != "off"  # left out, it means yes where the model can think
 
     def _tool_fields(self, request: Request) -> list[bytes]:
         tools = self._tools.joined(request.tools)

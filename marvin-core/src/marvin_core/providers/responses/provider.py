@@ -13,6 +13,8 @@ _REFUSED = (
     (b"reasoning.summary", "summary"),
     (b"reasoning.effort", "effort"),
     (b"encrypted content is not supported", "encrypted"),
+    (b"text.format", "format"),
+    (b"prompt_cache_retention", "retention"),
 )
 
 
@@ -30,7 +32,7 @@ class Responses(HttpProvider):
 
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
         super().__init__(endpoint, client)
-        self._wire = ResponsesWire(endpoint.provider, endpoint.model, endpoint.max_tools, self.without)
+        self._wire = ResponsesWire(endpoint, self.without)
 
     def _body(self, request: Request) -> bytes:
         return self._wire.body(request)
@@ -42,6 +44,10 @@ class Responses(HttpProvider):
         if status != 400:
             return False
         lower = said.lower()
+        if b"reasoning.effort" in lower and self._wire.think_otherwise(
+            request.thinking, said.decode("utf-8", "replace")
+        ):
+            return True
         for words, what in _REFUSED:
             if words in lower:
                 return self._wire.leave_out(what)

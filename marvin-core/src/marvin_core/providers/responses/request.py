@@ -7,11 +7,11 @@ goes back in its encrypted form: https://platform.openai.com/docs/guides/reasoni
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
-from ...api.providers import Request, ThinkingLevel
+from ...api.providers import Endpoint, Request, ThinkingLevel
 from ...api.tools import ToolSpec
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
@@ -21,7 +21,10 @@ LONGEST_CALL_ID = 64
 LONGEST_NAME = 64
 LEAST_OUTPUT = 16
 """The service refuses a smaller `max_output_tokens`."""
-_REASONS = re.compile(r"(gpt-5|o\d|codex)(?!.*-chat)")
+_REASONS = re.compile(r"(gpt-([5-9]|\d\d)|o\d|codex)(?!.*-chat)")
+_VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
+_LONG_CACHE = re.compile(r"gpt-4\.1|gpt-5(\.[0-5])?(?![.\d])")
+"""The models before 5.6, whose cache may be asked to last; later ones keep it for half an hour at least."""
 _CALL_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_CALL_ID}}}")
 
 
@@ -31,13 +34,15 @@ class ResponsesWire:
     `without` names what a service does not take: `max_output_tokens`, and what `leave_out` is told of.
     """
 
-    def __init__(self, provider: str, model: str, max_tools: int | None, without: Iterable[str] = ()) -> None:
-        self._provider = provider
-        self._model = model
+    def __init__(self, endpoint: Endpoint, without: Iterable[str] = ()) -> None:
+        self._provider = endpoint.provider
+        self._model = endpoint.model
+        self._keeps = endpoint.cache == "1h" and bool(_LONG_CACHE.match(endpoint.model))
+        self._efforts: dict[str, str] = {}
         self._without = set(without)
         self._forgotten: set[str] = set()
         self._messages = Encoded(self._message)
-        self._tools = EncodedTools(_tool, max_tools)
+        self._tools = EncodedTools(_tool, endpoint.max_tools)
         self._first: bytes | None = None
         self._cache_key = b""
 
@@ -48,8 +53,12 @@ class ResponsesWire:
             fields.append(b'"instructions":' + dump(request.system))
         if request.max_output_tokens is not None and "max_output_tokens" not in self._without:
             fields.append(b'"max_output_tokens":%d' % max(request.max_output_tokens, LEAST_OUTPUT))
-        if _reasons(self._model):
+        if reasons(self._model):
             fields += self._reasoning_fields(request.thinking)
+        if request.output_schema is not None and "format" not in self._without:
+            fields.append(b'"text":' + _format(request.output_schema))
+        if self._keeps and "retention" not in self._without:
+            fields.append(b'"prompt_cache_retention":"24h"')
         items = self._messages.forms(with_ids(request.messages, _CALL_ID)) or [b""]
         fields.append(b'"prompt_cache_key":' + self._key(items[0]))
         # The rest is put around the first and the last item, so that all of it is copied once.
@@ -57,8 +66,19 @@ class ResponsesWire:
         items[-1] += b"]}"
         return b",".join(items)
 
+    def think_otherwise(self, thinking: ThinkingLevel, said: str) -> bool:
+        """Take another effort from now on, where the refusal of this one leads to one; false where it does not."""
+        from ..http.efforts import other_effort
+
+        effort = effort_of(self._model, thinking)
+        other = other_effort(effort, said)
+        if not other or effort in self._efforts:
+            return False
+        self._efforts[effort] = other
+        return True
+
     def leave_out(self, what: str) -> bool:
-        """Leave `effort`, `summary` or `encrypted` out from now on; false where that was done already."""
+        """Leave something out from now on; false where that was done already."""
         if what in self._without:
             return False
         self._without.add(what)
@@ -84,7 +104,8 @@ class ResponsesWire:
         return [*fields, b'"tool_choice":"none"'] if request.tool_choice == "none" else fields
 
     def _reasoning_fields(self, thinking: ThinkingLevel) -> list[bytes]:
-        effort = _effort(self._model, thinking)
+        effort = effort_of(self._model, thinking)
+        effort = self._efforts.get(effort, effort)
         reasoning: dict[str, str] = {}
         if effort and "effort" not in self._without:
             reasoning["effort"] = effort
@@ -153,12 +174,12 @@ class ResponsesWire:
         }
 
 
-def _reasons(model: str) -> bool:
-    """Whether it is a reasoning model; others refuse the fields for it."""
+def reasons(model: str) -> bool:
+    """Whether it is a reasoning model, as all generations from 5 on are; others refuse the fields for it."""
     return bool(_REASONS.match(model.rpartition("/")[2]))
 
 
-def _effort(model: str, thinking: ThinkingLevel) -> str:
+def effort_of(model: str, thinking: ThinkingLevel) -> str:
     """How much a model is to reason; empty for as much as it does by itself.
 
     What each takes: https://platform.openai.com/docs/api-reference/responses/create#responses-create-reasoning
@@ -168,9 +189,18 @@ def _effort(model: str, thinking: ThinkingLevel) -> str:
         return "high" if thinking == "high" else ""  # what all of them take
     if thinking != "off":
         return thinking
-    if not name.startswith("gpt-5") or "codex" in name:
-        return "low"
-    return "none" if name.startswith("gpt-5.") else "minimal"
+    found = _VERSION.match(name)
+    version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    if version < (5, 0) or version > (6, 0) or "codex" in name or "astra" in name:
+        return "low"  # what all of them take
+    return "minimal" if version == (5, 0) else "none"
+
+
+def _format(schema: Mapping[str, Any]) -> bytes:
+    from ..http.schemas import is_strict
+
+    form = {"type": "json_schema", "name": "answer", "schema": schema, "strict": is_strict(schema)}
+    return dump({"format": form})
 
 
 def _said(text: str, phase: str) -> dict[str, Any]:

@@ -227,5 +227,6 @@ def _usage(counts: dict[str, Any]) -> Usage:
         input_tokens=counts.get("input_tokens") or 0,
         output_tokens=counts.get("output_tokens") or 0,
         cache_read_tokens=read.get("cached_tokens") or 0,
+        cache_write_tokens=read.get("cache_write_tokens") or 0,
         reasoning_tokens=written.get("reasoning_tokens") or 0,
     )

@@ -154,6 +154,7 @@ class Catalog:
             profile_folder=self._profile_folder() if spec.login else None,
             environment=lambda: self._environment(spec),
             learn=self._secrets.learn,
+            cache=self._config.cache,
             timeouts=self._config.timeouts,
             limits=self._config.limits,
         )

@@ -1,0 +1,36 @@
+"""The JSON schema of a run's last answer, from the file that --output-schema names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..api.errors import UsageError
+
+
+def read_schema(path: Path) -> Mapping[str, Any]:
+    """The schema in a file.
+
+    Raises:
+        UsageError: where the file cannot be read, is not JSON, or holds no JSON schema of an object or a list.
+    """
+    place = f"--output-schema {path}"
+    try:
+        schema = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{place} cannot be read: {error.strerror}. Name a file with a JSON schema.") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place} is not JSON: {error}. Correct it.") from error
+    if not isinstance(schema, dict):
+        raise UsageError(f'{place} must hold a JSON schema, which is an object such as {{"type": "object"}}.')
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    try:
+        validator_for(schema, default=Draft202012Validator).check_schema(schema)
+    except SchemaError as error:
+        raise UsageError(f"{place} is no JSON schema: {error.json_path}: {error.message}. Correct it.") from error
+    return schema
