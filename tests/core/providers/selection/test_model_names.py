@@ -123,7 +123,6 @@ def test_what_cannot_be_used_is_passed_over_and_told_once(tmp_path: Path) -> Non
     [
         ("gorq", "Did you mean 'groq'"),
         ("anthropic-claude", "anthropic/claude-"),
-        ("opus-46", "'anthropic/claude-opus-4-6'"),
         ("nonsense", "There are: "),
         ("offline", "no model"),
         ("offline/x", "no model"),

@@ -5,7 +5,7 @@ Imported when something has failed. The texts of services are read here and nowh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,19 +44,9 @@ _WITHOUT_STATUS: tuple[tuple[Kind, int], ...] = (
     ("invalid", 400),
 )
 """The status that an error inside an answer stands for, by its words; the first that fits counts."""
-_UNREADABLE_VERSIONS = (
-    "UNSUPPORTED_PROTOCOL",
-    "TLSV1_ALERT_PROTOCOL_VERSION",
-    "VERSION_TOO_LOW",
-    "NO_PROTOCOLS_AVAILABLE",
-)
-_NO_TLS = (
-    "WRONG_VERSION_NUMBER",
-    "HTTP_REQUEST",
-    "HTTPS_PROXY_REQUEST",
-    "RECORD_LAYER_FAILURE",
-    "PACKET_LENGTH_TOO_LONG",
-)
+_OLD_TLS = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "VERSION_TOO_LOW", "NO_PROTOCOLS_AVAILABLE")
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "RECORD_LAYER_FAILURE")
+"""The names that OpenSSL gives to its errors."""
 
 _TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
     AuthFailed: ("{provider} did not accept the API key", "{check_key}"),
@@ -127,7 +117,7 @@ def from_transport(
     import httpx
 
     name, shown = endpoint.provider, shown_url(url)
-    reason = clean(endpoint, str(error)) or type(error).__name__
+    reason = clean(endpoint, str(error)) or _closed(error)
     if isinstance(error, httpx.ReadTimeout):
         text = f"{name} ({shown}) sent nothing for {silence or 0:g} s. Try again, or {_OTHER}."
     elif isinstance(error, (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError)):
@@ -232,6 +222,13 @@ def _kind_of_refusal(status: int, words: str) -> type[ProviderError]:
     return AuthFailed if status in (401, 403) else BadRequest
 
 
+def _closed(error: Exception) -> str:
+    """What to call an error of the transport that has no words."""
+    import httpx
+
+    return "the connection was closed" if isinstance(error, httpx.NetworkError) else type(error).__name__
+
+
 def _check_key(endpoint: Endpoint) -> str:
     if not endpoint.key_hint:
         return "Check API key: this provider is set up without one."
@@ -239,8 +236,8 @@ def _check_key(endpoint: Endpoint) -> str:
 
 
 def _advice(shown: str, error: BaseException) -> str:
-    failure = _tls_failure(error)
-    if failure is not None:
+    failure = tls_advice(shown, error)
+    if failure:
         return failure
     host = urlsplit(shown).hostname or ""
     if host in ("localhost", "::1") or host.startswith("127."):
@@ -248,18 +245,45 @@ def _advice(shown: str, error: BaseException) -> str:
     return f"Check the network, the proxy and the base URL, or {_OTHER}."
 
 
-def _tls_failure(error: BaseException | None) -> str | None:
-    """What to do where a server answered, but TLS with it failed; None where it was something else."""
+def tls_advice(url: str, error: BaseException) -> str:
+    """What to do where a server was reached, but TLS with it failed; empty where it was something else."""
     import ssl
 
+    import httpx
+
+    causes = list(_causes(error))
+    found = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
+    if isinstance(found, ssl.SSLCertVerificationError):
+        return "Where a proxy of your own signs certificates, set `ca_file` or SSL_CERT_FILE to its PEM file."
+    if found is not None and found.reason in _OLD_TLS:
+        return "The server speaks only old versions of TLS, which are not safe. Have it speak TLS 1.2 or newer."
+    if found is not None and found.reason in _NO_TLS:
+        return "What answers there does not speak TLS. Correct the base URL: http:// in the place of https://."
+    reached = isinstance(error, httpx.ConnectError) and not any(map(_is_away, causes))
+    if found is None and not (reached and url.startswith("https:")):
+        return ""
+    return (
+        "The server was reached, but TLS with it could not be set up. It may speak only versions before TLS 1.2, or "
+        "no TLS: check the base URL and the proxy."
+    )
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and those that led to it."""
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return "Where a proxy of your own signs certificates, set `ca_file` or SSL_CERT_FILE to its PEM file."
-        if isinstance(error, ssl.SSLError):
-            if error.reason in _UNREADABLE_VERSIONS:
-                return "The server speaks only old versions of TLS, which are not safe. Have it speak TLS 1.2 or newer."
-            if error.reason in _NO_TLS:
-                return "What answers there does not speak TLS. Correct the base URL: http:// in the place of https://."
-            return "The server answered, but its TLS failed. Check the base URL and the proxy."
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            for inner in error.exceptions:
+                yield from _causes(inner)
         error = error.__cause__ or error.__context__
-    return None
+
+
+def _is_away(error: BaseException) -> bool:
+    """Whether no connection to the server was made at all."""
+    import errno
+    import socket
+
+    if isinstance(error, (ConnectionRefusedError, socket.gaierror)):
+        return True
+    reset = (None, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ENOTCONN)
+    return isinstance(error, OSError) and error.errno not in reset
