@@ -284,7 +284,7 @@ def test_an_address_that_is_no_url(unconfigured: Marvin) -> None:
         pytest.param(error(429, "slow down"), 1 + RETRIES, ["slow down"], id="429"),
         pytest.param(error(500, "boom"), 1 + RETRIES, ["boom"], id="500"),
         pytest.param(html(), 1 + RETRIES, ["web page", "/v1"], id="html"),
-        pytest.param(drop(), 1 + RETRIES, ["gave no answer"], id="dropped"),
+        pytest.param(drop(), 1 + RETRIES, ["gave no usable answer"], id="dropped"),
         pytest.param(
             document({"error": {"message": "out of memory", "type": "server_error"}}),
             1 + RETRIES,

@@ -74,6 +74,86 @@ def test_after_visible_text_a_chat_goes_on_in_a_new_line(
     assert [m["content"] for m in second_prompt] == ["Do it.", "From the spare.", "More."], "the first is asked again"
 
 
+def chain(*servers: ModelServer, fallback: str) -> str:
+    """A config.yaml with services p1, p2, ..., and one without a key; the first is the one that is asked."""
+    services = [f"p{n}: {{base_url: '{server.url}', models: [m{n}]}}" for n, server in enumerate(servers, 1)]
+    services.append("bare: {base_url: 'https://models.example/v1', key: BARE_KEY, models: [b1]}")
+    return (
+        f"provider: p1\nproviders: {{{', '.join(services)}}}\nfallback: {fallback}\n"
+        "timeouts: {retry_backoff: [0.01]}\n"
+    )
+
+
+def test_every_usable_one_of_the_chain_is_asked(tmp_path: Path, warm_cache: Path) -> None:
+    """I15: from where it stands; what cannot be used is named once."""
+    call = calls(("create_file", {"path": "a.txt", "content": "x"}))
+    with ModelServer(call, error(500)) as p1, ModelServer(error(401, "no")) as p2, ModelServer(text("Third.")) as p3:
+        marvin = Marvin(tmp_path, None, warm_cache)
+        marvin.config(chain(p1, p2, p3, fallback="[p1, bare, p2, p2/m2, p3]"))
+        result = marvin.ask()
+        assert (result.code, result.text) == (0, "  🔧 create_file\nThird.\n")
+        assert result.said.index("p2/m2 goes on") < result.said.index("p3/m3 goes on")
+        assert result.said.count("bare in fallback: is passed over") == 1
+        assert "BARE_KEY" in result.said
+        assert [models_of(server) for server in (p1, p2, p3)] == [["m1", "m1"], ["m2"], ["m3"]]
+        assert [message["role"] for message in conversation(p3)] == ["user", "assistant", "tool"]
+
+
+def test_where_all_of_the_chain_fail_the_run_ends(tmp_path: Path, warm_cache: Path) -> None:
+    """I22"""
+    with ModelServer(*[error(500)] * 9) as p1, ModelServer(*[error(500)] * 9) as p2:
+        marvin = Marvin(tmp_path, None, warm_cache)
+        marvin.config(chain(p1, p2, fallback="[p2]"))
+        result = marvin.ask()
+        assert result.code == 1
+        assert "p2 is failing or overloaded (500)" in result.said
+        assert models_of(p1) == ["m1"]
+        assert models_of(p2) == ["m2", "m2"], "the last one is tried again, since nobody else is left"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("p22", "'p2'"), ("openrouterr", ""), ("m3x", "There are: "), ("offline", "no model")]
+)
+def test_a_name_in_the_chain_that_means_nothing_is_an_error(
+    tmp_path: Path, warm_cache: Path, second: ModelServer, name: str, hint: str
+) -> None:
+    with second:
+        marvin = Marvin(tmp_path, None, warm_cache)
+        marvin.config(chain(second, second, fallback=f"[{name}]"))
+        result = marvin.ask()
+        assert result.code == 1
+        assert "fallback: in config.yaml names" in result.said
+        assert hint in result.said
+        assert models_of(second) == []
+        doctor = marvin.run("doctor")
+        assert doctor.code == 1
+        assert name in doctor.text
+
+
+def test_the_doctor_says_of_each_of_the_chain_whether_it_can_be_used(
+    tmp_path: Path, warm_cache: Path, second: ModelServer
+) -> None:
+    with second:
+        marvin = Marvin(tmp_path, None, warm_cache)
+        marvin.config(chain(second, second, fallback="[p2, bare]"))
+        shown = marvin.run("doctor").text
+        assert "fallback: p2/m2" in shown
+        assert "fallback: bare cannot be used" in shown
+        assert "BARE_KEY" in shown
+
+
+def test_a_default_model_that_is_listed_and_refused_ends_the_run(
+    marvin: Marvin, marvin_model_server: ModelServer
+) -> None:
+    """I22: services say "does not exist or you do not have access to it" of models that they list."""
+    gone = error(404, {"error": {"message": "The model does not exist or you do not have access to it."}})
+    marvin_model_server.models[:] = ["qwen/qwen3-32b"]
+    marvin_model_server.script(*[gone] * 50)
+    result = marvin.ask()
+    assert result.code == 1
+    assert posts(marvin_model_server) == 1
+
+
 def test_without_a_word_in_the_configuration_nothing_else_is_asked(
     marvin: Marvin, marvin_model_server: ModelServer, second: ModelServer
 ) -> None:

@@ -12,6 +12,7 @@ from marvin_core import CallDelta, Delta, Hook, Record, Request, Stop, TextDelta
 from marvin_core.api.config import Config
 from marvin_core.api.events import Event
 from marvin_core.api.messages import ToolCall, ToolOutput
+from marvin_core.api.models import ModelSource
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.api.tools import Access
 from marvin_core.config.load import load
@@ -164,6 +165,7 @@ def make(
     provider: Script | None = None,
     configured: bool = True,
     others: Sequence[Script] = (),
+    models: ModelSource | None = None,
     prices: Mapping[str, Any] | None = None,
     listening: bool = True,
     **settings: Any,
@@ -182,7 +184,7 @@ def make(
             tools=specs,
             hooks=hooks,
             commands=(),
-            models=ScriptedModels(*([model] if model else []), *others),
+            models=models or ScriptedModels(*([model] if model else []), *others),
             clients=clients,
             meter=meter,
             budgets=BudgetFactory(config, table, NoLimits(), print),

@@ -13,6 +13,7 @@ from .http.clients import Clients
 from .plugins.manager import Plugins
 from .providers.selection.catalog import Catalog
 from .providers.selection.choose import Choice, choose
+from .providers.selection.fallback_chain import check_chain
 from .providers.selection.models import Models
 from .usage.budgets import BudgetFactory
 from .usage.meter import UsageMeter
@@ -33,11 +34,13 @@ class App:
     def __init__(self, config: Config, secrets: Secrets, warn: Callable[[str], None], *, chat: bool = False) -> None:
         self.config = config
         self.secrets = secrets
-        self._warn = warn
+        self._warn = self._warn_in_session = warn
         self.plugins = Plugins(config, warn)
         for spec in self.plugins.tools:
             secrets.declare(spec.secrets)
         self.catalog = Catalog(config, secrets, self.plugins.providers)
+        if config.fallback:
+            check_chain(config.fallback, self.catalog)
         self._clients = Clients(config)
         self.choice: Choice = choose(config, self.catalog, self._probe if chat else None)
         if self.choice.notice:
@@ -48,12 +51,18 @@ class App:
         self.meter = UsageMeter(self._prices.cost, self._prices.is_known)
         self._budgets = BudgetFactory(config, self._prices, self.catalog, warn)
         self.budget = self._budgets.of_run()
-        self.models = Models(self.catalog, self.choice, config, self._clients, self._prices.add, self.budget)
+        self.models = Models(
+            self.catalog, self.choice, config, self._clients, self._prices.add, self.budget, self._notice
+        )
 
     def _probe(self) -> Sequence[LocalServer]:
         from .providers.selection.local_servers import probe
 
         return probe(self.catalog.local(), self.config.timeouts)
+
+    def _notice(self, text: str) -> None:
+        """Tell it where the session is shown, if there is one: a chat draws its screen by itself."""
+        self._warn_in_session(text)
 
     def session(self, *, asker: Asker | None, interactive: bool) -> Session:
         """The session of this run."""
@@ -70,7 +79,9 @@ class App:
             asker=asker,
             budget=self.budget,
         )
-        return Session(build(setup))
+        parts = build(setup)
+        self._warn_in_session = parts.bus.warn
+        return Session(parts)
 
     def ui(self) -> UI:
         """The interface that was asked for, else the plain chat."""

@@ -16,26 +16,31 @@ from hypothesis import strategies as st
 from marvin_core import ContextOverflow, Delta
 from marvin_core.api.events import Notice
 from marvin_core.api.messages import Message, user
+from marvin_core.api.models import ModelListener
+from marvin_core.api.providers import Provider
 from marvin_core.api.tools import Tool
+from marvin_core.api.usage import CostCeiling
 from marvin_core.conversation.plan import KEPT
 from marvin_core.conversation.window import Window, characters
+from marvin_core.providers.resilient import Resilient
 from marvin_core.sessions.reader import load
-from marvin_core.testing import ModelServer, answers
+from marvin_core.testing import Answer, ModelServer, RecordedRequest, ScriptedModels, answers
 from marvin_core.tools import session_tools as tools
 from marvin_core.tools.schema import describe
 from tests.support.chat import Chat, chatting
 from tests.support.chatting import chat as adapter
 from tests.support.conversations import answer, assert_accepted, conversations, rounds, turns
-from tests.support.engine import SPECS, Hang, Made, Script, calls, make, run, says, until
+from tests.support.engine import QUICK, SPECS, Hang, Made, Script, calls, make, run, says, until
 
 FOUND = [value for value in vars(tools).values() if isinstance(value, Tool)]
 WITH_SESSION = (*SPECS, *(describe(one, source="marvin-core", module=tools.__name__, group="session") for one in FOUND))
 LONG = [user("Build the parser"), *rounds(30, size=4_000)]
+SHORTER = [user("Build the parser"), *rounds(10, size=3_000)]
 OVERFLOW = answers.error(
     400,
     {
         "error": {
-            "message": "This model's maximum context length is 8192 tokens.",
+            "message": "Your input exceeds the context window of this model.",
             "type": "invalid_request_error",
             "code": "context_length_exceeded",
         }
@@ -43,7 +48,54 @@ OVERFLOW = answers.error(
 )
 
 
-def at(tmp_path: Path, server: ModelServer, window: int, earlier: Sequence[Message]) -> Made:
+class SmallServer(ModelServer):
+    """A server that refuses, in its own words, what does not fit into its window of so many tokens."""
+
+    def __init__(self, window: int, said: Mapping[str, Any], listed: Mapping[str, Any] | None = None) -> None:
+        self.room = window * 4
+        self._said = said
+        self._listed = listed or {}
+        super().__init__()
+
+    def answer_to(self, request: RecordedRequest) -> Answer:
+        if request.method == "GET":
+            return answers.document({"object": "list", "data": [{"id": "scripted", **self._listed}]})
+        if len(request.content) > self.room:
+            return answers.error(400, {"error": self._said})
+        return answers.text("Fine.", usage=None)
+
+
+def falling_back(tmp_path: Path, *chain: tuple[ModelServer, int]) -> Made:
+    """A session with services that go on one after the other, each with its window."""
+    first, *others = [
+        adapter(server.url, context_window=window, provider=f"p{n}") for n, (server, window) in enumerate(chain, 1)
+    ]
+    return make(tmp_path, provider=cast("Script", first), models=FallingBack(first, *others))
+
+
+class FallingBack(ScriptedModels):
+    """Providers that are there already; those behind the first one stand in for it."""
+
+    def __init__(self, first: Provider, *others: Provider) -> None:
+        super().__init__(first, *others)
+        self.others = others
+
+    def resilient(
+        self, provider: Provider, follower: ModelListener, *, restarts: bool, ceiling: CostCeiling | None
+    ) -> Provider:
+        return Resilient(provider, QUICK, self, follower, restarts=restarts)
+
+    def fallbacks(self, failed: Provider) -> Sequence[Provider]:
+        return self.others
+
+    def larger(self, small: Provider) -> Provider | None:
+        return None
+
+    def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
+        return None
+
+
+def at(tmp_path: Path, server: ModelServer, window: int | None, earlier: Sequence[Message]) -> Made:
     """A session with a chat completions service, in the middle of a conversation."""
     made = make(tmp_path, provider=cast("Script", adapter(server.url, context_window=window)))
     made.parts.conversation.load(earlier)
@@ -122,6 +174,50 @@ class TestInTheMiddleOfATurn:
         assert isinstance(result.error, ContextOverflow)
         assert "Offer fewer tools (--tools)" in told(made)[-1]
         assert made.parts.conversation.messages[-1].text == "Go on"
+
+    @pytest.mark.parametrize(
+        ("said", "listed"),
+        [
+            ({"message": "the request exceeds the available context size, try increasing it", "n_ctx": 4096}, {}),
+            ({"message": "The decoder prompt (length 9999) is longer than the maximum model length of 4096."}, {}),
+            ({"message": "the request exceeds the available context size"}, {"max_model_len": 4096}),
+        ],
+        ids=["llama.cpp", "vLLM", "asked once it did not fit"],
+    )
+    def test_what_a_server_says_of_its_window_is_learnt(
+        self, tmp_path: Path, said: Mapping[str, Any], listed: Mapping[str, Any]
+    ) -> None:
+        """The conversation fits after one overflow, and later prompts never overflow."""
+        with SmallServer(4096, said, listed) as server:
+            made = at(tmp_path, server, None, SHORTER)
+            results = submit(made, "Go on", "And on", *["And on. " * 300] * 20)
+            sizes = [len(request.content) for request in server.requests if request.method == "POST"]
+        assert [result.error for result in results] == [None] * 22
+        assert made.parts.model.window.size == 4096
+        assert len([size for size in sizes if size > server.room]) == 1
+        assert not [text for text in told(made) if "there is no more room to make" in text]
+
+    def test_a_window_that_a_service_says_is_never_larger_than_what_is_known(self, tmp_path: Path) -> None:
+        """What did not fit into a small window did not fit because of a larger one."""
+        said = {"message": "This model's maximum context length is 1000000 tokens."}
+        with ModelServer(answers.error(400, {"error": said}), *[answers.text("Fine.")] * 9) as server:
+            made = at(tmp_path, server, 100_000, LONG)
+            (result,) = submit(made, "Go on")
+        assert result.error is None
+        assert made.parts.model.window.size == 100_000
+
+    def test_a_conversation_that_goes_over_to_a_small_model_is_made_to_fit_it(self, tmp_path: Path) -> None:
+        """What a prompt may take follows the window of the one that stands in; the next prompt begins as before."""
+        said = {"message": "the request exceeds the available context size"}
+        with ModelServer(answers.error(401, "no"), answers.text("Back.")) as first, SmallServer(8_000, said) as second:
+            made = falling_back(tmp_path, (first, 400_000), (second, 8_000))
+            made.parts.conversation.load(LONG)
+            results = submit(made, "Go on", "And on")
+            sizes = [len(request.content) for request in second.requests]
+        assert [result.text for result in results] == ["Fine.", "Back."]
+        assert [size > second.room for size in sizes].count(True) == 1
+        assert made.parts.model.window.size == 400_000
+        assert len(first.requests) == 2, "the one that stands in also makes the summary"
 
     def test_cancelling_while_room_is_made_keeps_everything(self, tmp_path: Path) -> None:
         """I16: Ctrl+C during the summary."""

@@ -11,7 +11,10 @@ import pytest
 from marvin_core.api.errors import (
     AuthFailed,
     BadRequest,
+    BudgetExceeded,
+    ConfigError,
     ContextOverflow,
+    MarvinError,
     ModelNotFound,
     Overloaded,
     ProviderError,
@@ -43,6 +46,7 @@ class Chain:
         self._successor = successor
         self.served: list[Sequence[str]] = []
         self.moves: list[Provider] = []
+        self.loans: list[Provider] = []
 
     def fallbacks(self, failed: Provider) -> Sequence[Provider]:
         return self._others
@@ -57,6 +61,9 @@ class Chain:
     def moved(self, provider: Provider) -> None:
         self.moves.append(provider)
 
+    def lent(self, provider: Provider) -> None:
+        self.loans.append(provider)
+
 
 class Outcome:
     """What came of one prompt or more."""
@@ -65,7 +72,7 @@ class Outcome:
         self, *chain: ScriptedProvider, larger: ScriptedProvider | None = None, restarts: bool = False
     ) -> None:
         self.deltas: list[Delta] = []
-        self.error: ProviderError | None = None
+        self.error: MarvinError | None = None
         self._chain = Chain(*chain[1:], larger=larger)
         self.resilient = Resilient(chain[0], TIMEOUTS, self._chain, self._chain, restarts=restarts)
         self.ask()
@@ -79,8 +86,12 @@ class Outcome:
             async with aclosing(self.resilient.stream(asked)) as deltas:  # type: ignore[type-var]
                 async for delta in deltas:
                     self.deltas.append(delta)
-        except ProviderError as error:
+        except MarvinError as error:
             self.error = error
+
+    @property
+    def lent(self) -> list[Provider]:
+        return self._chain.loans
 
     @property
     def moved(self) -> list[Provider]:
@@ -128,17 +139,39 @@ def test_what_another_service_would_say_too_is_the_end(failure: ProviderError) -
     assert not seen.switches
 
 
-def test_once_for_each_prompt() -> None:
-    """Later requests of the prompt go to the second at once, and its own failure is the end."""
-    first, second, third = (
-        provider("a", [AuthFailed("no")]),
-        provider("b", GOOD, [AuthFailed("nor I")]),
-        provider("c", GOOD),
-    )
-    seen = Outcome(first, second, third)
+def test_every_one_of_the_chain_is_asked_in_its_order_and_once_a_prompt() -> None:
+    """Also in later requests of the prompt, which go at once to the one that stands in."""
+    first = provider("a", [AuthFailed("no")])
+    second = provider("b", GOOD, [Overloaded("busy")])
+    third, fourth = provider("c", [Unreachable("gone")]), provider("d", GOOD, [QuotaExhausted("empty")])
+    seen = Outcome(first, second, third, fourth)
+    assert seen.switches == ["a/a-model > b/b-model"]
     seen.ask()
-    assert isinstance(seen.error, AuthFailed)
-    assert (len(first.requests), len(second.requests), len(third.requests)) == (1, 2, 0)
+    assert seen.switches[1:] == ["b/b-model > c/c-model", "c/c-model > d/d-model"]
+    assert seen.lent == [second, third, fourth]
+    assert seen.moved == [], "the next prompt begins with the chosen one"
+    seen.ask()
+    assert isinstance(seen.error, QuotaExhausted), "the last failure is the end"
+    assert [len(p.requests) for p in (first, second, third, fourth)] == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ModelNotFound("no such model"), BadRequest("what?"), ConfigError("no price")],
+    ids=lambda error: type(error).__name__,
+)
+def test_one_that_cannot_stand_in_gives_way_to_the_next(failure: MarvinError) -> None:
+    """What is a mistake of the user's where the chosen model says it, is none of one that nobody chose."""
+    seen = Outcome(provider("a", [AuthFailed("no")]), provider("b", [failure]), provider("c", GOOD))
+    assert seen.error is None
+    assert seen.switches == ["a/a-model > b/b-model", "b/b-model > c/c-model"]
+    assert Outcome(provider("a", [failure]), provider("b", GOOD)).error is failure
+
+
+@pytest.mark.parametrize("failure", [Refused("no"), BudgetExceeded("spent")], ids=lambda error: type(error).__name__)
+def test_what_ends_a_run_ends_it_in_the_middle_of_the_chain_as_well(failure: MarvinError) -> None:
+    seen = Outcome(provider("a", [AuthFailed("no")]), provider("b", [failure]), provider("c", GOOD))
+    assert seen.error is failure
 
 
 @pytest.mark.parametrize("shown", [TextDelta(text="Half an"), ThinkingDelta(text="Hm")], ids=["text", "thinking"])
@@ -187,3 +220,84 @@ def test_a_fallback_that_overflows_is_not_the_end_where_it_has_a_larger_one() ->
     seen = Outcome(provider("a", [AuthFailed("no")]), provider("b", [ContextOverflow("too long")]), larger=large)
     assert seen.error is None
     assert seen.switches == ["a/a-model > b/b-model", "b/b-model > large/large-model"]
+    assert (seen.lent[-1], seen.moved) == (large, []), "it stands in, too"
+
+
+def test_a_service_that_lists_a_model_and_refuses_it_is_not_asked_for_ever() -> None:
+    """The successor that is named is the model itself, or the two take each other's place."""
+    gone = ModelNotFound("no access", served=["a-model"])
+    for successor in (provider("a", *[[gone]] * 9), provider("a-2", *[[gone]] * 9)):
+        first = provider("a", *[[gone]] * 9)
+        chain = Chain(successor=successor)
+        resilient = Resilient(first, TIMEOUTS, chain, chain)
+
+        async def go(resilient: Resilient = resilient) -> None:
+            async with aclosing(resilient.stream(request())) as stream:  # type: ignore[type-var]
+                async for _ in stream:
+                    pass
+
+        with pytest.raises(ModelNotFound):
+            asyncio.run(go())
+        assert len(first.requests) == 1
+        assert len(successor.requests) == (successor.model != "a-model")
+
+
+class Swapping(Chain):
+    """Each of two models takes the other one for larger."""
+
+    def __init__(self, *models: Provider) -> None:
+        super().__init__()
+        self._models = models
+
+    def larger(self, small: Provider) -> Provider | None:
+        return next(model for model in self._models if model is not small)
+
+
+def test_two_models_that_outgrow_each_other_are_asked_once_each() -> None:
+    small = provider("a", *[[ContextOverflow("too long")]] * 9)
+    large = provider("a-large", *[[ContextOverflow("too long")]] * 9)
+    chain = Swapping(small, large)
+    resilient = Resilient(small, TIMEOUTS, chain, chain)
+
+    async def go() -> None:
+        async with aclosing(resilient.stream(request())) as stream:  # type: ignore[type-var]
+            async for _ in stream:
+                pass
+
+    with pytest.raises(ContextOverflow):
+        asyncio.run(go())
+    assert (len(small.requests), len(large.requests)) == (1, 1)
+
+
+def test_an_account_that_gets_less_than_the_model_takes_gains_nothing_by_a_larger_one() -> None:
+    """As OpenAI's limit of tokens a minute: the conversation has to become shorter."""
+    small = ScriptedProvider([ContextOverflow("too long", window=30_000)], name="a", model="m", context_window=400_000)
+    seen = Outcome(small, larger=provider("large", GOOD))
+    assert isinstance(seen.error, ContextOverflow)
+    assert not seen.switches
+
+
+@pytest.mark.parametrize("again", [0.0, None])
+def test_at_once_is_no_pause(again: float | None) -> None:
+    """A service that asks to come back at once is asked after the usual pause."""
+    busy = [Overloaded("busy", retry_after=again)]
+    deltas: list[Delta] = []
+
+    async def go() -> None:
+        resilient = Resilient(provider("a", busy, GOOD), TIMEOUTS.replace(retry_backoff=(0.05,)))
+        async with aclosing(resilient.stream(request())) as stream:  # type: ignore[type-var]
+            deltas.extend([delta async for delta in stream])
+
+    asyncio.run(go())
+    assert [delta.text for delta in deltas if isinstance(delta, Retrying)] == [
+        "a is overloaded, trying again in 0.05 s (1 of 1)"
+    ]
+
+
+def test_an_overloaded_service_may_say_when_to_come_back() -> None:
+    """Once it asks for longer than is waited for, that is the end at once."""
+    for after, requests in ((0.03, 2), (3600.0, 1)):
+        busy = provider("a", [Overloaded("busy", retry_after=after)], GOOD)
+        seen = Outcome(busy)
+        assert len(busy.requests) == requests
+        assert (seen.error is None) == (requests == 2)

@@ -16,8 +16,8 @@ MarvinError
     ├── AuthFailed             401 or 403
     ├── ModelNotFound          the service does not serve this model
     ├── Unreachable            no connection, or no answer in time
-    ├── Overloaded             5xx, 529
-    ├── ContextOverflow        the request does not fit into the model's window
+    ├── Overloaded             5xx, 529; may carry retry_after
+    ├── ContextOverflow        the request does not fit into the model's window; may carry its size
     ├── OutputLimit            the answer was cut at the output limit
     ├── StreamBroken           the answer broke off, or is not what the wire format allows
     ├── Refused                the service's own safety system refused
@@ -94,8 +94,8 @@ class ProviderError(MarvinError):
         self.status = status
 
 
-class RateLimited(ProviderError):
-    """Too many requests; `retry_after` is the number of seconds the service asks to wait, if it says so."""
+class _Passing(ProviderError):
+    """A failure that passes; `retry_after` is the number of seconds the service asks to wait, if it says so."""
 
     def __init__(
         self,
@@ -107,6 +107,10 @@ class RateLimited(ProviderError):
     ) -> None:
         super().__init__(message, provider=provider, status=status)
         self.retry_after = retry_after
+
+
+class RateLimited(_Passing):
+    """Too many requests; `retry_after` is the number of seconds the service asks to wait, if it says so."""
 
 
 class QuotaExhausted(ProviderError):
@@ -131,12 +135,18 @@ class Unreachable(ProviderError):
     """No connection to the service, or no byte from it in time."""
 
 
-class Overloaded(ProviderError):
-    """The service is failing or overloaded (5xx, 529)."""
+class Overloaded(_Passing):
+    """The service is failing or overloaded (5xx, 529); `retry_after` as of `RateLimited`."""
 
 
 class ContextOverflow(ProviderError):
-    """The request does not fit into the model's context window."""
+    """The request does not fit into the model's context window; `window` is its size in tokens, if the service says."""
+
+    def __init__(
+        self, message: str, *, provider: str = "", status: int | None = None, window: int | None = None
+    ) -> None:
+        super().__init__(message, provider=provider, status=status)
+        self.window = window
 
 
 class OutputLimit(ProviderError):

@@ -35,6 +35,10 @@ class ModelListener(Protocol):
         """From here on this model answers."""
         ...
 
+    def lent(self, provider: Provider) -> None:
+        """This model stands in until the prompt is over."""
+        ...
+
 
 class ModelSource(Protocol):
     """Where a session gets its models from. Providers are made on first use and kept."""
@@ -66,7 +70,7 @@ class ModelSource(Protocol):
         """The provider, wrapped for one prompt: it tries again, and goes on with another model where that helps.
 
         Args:
-            follower: told of the larger model that a conversation needs from here on.
+            follower: told of each model that goes on.
             restarts: whether an answer of which something was shown may be given again by another model.
             ceiling: what the prompt may cost, beside the ceiling of the run.
         """

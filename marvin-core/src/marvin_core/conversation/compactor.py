@@ -183,10 +183,10 @@ class Compactor:
         after = composed(found, await self._summary(found), backup.shown)
         if not self._replace(before, after):
             return ""
-        messages = "message" if len(before) == 1 else "messages"
+        fewer = f"compacted: {len(before):,} messages became {len(after):,}, about"
         told = (
-            f"{why}The conversation was compacted: {len(before):,} {messages} became {len(after):,}, about "
-            f"{tokens:,} tokens became {self._tokens():,}; the whole of it is in {backup.shown}."
+            f"{why}The conversation was {fewer if len(after) < len(before) else 'shortened: about'} {tokens:,} tokens "
+            f"became {self._tokens():,}; the whole of it is in {backup.shown}."
         )
         if not quiet:
             self._session.bus.tell(told)

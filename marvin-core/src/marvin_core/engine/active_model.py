@@ -35,14 +35,25 @@ class ActiveModel:
         self._bus = bus
         self._restarts = restarts
         self._chosen = source.first()
-        self.window = self._make_window()
+        self._lent: Provider | None = None
+        self._windows: dict[tuple[str, str], Window] = {}
         self._measured: Provider | None = None
 
     def _changed(self) -> None:
         self._writer.changed(provider=self.provider_name, model=self.model, thinking=self.thinking)
 
-    def _make_window(self) -> Window:
-        return Window(self._chosen.provider.context_window if self._chosen else None)
+    @property
+    def _answering(self) -> Provider | None:
+        return self._lent or (self._chosen.provider if self._chosen else None)
+
+    @property
+    def window(self) -> Window:
+        """The window of the model that answers now, with what was learnt of it."""
+        provider = self._answering
+        key = (provider.name, provider.model) if provider else ("", "")
+        if key not in self._windows:
+            self._windows[key] = Window(provider.context_window if provider else None)
+        return self._windows[key]
 
     @property
     def provider(self) -> Provider:
@@ -89,12 +100,19 @@ class ActiveModel:
 
     def _take(self, serving: Serving) -> None:
         self._chosen = serving
-        self.window = self._make_window()
         self._changed()
 
     def moved(self, provider: Provider) -> None:
         """The conversation outgrew the model; this larger one goes on with it."""
         self._take(Serving(provider=provider, reason="the conversation needs its larger window"))
+
+    def lent(self, provider: Provider) -> None:
+        """This model stands in until the prompt is over; what the conversation may take follows its window."""
+        self._lent = provider
+
+    def prompt_ended(self) -> None:
+        """The chosen model answers again."""
+        self._lent = None
 
     def think(self, level: str) -> None:
         """Have the model think so hard from the next prompt on.
@@ -135,7 +153,6 @@ class ActiveModel:
             self._changed()
         else:
             self._chosen = Serving(provider=serving.provider, reason="the session was with it")
-            self.window = self._make_window()
 
     @contextmanager
     def pro(self) -> Iterator[None]:
@@ -143,13 +160,11 @@ class ActiveModel:
         before, level = self._chosen, self.thinking
         self._chosen = best = self.source.pro(before.provider if before else None)
         self.thinking = self._level_of("opus")
-        self.window = self._make_window()
         self._bus.tell(f"{best.provider.model} of {best.provider.name} answers this one: {best.reason}.")
         try:
             yield
         finally:
             self._chosen, self.thinking = before, level
-            self.window = self._make_window()
 
     def listed(self) -> Sequence[ModelEntry]:
         """Every service, those that are set up first."""
@@ -161,18 +176,47 @@ class ActiveModel:
 
     def summarizer(self) -> Provider | None:
         """The model that sums up older messages; None where there is none."""
-        if not self.configured:
+        provider = self._answering
+        if provider is None:
             return None
-        return self.source.resilient(self.provider, self, restarts=True, ceiling=self.ceiling)
+        return self.source.resilient(provider, _Summaries(self), restarts=True, ceiling=self.ceiling)
 
     async def measure(self, characters: int) -> None:
         """Ask the service for the model's window, once, where that is not known and a conversation becomes long."""
-        provider = self._chosen.provider if self._chosen else None
-        if provider is None or provider is self._measured or provider.context_window is not None:
+        provider = self._answering
+        if provider is None or provider.context_window is not None:
             return
-        if self.window.tokens(characters) < self.window.warn / 2 or not isinstance(provider, Measures):
-            return
-        self._measured = provider
-        size = await provider.find_window()
-        if size is not None:
+        if self.window.tokens(characters) >= self.window.warn / 2:
+            size = await self._asked(provider)
+            if size is not None:
+                self.window.resize(size)
+
+    async def overflowed(self, said: int | None) -> None:
+        """A request did not fit: go by what the service says of the window, or says now that it is asked.
+
+        That only makes the window smaller. A larger one than was thought is no reason why something did not fit.
+        """
+        provider = self._answering
+        size = said if said is not None or provider is None else await self._asked(provider)
+        if size is not None and size < self.window.size:
             self.window.resize(size)
+
+    async def _asked(self, provider: Provider) -> int | None:
+        """What the service says of the window of its model; it is asked once."""
+        if provider is self._measured or not isinstance(provider, Measures):
+            return None
+        self._measured = provider
+        return await provider.find_window()
+
+
+class _Summaries:
+    """Goes along with a change of the model while a summary is made: who stands in there does so for that only."""
+
+    def __init__(self, model: ActiveModel) -> None:
+        self._model = model
+
+    def moved(self, provider: Provider) -> None:
+        self._model.moved(provider)
+
+    def lent(self, provider: Provider) -> None:
+        """Nothing of the prompt itself changes."""

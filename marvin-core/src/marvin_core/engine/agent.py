@@ -121,7 +121,8 @@ class Agent:
                 spent.begin_last()
             try:
                 return await Exchange(self._parts, settings.provider, request, sent).answer()
-            except ContextOverflow:
+            except ContextOverflow as error:
+                await self._parts.model.overflowed(error.window)
                 if not await self._compactor.make_room(overflows):
                     raise
         raise AssertionError("count() ends only by returning")

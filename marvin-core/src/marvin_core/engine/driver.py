@@ -56,6 +56,7 @@ class Driver:
             reason = "budget" if isinstance(raised, BudgetExceeded) else "error"
         finally:
             self.busy = False
+            self._parts.model.prompt_ended()
             answer = _joined(answers)
             self._parts.bus.emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
             await self._parts.writer.flush(self._parts.state)

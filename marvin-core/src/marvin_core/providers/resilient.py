@@ -8,6 +8,8 @@ from typing import Protocol, cast
 
 from ..api.errors import (
     AuthFailed,
+    BadRequest,
+    ConfigError,
     ContextOverflow,
     ModelNotFound,
     Overloaded,
@@ -27,15 +29,20 @@ _REASONS: dict[type[ProviderError], str] = {
     Overloaded: "{} is overloaded",
     StreamBroken: "{} gave a broken answer",
 }
+_TOO_LONG = "The conversation is too long for {previous}; {model} goes on with it"
+_GONE = "{previous} is no longer served; {model} takes its place"
+_FAILED = "{previous} failed: {error} {model} goes on"
 _ELSEWHERE = (RateLimited, Overloaded, StreamBroken, AuthFailed, QuotaExhausted, Unreachable)
 """What another service may do better."""
+_ELSEWHERE_AGAIN = (*_ELSEWHERE, ModelNotFound, BadRequest, ConfigError)
+"""The same of a model that stands in: nobody chose it for this prompt, so the next one is asked."""
 
 
 class Alternatives(Protocol):
     """The other models that may go on where one fails."""
 
     def fallbacks(self, failed: Provider) -> Iterable[Provider]:
-        """Those of other services, the best first."""
+        """Those that may stand in, in the order in which they are to be asked."""
         ...
 
     def larger(self, small: Provider) -> Provider | None:
@@ -70,10 +77,10 @@ class Resilient(WrapperProvider):
     `timeouts.retry_backoff`, or when the service asked to come back, if that is within
     `timeouts.retry_after_limit`. Never once text or thinking was passed on: it may have been shown.
 
-    Where that does not help, the first fallback of the `alternatives` goes on, once; failures that waiting does not
-    cure go there at once. A conversation that does not fit goes to the larger model of the same service, and a model
-    that is no longer served to its successor; the `follower` is told of both. With `restarts` another model may give
-    an answer again of which something was shown.
+    Where that does not help, the fallbacks of the `alternatives` are asked in their order; failures that waiting does
+    not cure go there at once. A conversation that does not fit goes to the larger model of the same service, and a
+    model that is no longer served to its successor. No model is gone over to twice, so this has an end. The `follower`
+    is told of each change. With `restarts` another model may give an answer again of which something was shown.
     """
 
     def __init__(
@@ -90,8 +97,9 @@ class Resilient(WrapperProvider):
         self._alternatives = alternatives or NoAlternatives()
         self._follower = follower
         self._restarts = restarts
-        self._failed = provider
-        self._fell_back = False
+        self._first = provider
+        self._asked = {_key(provider)}
+        self._stands_in = False
         self._shown = False
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
@@ -102,45 +110,47 @@ class Resilient(WrapperProvider):
                     async for delta in deltas:
                         yield delta
                 return
-            except ProviderError as error:
+            except (ProviderError, ConfigError) as error:
                 switched = self._switch(error)
                 if switched is None:
                     raise
             yield switched
 
-    def _switch(self, error: ProviderError) -> Switched | None:
+    def _switch(self, error: ProviderError | ConfigError) -> Switched | None:
         """Go over to another model, where one may do better."""
         previous = self._full_name()
-        if isinstance(error, ContextOverflow):
-            larger = None if self._shown else self._alternatives.larger(self._provider)
-            if larger is None:
-                return None
-            self._move(larger)
-            reason = f"The conversation is too long for {previous}; {self._full_name()} goes on with it"
-        elif isinstance(error, ModelNotFound):
-            successor = self._alternatives.successor(self._provider, error.served)
-            if successor is None:
-                return None
-            self._move(successor)
-            reason = f"{previous} is no longer served; {self._full_name()} takes its place"
-        else:
-            other = self._fallback() if self._may_fall_back(error) else None
-            if other is None:
-                return None
-            self._provider, self._fell_back = other, True
-            reason = f"{previous} failed: {error} {self._full_name()} goes on"
-        return Switched(previous=previous, model=self._full_name(), reason=reason)
-
-    def _move(self, provider: Provider) -> None:
-        self._provider = provider
+        other = self._better(error)
+        told = _TOO_LONG if isinstance(error, ContextOverflow) else _GONE
+        if other is None and self._may_fall_back(error):
+            other, told = self._fallback(), _FAILED
+            self._stands_in = self._stands_in or other is not None
+        if other is None:
+            return None
+        self._asked.add(_key(other))
+        self._provider = other
         if self._follower is not None:
-            self._follower.moved(provider)
+            tell = self._follower.lent if self._stands_in else self._follower.moved
+            tell(other)
+        model = self._full_name()
+        return Switched(previous=previous, model=model, reason=told.format(previous=previous, model=model, error=error))
+
+    def _better(self, error: ProviderError | ConfigError) -> Provider | None:
+        """The model of the same service that does what this one cannot do."""
+        found: Provider | None = None
+        if isinstance(error, ContextOverflow) and not self._shown and not _limits_account(error, self._provider):
+            found = self._alternatives.larger(self._provider)
+        elif isinstance(error, ModelNotFound):
+            found = self._alternatives.successor(self._provider, error.served)
+        return found if found is not None and _key(found) not in self._asked else None
 
     def _fallback(self) -> Provider | None:
-        return next(iter(self._alternatives.fallbacks(self._failed)), None)
+        """The next one that has not been asked in this prompt."""
+        others = self._alternatives.fallbacks(self._first)
+        return next((other for other in others if _key(other) not in self._asked), None)
 
-    def _may_fall_back(self, error: ProviderError) -> bool:
-        return isinstance(error, _ELSEWHERE) and not self._fell_back and (self._restarts or not self._shown)
+    def _may_fall_back(self, error: ProviderError | ConfigError) -> bool:
+        curable = isinstance(error, _ELSEWHERE_AGAIN if self._stands_in else _ELSEWHERE)
+        return curable and (self._restarts or not self._shown)
 
     def _full_name(self) -> str:
         return f"{self._provider.name}/{self._provider.model}"
@@ -168,8 +178,8 @@ class Resilient(WrapperProvider):
                 if isinstance(error, StreamBroken) and error.final:
                     raise
                 pause = pauses[attempt]
-                if isinstance(error, RateLimited) and error.retry_after is not None:
-                    pause = error.retry_after
+                if not isinstance(error, StreamBroken):
+                    pause = error.retry_after or pause  # "at once" is no pause
                 if pause > self._timeouts.retry_after_limit:
                     raise
                 reason = _REASONS[type(error)].format(self.name)
@@ -177,7 +187,16 @@ class Resilient(WrapperProvider):
             await asyncio.sleep(pause)
 
     def _is_replaceable(self) -> bool:
-        return not self._fell_back and self._fallback() is not None
+        return self._fallback() is not None
+
+
+def _key(provider: Provider) -> tuple[str, str]:
+    return provider.name, provider.model
+
+
+def _limits_account(error: ContextOverflow, provider: Provider) -> bool:
+    """Whether the service gives this account less than the model takes: another model would get no more."""
+    return error.window is not None and error.window < (provider.context_window or 0)
 
 
 def _has_text(delta: Delta) -> bool:

@@ -95,8 +95,7 @@ def fallbacks(of: Models) -> list[str]:
             ALL,
             ["gemini/gemini-2.5-flash", "groq/llama-3.3-70b-versatile"],
         ),
-        ("fallback: [groq, openai]\n", {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}, ["openai/gpt-5.1"]),
-        ("fallback: [nonsense]\n", ALL, []),
+        ("fallback: [high, low]\n", ALL, ["openai/gpt-5.3-codex"]),
     ],
 )
 def test_what_goes_on_is_what_the_configuration_names(
@@ -104,6 +103,41 @@ def test_what_goes_on_is_what_the_configuration_names(
 ) -> None:
     """One that is not set up, and the failed one itself, are passed over."""
     assert fallbacks(models(tmp_path, yaml=yaml, **env)) == expected
+
+
+def test_what_cannot_be_used_is_passed_over_and_told_once(tmp_path: Path) -> None:
+    told: list[str] = []
+    (tmp_path / "marvin").mkdir()
+    (tmp_path / "marvin/config.yaml").write_text("fallback: [groq, openai]\n")
+    given = {"HOME": str(tmp_path), "MARVIN_HOME": str(tmp_path / "marvin"), "MARVIN_PACKS": "core"}
+    keys = {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}
+    of = App(*load([], {**given, **keys}, cwd=tmp_path), warn=told.append).models
+    assert [fallbacks(of), fallbacks(of)] == [["openai/gpt-5.1"]] * 2
+    (line,) = told
+    assert line.startswith("groq in fallback: is passed over. ")
+    assert "GROQ_API_KEY" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("gorq", "Did you mean 'groq'"),
+        ("anthropic-claude", "anthropic/claude-"),
+        ("nonsense", "There are: "),
+        ("offline", "no model"),
+        ("offline/x", "no model"),
+    ],
+)
+def test_a_fallback_that_means_nothing_is_an_error(tmp_path: Path, name: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match=r"fallback: in config\.yaml names") as caught:
+        models(tmp_path, yaml=f"fallback: [groq, {name}]\n")
+    assert name in str(caught.value)
+    assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["groq", "groq/anything", "high", "claude-opus-4.6", "gemini/", "qwen/qwen3-32b"])
+def test_a_fallback_may_be_a_service_that_is_not_set_up(tmp_path: Path, name: str) -> None:
+    models(tmp_path, yaml=f"fallback: [{name}]\n")
 
 
 def test_a_local_model_goes_to_a_paid_one_only_if_the_configuration_says_so(tmp_path: Path) -> None:

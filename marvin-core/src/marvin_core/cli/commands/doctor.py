@@ -106,8 +106,19 @@ class DoctorReport:
             self.broken(f"{app.config.provider} cannot be used.", choice.how_to)
         else:
             self._line("none", choice.how_to)
+        for name in app.config.fallback:
+            self._fallback(app, name)
         for spec in app.plugins.providers:
             self._key(spec)
+
+    def _fallback(self, app: App, name: str) -> None:
+        """Whether a model of `fallback:` can be used."""
+        try:
+            provider = app.models.named(name, None).provider
+        except MarvinError as error:
+            self._line("none", f"fallback: {name} cannot be used, so it is passed over", str(error))
+        else:
+            self._line("ok", f"fallback: {provider.name}/{provider.model}")
 
     def _key(self, spec: ProviderSpec) -> None:
         present = [name for name in spec.key_variables if self._run.secrets.get(name, spec.key_file)]

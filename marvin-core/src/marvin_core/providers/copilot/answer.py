@@ -124,7 +124,7 @@ class CopilotAnswer:
         transport = getattr(data.failure_kind, "value", "") == "transport"
         if transport and not isinstance(self._reported, Unreachable):
             name = self._endpoint.provider
-            what = "broke off in the middle of its answer" if self._texts else "gave no answer"
+            what = "broke off in the middle of its answer" if self._texts else "gave no usable answer"
             self._reported = StreamBroken(f"{name} {what}: the connection was closed. Try again.", provider=name)
         if transport or self._endpoint.base_url or isinstance(self._reported, (RateLimited, Overloaded)):
             self.failure = self._reported

@@ -5,8 +5,7 @@ Imported when something has failed. The texts of services are read here and nowh
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,43 +24,29 @@ from ...api.errors import (
 )
 from ...api.providers import Endpoint
 from ...util.text import FAINTLY_LIKE, near_names
+from .error_matching import rate_outgrown, says, window_in
 from .error_reports import ErrorReport, clean, excerpt, report_of, report_of_error, shown_url
+from .error_words import Kind
 
 _LISTED = 8
 _OTHER = "choose another provider with --provider"
 
-_OVERFLOW = re.compile(
-    r"context.?(length|window|size|limit)|too many tokens|token count.{0,40}exceeds"
-    r"|(prompt|input|request|messages?)[ _](is |are |was )?too[ _](long|large)|reduce the length"
+_WITHOUT_STATUS: tuple[tuple[Kind, int], ...] = (
+    ("key", 401),
+    ("auth", 401),
+    ("quota", 402),
+    ("throttle", 429),
+    ("rate", 429),
+    ("overflow", 400),
+    ("moderation", 400),
+    ("model", 404),
+    ("overload", 503),
+    ("invalid", 400),
 )
-# A code that means it, and texts that some services also use for limits that pass by themselves.
-_QUOTA_CODE = re.compile(
-    r"insufficient.?(quota|credit|balance|funds)|billing_hard_limit|usage_(limit_reached|not_included)"
-    # Anthropic's; the last two come with a status that says nothing.
-    r"|billing_error|credit balance is too low|your specified api usage limits"
-)
-_QUOTA = re.compile(r"exceeded your current quota|billing|credit balance|out of credits|more credits|payment required")
-_NO_MODEL = re.compile(
-    r"model.?not.?found|no such model|unknown model|invalid model|not a valid model"
-    r"|not_found_error\s+model:"
-    r"|model\b.{0,100}(does not exist|not found|is not available|decommissioned|no longer|not supported when using)"
-)
-_REFUSED = re.compile(
-    r"content.?(policy|filter|management)|responsible.?ai|usage polic|safety (system|filter|setting)"
-    r"|flagged|moderation|prohibited.?content"
-)
-_RATE = re.compile(r"rate.?limit|too many requests|resource.?exhausted")
-_OVERLOAD = re.compile(r"overload|unavailable|server.?error|internal.?error|capacity|timed? ?out|upstream|\bapi_error")
-_INVALID = re.compile(r"invalid_(request|image|prompt|base64|value)|unsupported_")
-_AUTH = re.compile(r"(invalid|incorrect|missing).{0,10}api.?key|unauthor|authenticat|permission.?(denied|error)")
-# OpenRouter, llama.cpp, Ollama, Groq, and servers that name what they do not know.
-_NO_IMAGES = re.compile(
-    r"(support|accept|handle)\w* (image|vision|multimodal)|image input is not supported|required for image input"
-    r"|messages\S*content\S* must be a string|unknown variant .{0,3}image_url|image_url.{0,30}not supported"
-    r"|image_url is only supported"
-)
-# Groq, where the model wrote a call that Groq could not read.
-_BAD_CALL = re.compile(r"tool_use_failed")
+"""The status that an error inside an answer stands for, by its words; the first that fits counts."""
+_OLD_TLS = ("UNSUPPORTED_PROTOCOL", "TLSV1_ALERT_PROTOCOL_VERSION", "VERSION_TOO_LOW", "NO_PROTOCOLS_AVAILABLE")
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "RECORD_LAYER_FAILURE")
+"""The names that OpenSSL gives to its errors."""
 
 _TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
     AuthFailed: ("{provider} did not accept the API key", "{check_key}"),
@@ -91,43 +76,31 @@ _WITHOUT_IMAGES = (
 
 def refuses_images(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> bool:
     """Whether an answer other than 2xx says that the model does not take images."""
-    return status not in (401, 403, 429) and bool(_NO_IMAGES.search(report_of(endpoint, status, headers, body).words))
+    return status not in (401, 403, 429) and says("images", report_of(endpoint, status, headers, body).words)
 
 
 def from_status(endpoint: Endpoint, url: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
     """The error that an answer other than 2xx stands for. `body` may be cut short."""
     report = report_of(endpoint, status, headers, body)
     if 300 <= status < 400:
-        where = shown_url(headers.get("location", ""))
+        where = clean(endpoint, shown_url(headers.get("location", "")))
         text = f"{endpoint.provider} redirects {shown_url(url)} to {where}."
         return BadRequest(
             f"{text} Set its base URL to the new address.",
             provider=endpoint.provider,
             status=status,
         )
-    return _typed(endpoint, url, report)
+    return _typed(endpoint, url, report, _kind(status, report))
 
 
 def from_error(endpoint: Endpoint, url: str, error: Any) -> ProviderError:
     """The error that an error object inside a successful answer stands for."""
     report = report_of_error(endpoint, error)
     if report.status is not None:
-        return _typed(endpoint, url, report)
-    kinds: tuple[tuple[re.Pattern[str], int], ...] = (
-        (_AUTH, 401),
-        (_QUOTA_CODE, 402),
-        (_RATE, 429),
-        (_OVERFLOW, 400),
-        (_REFUSED, 400),
-        (_NO_MODEL, 404),
-        (_OVERLOAD, 503),
-        (_INVALID, 400),
-    )
-    for pattern, status in kinds:
-        if pattern.search(report.words):
-            found = _typed(endpoint, url, report.replace(status=status))
-            found.status = None
-            return found
+        return _typed(endpoint, url, report, _kind(report.status, report))
+    for kind, status in _WITHOUT_STATUS:
+        if says(kind, report.words):
+            return _typed(endpoint, url, report, _kind(status, report))
     return StreamBroken(
         f"{endpoint.provider} reported an error in its answer: {report.message} Try again, or {_OTHER}.",
         provider=endpoint.provider,
@@ -144,11 +117,11 @@ def from_transport(
     import httpx
 
     name, shown = endpoint.provider, shown_url(url)
-    reason = clean(endpoint, str(error)) or type(error).__name__
+    reason = clean(endpoint, str(error)) or _closed(error)
     if isinstance(error, httpx.ReadTimeout):
         text = f"{name} ({shown}) sent nothing for {silence or 0:g} s. Try again, or {_OTHER}."
     elif isinstance(error, (httpx.ReadError, httpx.RemoteProtocolError, httpx.DecodingError)):
-        what = "broke off in the middle of its answer" if begun else "gave no answer"
+        what = "broke off in the middle of its answer" if begun else "gave no usable answer"
         final = isinstance(error, httpx.DecodingError)
         text = f"{name} ({shown}) {what}: {reason.removesuffix('.')}. Try again."
         return StreamBroken(text, provider=name, final=final)
@@ -197,43 +170,65 @@ def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) 
     )
 
 
-def _typed(endpoint: Endpoint, url: str, report: ErrorReport) -> ProviderError:
-    kind = _kind(report)
-    what, advice = _WITHOUT_IMAGES if kind is BadRequest and _NO_IMAGES.search(report.words) else _TEXTS[kind]
+def _typed(endpoint: Endpoint, url: str, report: ErrorReport, kind: type[ProviderError]) -> ProviderError:
+    blind = kind is BadRequest and says("images", report.words)
+    what, advice = _WITHOUT_IMAGES if blind else _TEXTS[kind]
     facts = {
         "provider": endpoint.provider,
         "model": endpoint.model or "the model",
         "url": shown_url(url),
         "check_key": _check_key(endpoint),
     }
-    text = f"{what.format(**facts)} ({report.status}): {report.message} {advice.format(**facts)}"
-    if kind is RateLimited:
-        return RateLimited(text, provider=endpoint.provider, status=report.status, retry_after=report.retry_after)
+    status = "" if report.status is None else f" ({report.status})"
+    text = f"{what.format(**facts)}{status}: {report.message} {advice.format(**facts)}"
+    if kind is RateLimited or kind is Overloaded:
+        return kind(text, provider=endpoint.provider, status=report.status, retry_after=report.retry_after)
+    if kind is ContextOverflow:
+        window = report.window or rate_outgrown(report.words) or window_in(report.words)
+        return ContextOverflow(text, provider=endpoint.provider, status=report.status, window=window)
     return kind(text, provider=endpoint.provider, status=report.status)
 
 
-def _kind(report: ErrorReport) -> type[ProviderError]:
-    status, words = report.status or 0, report.words
-    if status == 402 or _QUOTA_CODE.search(words):
-        return QuotaExhausted
+def _kind(status: int, report: ErrorReport) -> type[ProviderError]:
+    """The type of an error with this status; first what is said whatever the status, which gateways make up."""
+    words = report.words
+    if rate_outgrown(words) is not None:
+        return ContextOverflow
+    if says("throttle", words):
+        return RateLimited
+    # OpenRouter holds back what running requests may cost, and says when to come back.
+    if status == 402 or says("quota", words):
+        return QuotaExhausted if status != 402 or report.retry_after is None else RateLimited
     if status == 429:
         # Gemini calls its limits per minute a quota, too, but says when to come back.
-        return QuotaExhausted if _QUOTA.search(words) and report.retry_after is None else RateLimited
-    if status == 413 or _OVERFLOW.search(words):
+        return QuotaExhausted if says("quota at 429", words) and report.retry_after is None else RateLimited
+    if status == 413 or says("overflow", words):
         return ContextOverflow
-    if _NO_IMAGES.search(words):
+    if says("images", words):
         return BadRequest
     if status == 408 or status >= 500:
         return Overloaded
-    if _BAD_CALL.search(words):
+    return _kind_of_refusal(status, words)
+
+
+def _kind_of_refusal(status: int, words: str) -> type[ProviderError]:
+    """The type of an error that is about the request, the model or the key."""
+    if says("call", words):
         return StreamBroken
-    if _REFUSED.search(words):
+    if says("moderation", words):
         return Refused
-    if status in (401, 403):
+    if says("key", words):
         return AuthFailed
-    if status in (400, 404, 410, 422) and _NO_MODEL.search(words):
+    if status in (400, 401, 403, 404, 410, 422) and says("model", words):
         return ModelNotFound
-    return BadRequest
+    return AuthFailed if status in (401, 403) else BadRequest
+
+
+def _closed(error: Exception) -> str:
+    """What to call an error of the transport that has no words."""
+    import httpx
+
+    return "the connection was closed" if isinstance(error, httpx.NetworkError) else type(error).__name__
 
 
 def _check_key(endpoint: Endpoint) -> str:
@@ -243,20 +238,54 @@ def _check_key(endpoint: Endpoint) -> str:
 
 
 def _advice(shown: str, error: BaseException) -> str:
-    if _untrusted(error):
-        return "Where a proxy of your own signs certificates, set `ca_file` or SSL_CERT_FILE to its PEM file."
+    failure = tls_advice(shown, error)
+    if failure:
+        return failure
     host = urlsplit(shown).hostname or ""
     if host in ("localhost", "::1") or host.startswith("127."):
         return "Is the server running? Start it, or correct the base URL. Behind a proxy, list this host in NO_PROXY."
     return f"Check the network, the proxy and the base URL, or {_OTHER}."
 
 
-def _untrusted(error: BaseException | None) -> bool:
-    """Whether a connection failed because the certificate of the other side is not trusted."""
+def tls_advice(url: str, error: BaseException) -> str:
+    """What to do where a server was reached, but TLS with it failed; empty where it was something else."""
     import ssl
 
+    import httpx
+
+    causes = list(_causes(error))
+    found = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
+    if isinstance(found, ssl.SSLCertVerificationError):
+        return "Where a proxy of your own signs certificates, set `ca_file` or SSL_CERT_FILE to its PEM file."
+    if found is not None and found.reason in _OLD_TLS:
+        return "The server speaks only old versions of TLS, which are not safe. Have it speak TLS 1.2 or newer."
+    if found is not None and found.reason in _NO_TLS:
+        return "What answers there does not speak TLS. Correct the base URL: http:// in the place of https://."
+    reached = isinstance(error, httpx.ConnectError) and not any(map(_is_away, causes))
+    if found is None and not (reached and url.startswith("https:")):
+        return ""
+    return (
+        "The server was reached, but TLS with it could not be set up. It may speak only versions before TLS 1.2, or "
+        "no TLS: check the base URL and the proxy."
+    )
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and those that led to it."""
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return True
+        yield error
+        if isinstance(error, BaseExceptionGroup):
+            for inner in error.exceptions:
+                yield from _causes(inner)
         error = error.__cause__ or error.__context__
-    return False
+
+
+def _is_away(error: BaseException) -> bool:
+    """Whether no connection to the server was made at all."""
+    import errno
+    import socket
+
+    if isinstance(error, (ConnectionRefusedError, socket.gaierror)):
+        return True
+    reset = (None, errno.ECONNRESET, errno.ECONNABORTED, errno.EPIPE, errno.ENOTCONN)
+    return isinstance(error, OSError) and error.errno not in reset

@@ -3,62 +3,70 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from ...api.providers import Endpoint
 from ...api.record import Record
 from ...util.text import one_line
+from .error_matching import SEARCHED, plain
+from .retry_times import after_headers, after_text, seconds
 
 _MESSAGE_LIMIT = 500
 _EXCERPT = 200
+_CODE_LIMIT = 100
+_DETAILS_READ = 20
 _SHORTEST_SECRET = 8
 _SECRET_HEADERS = ("key", "token", "auth", "secret", "cookie")
 _REDACTED = "***"
 _STATUSES = frozenset(map(str, range(400, 600)))
+_CODES = ("code", "type", "status", "reason", "error_type")
+_NOT_SHOWN = ("script", "style", "head")
 
 
 class ErrorReport(Record):
     """A failure in the service's own terms.
 
-    `words` is all of it in lower case, for choosing the type of the error; `retry_after` is in seconds.
+    `words` is all of it as `error_matching` compares it, for choosing the type of the error; `retry_after` is in
+    seconds; `window` is the size of the window in tokens, where the service says it in a field of its own.
     """
 
     status: int | None
     message: str
     words: str
     retry_after: float | None = None
+    window: int | None = None
 
 
 def report_of(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> ErrorReport:
     """The report in an answer that is not 2xx: JSON, a web page or plain text, perhaps cut short."""
     document = _json(body)
-    message, words = _said(document)
-    if not message:
-        message = _without_markup(body.decode("utf-8", "replace"))
-    after = _after_header(headers)
-    return _report(endpoint, status, message, words, _after_details(document) if after is None else after)
+    message = _message(document) or _without_markup(body.decode("utf-8", "replace"))
+    # Bedrock names the type of an error in a header only.
+    codes = " ".join([*_codes(document), headers.get("x-amzn-errortype", "")[:_CODE_LIMIT]])
+    after = after_headers(headers, _carried_headers(document))
+    return _report(endpoint, status, message, codes, document, after)
 
 
 def report_of_error(endpoint: Endpoint, error: Any) -> ErrorReport:
     """The report in an error object inside a successful answer; its code may be a status."""
-    message, words = _said({"error": error})
+    document = {"error": error}
     code = str(error.get("code")) if isinstance(error, dict) else ""
     status = int(code) if code in _STATUSES else None
-    after = _after_details({"error": error})
-    return _report(endpoint, status, message, words, _after_text(message) if after is None else after)
+    after = after_headers({}, _carried_headers(document))
+    return _report(endpoint, status, _message(document), " ".join(_codes(document)), document, after)
 
 
 def clean(endpoint: Endpoint, text: str, limit: int = _MESSAGE_LIMIT) -> str:
-    """The text on one line, without the endpoint's secrets, cut to `limit` characters."""
+    """The text on one line, without the endpoint's secrets and a terminal's commands, cut to `limit` characters."""
     headers = (endpoint.headers or {}).items()
     secrets = [value for name, value in headers if any(word in name.lower() for word in _SECRET_HEADERS)]
     for secret in (endpoint.key.reveal().strip(), *secrets):
         # A shorter one is a stand-in for a local server ("none"), and ordinary text would hold it.
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, _REDACTED)
-    return one_line(text, limit)
+    return one_line(text[:SEARCHED], limit)  # cut after the secrets went, so that no part of one is left at the end
 
 
 def excerpt(endpoint: Endpoint, payload: bytes) -> str:
@@ -75,11 +83,21 @@ def shown_url(url: str) -> str:
         return "its base URL"
 
 
-def _report(endpoint: Endpoint, status: int | None, message: str, words: str, after: float | None) -> ErrorReport:
+def _report(
+    endpoint: Endpoint, status: int | None, message: str, codes: str, document: Any, after: float | None
+) -> ErrorReport:
     shown = clean(endpoint, message) or "no explanation was given."
     if shown[-1] not in ".!?…":
         shown += "."
-    return ErrorReport(status=status, message=shown, words=f"{words} {message}".lower(), retry_after=after)
+    if after is None:
+        after = _after_details(document)
+    return ErrorReport(
+        status=status,
+        message=shown,
+        words=plain(f"{codes} {message[:SEARCHED]}"),
+        retry_after=after_text(message[:SEARCHED]) if after is None else after,
+        window=_window(document),
+    )
 
 
 def _json(body: bytes) -> Any:
@@ -91,77 +109,90 @@ def _json(body: bytes) -> Any:
     return document[0] if isinstance(document, list) and document else document
 
 
-def _said(document: Any) -> tuple[str, str]:
-    """The message of an error document in any of the usual forms, and its codes and types."""
-    if not isinstance(document, dict):
-        return (document if isinstance(document, str) else ""), ""
-    error = document.get("error", document)
-    if isinstance(error, str):
-        return error, str(document.get("code") or document.get("type") or "")
-    if not isinstance(error, dict):
-        return "", ""
-    message = error.get("message") or error.get("detail") or error.get("error") or ""
+def _error(document: Any) -> dict[str, Any]:
+    """The object with the error in an error document of any of the usual forms; empty where there is none."""
+    error = document.get("error", document) if isinstance(document, dict) else None
+    if isinstance(error, str) and isinstance(document, dict):
+        return document
+    return error if isinstance(error, dict) else {}
+
+
+def _message(document: Any) -> str:
+    """The message of an error document in any of the usual forms."""
+    if isinstance(document, str):
+        return document
+    error = _error(document)
+    named = (error.get(name) for name in ("message", "Message", "detail"))
+    message = next(filter(None, named), "")
     if not isinstance(message, str):
         message = json.dumps(message, ensure_ascii=False)
+    beside = error.get("error")
+    if isinstance(beside, str) and beside:
+        message = f"{beside}: {message}" if message else beside
+    elif not message and beside:
+        message = json.dumps(beside, ensure_ascii=False)
     # OpenRouter puts what the service behind it said beside its own "Provider returned error".
     behind = error.get("metadata")
     if isinstance(behind, dict) and isinstance(behind.get("raw"), str):
         message = f"{message}: {behind['raw']}"
-    return message, " ".join(str(error.get(field) or "") for field in ("code", "type", "status"))
+    return message
 
 
-def _without_markup(text: str) -> str:
-    import re
-
-    if "<" not in text:
-        return text
-    text = re.sub(r"(?is)<(script|style|head).*?</\1>", " ", text)
-    return re.sub(r"<[^>]*>", " ", text)
-
-
-def _after_header(headers: Mapping[str, str]) -> float | None:
-    """Seconds of a `retry-after` header, which holds a number or a date."""
-    value = headers.get("retry-after", "").strip()
-    if not value:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        return _seconds_until(value)
-    return max(0.0, seconds) if seconds < float("inf") else None
+def _codes(document: Any) -> Iterator[str]:
+    """What an error document says in codes and types."""
+    error = _error(document)
+    inner = (error.get(name) for name in ("metadata", "innererror"))
+    for place in (error, *inner, *_details(document)):
+        if isinstance(place, dict):
+            for name in _CODES:
+                if isinstance(place.get(name), (str, int)):
+                    yield str(place[name])[:_CODE_LIMIT]
 
 
-def _seconds_until(date: str) -> float | None:
-    from datetime import UTC, datetime
-    from email.utils import parsedate_to_datetime
-
-    try:
-        moment = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+def _details(document: Any) -> list[Any]:
+    """What Google's services put beside an error."""
+    details = _error(document).get("details")
+    return details[:_DETAILS_READ] if isinstance(details, list) else []
 
 
 def _after_details(document: Any) -> float | None:
     """Seconds of the `retryDelay` ("34s") that Google's services put into the error's details."""
-    error = document.get("error") if isinstance(document, dict) else None
-    details = error.get("details") if isinstance(error, dict) else None
-    for detail in details if isinstance(details, list) else ():
+    for detail in _details(document):
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
         if isinstance(delay, str):
-            try:
-                return float(delay.removesuffix("s"))
-            except ValueError:
-                return None
+            return seconds(delay.removesuffix("s"))
     return None
 
 
-def _after_text(message: str) -> float | None:
-    """Seconds in "Please try again in 1m2.5s", which is all that OpenAI's services say inside a stream."""
-    import re
+def _carried_headers(document: Any) -> Mapping[str, str]:
+    """The headers that OpenRouter puts into an error."""
+    behind = _error(document).get("metadata")
+    found = behind.get("headers") if isinstance(behind, dict) else None
+    if not isinstance(found, dict):
+        return {}
+    return {name.lower(): value for name, value in found.items() if isinstance(value, str)}
 
-    found = re.search(r"try again in (?:(\d+)m)?(\d+(?:\.\d+)?)(ms|s)\b", message)
-    if found is None:
-        return None
-    seconds = float(found[2]) / (1000 if found[3] == "ms" else 1)
-    return 60 * float(found[1] or 0) + seconds
+
+def _window(document: Any) -> int | None:
+    """The window that llama.cpp names beside its message."""
+    size = _error(document).get("n_ctx")
+    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
+
+
+def _without_markup(text: str) -> str:
+    """The text of a web page. Each character is looked at a few times, however the tags are broken."""
+    if "<" not in text:
+        return text
+    shown: list[str] = []
+    lower, at = text.lower(), 0
+    if len(lower) != len(text):  # some letters become two
+        lower = text
+    while (start := text.find("<", at)) >= 0:
+        shown.append(text[at:start])
+        name = next((name for name in _NOT_SHOWN if lower.startswith(name, start + 1)), "")
+        end = lower.find(f"</{name}", start) if name else start
+        close = text.find(">", end) if end >= 0 else -1
+        if close < 0:  # never closed: a page that was cut, or no page at all
+            return " ".join([*shown, "" if name else text[start:]])
+        at = close + 1
+    return " ".join([*shown, text[at:]])

@@ -109,7 +109,9 @@ class Ollama(HttpProvider):
         import httpx
 
         found = super()._failed(error, begun=begun)
-        if not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)) or "ertificate" in str(error):
+        from ..http.error_mapping import tls_advice
+
+        if not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)) or tls_advice(self._url, error):
             return found
         from ..http.error_reports import shown_url
 

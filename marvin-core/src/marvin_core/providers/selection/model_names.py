@@ -50,6 +50,13 @@ def prefixed(catalog: Catalog, name: str, current: ProviderSpec | None) -> Provi
     return None if listed or (not catalog.reason(spec) and _spelled(current, name)) else spec
 
 
+def is_known(catalog: Catalog, name: str) -> bool:
+    """Whether a name means a service, or a model that one of them is known to serve, set up or not."""
+    if name in catalog.known or prefixed(catalog, name, None) is not None:
+        return True
+    return any(_spelled(spec, name) for spec in catalog.known.values())
+
+
 def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedModel:
     """As `find`. A name that nobody is known to serve goes to the current service, if its models are not listed here.
 

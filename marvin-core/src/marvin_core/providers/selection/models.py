@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +15,7 @@ from ...http.clients import Clients
 from ...util.imports import imported
 from .catalog import Catalog
 from .choose import Choice
+from .fallback_chain import FallbackChain
 from .model_names import NamedModel, default_of, find, named
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Models:
     """The `ModelSource` of a run. Providers are kept by service and model.
 
     `locate` is told of each service that is used and its address, and whether its requests run on this machine
-    and so cost nothing. Each request that is sent is paid under the `ceiling`.
+    and so cost nothing. Each request that is sent is paid under the `ceiling`. `warn` is told which entries of
+    `fallback:` are passed over.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Models:
         clients: Clients,
         locate: Locate,
         ceiling: CostCeiling | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         self._catalog = catalog
         self._choice = choice
@@ -50,6 +53,7 @@ class Models:
         self._locate = locate
         self._ceiling = ceiling
         self._made: dict[tuple[str, str], Provider] = {}
+        self._chain = FallbackChain(config.fallback, lambda name: self.named(name, None), warn)
 
     @property
     def how_to(self) -> str:
@@ -136,21 +140,17 @@ class Models:
         from .under_ceiling import FallbacksUnderCeiling
 
         paid = BudgetedProvider(provider, ceiling)
-        return Resilient(paid, timeouts, FallbacksUnderCeiling(self, ceiling), restarts=restarts)
+        return Resilient(paid, timeouts, FallbacksUnderCeiling(self, ceiling), follower, restarts=restarts)
 
     def fallbacks(self, failed: Provider) -> Iterator[Provider]:
         """The models to go on with, in the order of config.yaml; without a word there, Copilot."""
         spec = self._catalog.known.get(failed.name)
-        names: Sequence[str] = self._config.fallback
-        if not names and self._copilot() is not None and spec is not None and not self._catalog.is_local(spec):
-            names = ("copilot",)
-        for name in names:
-            try:
-                serving = self.named(name, None)
-            except MarvinError:  # one that is not set up is passed over; the failure itself is what is told
-                continue
-            if (serving.provider.name, serving.provider.model) != (failed.name, failed.model):
-                yield serving.provider
+        if self._config.fallback:
+            yield from self._chain.usable(failed)
+        elif spec is not None and not self._catalog.is_local(spec):
+            copilot = self._copilot()
+            if copilot is not None and copilot.spec is not spec:
+                yield self._serving(copilot, "it stands in").provider
 
     def larger(self, small: Provider) -> Provider | None:
         """The model of the same service whose window is the next larger one."""
@@ -176,8 +176,9 @@ class Models:
         # model with the same words in another order is another model.
         from difflib import get_close_matches
 
-        listed = [model for model in spec.models if model in served]
-        near = [*get_close_matches(gone.model, served, 1), *listed]
+        listed = [model for model in spec.models if model in served and model != gone.model]
+        others = [model for model in served if model != gone.model]  # listed, yet refused to this account
+        near = [*get_close_matches(gone.model, others, 1), *listed]
         if not near:
             return None
         return self._serving(NamedModel(spec=spec, model=near[0]), "its predecessor is no longer served").provider

@@ -1,0 +1,65 @@
+"""`fallback:` of config.yaml: the models that go on where one fails, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ...api.errors import ConfigError, MarvinError
+from ...api.models import Serving
+from ...api.providers import OFFLINE, Provider
+from ...config.tiers import ALIASES
+from ...util.text import did_you_mean, near_names
+from .catalog import Catalog
+from .model_names import is_known
+
+
+class FallbackChain:
+    """The entries, made into providers as they are asked for.
+
+    `named` gives the model of an entry. `warn` is told once of each entry that cannot be used.
+    """
+
+    def __init__(
+        self, names: Sequence[str], named: Callable[[str], Serving], warn: Callable[[str], None] | None
+    ) -> None:
+        self._names = names
+        self._named = named
+        self._warn = warn
+        self._told: set[str] = set()
+
+    def usable(self, failed: Provider) -> Iterator[Provider]:
+        """The providers that can be used in the place of one that failed."""
+        for name in self._names:
+            try:
+                provider = self._named(name).provider
+            except MarvinError as error:
+                self._pass_over(name, error)
+                continue
+            if (provider.name, provider.model) != (failed.name, failed.model):
+                yield provider
+
+    def _pass_over(self, name: str, error: MarvinError) -> None:
+        if self._warn is not None and name not in self._told:
+            self._told.add(name)
+            self._warn(f"{name} in fallback: is passed over. {error}")
+
+
+def check_chain(names: Sequence[str], catalog: Catalog) -> None:
+    """Check that each entry of `fallback:` means something; whether it is set up is seen when it is needed.
+
+    Raises:
+        ConfigError: for a name that no provider has and no model.
+    """
+    for name in names:
+        if name.partition("/")[0] == OFFLINE:
+            raise ConfigError(f"fallback: in config.yaml names {name}, which is no model. Remove it there.")
+        if name in ALIASES or is_known(catalog, name):
+            continue
+        specs = [spec for spec in catalog.known.values() if spec.name != OFFLINE]
+        services = [spec.name for spec in specs]
+        near = near_names(name, [*services, *(f"{spec.name}/{model}" for spec in specs for model in spec.models)])
+        hint = did_you_mean(near) or f"There are: {', '.join(services)}."
+        raise ConfigError(
+            f"fallback: in config.yaml names {name!r}, which is neither a provider nor a known model. {hint} "
+            "Write PROVIDER or PROVIDER/MODEL."
+        )
