@@ -35,12 +35,14 @@ class ActiveModel:
         self._chosen = source.first()
         self.window = self._make_window()
         self._measured: Provider | None = None
+        self._asked: Provider | None = None
 
     def _changed(self) -> None:
         self._writer.changed(provider=self.provider_name, model=self.model, thinking=self.thinking)
 
     def _make_window(self) -> Window:
-        return Window(self._chosen.provider.context_window if self._chosen else None)
+        self._told = self._chosen.provider.context_window if self._chosen else None
+        return Window(self._told)
 
     @property
     def provider(self) -> Provider:
@@ -77,8 +79,14 @@ class ActiveModel:
         """Go on with the model that a name means; of a tier, say why. Raises as `ModelSource.named`."""
         serving = self.source.named(name, self._chosen.provider if self._chosen else None)
         self._take(serving)
+        if serving.notice:
+            self._bus.warn(serving.notice)
         if name in ALIASES:
             self._bus.tell(f"{name} is {serving.provider.model} of {serving.provider.name}: {serving.reason}.")
+
+    def know(self, name: str) -> None:
+        """Learn what services have to say of a name, before it is used; blocks for a while."""
+        self.source.know(name)
 
     def _take(self, serving: Serving) -> None:
         self._chosen = serving
@@ -153,11 +161,21 @@ class ActiveModel:
     async def measure(self, characters: int) -> None:
         """Ask the service for the model's window, once, where that is not known and a conversation becomes long."""
         provider = self._chosen.provider if self._chosen else None
-        if provider is None or provider is self._measured or provider.context_window is not None:
+        if provider is None:
+            return
+        if self._asked is provider:  # it has answered by now, so that nothing waits for what is asked beside
+            self.source.refresh(provider)
+        self._asked = provider
+        if provider.context_window != self._told:  # the service said it by itself meanwhile
+            self._resize(provider.context_window)
+        if provider is self._measured or provider.context_window is not None:
             return
         if self.window.tokens(characters) < self.window.warn / 2 or not isinstance(provider, Measures):
             return
         self._measured = provider
-        size = await provider.find_window()
+        self._resize(await provider.find_window())
+
+    def _resize(self, size: int | None) -> None:
+        self._told = size
         if size is not None:
             self.window.resize(size)

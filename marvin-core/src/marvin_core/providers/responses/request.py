@@ -13,6 +13,7 @@ from typing import Any
 from ...api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from ...api.providers import Request, ThinkingLevel
 from ...api.tools import ToolSpec
+from ..generations import thinks
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
@@ -21,7 +22,6 @@ LONGEST_CALL_ID = 64
 LONGEST_NAME = 64
 LEAST_OUTPUT = 16
 """The service refuses a smaller `max_output_tokens`."""
-_REASONS = re.compile(r"(gpt-5|o\d|codex)(?!.*-chat)")
 _CALL_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_CALL_ID}}}")
 
 
@@ -48,7 +48,7 @@ class ResponsesWire:
             fields.append(b'"instructions":' + dump(request.system))
         if request.max_output_tokens is not None and "max_output_tokens" not in self._without:
             fields.append(b'"max_output_tokens":%d' % max(request.max_output_tokens, LEAST_OUTPUT))
-        if _reasons(self._model):
+        if thinks(self._model):  # others refuse the fields for it
             fields += self._reasoning_fields(request.thinking)
         items = self._messages.forms(with_ids(request.messages, _CALL_ID)) or [b""]
         fields.append(b'"prompt_cache_key":' + self._key(items[0]))
@@ -151,11 +151,6 @@ class ResponsesWire:
             "name": allowed_name(call.name, LONGEST_NAME),
             "arguments": object_arguments(call, self._tools.offered),
         }
-
-
-def _reasons(model: str) -> bool:
-    """Whether it is a reasoning model; others refuse the fields for it."""
-    return bool(_REASONS.match(model.rpartition("/")[2]))
 
 
 def _effort(model: str, thinking: ThinkingLevel) -> str:
