@@ -198,7 +198,7 @@ class Marvin:
             shutil.copytree(cache, self.home / ".cache" / "marvin")
         self.env = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
         if server is not None:
-            self.env["OPENAI_COMPAT_URL"] = server.url
+            self.env |= {"OPENAI_COMPAT_URL": server.url, "OPENAI_COMPAT_MODEL": "qwen/qwen3-32b"}
 
     def config(self, text: str) -> Path:
         """Write config.yaml."""

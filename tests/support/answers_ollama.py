@@ -20,7 +20,22 @@ _STREAM = (("content-type", "application/x-ndjson"),)
 
 
 class OllamaServer(ModelServer):
-    """Answers each POST with the next answer of its script, and GET /api/tags with its models."""
+    """Answers each POST with the next answer of its script, and GET /api/tags with its models.
+
+    What a model is, which is asked for before the first request, is answered with `shown`, and recorded in `shows`.
+    """
+
+    def __init__(self, *script: Answer, shown: Answer | None = None, **options: Any) -> None:
+        self.shows: list[RecordedRequest] = []
+        self._shown = shown or document({"model_info": {}})
+        super().__init__(*script, **options)
+
+    def record(self, request: RecordedRequest) -> None:
+        """Take note of a request."""
+        if request.path.endswith("/api/show"):
+            self.shows.append(request)
+        else:
+            super().record(request)
 
     @property
     def url(self) -> str:
@@ -31,6 +46,8 @@ class OllamaServer(ModelServer):
         """What is answered to a request."""
         if request.method == "GET" and request.path == "/api/tags":
             return document({"models": [{"name": model, "model": model, "size": 1} for model in self.models]})
+        if request.path.endswith("/api/show"):
+            return self._shown
         return self.next_answer() if request.method == "POST" else error(404, "404 page not found")
 
 

@@ -47,6 +47,9 @@ class App:
             warn(self.choice.notice)
         if self.choice.endpoint is not None:
             self._clients.expect(self.choice.endpoint.base_url)
+            ending = self.catalog.ending(self.choice.endpoint)
+            if ending:
+                warn(ending)
         self._prices = Prices(config.prices, config.cache_folder / "prices.json")
         self.meter = UsageMeter(self._prices.cost, self._prices.is_known)
         self._budgets = BudgetFactory(config, self._prices, self.catalog, warn)

@@ -64,8 +64,8 @@ TIER_MODELS = {
     "opus": "claude-opus-4.6",
     "codex": "gpt-5.3-codex",
     "plan": "gpt-5.2",
-    "plan_gen": "gemini-3-pro-preview",
-    "test_writer": "gemini-3-pro-preview",
+    "plan_gen": "gemini-3.8-flash",
+    "test_writer": "gemini-3.8-flash",
     "aux_reviewer": "gpt-5.2",
 }
 FLAGS: list[tuple[list[str], str, Any]] = [

@@ -17,6 +17,8 @@ class Serving(Record):
 
     provider: Provider
     reason: str
+    notice: str = ""
+    """What is to be said of it once, as that it ends soon."""
 
 
 class ModelEntry(Record):
@@ -58,6 +60,14 @@ class ModelSource(Protocol):
         Raises:
             UsageError, ConfigError: where there is none, or its provider is not set up.
         """
+        ...
+
+    def know(self, name: str) -> None:
+        """Learn what services have to say of a name, so that `named` need not ask them. Blocks for a while."""
+        ...
+
+    def refresh(self, provider: Provider) -> None:
+        """Look after what is known of the models of this provider's service, in the background, now and then."""
         ...
 
     def pro(self, current: Provider | None) -> Serving:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 
 from .limits import Limits
 from .messages import Message, ProviderData, StopReason, Usage
+from .model_facts import ServedModel
 from .record import Record
 from .timeouts import Timeouts
 from .tools import ToolSpec
@@ -134,8 +135,8 @@ class Provider(Protocol):
 class Lists(Protocol):
     """A provider that can say which models its service serves."""
 
-    async def served(self) -> list[str]:
-        """The names of the models; empty where the service lists none.
+    async def served(self) -> list[ServedModel]:
+        """The models with what the service says of them; empty where it lists none.
 
         Raises:
             ProviderError: where it cannot be reached, refuses the key, or fails.
@@ -176,7 +177,8 @@ class Endpoint(Record):
 
     `context_window` and `max_output`, the longest answer, are in tokens; None where unknown. `profile_folder` is
     that of the active profile, where logins are kept. `environment` gives the one for a program of the provider's own.
-    `learn` is to be told of each secret that the provider finds by itself, so that nobody is shown it. `cache` is how
+    `learn` is to be told of each secret that the provider finds by itself, so that nobody is shown it.
+    `look_up_window` looks for the context window where it is not at hand, which blocks for a while. `cache` is how
     long the service is to keep what it read.
     """
 
@@ -191,6 +193,7 @@ class Endpoint(Record):
     headers: Mapping[str, str] | None = None
     profile_folder: Path | None = None
     environment: Callable[[], dict[str, str]] | None = None
+    look_up_window: Callable[[], int | None] | None = None
     learn: Callable[[Secret], None] | None = None
     cache: CacheLifetime = ""
     timeouts: Timeouts = Timeouts()
@@ -202,14 +205,16 @@ class ProviderSpec(Record):
 
     `factory` is `module:callable`, called with an `Endpoint` and a function that makes the HTTP
     client on first use. `key_variables` are tried in order, then `key_file` in the home folder; a
-    provider with neither needs no key. `model_variable` and `url_variable` override the defaults; where
-    `keyless`, an address of one's own in `url_variable` chooses the provider and needs no key. Where `login`,
-    the active profile holds a login instead of a key. `ready` is `module:callable`, called with the environment of the
-    provider's program where neither key nor address says whether the provider is set up: it returns why it is, or
-    an empty text. `handed_on` are the secret variables that this program gets.
-    `windows` holds context windows and `outputs` the longest answers, in tokens by the beginning of a
-    model's name. `models` are those that people may want to choose from. `how_to` completes
-    "To set a provider: ..." in the texts for people.
+    provider with neither needs no key. Those of `home_key_variables` are sent to the service itself only, and to no
+    address of one's own. `model_variable` and `url_variable` override the defaults; where `keyless`, an address of
+    one's own in `url_variable` chooses the provider and needs no key. Where `login`, the active profile holds a login
+    instead of a key. `ready` is `module:callable`, called with the environment of the provider's program where neither
+    key nor address says whether the provider is set up: it returns why it is, or an empty text. `handed_on` are the
+    secret variables that this program gets.
+    `windows` holds context windows and `outputs` the longest answers, in tokens by the beginning of a model's name.
+    `models` are those that people may want to choose from; `families` are the beginnings of the names
+    of all that the service has, and a `gateway` has models of many makers, which only its list tells. `how_to`
+    completes "To set a provider: ..." in the texts for people.
     """
 
     name: str
@@ -224,11 +229,14 @@ class ProviderSpec(Record):
     login: bool = False
     in_process: bool = False
     ready: str = ""
+    home_key_variables: tuple[str, ...] = ()
     handed_on: tuple[str, ...] = ()
     max_tools: int | None = None
     windows: Mapping[str, int] | None = None
     outputs: Mapping[str, int] | None = None
     models: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    gateway: bool = False
     how_to: str = ""
 
     def window(self, model: str) -> int | None:

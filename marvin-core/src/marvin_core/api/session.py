@@ -125,6 +125,10 @@ class ModelControl(Protocol):
         """
         ...
 
+    def know(self, name: str) -> None:
+        """Learn what services have to say of a name, before it is used; blocks for a while."""
+        ...
+
     def think(self, level: str) -> None:
         """Have the model think so hard from the next prompt on. Raises `UsageError` for an unknown level."""
         ...

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..app import App
     from ..engine.session import Session
 
-SUBCOMMANDS = frozenset({"tools", "packs", "sessions", "profiles", "providers", "config", "doctor"})
+SUBCOMMANDS = frozenset({"tools", "packs", "sessions", "profiles", "providers", "models", "config", "doctor"})
 _PIPELINE = 'No installed pack brings the pipeline. Install it: pip install "marvin-core[pipeline]"'
 _NOTHING_USED = {"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}
 

@@ -26,6 +26,7 @@ examples:
 sub-commands:
   doctor     what works here, what does not, and what to do about it
   providers  the model services, how to set one up, and logging in
+  models     the models of services: windows, prices, thinking, ends
   config     show or change what is configured
   tools      list the tools, and call one by hand; that needs no model
   sessions   list, search, show and export what was said before

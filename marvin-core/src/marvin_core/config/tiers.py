@@ -19,8 +19,8 @@ TIERS: Mapping[str, Tier] = {
     "opus": Tier(variable="MARVIN_CODE_MODEL_HIGH", model="claude-opus-4.6"),
     "codex": Tier(variable="MARVIN_CODE_MODEL_LOW", model="gpt-5.3-codex"),
     "plan": Tier(variable="MARVIN_CODE_MODEL_PLAN", model="gpt-5.2"),
-    "plan_gen": Tier(variable="MARVIN_CODE_MODEL_PLAN_GEN", model="gemini-3-pro-preview"),
-    "test_writer": Tier(variable="MARVIN_CODE_MODEL_TEST_WRITER", model="gemini-3-pro-preview"),
+    "plan_gen": Tier(variable="MARVIN_CODE_MODEL_PLAN_GEN", model="gemini-3.8-flash"),
+    "test_writer": Tier(variable="MARVIN_CODE_MODEL_TEST_WRITER", model="gemini-3.8-flash"),
     "aux_reviewer": Tier(variable="MARVIN_CODE_MODEL_AUX_REVIEWER", model="gpt-5.2"),
 }
 """The tiers by name."""

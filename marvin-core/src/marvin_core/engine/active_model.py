@@ -37,7 +37,9 @@ class ActiveModel:
         self._chosen = source.first()
         self._lent: Provider | None = None
         self._windows: dict[tuple[str, str], Window] = {}
+        self._told: dict[tuple[str, str], int | None] = {}
         self._measured: Provider | None = None
+        self._last: Provider | None = None
 
     def _changed(self) -> None:
         self._writer.changed(provider=self.provider_name, model=self.model, thinking=self.thinking)
@@ -52,7 +54,8 @@ class ActiveModel:
         provider = self._answering
         key = (provider.name, provider.model) if provider else ("", "")
         if key not in self._windows:
-            self._windows[key] = Window(provider.context_window if provider else None)
+            self._told[key] = provider.context_window if provider else None
+            self._windows[key] = Window(self._told[key])
         return self._windows[key]
 
     @property
@@ -92,11 +95,17 @@ class ActiveModel:
         if name in ALIASES:
             self.thinking = self._level_of(ALIASES[name])
         self._take(serving)
+        if serving.notice:
+            self._bus.warn(serving.notice)
         if name in ALIASES:
             self._bus.tell(f"{name} is {serving.provider.model} of {serving.provider.name}: {serving.reason}.")
 
     def _level_of(self, tier: str) -> ThinkingLevel:
         return self._config.tier_thinking.get(tier, self.thinking)
+
+    def know(self, name: str) -> None:
+        """Learn what services have to say of a name, before it is used; blocks for a while."""
+        self.source.know(name)
 
     def _take(self, serving: Serving) -> None:
         self._chosen = serving
@@ -184,12 +193,20 @@ class ActiveModel:
     async def measure(self, characters: int) -> None:
         """Ask the service for the model's window, once, where that is not known and a conversation becomes long."""
         provider = self._answering
-        if provider is None or provider.context_window is not None:
+        if provider is None:
             return
-        if self.window.tokens(characters) >= self.window.warn / 2:
+        if self._last is provider:  # it has answered by now, so that nothing waits for what is asked beside
+            self.source.refresh(provider)
+        self._last = provider
+        window, key = self.window, (provider.name, provider.model)
+        if provider.context_window != self._told[key]:  # the service said it by itself meanwhile
+            self._told[key] = provider.context_window
+            window.resize(provider.context_window or window.size)
+        if provider.context_window is None and window.tokens(characters) >= window.warn / 2:
             size = await self._asked(provider)
             if size is not None:
-                self.window.resize(size)
+                self._told[key] = size
+                window.resize(size)
 
     async def overflowed(self, said: int | None) -> None:
         """A request did not fit: go by what the service says of the window, or says now that it is asked.

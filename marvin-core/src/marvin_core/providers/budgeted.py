@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..api.errors import ProviderError, StreamBroken
 from ..api.messages import Usage
+from ..api.model_facts import ServedModel
 from ..api.providers import (
     CallDelta,
     Delta,
@@ -37,7 +38,7 @@ class BudgetedProvider(WrapperProvider):
         super().__init__(provider)
         self._ceiling = ceiling
 
-    async def served(self) -> list[str]:
+    async def served(self) -> list[ServedModel]:
         """The models of the service, which cost nothing to ask for; see `Lists`."""
         return await self._provider.served() if isinstance(self._provider, Lists) else []
 

@@ -138,6 +138,8 @@ class LoopbackServer:
 class ModelServer(LoopbackServer):
     """Answers each POST with the next answer of its script, and GET .../models with `models`.
 
+    What Ollama is asked about a model is answered apart, and takes no answer of the script.
+
     `repeat` starts the script again at its end; else a request too many gets a 500 that says so.
     """
 
@@ -166,6 +168,8 @@ class ModelServer(LoopbackServer):
 
     def answer_to(self, request: RecordedRequest) -> Answer:
         """What is answered to a request."""
+        if request.path.endswith("/api/show"):
+            return answers.error(404, "nothing is known of this model")  # Ollama is asked before the first request
         if request.method == "POST":
             return self.next_answer()
         if request.method == "GET" and request.path.partition("?")[0].endswith("/models"):

@@ -92,6 +92,12 @@ class ScriptedModels:
 
         return BudgetedProvider(provider, ceiling) if ceiling is not None else provider
 
+    def know(self, name: str) -> None:
+        """Nobody has to be asked."""
+
+    def refresh(self, provider: Provider) -> None:
+        """Nothing ages."""
+
     def listed(self) -> Sequence[ModelEntry]:
         """One entry for each provider."""
         return [

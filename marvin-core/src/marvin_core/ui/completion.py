@@ -15,6 +15,7 @@ from .manual_calls import shell_tool
 
 BUILT_IN: Mapping[str, str] = {"help": "what can be typed", "exit": "leave"}
 SHELL_WORDS: Mapping[str, str] = {"shell": "every line is a command, until !shell again", "sh": "the same as !shell"}
+_OF_MODELS = ("/model", "!model")
 _FILES_LISTED = 200
 _FILE_PARAMETER = re.compile(r"(^|_)(path|paths|file|files|folder|dir|directory)$")
 
@@ -37,6 +38,8 @@ def candidates(line: str, session: SessionControl) -> Iterator[Candidate]:
         return
     elif not space and line.startswith("!"):
         yield from _names(word, "!", SHELL_WORDS)
+    elif head in _OF_MODELS:
+        yield from _names(word, "", _models(session))
     elif head == "/help":
         yield from _names(word, "", _slash_names(session))
     elif line.startswith("/"):
@@ -50,6 +53,14 @@ def candidates(line: str, session: SessionControl) -> Iterator[Candidate]:
 def _slash_names(session: SessionControl) -> Mapping[str, str]:
     tools = {spec.name: spec.description.partition("\n")[0] for spec in session.tools}
     return {**tools, **BUILT_IN, **{name: command.help for name, command in session.commands.items()}}
+
+
+def _models(session: SessionControl) -> Mapping[str, str]:
+    """The models of the services that are set up, in both ways to name them."""
+    entries = [entry for entry in session.models.listed() if entry.reason]
+    full = {f"{entry.provider}/{model}": "" for entry in entries for model in entry.models}
+    current = [model for entry in entries if entry.provider == session.models.provider_name for model in entry.models]
+    return {**full, **dict.fromkeys(current, "of the service in use"), "high": "a tier", "low": "a tier"}
 
 
 def _names(word: str, sign: str, names: Mapping[str, str]) -> Iterator[Candidate]:

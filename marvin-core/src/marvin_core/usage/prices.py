@@ -87,7 +87,7 @@ class Prices:
         known = self._kept()
         key = self._key(provider, model)
         if key not in known:
-            known[key] = _table_rates(provider, self._addresses.get(provider, ""), model)
+            known[key] = table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
             write_cache(self._cache, {"table": _table_stamp(), "since": self._since, "rates": known})
         rates: Mapping[str, Any] | None = known[key]
         return rates
@@ -128,14 +128,13 @@ def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
     return total / _PER
 
 
-def _table_rates(provider: str, address: str, model: str) -> dict[str, Any] | None:
-    """The rates of the bundled table, in USD per million tokens; a tiered one is [[start, rate], ...].
+def table_rates(entry: Any) -> dict[str, Any] | None:
+    """The rates of an entry of the bundled table, in USD per million tokens; a tiered one is [[start, rate], ...].
 
     A model without a price for input or for output is one whose price is unknown.
     """
     from datetime import UTC, datetime
 
-    entry = _entry(provider, address, model)
     if entry is None:
         return None
     price = entry.get_prices(datetime.now(UTC))
@@ -150,7 +149,7 @@ def _table_rates(provider: str, address: str, model: str) -> dict[str, Any] | No
     return None if rates["input"] is None or rates["output"] is None else rates
 
 
-def _entry(provider: str, address: str, model: str) -> Any:
+def table_entry(provider: str, address: str, model: str) -> Any:
     """The table's entry of a model: by the provider's name, else by its address; None where there is none."""
     from genai_prices.data_snapshot import get_snapshot
 

@@ -464,7 +464,8 @@ def test_a_conversation_that_does_not_fit(answer: Answer) -> None:
     ],
 )
 def test_failures_have_their_type(answer: Answer, kind: type[ProviderError]) -> None:
-    assert type(failure(answer)) is kind
+    # Twice: a connection that was kept from the question about the model may be found dead, and another one is made.
+    assert type(failure(answer, answer)) is kind
 
 
 @transports
@@ -591,9 +592,9 @@ def test_a_model_with_a_smaller_window_is_not_asked_for_more(shown: object, expe
             await answer_of(provider)
             return before, provider.context_window
 
-    with OllamaServer(document(shown), ollama.text("x")) as server:
+    with OllamaServer(ollama.text("x"), shown=document(shown)) as server:
         assert asyncio.run(run(server)) == (32_768, expected)
-        show, chat = server.requests
+        ((show,), (chat,)) = server.shows, server.requests
     assert (show.path, show.body) == ("/api/show", {"model": "qwen3:8b"})
     assert json.loads(chat.content)["options"]["num_ctx"] == expected
 
@@ -603,5 +604,31 @@ def test_a_server_that_tells_no_window_keeps_the_one_asked_for() -> None:
         async with aclosing(connected(server)) as provider:
             return await provider.find_window()
 
-    with OllamaServer(error(404, {"error": "not found"})) as server:
+    with OllamaServer(shown=error(404, {"error": "not found"})) as server:
         assert asyncio.run(run(server)) == 32_768
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (document({"model_info": {"gemma2.context_length": 4_096}}), 4_096),
+        (document({"model_info": {"qwen3.context_length": 262_144}}), 32_768),
+        (document({"model_info": {"a.context_length": "4096", "b.context_length": -1, "7": None}}), 32_768),
+        (error(500), 32_768),
+        (html(), 32_768),
+    ],
+)
+def test_the_first_request_asks_for_no_more_than_the_model_takes(shown: Answer, expected: int) -> None:
+    """Asked once, with the first request and not before: what is more would be cut off without a word."""
+
+    async def run(server: OllamaServer) -> int | None:
+        async with aclosing(connected(server)) as provider:
+            assert server.shows == []
+            for _ in range(2):
+                await answer_of(provider)
+            return provider.context_window
+
+    with OllamaServer(ollama.text("x"), ollama.text("y"), shown=shown) as server:
+        assert asyncio.run(run(server)) == expected
+        assert [json.loads(chat.content)["options"]["num_ctx"] for chat in server.requests] == [expected] * 2
+        assert len(server.shows) == 1

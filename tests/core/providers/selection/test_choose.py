@@ -59,7 +59,8 @@ ROWS: list[tuple[tuple[str, ...], str, Mapping[str, str], str, str]] = [
     (("--model", "groq/llama"), "", {}, "groq", "--model groq/llama names it"),
     ((), "", {"MARVIN_MODEL": "groq/llama"}, "groq", "MARVIN_MODEL groq/llama names it"),
     (("--model", "no-provider/llama"), "", {}, "gemini", "GEMINI_API_KEY is set"),
-    (("--model", "qwen/qwen3-32b"), "", {}, "groq", "it serves qwen/qwen3-32b"),
+    (("--model", "qwen/qwen3.8-27b"), "", {}, "groq", "it serves qwen/qwen3.8-27b"),
+    (("--model", "qwen/qwen3-32b"), "", {}, "openai-compat", "it serves qwen/qwen3-32b"),
     ((), "", {}, "gemini", "GEMINI_API_KEY is set"),
 ]
 
@@ -125,7 +126,7 @@ def test_the_key_goes_into_the_endpoint_and_is_not_shown(desk: Desk) -> None:
 
 def test_an_endpoint_of_config_yaml(desk: Desk) -> None:
     endpoint = desk.endpoint("--provider", "mine", yaml=MINE, MINE_KEY=KEY)
-    unshown = ("key", "timeouts", "limits", "environment", "learn")
+    unshown = ("key", "timeouts", "limits", "environment", "learn", "look_up_window")
     shown = {name: value for name, value in endpoint.as_dict().items() if name not in unshown}
     assert shown == {
         "provider": "mine",
@@ -154,7 +155,7 @@ def test_config_yaml_changes_a_built_in_provider(desk: Desk) -> None:
 
 
 MODELS: list[tuple[tuple[str, ...], str, Mapping[str, str], str]] = [
-    ((), "", {}, "llama-3.3-70b-versatile"),
+    ((), "", {}, "openai/gpt-oss-120b"),
     ((), "model: from-config", {}, "from-config"),
     ((), "model: from-config", {"GROQ_MODEL": "from-variable"}, "from-variable"),
     ((), "model: from-config", {"GROQ_MODEL": "v", "MARVIN_MODEL": "from-marvin"}, "from-marvin"),
@@ -178,11 +179,11 @@ def test_which_model(desk: Desk, argv: tuple[str, ...], yaml: str, env: Mapping[
         (("--model", "low"), {"ANTHROPIC_API_KEY": KEY, "OPENAI_API_KEY": KEY}, "openai/gpt-5.3-codex", ""),
         (("--model", "high", "--model", "high=claude-next"), {"ANTHROPIC_API_KEY": KEY}, "anthropic/claude-next", ""),
         (("--model", "high", "--model", "high=new"), {"GROQ_API_KEY": KEY}, "groq/new", ""),
-        (("--model", "high"), {"GROQ_API_KEY": KEY}, "groq/llama-3.3-70b-versatile", "claude-opus-4.6"),
+        (("--model", "high"), {"GROQ_API_KEY": KEY}, "groq/openai/gpt-oss-120b", "claude-opus-4.6"),
         (
             ("--model", "high", "--provider", "groq"),
             {"GROQ_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY},
-            "groq/llama-3.3-70b-versatile",
+            "groq/openai/gpt-oss-120b",
             "groq does not serve claude-opus-4.6",
         ),
         ((), {"MARVIN_MODEL": "high", "ANTHROPIC_API_KEY": KEY}, "anthropic/claude-opus-4-6", ""),

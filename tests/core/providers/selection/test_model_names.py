@@ -35,8 +35,8 @@ def catalog(home: Path, *argv: str, yaml: str = "", **env: str) -> Catalog:
         ("groq", "CLAUDE-HAIKU-4.5", "anthropic/claude-haiku-4-5"),
         ("groq", "claude-next-9", "anthropic/claude-next-9"),
         ("anthropic", "gpt-5.1", "openai/gpt-5.1"),
-        ("anthropic", "gemini", "gemini/gemini-3-pro-preview"),
-        ("anthropic", "gemini/", "gemini/gemini-3-pro-preview"),
+        ("anthropic", "gemini", "gemini/gemini-3.8-flash"),
+        ("anthropic", "gemini/", "gemini/gemini-3.8-flash"),
         ("gemini", "groq/anything-new", "groq/anything-new"),
         ("llama-server", "whatever-it-serves", "llama-server/whatever-it-serves"),
     ],
@@ -53,12 +53,15 @@ def test_the_current_service_comes_first(tmp_path: Path) -> None:
     compat = known.known["openai-compat"]
     found = named(known, "anthropic/claude-opus-4.6", compat)
     assert (found.spec.name, found.model) == ("openai-compat", "anthropic/claude-opus-4.6")
-    shared = find(known, "qwen/qwen3-32b", compat)
+    shared = find(known, "qwen/qwen3.8-27b", compat)
     assert shared is not None
     assert shared.spec.name == "openai-compat"
-    other = find(known, "qwen/qwen3-32b", None)
+    other = find(known, "qwen/qwen3.8-27b", None)
     assert other is not None
     assert other.spec.name == "groq"
+    gone = find(known, "qwen/qwen3-32b", None)
+    assert gone is not None
+    assert gone.spec.name == "openai-compat", "it has ended at Groq"
 
 
 def test_a_name_that_nobody_serves_is_an_error_with_the_nearest(tmp_path: Path) -> None:
@@ -89,11 +92,11 @@ def fallbacks(of: Models) -> list[str]:
     ("yaml", "env", "expected"),
     [
         ("", ALL, []),
-        ("fallback: [groq]\n", ALL, ["groq/llama-3.3-70b-versatile"]),
+        ("fallback: [groq]\n", ALL, ["groq/openai/gpt-oss-120b"]),
         (
-            "fallback: [anthropic, gemini/gemini-2.5-flash, groq]\n",
+            "fallback: [anthropic, gemini/gemini-3.5-flash-lite, groq]\n",
             ALL,
-            ["gemini/gemini-2.5-flash", "groq/llama-3.3-70b-versatile"],
+            ["gemini/gemini-3.5-flash-lite", "groq/openai/gpt-oss-120b"],
         ),
         ("fallback: [high, low]\n", ALL, ["openai/gpt-5.3-codex"]),
     ],
@@ -143,7 +146,7 @@ def test_a_fallback_may_be_a_service_that_is_not_set_up(tmp_path: Path, name: st
 def test_a_local_model_goes_to_a_paid_one_only_if_the_configuration_says_so(tmp_path: Path) -> None:
     local = {"OPENAI_COMPAT_URL": "http://127.0.0.1:9/v1", "LLM_PROVIDER": "openai-compat", **ALL}
     assert fallbacks(models(tmp_path, **local)) == []
-    assert fallbacks(models(tmp_path, yaml="fallback: [groq]\n", **local)) == ["groq/llama-3.3-70b-versatile"]
+    assert fallbacks(models(tmp_path, yaml="fallback: [groq]\n", **local)) == ["groq/openai/gpt-oss-120b"]
 
 
 def test_the_next_larger_model_of_the_same_service(tmp_path: Path) -> None:
@@ -171,11 +174,11 @@ providers:
     [
         (ALL, "anthropic/claude-opus-4-6"),
         ({**ALL, "MARVIN_CODE_MODEL_HIGH": "gpt-5.2"}, "openai/gpt-5.2"),
-        ({"GROQ_API_KEY": KEY}, "groq/llama-3.3-70b-versatile"),
+        ({"GROQ_API_KEY": KEY}, "groq/openai/gpt-oss-120b"),
     ],
 )
 def test_the_best_model(tmp_path: Path, env: Mapping[str, str], expected: str) -> None:
-    of = models(tmp_path, "--model", "groq/llama-3.3-70b-versatile", **env)
+    of = models(tmp_path, "--model", "groq/openai/gpt-oss-120b", **env)
     first = of.first()
     assert first is not None
     best = of.pro(first.provider).provider
@@ -187,14 +190,14 @@ def test_the_best_model(tmp_path: Path, env: Mapping[str, str], expected: str) -
     [
         ("high", ALL, "anthropic/claude-opus-4-6", "claude-opus-4.6"),
         ("low", ALL, "openai/gpt-5.3-codex", "gpt-5.3-codex"),
-        ("high", {"GROQ_API_KEY": KEY}, "groq/llama-3.3-70b-versatile", "nothing that is set up serves"),
-        ("high", {"GROQ_API_KEY": KEY, "MARVIN_CODE_MODEL_HIGH": "qwen/qwen3-32b"}, "groq/qwen/qwen3-32b", "is set"),
+        ("high", {"GROQ_API_KEY": KEY}, "groq/openai/gpt-oss-120b", "nothing that is set up serves"),
+        ("high", {"GROQ_API_KEY": KEY, "MARVIN_CODE_MODEL_HIGH": "qwen/qwen3-next"}, "groq/qwen/qwen3-next", "is set"),
     ],
 )
 def test_high_and_low_are_names_of_models(
     tmp_path: Path, name: str, env: Mapping[str, str], expected: str, reason: str
 ) -> None:
-    of = models(tmp_path, "--model", "groq/llama-3.3-70b-versatile", **env)
+    of = models(tmp_path, "--model", "groq/openai/gpt-oss-120b", **env)
     first = of.first()
     assert first is not None
     serving = of.named(name, first.provider)
@@ -203,10 +206,10 @@ def test_high_and_low_are_names_of_models(
 
 
 def test_a_tier_whose_model_the_user_named_is_an_error_where_nobody_serves_it(tmp_path: Path) -> None:
-    of = models(tmp_path, "--model", "high=lama-3.3-70b", GROQ_API_KEY=KEY)
+    of = models(tmp_path, "--model", "high=gpt-os-120b", GROQ_API_KEY=KEY)
     first = of.first()
     assert first is not None
-    with pytest.raises(UsageError, match=r"llama-3\.3-70b-versatile"):
+    with pytest.raises(UsageError, match="openai/gpt-oss-120b"):
         of.named("high", first.provider)
 
 

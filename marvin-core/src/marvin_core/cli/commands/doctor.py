@@ -12,12 +12,15 @@ import typer
 from ...api.errors import ConfigError, MarvinError
 from ...config.load import check_settings
 from ...config.settings import read_settings
+from ...util.text import FAINTLY_LIKE, near_names
 from ...version import __version__
 
 if TYPE_CHECKING:
-    from ...api.providers import ProviderSpec
+    from ...api.providers import Endpoint, ProviderSpec
     from ...app import App
     from ..run import CommandContext
+
+_SHOWN = 5
 
 
 def extend(app: typer.Typer) -> None:
@@ -121,7 +124,8 @@ class DoctorReport:
             self._line("ok", f"fallback: {provider.name}/{provider.model}")
 
     def _key(self, spec: ProviderSpec) -> None:
-        present = [name for name in spec.key_variables if self._run.secrets.get(name, spec.key_file)]
+        variables = (*spec.key_variables, *spec.home_key_variables)
+        present = [name for name in variables if self._run.secrets.get(name, spec.key_file)]
         if present:
             self._line("ok", f"a key of {spec.name}: {', '.join(present)}")
 
@@ -131,16 +135,27 @@ class DoctorReport:
         if endpoint is None:
             return
         try:
-            await app.models.served(endpoint.provider)
+            served = await app.models.served(endpoint.provider)
         except MarvinError as error:
             advice = (
                 "Start the server." if app.choice.local else "Check the network, the address, the key and HTTPS_PROXY."
             )
             self.broken(str(error), advice)
         else:
-            self._line("ok", f"{endpoint.base_url} answers")
+            self._served(endpoint, [model.name for model in served])
         finally:
             await app.models.aclose()
+
+    def _served(self, endpoint: Endpoint, served: list[str]) -> None:
+        where = endpoint.base_url or endpoint.provider
+        if not served or not endpoint.model or endpoint.model in served:
+            self._line("ok", f"{where} answers{', and serves the model' if served else ''}")
+            return
+        near = near_names(endpoint.model, served, _SHOWN, enough=FAINTLY_LIKE) or served[:_SHOWN]
+        self.broken(
+            f"{where} answers, but does not list the model {endpoint.model}.",
+            f"Choose one that it lists, with --model or `marvin config set model NAME`: {', '.join(near)}.",
+        )
 
     def tools(self, app: App) -> None:
         """The tools that are not offered, by what they lack."""

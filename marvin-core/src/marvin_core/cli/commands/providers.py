@@ -26,7 +26,6 @@ def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
     providers = group("The model services: which can be used, and which one is.", list_providers)
     providers.command("list")(list_providers)
-    providers.command("models")(list_models)
     providers.command("login")(login)
     app.add_typer(providers, name="providers")
 
@@ -95,22 +94,6 @@ async def _answer(app: App, name: str) -> _Answer:
     except MarvinError as error:
         return _Answer(works=False, text=f"does not work: {error}")
     return _Answer(works=True, text=f"answers, {counted(len(served), 'model')}" if served else "answers")
-
-
-def list_models(context: typer.Context, name: _Name) -> None:
-    """List the models that a service serves."""
-    run: CommandContext = context.obj
-    app = run.app()
-    app.catalog.spec(name, "")
-
-    async def ask() -> list[str]:
-        try:
-            return await app.models.served(name)
-        finally:
-            await app.models.aclose()
-
-    for model in asyncio.run(ask()):
-        run.streams.out(f"{model}\n")
 
 
 def login(context: typer.Context, name: _Name) -> None:

@@ -33,41 +33,29 @@ class ChatCompletions(HttpProvider):
         self._wire = ChatWire(endpoint)
         self._refused: set[str] = set()
         self._efforts: dict[str, str] = {}
-        self._window = endpoint.context_window
-
-    @property
-    def context_window(self) -> int | None:
-        return self._window
 
     async def find_window(self) -> int | None:
         """The context window in tokens, which is asked for where it is not known; None where nobody tells."""
         if self._window is None:
             self._window = await self._listed_window()
-        return self._window
+        return await super().find_window()
 
     async def _listed_window(self) -> int | None:
-        """The window in the list of models, under the names of OpenRouter, Groq and vLLM; else llama.cpp's."""
-        listed = await self._fetched("GET", self._models_url)
-        entries = listed.get("data") if isinstance(listed, dict) else None
-        entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-        entry = next((entry for entry in entries if entry.get("id") == self.model), None)
-        if entry is None and len(entries) == 1:
-            entry = entries[0]  # a server with one model, which answers to any name
-        if entry is None:
-            return None
-        for name in ("context_length", "context_window", "max_model_len"):
-            if _is_size(entry.get(name)):
-                return int(entry[name])
-        meta = entry.get("meta")
-        if not isinstance(meta, dict):
-            return None
-        if _is_size(meta.get("n_ctx")):
-            return int(meta["n_ctx"])
-        # Earlier versions list what the model was trained with, and tell elsewhere what the server gives it.
+        """The window in the list of models, else the one that llama.cpp tells elsewhere."""
+        from ..http.model_lists import has_meta, models_in
+
+        document = await self._fetched("GET", self._models_url)
+        listed = models_in(document)
+        entry = next((entry for entry in listed if entry.name == self.model), None)
+        if entry is None and len(listed) == 1:
+            entry = listed[0]  # a server with one model, which answers to any name
+        if entry is None or entry.facts.window is not None or not has_meta(document):
+            return entry.facts.window if entry is not None else None
+        # Earlier versions list what the model was trained with, and not what the server gives it.
         properties = await self._fetched("GET", self._models_url.replace("/v1/models", "/props"))
         settings = properties.get("default_generation_settings") if isinstance(properties, dict) else None
         size = settings.get("n_ctx") if isinstance(settings, dict) else None
-        return size if _is_size(size) else None
+        return size if isinstance(size, int) and size > 0 else None
 
     def _optional(self, request: Request) -> dict[str, Any]:
         fields = self._wire.optional(request)
@@ -124,7 +112,3 @@ def _set_effort(fields: dict[str, Any], effort: str) -> None:
         fields["reasoning"] = {"effort": effort}
     else:
         fields["reasoning_effort"] = effort
-
-
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and value > 0

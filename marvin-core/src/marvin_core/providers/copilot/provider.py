@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from ...api.errors import ConfigError, ProviderError
+from ...api.model_facts import ServedModel
 from ...api.providers import ClientFactory, Delta, Endpoint, Provider, Request, Stop
 from ..wrapper import EndpointProvider
 from .answer import CopilotAnswer
@@ -47,7 +48,7 @@ class Copilot(EndpointProvider):
         self._session = self._known = None
         await self._runtime.stop()
 
-    async def served(self) -> list[str]:
+    async def served(self) -> list[ServedModel]:
         """The models that the account may use; see `Lists`."""
         if self._endpoint.base_url:
             return []
@@ -55,7 +56,7 @@ class Copilot(EndpointProvider):
 
         client = await self._runtime.client()
         try:
-            return [model.id for model in await client.list_models()]
+            return [ServedModel(name=model.id) for model in await client.list_models()]
         except Exception as error:  # the SDK raises whatever its parts raise
             raise typed(self._endpoint, str(error)) from None
 

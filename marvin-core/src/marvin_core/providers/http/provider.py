@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from ...api.errors import BadRequest, ModelNotFound, ProviderError
+from ...api.model_facts import ServedModel
 from ...api.providers import ClientFactory, Delta, Endpoint, Request
+from ...util.threads import in_thread
 from ..wrapper import EndpointProvider
 from .images import without_images
 
@@ -35,10 +37,17 @@ class HttpProvider(EndpointProvider, ABC):
         self._client: httpx.AsyncClient | None = None
         self._models_url, self._url = _urls(endpoint.base_url, self.path)
         self._sees = True
+        self._window = endpoint.context_window
+
+    @property
+    def context_window(self) -> int | None:
+        return self._window
 
     async def find_window(self) -> int | None:
         """The context window in tokens; adapters whose service tells it ask for it. Raises nothing of the service."""
-        return self.context_window
+        if self._window is None and self._endpoint.look_up_window is not None:
+            self._window = await in_thread(self._endpoint.look_up_window)
+        return self._window
 
     async def aclose(self) -> None:
         """Close its connections."""
@@ -210,7 +219,7 @@ class HttpProvider(EndpointProvider, ABC):
                 return error_mapping.not_served(self._endpoint, error, served)
         return error
 
-    async def served(self) -> list[str]:
+    async def served(self) -> list[ServedModel]:
         """The models that the service lists; see `Lists`."""
         import asyncio
         import json
@@ -233,17 +242,13 @@ class HttpProvider(EndpointProvider, ABC):
         if response.status_code in _NOT_ALLOWED or response.is_server_error:
             raise from_status(self._endpoint, url, response.status_code, response.headers, bytes(said))
         try:
-            return self._listed(json.loads(said))
-        except ValueError:
+            return _models_in(json.loads(said))
+        except (ValueError, RecursionError):
             return []
 
     async def _served(self) -> list[str]:
         """As `served`; empty where that fails, too."""
-        return self._listed(await self._fetched("GET", self._models_url))
-
-    def _listed(self, document: Any) -> list[str]:
-        """The models of an answer of the list's URL."""
-        return names_in(document, "data", "id")
+        return [model.name for model in _models_in(await self._fetched("GET", self._models_url))]
 
     async def _fetched(self, method: str, url: str, content: bytes | None = None) -> Any:
         """The JSON that the service answers a small question with; None where it gives none."""
@@ -259,7 +264,7 @@ class HttpProvider(EndpointProvider, ABC):
                 async with self._connected().stream(method, url, headers=headers, content=content) as response:
                     await _gather(response, answer, _MODEL_LIST)
             return json.loads(answer)
-        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError):
+        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
             return None
 
     def _failed(self, error: Exception, *, begun: bool) -> ProviderError:
@@ -269,12 +274,10 @@ class HttpProvider(EndpointProvider, ABC):
         return from_transport(self._endpoint, self._url, error, begun=begun, silence=silence)
 
 
-def names_in(document: Any, field: str, name: str) -> list[str]:
-    """The names of the entries of a list of models, in whichever fields they are; empty where it is none."""
-    try:
-        return [entry[name] for entry in document[field] if isinstance(entry[name], str)]
-    except (KeyError, TypeError):
-        return []
+def _models_in(document: Any) -> list[ServedModel]:
+    from .model_lists import models_in
+
+    return models_in(document)
 
 
 def _now() -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from ...api.errors import BadRequest, ModelNotFound, ProviderError, Unreachable
 from ...api.providers import ClientFactory, Endpoint, Provider, Request
 from ..http.encoding import dump
-from ..http.provider import HttpProvider, call_ids, names_in
+from ..http.provider import HttpProvider, call_ids
 from .request import OllamaWire
 from .stream import OllamaStream
 from .truncation import PromptWatch
@@ -41,21 +41,25 @@ class Ollama(HttpProvider):
         self._wire = OllamaWire(endpoint.provider, endpoint.model, endpoint.max_tools)
         self._watch = PromptWatch()
         self._with_think = True
-        self._window = endpoint.context_window or _WINDOW
+        self._window: int = endpoint.context_window or _WINDOW
+        self._measured = False
         self._models_url = self._sibling("/api/tags")
-
-    @property
-    def context_window(self) -> int | None:
-        return self._window
 
     async def find_window(self) -> int | None:
         """The window in tokens, after asking for the model's own limit, which the one asked for cannot exceed."""
+        self._measured = True
         said = await self._fetched("POST", self._sibling("/api/show"), dump({"model": self.model}))
         facts = said.get("model_info") if isinstance(said, dict) else None
         for name, value in facts.items() if isinstance(facts, dict) else ():
-            if name.endswith(".context_length") and isinstance(value, int) and value > 0:
+            if str(name).endswith(".context_length") and isinstance(value, int) and value > 0:
                 self._window = min(self._window, value)
         return self._window
+
+    async def _open(self, request: Request) -> httpx.Response:
+        if not self._measured:
+            # The model's own limit may be far less, and more than that is cut off without a word.
+            await self.find_window()
+        return await super()._open(request)
 
     def _sibling(self, path: str) -> str:
         return self._url.replace(self.path, path)
@@ -101,9 +105,6 @@ class Ollama(HttpProvider):
                 status=error.status,
             )
         return error
-
-    def _listed(self, document: Any) -> list[str]:
-        return names_in(document, "models", "name")
 
     def _failed(self, error: Exception, *, begun: bool) -> ProviderError:
         import httpx

@@ -13,6 +13,7 @@ from typing import Any
 from ...api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from ...api.providers import Endpoint, Request, ThinkingLevel
 from ...api.tools import ToolSpec
+from ..generations import thinks
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
@@ -21,7 +22,6 @@ LONGEST_CALL_ID = 64
 LONGEST_NAME = 64
 LEAST_OUTPUT = 16
 """The service refuses a smaller `max_output_tokens`."""
-_REASONS = re.compile(r"(gpt-([5-9]|\d\d)|o\d|codex)(?!.*-chat)")
 _VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
 _LONG_CACHE = re.compile(r"gpt-4\.1|gpt-5(\.[0-5])?(?![.\d])")
 """The models before 5.6, whose cache may be asked to last; later ones keep it for half an hour at least."""
@@ -53,7 +53,7 @@ class ResponsesWire:
             fields.append(b'"instructions":' + dump(request.system))
         if request.max_output_tokens is not None and "max_output_tokens" not in self._without:
             fields.append(b'"max_output_tokens":%d' % max(request.max_output_tokens, LEAST_OUTPUT))
-        if reasons(self._model):
+        if thinks(self._model):  # others refuse the fields for it
             fields += self._reasoning_fields(request.thinking)
         if request.output_schema is not None and "format" not in self._without:
             fields.append(b'"text":' + _format(request.output_schema))
@@ -172,11 +172,6 @@ class ResponsesWire:
             "name": allowed_name(call.name, LONGEST_NAME),
             "arguments": object_arguments(call, self._tools.offered),
         }
-
-
-def reasons(model: str) -> bool:
-    """Whether it is a reasoning model, as all generations from 5 on are; others refuse the fields for it."""
-    return bool(_REASONS.match(model.rpartition("/")[2]))
 
 
 def effort_of(model: str, thinking: ThinkingLevel) -> str:

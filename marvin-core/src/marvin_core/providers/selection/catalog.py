@@ -14,6 +14,8 @@ from ...config.secrets import Secrets
 from ...profiles.store import Profiles
 from ...util.imports import imported
 from ...util.text import did_you_mean, near_names
+from .lifetimes import end_of, ends_soon, has_ended, heir_of
+from .service_lists import ServiceLists, chat_models, same_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,9 +57,10 @@ class Catalog:
         for name, settings in config.endpoints.items():
             known[name] = _overlaid(name, settings, known.get(name))
         self.known: Mapping[str, ProviderSpec] = known
-        self._first_listed: dict[str, str] = {}
+        self._homes = {spec.name: spec.base_url for spec in specs}
+        self.lists = ServiceLists(config, self)
         for spec in known.values():
-            secrets.declare(spec.key_variables)
+            secrets.declare((*spec.key_variables, *spec.home_key_variables))
 
     def spec(self, name: str, origin: str, *, by_flag: bool = False) -> ProviderSpec:
         """The service of this name.
@@ -76,8 +79,9 @@ class Catalog:
         settings = self._config.endpoints.get(spec.name)
         if spec.login and self._has_login(spec):
             return f"the profile {self._profiles.active} is logged in"
-        if any(self._secrets.in_environment(name) for name in spec.key_variables):
-            return f"{next(filter(self._secrets.in_environment, spec.key_variables))} is set"
+        variable = next(filter(self._secrets.in_environment, self.key_variables(spec)), "")
+        if variable:
+            return f"{variable} is set"
         if self._key(spec):
             return f"its key is in ~/{spec.key_file}"
         if spec.keyless and self._secrets.setting(spec.url_variable):
@@ -112,20 +116,74 @@ class Catalog:
 
     def longest(self, provider: str, model: str) -> int | None:
         """The longest answer of a model, in tokens; None where it is not known."""
-        return self.known[provider].output(model) if provider in self.known else None
+        return self.lists.facts(self.known[provider], model).longest if provider in self.known else None
+
+    def named_by_variable(self, spec: ProviderSpec) -> str:
+        """The model that the service's own variable names; empty where it names none."""
+        return (self._secrets.setting(spec.model_variable) if spec.model_variable else None) or ""
 
     def default_model(self, spec: ProviderSpec) -> str:
-        """The model of a service where nobody names one: on this machine the first that its server lists."""
-        variable = self._secrets.setting(spec.model_variable) if spec.model_variable else None
-        named = variable or spec.default_model
-        return named if named or not _LOOPBACK.match(self.base_url(spec)) else self._listed(spec)
+        """The model of a service where nobody names one.
 
-    def _listed(self, spec: ProviderSpec) -> str:
-        if not self._first_listed.get(spec.name):  # a server that was not there may be by now
-            from .local_servers import first_listed
+        A server with models of its own is asked for them, and the first counts. Elsewhere it is the service's default,
+        or what took its place.
+        """
+        variable = self.named_by_variable(spec)
+        if variable:
+            return variable
+        if not self.has_own_models(spec):
+            return self.lists.store.successor(self.lists.address(spec), spec.default_model) or spec.default_model
+        names = chat_models(self.lists.asked(spec))
+        return spec.default_model if not names or spec.default_model in names else names[0]
 
-            self._first_listed[spec.name] = first_listed(spec, self.base_url(spec), self._config.timeouts)
-        return self._first_listed[spec.name]
+    def has_own_models(self, spec: ProviderSpec) -> bool:
+        """Whether only the server itself knows what it serves: one that a person runs, or chose by its address."""
+        settings = self._config.endpoints.get(spec.name)
+        base_url = self.base_url(spec)
+        if (settings is not None and settings.models) or not base_url.startswith(("http://", "https://")):
+            return False
+        own = spec.keyless and not self._at_home(spec)
+        return own or not spec.default_model or (spec.keyless and bool(_LOOPBACK.match(base_url)))
+
+    def ending(self, endpoint: Endpoint) -> str:
+        """What is to be said of a model that ends within sixty days; empty of any other, and once it was said."""
+        spec = self.known.get(endpoint.provider)
+        ends = self.lists.facts(spec, endpoint.model).ends if spec is not None else ""
+        if not ends_soon(ends) or not self.lists.store.tell_once(f"{endpoint.provider}/{endpoint.model} {ends}"):
+            return ""
+        heir = heir_of(endpoint.provider, endpoint.model)
+        return (
+            f"{endpoint.model} of {endpoint.provider} {'ended' if has_ended(ends) else 'ends'} on {ends}"
+            f"{f'; the service names {heir} in its place' if heir else ''}. "
+            "Take another one with --model, or with /model in a chat; `marvin models` lists them."
+        )
+
+    def names(self, spec: ProviderSpec) -> tuple[str, ...]:
+        """The models that a service is known to have, those that people may want to choose from first."""
+        listed = [model.name for model in self.lists.known(spec)]
+        if listed and self.has_own_models(spec):
+            return tuple(listed)
+        return tuple(dict.fromkeys(filter(None, (*spec.models, spec.default_model, *listed))))
+
+    def serves(self, spec: ProviderSpec, model: str) -> bool:
+        """Whether a service may have a model that is not listed here, by the beginning of its name."""
+        starts = (*spec.families, *(start for start in spec.windows or () if start))
+        if self.has_own_models(spec) or not starts:
+            return False
+        plain = plain_name(model)
+        return any(plain.startswith(plain_name(start)) for start in starts) and not has_ended(end_of(spec.name, model))
+
+    def key_variables(self, spec: ProviderSpec) -> tuple[str, ...]:
+        """The variables whose keys are for the address in use."""
+        home = spec.home_key_variables if self._at_home(spec) else ()
+        return (*spec.key_variables, *home)
+
+    def _at_home(self, spec: ProviderSpec) -> bool:
+        return same_place(self.base_url(spec), self._homes.get(spec.name, ""))
+
+    def _key_hint(self, spec: ProviderSpec) -> str:
+        variables = self.key_variables(spec)
+        return next(filter(self._secrets.in_environment, variables), variables[0] if variables else "")
 
     def endpoint(self, spec: ProviderSpec, model: str, origin: str) -> Endpoint:
         """Where and as whom to ask for this model; `origin` says where the provider was named, if it was.
@@ -140,16 +198,21 @@ class Catalog:
             raise KeyMissingError(f"The provider {spec.name}{named} needs a key. {_sentence(spec)}")
         if base_url and not base_url.startswith(("http://", "https://")):
             raise ConfigError(f"The address of {spec.name} is {base_url!r}; it must begin with http:// or https://.")
-        settings = self._config.endpoints.get(spec.name)
+        if model.startswith("models/"):
+            from ..http.model_lists import google_name
+
+            model = google_name(model)
+        settings, facts = self._config.endpoints.get(spec.name), self.lists.facts(spec, model)
         return Endpoint(
             provider=spec.name,
             base_url=base_url,
             model=model,
             key=key,
-            key_hint=spec.key_variables[0] if spec.key_variables else "",
-            context_window=spec.window(model),
+            key_hint=self._key_hint(spec),
+            context_window=facts.window,
             max_tools=spec.max_tools,
-            max_output=spec.output(model),
+            max_output=facts.longest,
+            look_up_window=lambda: self.lists.look_up_window(spec, model),
             headers=settings.headers if settings else None,
             profile_folder=self._profile_folder() if spec.login else None,
             environment=lambda: self._environment(spec),
@@ -178,7 +241,7 @@ class Catalog:
             return False
 
     def _key(self, spec: ProviderSpec) -> Secret:
-        found = (self._secrets.get(name, spec.key_file) for name in spec.key_variables)
+        found = (self._secrets.get(name, spec.key_file) for name in self.key_variables(spec))
         return next(filter(None, found), Secret(""))
 
     def how_to(self) -> str:
@@ -189,6 +252,11 @@ class Catalog:
             f"{lines}\n"
             "  - or name one under `providers:` in config.yaml"
         )
+
+
+def plain_name(name: str) -> str:
+    """The name as it is compared: some write claude-opus-4.6, some -4-6."""
+    return name.lower().replace(".", "-")
 
 
 def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) -> ProviderSpec:
@@ -206,6 +274,7 @@ def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) 
         models=settings.models or spec.models,
         key_variables=(settings.key,) if settings.key else spec.key_variables,
         max_tools=settings.max_tools or spec.max_tools,
+        gateway=spec.gateway or not (settings.models or spec.models),
         url_variable="" if settings.base_url else spec.url_variable,
         windows=_windows(settings) or spec.windows,
     )

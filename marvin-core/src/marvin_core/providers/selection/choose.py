@@ -10,7 +10,7 @@ from ...api.providers import OFFLINE, Endpoint, ProviderSpec
 from ...api.record import Record
 from ...config.tiers import ALIASES, TIERS
 from .catalog import NO_MODEL, Catalog, KeyMissingError
-from .model_names import find, prefixed
+from .model_names import find, prefixed, spelled
 
 if TYPE_CHECKING:
     from .local_servers import LocalServer
@@ -107,9 +107,9 @@ def _chosen(config: Config, catalog: Catalog, probe: Probe | None) -> Choice:
 
 def _choice(catalog: Catalog, spec: ProviderSpec, named: str, config: Config, origin: str, reason: str = "") -> Choice:
     """The choice of a service, asked for by `origin` or there for this `reason`."""
-    default = catalog.default_model(spec)
     # What a service's own variable says is closer to it than what config.yaml says for all.
-    model = default if not named or (config.model_from == "file" and default != spec.default_model) else named
+    closer = catalog.named_by_variable(spec) if config.model_from == "file" else ""
+    model = closer or spelled(catalog, spec, named) or catalog.default_model(spec)
     try:
         endpoint = catalog.endpoint(spec, model, origin)
     except KeyMissingError as error:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from ...api.providers import ProviderSpec
+from ...api.model_facts import ServedModel
+from ...api.providers import ProviderSpec, Secret
 from ...api.record import Record
 from ...api.timeouts import Timeouts
 
-_LISTS = {
-    "ollama": lambda document: [entry["name"] for entry in document["models"]],
-    "llama-server": lambda document: [entry["id"] for entry in document["data"]],
-}
 _MODELS = "/models"
+_REQUESTS = "/chat/completions"
 _PATHS = {"ollama": "/api/tags", "llama-server": _MODELS}
+_ENDINGS = ("/api/chat", "/api", "/v1/chat/completions", "/v1")
 _LARGEST = 1_000_000
 
 
@@ -51,37 +49,36 @@ def probe(servers: Iterable[tuple[ProviderSpec, str]], timeouts: Timeouts) -> Se
     return [answers[spec.name] for spec, _ in asked if spec.name in answers]
 
 
-def first_listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts) -> str:
-    """The first model that a server on this machine lists; empty where it does not say."""
-    return next(iter(_listed(spec, base_url, timeouts)), "")
-
-
 def _ask(spec: ProviderSpec, base_url: str, timeouts: Timeouts, answers: dict[str, LocalServer]) -> None:
-    models = _listed(spec, base_url, timeouts)
+    models = [model.name for model in listed(spec, base_url, timeouts)]
     if models:
         model = spec.default_model if spec.default_model in models else models[0]
         answers[spec.name] = LocalServer(provider=spec.name, model=model, reason=f"it answers at {base_url}")
 
 
-def _listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts) -> list[str]:
+def listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts, key: Secret | None = None) -> list[ServedModel]:
+    """The models that a server on this machine lists; empty where it does not say."""
     from contextlib import closing
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
 
+    from ..http.model_lists import models_in
+
+    headers = {"authorization": f"Bearer {key.reveal()}"} if key else {}
     try:
         parts = urlsplit(base_url)
         connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=timeouts.probe)
         with closing(connection):
-            connection.request("GET", parts.path.rstrip("/") + _PATHS.get(spec.name, _MODELS))
+            connection.request("GET", _list_path(spec, parts.path), headers=headers)
             with connection.getresponse() as response:
-                return list(_names(spec.name, json.loads(response.read(_LARGEST))))
-    except (OSError, HTTPException, ValueError):  # nobody is there, or it is something else
+                return models_in(json.loads(response.read(_LARGEST)))
+    except (OSError, HTTPException, ValueError, RecursionError):  # nobody is there, or it is something else
         return []
 
 
-def _names(provider: str, document: Any) -> Iterator[str]:
-    try:
-        named = _LISTS.get(provider, _LISTS["llama-server"])(document)
-        yield from (name for name in named if isinstance(name, str) and name)
-    except (KeyError, TypeError):
-        return
+def _list_path(spec: ProviderSpec, path: str) -> str:
+    path = path.rstrip("/")
+    if spec.name == "ollama":
+        ending = next((ending for ending in _ENDINGS if path.endswith(ending)), "")
+        return path.removesuffix(ending) + _PATHS[spec.name]
+    return path.removesuffix(_REQUESTS) + _MODELS

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...api.errors import ConfigError, UsageError
 from ...api.providers import OFFLINE, ProviderSpec
 from ...api.record import Record
 from ...util.text import FAINTLY_LIKE, near_names
-from .catalog import Catalog
+from .catalog import Catalog, plain_name
 
 _NEAR = 3
 
@@ -19,7 +21,10 @@ class NamedModel(Record):
 
 
 def find(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedModel | None:
-    """Who is known to serve this model: the current service, else the first that is set up; None for nobody."""
+    """Who is known to serve this model: the current service, else the first that is set up; None for nobody.
+
+    Gateways are asked for their lists, where those are not at hand, before the answer is that nobody does.
+    """
     if name in catalog.known:
         spec = catalog.known[name]
         return NamedModel(spec=spec, model=catalog.default_model(spec))
@@ -27,27 +32,50 @@ def find(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedMode
     if asked is not None:
         spec = asked
         rest = name.removeprefix(f"{spec.name}/")
-        return NamedModel(spec=spec, model=_spelled(spec, rest) or rest or catalog.default_model(spec))
+        return NamedModel(spec=spec, model=_spelled(catalog, spec, rest) or rest or catalog.default_model(spec))
     candidates = [spec for spec, _ in catalog.set_up() if current is None or spec.name != current.name]
-    for spec in [*([current] if current is not None else []), *candidates]:
-        model = _spelled(spec, name)
+    specs = [*([current] if current is not None else []), *candidates]
+    return _first(catalog, name, specs) or _first(catalog, name, _asked_now(catalog, specs))
+
+
+def _first(catalog: Catalog, name: str, specs: Sequence[ProviderSpec]) -> NamedModel | None:
+    for spec in specs:
+        model = _spelled(catalog, spec, name)
         if model:
             return NamedModel(spec=spec, model=model)
     return None
+
+
+def _asked_now(catalog: Catalog, specs: Sequence[ProviderSpec]) -> list[ProviderSpec]:
+    """The gateways whose list was not at hand and is now."""
+    unknown = [spec for spec in specs if spec.gateway and not catalog.lists.known(spec)]
+    return [spec for spec in unknown if catalog.lists.asked(spec)]
+
+
+def spelled(catalog: Catalog, spec: ProviderSpec, name: str) -> str:
+    """The name of a model as its service spells it, or as it is where the service is not known to have it."""
+    found = _spelled(catalog, spec, name) if name else ""
+    if found or "/" in name or not spec.gateway or catalog.has_own_models(spec) or not _asked_now(catalog, [spec]):
+        return found or name
+    return _spelled(catalog, spec, name) or name
 
 
 def prefixed(catalog: Catalog, name: str, current: ProviderSpec | None) -> ProviderSpec | None:
     """The service that a name such as `groq/llama` begins with, if it does.
 
     Some services have names of others in those of their models (`openai/gpt-oss-120b`): such a name is left to
-    the current one, if that lists it, or the other is not set up.
+    the current one, if that lists it, or may have it while the other is not set up.
     """
     prefix, slash, _ = name.partition("/")
     spec = catalog.known.get(prefix) if slash else None
     if spec is None or current is None:
         return spec
-    listed = name in (*current.models, catalog.default_model(current))
-    return None if listed or (not catalog.reason(spec) and _spelled(current, name)) else spec
+    if catalog.has_own_models(current) and catalog.lists.asked(current):
+        return None if name in catalog.names(current) else spec
+    if name in catalog.names(current):
+        return None
+    may_have = catalog.has_own_models(current) or _spelled(catalog, current, name)
+    return None if may_have and not catalog.reason(spec) else spec
 
 
 def is_known(catalog: Catalog, name: str) -> bool:
@@ -66,9 +94,10 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedMod
     found = find(catalog, name, current)
     if found is not None:
         return found
-    if current is not None and not current.models and current.factory and current.name != OFFLINE:
+    if current is not None and current.name != OFFLINE and _may_have_more(catalog, current):
         return NamedModel(spec=current, model=name)
-    known = [f"{spec.name}/{model}" for spec, _ in catalog.set_up() for model in spec.models or (spec.default_model,)]
+    specs = {spec.name: spec for spec in (*([current] if current else []), *(spec for spec, _ in catalog.set_up()))}
+    known = [f"{spec.name}/{model}" for spec in specs.values() for model in catalog.names(spec)]
     if not known:
         raise UsageError(f"No provider is set up, so none serves {name!r}. `marvin providers` says how to set one.")
     near = near_names(name, known, _NEAR, enough=FAINTLY_LIKE) or known[:_NEAR]
@@ -77,6 +106,11 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedMod
         f"No provider that is set up is known to serve {name!r}. {hint}"
         "PROVIDER/MODEL asks a provider for a model that is not listed."
     )
+
+
+def _may_have_more(catalog: Catalog, spec: ProviderSpec) -> bool:
+    """Whether a service may serve a model that nobody listed."""
+    return bool(spec.factory) and (not spec.models or (catalog.has_own_models(spec) and not catalog.lists.known(spec)))
 
 
 def default_of(catalog: Catalog, name: str) -> NamedModel | None:
@@ -91,16 +125,13 @@ def default_of(catalog: Catalog, name: str) -> NamedModel | None:
     return found if found is not None and catalog.reason(found.spec) else None
 
 
-def _spelled(spec: ProviderSpec, name: str) -> str:
-    """The name as the service spells it, if it is known to serve that: some write claude-opus-4.6, some -4-6."""
-    plain = _plain(name)
-    for model in (*spec.models, spec.default_model):
-        if model and plain in (_plain(model), _plain(model.rpartition("/")[2])):
+def _spelled(catalog: Catalog, spec: ProviderSpec, name: str) -> str:
+    """The name as the service spells it, if it is known to serve that; a gateway puts the maker's name before it."""
+    plain = plain_name(name)
+    for model in catalog.names(spec):
+        if plain == plain_name(model.removesuffix(":latest")) or plain == plain_name(model):
             return model
-    if any(start and plain.startswith(_plain(start)) for start in spec.windows or ()):
-        return name
-    return ""
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace(".", "-")
+    for model in catalog.names(spec):
+        if plain == plain_name(model.rpartition("/")[2]):
+            return model
+    return name if catalog.serves(spec, name) else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...api.config import Config
 from ...api.errors import ConfigError, MarvinError
+from ...api.model_facts import ServedModel
 from ...api.models import ModelEntry, ModelListener, Serving
 from ...api.providers import OFFLINE, Endpoint, Lists, Provider, ProviderFactory, ProviderSpec
 from ...config.tiers import ALIASES, TIERS
@@ -16,7 +17,9 @@ from ...util.imports import imported
 from .catalog import Catalog
 from .choose import Choice
 from .fallback_chain import FallbackChain
+from .lifetimes import has_ended
 from .model_names import NamedModel, default_of, find, named
+from .successors import heir
 
 if TYPE_CHECKING:
     from ...api.usage import CostCeiling
@@ -54,6 +57,7 @@ class Models:
         self._ceiling = ceiling
         self._made: dict[tuple[str, str], Provider] = {}
         self._chain = FallbackChain(config.fallback, lambda name: self.named(name, None), warn)
+        self._gone: set[tuple[str, str]] = set()
 
     @property
     def how_to(self) -> str:
@@ -108,7 +112,8 @@ class Models:
 
     def _serving(self, found: NamedModel, reason: str) -> Serving:
         endpoint = self._catalog.endpoint(found.spec, found.model, "")
-        return Serving(provider=self._provider(endpoint, found.spec.factory), reason=reason)
+        provider = self._provider(endpoint, found.spec.factory)
+        return Serving(provider=provider, reason=reason, notice=self._catalog.ending(endpoint))
 
     def _provider(self, endpoint: Endpoint, factory: str) -> Provider:
         key = (endpoint.provider, endpoint.model)
@@ -153,11 +158,17 @@ class Models:
                 yield self._serving(copilot, "it stands in").provider
 
     def larger(self, small: Provider) -> Provider | None:
-        """The model of the same service whose window is the next larger one."""
+        """The model of the same service whose window is the next larger one, and that thinks where this one does."""
         spec = self._catalog.known.get(small.name)
         if spec is None or small.context_window is None:
             return None
-        windows = {model: spec.window(model) or 0 for model in spec.models}
+        facts = {model: self._catalog.lists.facts(spec, model) for model in spec.models}
+        thinks = self._catalog.lists.facts(spec, small.model).thinks
+        windows = {
+            model: known.window
+            for model, known in facts.items()
+            if known.window and (known.thinks or not thinks) and not has_ended(known.ends)
+        }
         larger = [model for model, window in windows.items() if window > small.context_window]
         if not larger:
             return None
@@ -168,27 +179,47 @@ class Models:
             return None
 
     def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
-        """What takes the place of a default model that its service no longer serves; a model by name has none."""
-        spec = self._catalog.known.get(gone.name)
-        if spec is None or gone.model != spec.default_model:
-            return None
-        # Nobody is asked about this one, so difflib's plain likeness decides, which is stricter than `near_names`: a
-        # model with the same words in another order is another model.
-        from difflib import get_close_matches
+        """What takes the place of a default model that its service no longer serves; a model by name has none.
 
-        listed = [model for model in spec.models if model in served and model != gone.model]
-        others = [model for model in served if model != gone.model]  # listed, yet refused to this account
-        near = [*get_close_matches(gone.model, others, 1), *listed]
-        if not near:
+        It is remembered, so that the next run begins with it. No model is taken twice in a run.
+        """
+        spec = self._catalog.known.get(gone.name)
+        if spec is None or gone.model not in (spec.default_model, self._catalog.default_model(spec)):
             return None
-        return self._serving(NamedModel(spec=spec, model=near[0]), "its predecessor is no longer served").provider
+        self._gone.add((gone.name, gone.model))
+        left = [model for model in served if (gone.name, model) not in self._gone]
+        best = heir(self._catalog, spec, gone.model, left)
+        if not best:
+            return None
+        serving = self._serving(NamedModel(spec=spec, model=best), "its predecessor is no longer served")
+        if not self._catalog.has_own_models(spec):
+            address, store = self._catalog.lists.address(spec), self._catalog.lists.store
+            for model in {gone.model, spec.default_model}:
+                store.remember_successor(address, model, best, listed=gone.model in served)
+        return serving.provider
+
+    def know(self, name: str) -> None:
+        """Ask those services for their models that may tell what a name means. Blocks; `named` then knows them."""
+        for spec, _ in self._catalog.set_up():
+            if self._catalog.has_own_models(spec) and not self._catalog.lists.known(spec):
+                self._catalog.lists.asked(spec)
+        try:
+            find(self._catalog, name, None)
+        except MarvinError:  # `named` says it
+            return
+
+    def refresh(self, provider: Provider) -> None:
+        """Have the list of a service that was used looked after in the background, if it is on another machine."""
+        spec = self._catalog.known.get(provider.name)
+        if spec is not None and not spec.in_process:
+            self._catalog.lists.refresh(spec)
 
     def listed(self) -> Sequence[ModelEntry]:
         """Every service, those that are set up first."""
         entries = [
             ModelEntry(
                 provider=spec.name,
-                models=tuple(dict.fromkeys(filter(None, (self._catalog.default_model(spec), *spec.models)))),
+                models=self._offered(spec),
                 reason=self._catalog.reason(spec),
                 how_to=spec.how_to,
             )
@@ -197,8 +228,14 @@ class Models:
         ]
         return sorted(entries, key=lambda entry: not entry.reason)
 
-    async def served(self, name: str) -> list[str]:
-        """The models that a service lists; empty where it lists none.
+    def _offered(self, spec: ProviderSpec) -> tuple[str, ...]:
+        """The models that people may want to choose from."""
+        default = self._catalog.default_model(spec)
+        names = self._catalog.names(spec) if self._catalog.has_own_models(spec) else spec.models
+        return tuple(dict.fromkeys(filter(None, (default, *names))))
+
+    async def served(self, name: str) -> list[ServedModel]:
+        """The models that a service lists, which are kept; empty where it lists none.
 
         Raises:
             ConfigError: where the service is not set up.
@@ -206,7 +243,9 @@ class Models:
         """
         spec = self._catalog.spec(name, "")
         provider = self._serving(NamedModel(spec=spec, model=self._catalog.default_model(spec)), "").provider
-        return await provider.served() if isinstance(provider, Lists) else []
+        found = await provider.served() if isinstance(provider, Lists) else []
+        self._catalog.lists.keep(spec, found)
+        return found
 
     def patient(self, coding: bool) -> None:
         """Wait for silent services as long as coding mode takes, or as a chat does."""

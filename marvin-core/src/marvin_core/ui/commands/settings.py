@@ -29,6 +29,7 @@ async def model(session: SessionControl, words: str) -> str:
     if not words:
         return _model_list(models, await in_thread(models.listed))  # servers on this machine are asked for theirs
     check_free(session)
+    await in_thread(lambda: models.know(words))
     models.use(words)
     return f"{models.model or 'The default model'} of {models.provider_name} answers from here on."
 

@@ -1,0 +1,167 @@
+"""The sub-command `marvin models`: the models of services, and what is known of each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...api.errors import MarvinError
+from ...api.model_facts import ModelFacts
+from ...api.record import Record
+from ...util.text import counted, one_line
+from ..run import CommandContext
+
+if TYPE_CHECKING:
+    from ...api.providers import ProviderSpec
+    from ...app import App
+
+_UPDATE = "update"
+_HEAD = ("model", "window", "longest", "input", "output", "thinks", "images", "ends")
+_UNKNOWN = "-"
+_LONGEST_NAME = 80
+
+
+class _Row(Record):
+    """A model in the list."""
+
+    provider: str
+    model: str
+    default: bool
+    facts: ModelFacts
+
+
+def extend(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    app.command("models")(models)
+
+
+def models(
+    context: typer.Context,
+    provider: Annotated[
+        str, typer.Argument(metavar="[PROVIDER]", help="One service; `update` asks all of them for their lists again.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+) -> None:
+    """List the models of the services that are set up, or of one: windows, prices, thinking, images, ends.
+
+    Windows and longest answers are in tokens, prices in USD for a million of them; `*` is the default.
+    `marvin models update` asks the services for their lists again, and gets the newest table of prices.
+    """
+    run: CommandContext = context.obj
+    app = run.app()
+    if provider == _UPDATE:
+        _update(run, app)
+        return
+    specs = [app.catalog.spec(provider, "", by_flag=True)] if provider else [spec for spec, _ in app.catalog.set_up()]
+    if not specs:
+        run.say(f"{app.catalog.how_to()}\n`marvin models PROVIDER` lists what is known of a service all the same.\n")
+        return
+    rows = [row for spec in specs for row in _rows(app, spec)]
+    if as_json:
+        entries = [_entry(row) for row in rows]
+        run.streams.out(json.dumps(entries, ensure_ascii=False, indent=2) + "\n")
+        return
+    for number, spec in enumerate(specs):
+        run.say("\n" * bool(number) + _table(app, spec, [row for row in rows if row.provider == spec.name]))
+
+
+def _rows(app: App, spec: ProviderSpec) -> Iterator[_Row]:
+    from ...providers.selection.service_lists import chat_models
+
+    listed = chat_models(app.catalog.lists.asked(spec)) if app.catalog.reason(spec) or _is_here(app, spec) else []
+    default = app.catalog.default_model(spec)
+    for name in listed or app.catalog.names(spec):
+        yield _Row(provider=spec.name, model=name, default=name == default, facts=_facts(app, spec, name))
+
+
+def _is_here(app: App, spec: ProviderSpec) -> bool:
+    return bool(spec.base_url) and app.catalog.is_local(spec)
+
+
+def _facts(app: App, spec: ProviderSpec, model: str) -> ModelFacts:
+    """What is known, prices first as config.yaml has them; what runs on this machine costs nothing else."""
+    own = app.config.prices.get(f"{spec.name}/{model}") or app.config.prices.get(model)
+    priced = ModelFacts(input=own.input, output=own.output) if own is not None else ModelFacts()
+    facts = priced.or_else(app.catalog.lists.facts(spec, model))
+    if not spec.in_process:
+        from ...providers.selection.price_table import table_facts
+
+        facts = facts.or_else(table_facts(spec.name, app.catalog.base_url(spec), model))
+    return facts.or_else(ModelFacts(input=0.0, output=0.0)) if app.catalog.is_local(spec) else facts
+
+
+def _entry(row: _Row) -> dict[str, Any]:
+    known = {name: (None if value == "" else value) for name, value in row.facts.as_dict().items()}
+    return {"provider": row.provider, "model": row.model, "default": row.default, **known}
+
+
+def _table(app: App, spec: ProviderSpec, rows: Sequence[_Row]) -> str:
+    reason = app.catalog.reason(spec) or ("on this machine" if _is_here(app, spec) else "not set up")
+    lines = [_HEAD, *(_cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
+    told = [f"{spec.name} ({reason})"]
+    for number, line in enumerate(lines):
+        mark = "*" if number and rows[number - 1].default else " "
+        aligned = [
+            line[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)),
+        ]
+        told.append(f"{mark} {'  '.join(aligned)}".rstrip())
+    if not rows:
+        told[1:] = ["  It lists no models. The server is not there, or loads what it is asked for."]
+    return "\n".join(told) + "\n"
+
+
+def _cells(row: _Row) -> tuple[str, ...]:
+    facts = row.facts
+    return (
+        one_line(row.model, _LONGEST_NAME),
+        _number(facts.window),
+        _number(facts.longest),
+        _price(facts.input),
+        _price(facts.output),
+        _yes(facts.thinks),
+        _yes(facts.images),
+        facts.ends or _UNKNOWN,
+    )
+
+
+def _number(value: int | None) -> str:
+    return _UNKNOWN if value is None else f"{value:,}"
+
+
+def _price(value: float | None) -> str:
+    return _UNKNOWN if value is None else f"{value:.2f}" if value >= 0.01 or not value else f"{value:.4f}"
+
+
+def _yes(value: bool | None) -> str:
+    return _UNKNOWN if value is None else "yes" if value else "no"
+
+
+def _update(run: CommandContext, app: App) -> None:
+    """Ask all services that are set up for their lists, and say what came of it; 1 where nothing did."""
+    names = [spec.name for spec, _ in app.catalog.set_up()]
+    told = asyncio.run(_asked(app, names))
+    for name, (works, text) in zip(names, told, strict=True):
+        run.say(f"{'ok' if works else 'failed':8}{name}: {text}\n")
+    if told and not any(works for works, _ in told):
+        raise typer.Exit(1)
+
+
+async def _asked(app: App, names: Sequence[str]) -> list[tuple[bool, str]]:
+    try:
+        return list(await asyncio.gather(*(_answer(app, name) for name in names)))
+    finally:
+        await app.models.aclose()
+
+
+async def _answer(app: App, name: str) -> tuple[bool, str]:
+    try:
+        served = await app.models.served(name)
+    except MarvinError as error:
+        return False, str(error)
+    return True, counted(len(served), "model") if served else "lists no models"

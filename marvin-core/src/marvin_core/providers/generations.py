@@ -1,0 +1,129 @@
+"""What the name of a model tells of it: its family and generation, and what all models of that generation have.
+
+A rule and no list, so that a new model has its full window and thinks on the day it appears: what is newer than the
+newest generation here counts as one of that. The sources are the services' own pages of models:
+developers.openai.com/api/docs/models, platform.claude.com/docs/en/about-claude/models/overview,
+ai.google.dev/gemini-api/docs/models and docs.x.ai/docs/models.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from ..api.model_facts import ModelFacts
+
+_GPT = re.compile(r"gpt-(\d{1,2})(?:\.(\d{1,2}))?(o?)(?![\d.])")
+_O = re.compile(r"o(\d)(?!\d)")
+_CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+_GEMINI = re.compile(r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)")
+_GROK = re.compile(r"grok-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+_NEWEST = (99, 0)
+"""The version of a name without a number, as `gemini-flash-latest`."""
+_LONGEST_NAME = 200
+
+
+def base_name(model: str) -> str:
+    """The name without what gateways and lists put around it: `models/gemini-4` and `google/gemini-4:free`."""
+    return model[:_LONGEST_NAME].rpartition("/")[2].partition(":")[0].lower()
+
+
+@lru_cache(maxsize=512)
+def facts_by_name(model: str) -> ModelFacts:
+    """What the name of a model tells; nothing for families that differ from model to model."""
+    name = base_name(model)
+    for start, facts in _FAMILIES:
+        if name.startswith(start):
+            return facts(name)
+    return ModelFacts()
+
+
+def thinks(model: str) -> bool:
+    """Whether a model is known to think by its name."""
+    return bool(facts_by_name(model).thinks)
+
+
+def _version(found: re.Match[str] | None) -> tuple[int, int]:
+    return _NEWEST if found is None else (int(found[1]), int(found[2] or 0))
+
+
+def _gpt(name: str) -> ModelFacts:
+    found = _GPT.match(name)
+    if found is None:
+        return ModelFacts()  # gpt-image-2, gpt-realtime
+    version = _version(found)
+    if "-chat" in name:
+        return ModelFacts(window=128_000, longest=16_384, thinks=False, images=True)
+    if version < (5, 0):
+        return _old_gpt(version, omni=bool(found[3]))
+    small = "-mini" in name or "-nano" in name
+    large = version >= (6, 0) or (version >= (5, 4) and not small)
+    return ModelFacts(window=1_050_000 if large else 400_000, longest=128_000, thinks=True, images=True)
+
+
+def _old_gpt(version: tuple[int, int], *, omni: bool) -> ModelFacts:
+    if version == (4, 1):
+        return ModelFacts(window=1_047_576, longest=32_768, thinks=False, images=True)
+    if omni:
+        return ModelFacts(window=128_000, longest=16_384, thinks=False, images=True)
+    return ModelFacts(thinks=False)
+
+
+def _open_gpt(name: str) -> ModelFacts:
+    return ModelFacts(window=131_072, thinks=True, images=False)
+
+
+def _o(name: str) -> ModelFacts:
+    if _O.match(name) is None:
+        return ModelFacts()  # an olmo, an orca
+    return ModelFacts(window=200_000, longest=100_000, thinks=True, images="-mini" not in name or name.startswith("o4"))
+
+
+def _codex(name: str) -> ModelFacts:
+    return ModelFacts(window=200_000, longest=100_000, thinks=True, images=True)
+
+
+def _claude(name: str) -> ModelFacts:
+    version = _version(_CLAUDE.match(name))
+    if version < (4, 6):
+        return ModelFacts(window=200_000, longest=_old_claude(name, version), thinks=version >= (3, 7), images=True)
+    return ModelFacts(window=1_000_000, longest=128_000, thinks=True, images=True)
+
+
+def _old_claude(name: str, version: tuple[int, int]) -> int:
+    if version >= (3, 7):
+        return 32_000 if "opus" in name and version < (4, 5) else 64_000
+    return 8_192 if version == (3, 5) else 4_096
+
+
+def _gemini(name: str) -> ModelFacts:
+    version = _version(_GEMINI.match(name))
+    if version < (2, 5):
+        return ModelFacts(window=1_000_000, longest=8_192, thinks=False, images=True)
+    return ModelFacts(window=1_048_576, longest=65_536, thinks=True, images=True)
+
+
+def _grok(name: str) -> ModelFacts:
+    found = _GROK.match(name)
+    major, minor = _version(found)
+    if found is not None and minor > 9:
+        minor //= 10  # 4.20 came between 4.1 and 4.3
+    version = (major, minor)
+    thinking = version >= (4, 0) and "non-reasoning" not in name
+    if version < (4, 0):
+        return ModelFacts(window=131_072, thinks="-mini" in name, images=False)
+    if version < (4, 2):
+        return ModelFacts(window=2_000_000 if "-fast" in name else 256_000, thinks=thinking, images=True)
+    return ModelFacts(window=1_000_000 if version < (4, 5) else 500_000, thinks=thinking, images=True)
+
+
+_FAMILIES: tuple[tuple[str, Callable[[str], ModelFacts]], ...] = (
+    ("gpt-oss", _open_gpt),
+    ("gpt-", _gpt),
+    ("codex", _codex),
+    ("claude", _claude),
+    ("gemini", _gemini),
+    ("grok", _grok),
+    ("o", _o),
+)

@@ -1,0 +1,27 @@
+"""What the bundled price table says of a model. It takes most of a second to import."""
+
+from __future__ import annotations
+
+from ...api.model_facts import ModelFacts
+from ...usage.prices import table_entry, table_rates
+
+
+def table_facts(provider: str, address: str, model: str) -> ModelFacts:
+    """The window and the prices of a model in the table; nothing where it does not know it."""
+    entry = table_entry(provider, address, model)
+    if entry is None:
+        return ModelFacts()
+    rates = table_rates(entry) or {}
+    window = entry.context_window
+    return ModelFacts(
+        window=window if isinstance(window, int) and window > 0 else None,
+        input=_base(rates.get("input")),
+        output=_base(rates.get("output")),
+    )
+
+
+def _base(rate: object) -> float | None:
+    """A rate, or the lowest of its tiers."""
+    if isinstance(rate, list):
+        rate = rate[0][1]
+    return float(rate) if isinstance(rate, (int, float)) else None

@@ -1,0 +1,148 @@
+"""Which models services have, and what is known of each: from config.yaml, lists, the price table, and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from ...api.model_facts import ModelFacts, ServedModel
+from ..generations import facts_by_name
+from .lifetimes import end_of
+from .list_store import ListStore
+
+if TYPE_CHECKING:
+    from ...api.config import Config
+    from ...api.providers import Endpoint, ProviderSpec
+
+_NO_CHAT = re.compile(r"embed|rerank|whisper|moderation|\b(tts|bge|clip)\b", re.IGNORECASE)
+"""What servers list beside models that answer."""
+_REQUESTS = "/chat/completions"
+
+
+class Services(Protocol):
+    """Where services are, and how they are asked."""
+
+    def base_url(self, spec: ProviderSpec) -> str: ...
+    def is_local(self, spec: ProviderSpec) -> bool: ...
+    def endpoint(self, spec: ProviderSpec, model: str, origin: str) -> Endpoint: ...
+
+
+class ServiceLists:
+    """The lists of the services of a run, and the facts of their models."""
+
+    def __init__(self, config: Config, services: Services) -> None:
+        self._config = config
+        self._services = services
+        self._asked: set[str] = set()
+        self._facts: dict[tuple[str, str, str], ModelFacts] = {}
+        self.store = ListStore(config.cache_folder / "models")
+
+    def address(self, spec: ProviderSpec) -> str:
+        """The address that the list of a service is kept by."""
+        return self._services.base_url(spec).strip().rstrip("/").removesuffix(_REQUESTS)
+
+    def known(self, spec: ProviderSpec) -> tuple[ServedModel, ...]:
+        """The models that a service listed, as far as that is at hand."""
+        kept = self.store.read(self.address(spec)) if self._services.base_url(spec) else None
+        return kept.models if kept is not None else ()
+
+    def asked(self, spec: ProviderSpec) -> tuple[ServedModel, ...]:
+        """The models that a service lists. Asks where no list is at hand; a server on this machine once in each run."""
+        address = self.address(spec)
+        local = self._services.is_local(spec)
+        if address and address not in self._asked and (local or not self.known(spec)):
+            self._asked.add(address)
+            self.keep(spec, self._ask(spec, local=local))
+        return self.known(spec)
+
+    def _ask(self, spec: ProviderSpec, *, local: bool) -> Sequence[ServedModel]:
+        from ...api.errors import MarvinError
+
+        try:
+            endpoint = self._services.endpoint(spec, "-", "")
+        except MarvinError:  # its key is missing; the request itself says so
+            return ()
+        if local and endpoint.base_url.lower().startswith("http://"):
+            from .local_servers import listed
+
+            found = listed(spec, endpoint.base_url, self._config.timeouts, endpoint.key)
+            if found:
+                return found
+            self._asked.discard(self.address(spec))  # a server that was not there may be by now
+            return ()
+        from .asking import ask
+
+        return ask(self._config, endpoint, spec.factory)
+
+    def keep(self, spec: ProviderSpec, models: Sequence[ServedModel]) -> None:
+        """Keep what a service listed: on disk, unless it is on this machine and quickly asked again."""
+        address = self.address(spec)
+        if not models or not address:
+            return
+        self.store.keep(address, models, on_disk=not self._services.is_local(spec))
+        self._facts.clear()
+        if any(model.name == spec.default_model for model in models):
+            self.store.forget_gone(address, spec.default_model)
+
+    def refresh(self, spec: ProviderSpec) -> None:
+        """Ask a service for its list in the background, where none is at hand that is fresh, once in a run."""
+        from ...api.errors import MarvinError
+
+        address = self.address(spec)
+        kept = self.store.read(address) if address else None
+        if not address or address in self._asked or self._services.is_local(spec) or (kept and kept.is_fresh):
+            return
+        self._asked.add(address)
+        try:
+            endpoint = self._services.endpoint(spec, "-", "")
+        except MarvinError:
+            return
+        from .asking import ask_in_background
+
+        ask_in_background(self._config, endpoint, spec.factory, lambda models: self.keep(spec, models))
+
+    def facts(self, spec: ProviderSpec, model: str) -> ModelFacts:
+        """What is known of a model at once, by the first who says it: config.yaml, the list, our tables, its name."""
+        address = self.address(spec)
+        key = (spec.name, address, model)
+        if key not in self._facts:
+            self._facts[key] = self._gathered(spec, address, model)
+        return self._facts[key]
+
+    def _gathered(self, spec: ProviderSpec, address: str, model: str) -> ModelFacts:
+        settings = self._config.endpoints.get(spec.name)
+        own = settings is not None and bool(settings.windows or settings.context_window)
+        configured = ModelFacts(window=spec.window(model) if own else None)
+        given = ModelFacts(window=spec.window(model), longest=spec.output(model), ends=end_of(spec.name, model))
+        facts = configured.or_else(self.store.facts(address, model)).or_else(given)
+        if spec.in_process:
+            return facts
+        looked_up = ModelFacts(window=None if facts.window else self.store.window_in_table(f"{spec.name} {model}"))
+        return facts.or_else(looked_up).or_else(facts_by_name(model))
+
+    def look_up_window(self, spec: ProviderSpec, model: str) -> int | None:
+        """The window that the price table gives for a model, which takes the time of its import."""
+        from .price_table import table_facts
+
+        window = table_facts(spec.name, self._services.base_url(spec), model).window
+        if window is not None:
+            self.store.keep_window_of_table(f"{spec.name} {model}", window)
+        return window
+
+
+def chat_models(models: Iterable[ServedModel]) -> list[str]:
+    """The names of those models that answer, in the order of the list; of all where none seems to."""
+    names = [model.name for model in models]
+    return [name for name in names if not _NO_CHAT.search(name)] or names
+
+
+def same_place(one: str, other: str) -> bool:
+    """Whether two addresses lead to one host, in one way."""
+    try:
+        parts = [urlsplit(url.strip()) for url in (one, other)]
+    except ValueError:
+        return False
+    (scheme, netloc), found = [(part.scheme.lower(), part.netloc.lower()) for part in parts]
+    return bool(netloc) and (scheme, netloc) == found
