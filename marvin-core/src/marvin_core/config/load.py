@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..api.config import Config, EndpointSettings, Permissions, Price, Source
 from ..api.errors import ConfigError, UsageError
 from ..api.timeouts import Timeouts
+from ..util.numbers import amount
 from .limits import depth, max_cost
 from .secrets import Secrets
 from .settings import read_settings
@@ -109,7 +110,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "transport": settings.get("transport", "direct"),
         "permissions": Permissions(**rules),
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
-        "prices": {name: Price(**entry) for name, entry in settings.get("prices", {}).items()},
+        "prices": _prices(settings.get("prices", {})),
         "instructions": settings.get("instructions", ""),
         "fallback": tuple(map(str, settings.get("fallback", []))),
         "child_env": frozenset(map(str, settings.get("child_env", []))),
@@ -126,6 +127,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for name, entry in settings.get("providers", {}).items():
         _endpoint(name, entry, {})
     _timeouts(settings.get("timeouts", {}))
+    _prices(settings.get("prices", {}))
 
 
 def _current_folder() -> Path:
@@ -218,6 +220,14 @@ def _timeouts(values: Mapping[str, Any]) -> Timeouts:
     return Timeouts().replace(
         **{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()}
     )
+
+
+def _prices(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Price]:
+    for model, entry in values.items():
+        for name, dollars in entry.items():
+            if amount(dollars) is None:
+                raise ConfigError(f"prices.{model}.{name} in config.yaml takes USD, from 0 on, found {dollars!r}.")
+    return {model: Price(**entry) for model, entry in values.items()}
 
 
 def _list(value: str) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ class Agent:
             ceiling.end_last()
         self._leave_out(answer, "the cost ceiling was reached")
         self._parts.bus.emit(TurnEnd(round=number))
-        raise BudgetExceeded(ceiling.told())
+        raise BudgetExceeded(await ceiling.told())
 
     async def _ask(self, settings: PromptSettings, ending: str, spent: CostCeiling | None = None) -> Message:
         """One request, made smaller and sent again where it does not fit.
@@ -118,7 +118,7 @@ class Agent:
         for overflows in count(1):
             request, sent = await self._requests.build(settings.provider, settings.thinking, ending)
             if spent is not None:
-                spent.begin_last()
+                await spent.begin_last()
             try:
                 return await Exchange(self._parts, settings.provider, request, sent).answer()
             except ContextOverflow:

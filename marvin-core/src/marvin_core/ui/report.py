@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..api.tool_context import ModelUsage
+from ..usage.sums import total
+
 
 def cost_line(summary: Mapping[str, Any]) -> str:
     """The last line on standard error of every non-interactive run, for programs that start Marvin."""
@@ -13,15 +16,31 @@ def cost_line(summary: Mapping[str, Any]) -> str:
 
 
 def result_line(session_id: str, text: str, usage: Mapping[str, int], summary: Mapping[str, Any], code: int) -> str:
-    """What `--output-format json` prints: one object, on a line of its own."""
+    """What `--output-format json` prints: one object, on a line of its own.
+
+    Args:
+        summary: the fields of MARVIN_COST, and `providers` as `costs_of` gives them.
+    """
     report = {
         "type": "result",
         "session_id": session_id,
         "text": text,
         "usage": usage,
         "cost": summary["session_cost"],
+        "providers": summary.get("providers", {}),
         "turns": summary["llm_turns"],
         "is_error": code != 0,
         "exit_code": code,
     }
     return json.dumps(report, ensure_ascii=False) + "\n"
+
+
+def costs_of(providers: Mapping[str, Mapping[str, ModelUsage]]) -> dict[str, Any]:
+    """What each provider was used for, and each of its models, as JSON data."""
+    return {
+        provider: {
+            **total(models.values()).as_dict(),
+            "models": {name: used.as_dict() for name, used in models.items()},
+        }
+        for provider, models in providers.items()
+    }

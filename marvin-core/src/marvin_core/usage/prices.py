@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from ..api.config import Price
 from ..api.messages import Usage
+from ..util.numbers import amount
 from ..util.state_files import read_trusted_json, write_cache
 
 _PER = 1_000_000
@@ -17,6 +19,7 @@ _KEPT = 7 * 24 * 3600
 """Seconds after which looked-up prices are looked up again: the table knows prices that change on a day."""
 _TABLE_NAMES = {"gemini": "google", "codex": "openai", "openai-compat": "openrouter", "copilot": "github-copilot"}
 """Where the price table names a provider differently."""
+_FIRST_WORD = re.compile(r"[a-z]{2,}")
 _ANYWHERE = "openai-compat"
 """The provider that stands for whatever service its address leads to."""
 
@@ -31,17 +34,19 @@ class Prices:
     def __init__(self, own: Mapping[str, Price], cache: Path) -> None:
         self._own = own
         self._cache = cache
-        self._local: set[str] = set()
+        self._free: dict[str, bool | None] = {}
+        self._sold: dict[str, bool] = {}
         self._addresses: dict[str, str] = {}
         self._known: dict[str, Any] | None = None
         self._since = 0.0
 
-    def add(self, provider: str, base_url: str, *, local: bool) -> None:
-        """Say where a provider is: its address tells the table what it is, unless it is `local` and costs nothing."""
+    def add(self, provider: str, base_url: str, *, free: bool | None) -> None:
+        """Say where a provider is, since its address tells the table what it is, and whether it costs nothing.
+
+        With None it costs what its model costs at the service that makes it; a model that no service sells is free.
+        """
         self._addresses[provider] = base_url
-        self._local.discard(provider)
-        if local:
-            self._local.add(provider)
+        self._free[provider] = free
 
     def cost(self, provider: str, model: str, usage: Usage) -> float | None:
         """USD for one request; None where no price is known."""
@@ -61,11 +66,17 @@ class Prices:
         return self._given(provider, model) is not None or self._key(provider, model) in self._kept()
 
     def _given(self, provider: str, model: str) -> Mapping[str, Any] | None:
-        """The price in config.yaml; else nothing at all, where the provider is local."""
+        """The price in config.yaml; else nothing at all, where the provider costs nothing."""
         own = self._own.get(f"{provider}/{model}") or self._own.get(model)
         if own is not None:
             return own.as_dict()
-        return {} if provider in self._local else None
+        free = self._free.get(provider, False)
+        return {} if free or (free is None and not self._may_be_sold(model)) else None
+
+    def _may_be_sold(self, model: str) -> bool:
+        if model not in self._sold:
+            self._sold[model] = _may_be_sold(model)
+        return self._sold[model]
 
     def _key(self, provider: str, model: str) -> str:
         address = self._addresses.get(provider, "")
@@ -76,7 +87,8 @@ class Prices:
             kept = read_trusted_json(self._cache)
             current = isinstance(kept, dict) and kept.get("table") == _table_stamp() and _is_fresh(kept.get("since"))
             rates = kept.get("rates") if current else None
-            self._known = rates if isinstance(rates, dict) else {}
+            found = rates if isinstance(rates, dict) else {}
+            self._known = {key: value for key, value in found.items() if value is None or _are_rates(value)}
             self._since = float(kept["since"]) if self._known else time.time()
         return self._known
 
@@ -87,26 +99,67 @@ class Prices:
         known = self._kept()
         key = self._key(provider, model)
         if key not in known:
-            known[key] = _table_rates(provider, self._addresses.get(provider, ""), model)
+            known[key] = self._looked_up(provider, model)
             write_cache(self._cache, {"table": _table_stamp(), "since": self._since, "rates": known})
         rates: Mapping[str, Any] | None = known[key]
         return rates
 
+    def _looked_up(self, provider: str, model: str) -> Mapping[str, Any] | None:
+        try:
+            if self._free.get(provider, False) is None:
+                return _makers_rates(model) or {"input": 0.0, "output": 0.0}
+            return _table_rates(provider, self._addresses.get(provider, ""), model)
+        except Exception:  # a table that is broken knows no price, and must not end a run
+            return None
+
 
 def _is_fresh(since: Any) -> bool:
-    return isinstance(since, (int, float)) and 0 <= time.time() - since < _KEPT
+    return amount(since) is not None and 0 <= time.time() - since < _KEPT
+
+
+def _are_rates(value: Any) -> bool:
+    """Whether this can be what was looked up for a model once; the file may be damaged."""
+    if not isinstance(value, dict) or value.get("input") is None or value.get("output") is None:
+        return False
+    return all(rate is None or amount(rate) is not None or _are_tiers(rate) for rate in value.values())
+
+
+def _are_tiers(value: Any) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    pairs = [isinstance(tier, list) and len(tier) == 2 and None not in map(amount, tier) for tier in value]
+    return all(pairs) and any(not start for start, _ in value)
 
 
 def _table_stamp() -> int:
     """What changes with the bundled table, found without importing it; 0 where there is none."""
+    try:
+        return max((os.stat(path).st_mtime_ns for path in _table_files()), default=0)
+    except OSError:
+        return 0
+
+
+def _table_files() -> list[str]:
     from importlib.machinery import PathFinder
 
     spec = PathFinder.find_spec("genai_prices")
-    folders = (spec.submodule_search_locations if spec else None) or []
+    return [f"{folder}/data.py" for folder in (spec.submodule_search_locations if spec else None) or []]
+
+
+def _may_be_sold(model: str) -> bool:
+    """Whether the table may know a model, found without importing it: whether the first word of its name is there."""
+    word = _FIRST_WORD.search(model.rpartition("/")[2].lower())
+    if word is None:
+        return False
     try:
-        return max((os.stat(f"{folder}/data.py").st_mtime_ns for folder in folders), default=0)
+        return any(word[0].encode() in _content(path) for path in _table_files())
     except OSError:
-        return 0
+        return False
+
+
+def _content(path: str) -> bytes:
+    with open(path, "rb") as stream:
+        return stream.read().lower()
 
 
 def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
@@ -133,9 +186,30 @@ def _table_rates(provider: str, address: str, model: str) -> dict[str, Any] | No
 
     A model without a price for input or for output is one whose price is unknown.
     """
+    return _rates_of(_entry(provider, address, model))
+
+
+def _makers_rates(model: str) -> dict[str, Any] | None:
+    """What a model costs at the service whose name stands before its own, else at the one that makes it."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    service, _, name = model.rpartition("/")
+    ways = [(name, service.rpartition("/")[2])] if service else []
+    for reference, provider in (*ways, (name, None)):
+        try:
+            entry = get_snapshot().find_provider_model(reference, None, provider, None)[1]
+        except LookupError:
+            continue
+        rates = _rates_of(entry)
+        if rates is not None:
+            return rates
+    return None
+
+
+def _rates_of(entry: Any) -> dict[str, Any] | None:
+    """The rates of an entry of the table."""
     from datetime import UTC, datetime
 
-    entry = _entry(provider, address, model)
     if entry is None:
         return None
     price = entry.get_prices(datetime.now(UTC))
