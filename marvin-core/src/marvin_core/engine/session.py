@@ -111,14 +111,8 @@ class Session:
         return await self._requests.prompt_parts()
 
     def resume(self, path: Path) -> None:
-        """Go on with an earlier session before there is an interface; its interrupted calls are given an output.
-
-        What it cost so far counts under the cost ceiling. Blocks, so no loop may run yet.
-        """
-        with self.parts.bus.keeping():
-            self.sessions.open(path)
-        if self.parts.setup.budget is not None:
-            self.parts.setup.budget.carry(self.parts.writer.cost)
+        """Go on with an earlier session before there is an interface; its interrupted calls are given an output."""
+        self.sessions.go_on(path)
 
     async def submit(self, text: str) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""

@@ -19,7 +19,10 @@ _KEPT = 7 * 24 * 3600
 """Seconds after which looked-up prices are looked up again: the table knows prices that change on a day."""
 _TABLE_NAMES = {"gemini": "google", "codex": "openai", "openai-compat": "openrouter", "copilot": "github-copilot"}
 """Where the price table names a provider differently."""
-_FIRST_WORD = re.compile(r"[a-z]{2,}")
+_FREE: Mapping[str, Any] = {"input": 0.0, "output": 0.0}
+_MAKERS = re.compile(r"^        model_match=(.*?)^        \w+=", re.DOTALL | re.MULTILINE)
+_CLAUSE = re.compile(r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'")
+"""Where the text of the table says by which names of models it knows who makes them."""
 _ANYWHERE = "openai-compat"
 """The provider that stands for whatever service its address leads to."""
 
@@ -35,7 +38,6 @@ class Prices:
         self._own = own
         self._cache = cache
         self._free: dict[str, bool | None] = {}
-        self._sold: dict[str, bool] = {}
         self._addresses: dict[str, str] = {}
         self._known: dict[str, Any] | None = None
         self._since = 0.0
@@ -70,17 +72,16 @@ class Prices:
         own = self._own.get(f"{provider}/{model}") or self._own.get(model)
         if own is not None:
             return own.as_dict()
-        free = self._free.get(provider, False)
-        return {} if free or (free is None and not self._may_be_sold(model)) else None
+        return {} if self._free.get(provider) else None
 
-    def _may_be_sold(self, model: str) -> bool:
-        if model not in self._sold:
-            self._sold[model] = _may_be_sold(model)
-        return self._sold[model]
+    def _is_by_model(self, provider: str) -> bool:
+        """Whether it depends on the model if this provider costs anything."""
+        return self._free.get(provider, False) is None
 
     def _key(self, provider: str, model: str) -> str:
         address = self._addresses.get(provider, "")
-        return f"{provider}/{model} {address}".rstrip()
+        key = f"{provider}/{model} {address}".rstrip()
+        return f"{key} by model" if self._is_by_model(provider) else key
 
     def _kept(self) -> dict[str, Any]:
         if self._known is None:
@@ -106,8 +107,8 @@ class Prices:
 
     def _looked_up(self, provider: str, model: str) -> Mapping[str, Any] | None:
         try:
-            if self._free.get(provider, False) is None:
-                return _makers_rates(model) or {"input": 0.0, "output": 0.0}
+            if self._is_by_model(provider):
+                return (_makers_rates(model) if _may_be_sold(model) else None) or _FREE
             return _table_rates(provider, self._addresses.get(provider, ""), model)
         except Exception:  # a table that is broken knows no price, and must not end a run
             return None
@@ -147,19 +148,20 @@ def _table_files() -> list[str]:
 
 
 def _may_be_sold(model: str) -> bool:
-    """Whether the table may know a model, found without importing it: whether the first word of its name is there."""
-    word = _FIRST_WORD.search(model.rpartition("/")[2].lower())
-    if word is None:
-        return False
+    """Whether the table may know who sells a model, found without importing it, which takes most of a second."""
+    name = model.rpartition("/")[2].lower()
     try:
-        return any(word[0].encode() in _content(path) for path in _table_files())
-    except OSError:
-        return False
+        texts = [Path(path).read_text("utf-8") for path in _table_files()]
+    except (OSError, ValueError):
+        return True
+    clauses = [clause for text in texts for part in _MAKERS.findall(text) for clause in _CLAUSE.findall(part)]
+    return not clauses or any(_fits(kind, value, name) for kind, value in clauses)
 
 
-def _content(path: str) -> bytes:
-    with open(path, "rb") as stream:
-        return stream.read().lower()
+def _fits(kind: str, value: str, name: str) -> bool:
+    if kind == "regex":
+        return bool(re.search(value.replace("\\\\", "\\"), name, re.IGNORECASE))
+    return value.lower() in name  # for the beginning, the end and the whole as well: it may be more than it must
 
 
 def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
