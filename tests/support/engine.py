@@ -175,7 +175,7 @@ def make(
     clients = Clients(config)
     model = (provider or Script(*script)) if configured else None
     table = Prices(prices or {}, config.cache_folder / "prices.json")
-    table.add("scripted", "", local=not prices)
+    table.add("scripted", "", free=not prices)
     meter = UsageMeter(table.cost, table.is_known)
     parts = build(
         SessionSetup(

@@ -167,6 +167,7 @@ providers:
     wire: chat-completions
     base_url: https://models.example/v1
     auth_url: https://login.example
+    free: true
     key: MINE_KEY
     models: [m1, m2]
     context_window: 1000
@@ -211,6 +212,7 @@ def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
         "context_window": 1000,
         "windows": {"m2": 64000},
         "auth_url": "https://login.example",
+        "free": True,
         "max_tools": 64,
         "headers": {"X-Team": "blue", "X-Number": "7"},
     }

@@ -204,7 +204,8 @@ def test_an_empty_answer_is_asked_for_again_and_then_is_an_error() -> None:
     empty = [Stop(reason="stop")]
     provider = ScriptedProvider(empty, empty, [TextDelta(text="Here."), *empty])
     deltas = asyncio.run(answer_of(Resilient(provider, TIMEOUTS)))
-    assert [type(delta).__name__ for delta in deltas] == ["Retrying", "Retrying", "TextDelta", "Stop"]
+    told = ["UsageDelta", "Retrying"]  # each was a request whose cost nobody said
+    assert [type(delta).__name__ for delta in deltas] == [*told, *told, "TextDelta", "Stop"]
     assert len(provider.requests) == 3
 
     tries = len(TIMEOUTS.retry_backoff) + 1

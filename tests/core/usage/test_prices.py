@@ -28,7 +28,7 @@ def with_rates(folder: Path, rates: Any, key: str = "p/m") -> Prices:
 def test_what_runs_on_this_machine_costs_nothing(tmp_path: Path) -> None:
     """I11: and it is known to cost nothing, without asking any table."""
     prices = Prices({}, tmp_path / "prices.json")
-    prices.add("ollama", "http://127.0.0.1:11434", local=True)
+    prices.add("ollama", "http://127.0.0.1:11434", free=True)
     assert prices.cost("ollama", "anything", BIG) == 0.0
     assert prices.is_known("ollama", "anything")
     assert list(tmp_path.iterdir()) == []
@@ -48,16 +48,16 @@ def test_own_prices_come_first_and_those_of_a_provider_before_those_of_a_model(t
 def test_a_server_on_this_machine_can_be_given_a_price(tmp_path: Path) -> None:
     """It may hand requests on to a service that costs."""
     prices = Prices({"m": Price(input=2.0)}, tmp_path / "prices.json")
-    prices.add("p", "http://127.0.0.1:8080", local=True)
+    prices.add("p", "http://127.0.0.1:8080", free=True)
     assert prices.cost("p", "m", Usage(input_tokens=1_000_000)) == 2.0
     assert prices.cost("p", "other", Usage(input_tokens=1_000_000)) == 0.0
 
 
 def test_providers_can_be_told_of_later(tmp_path: Path) -> None:
     prices = Prices({}, tmp_path / "prices.json")
-    prices.add("ollama", "http://127.0.0.1:11434", local=True)
+    prices.add("ollama", "http://127.0.0.1:11434", free=True)
     assert prices.cost("ollama", "m", BIG) == 0.0
-    prices.add("ollama", "https://models.example.com", local=False)
+    prices.add("ollama", "https://models.example.com", free=False)
     assert prices.cost("ollama", "m", BIG) is None
 
 
@@ -66,11 +66,11 @@ def test_a_service_is_known_to_the_table_by_its_address(tmp_path: Path) -> None:
     prices = Prices({}, tmp_path / "prices.json")
     usage = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
     assert prices.cost("openai-compat", "openai/gpt-oss-120b", usage) is not None
-    prices.add("openai-compat", "https://api.groq.com/openai/v1", local=False)
-    prices.add("mine", "https://api.groq.com/openai/v1", local=False)
+    prices.add("openai-compat", "https://api.groq.com/openai/v1", free=False)
+    prices.add("mine", "https://api.groq.com/openai/v1", free=False)
     assert prices.cost("openai-compat", "llama-3.3-70b-versatile", usage) == pytest.approx(0.59 + 0.79)
     assert prices.cost("mine", "llama-3.3-70b-versatile", usage) == pytest.approx(0.59 + 0.79)
-    prices.add("openai-compat", "https://models.example.com/v1", local=False)
+    prices.add("openai-compat", "https://models.example.com/v1", free=False)
     assert prices.cost("openai-compat", "llama-3.3-70b-versatile", usage) is None
 
 

@@ -48,6 +48,7 @@ class EndpointSettings(Record):
     max_tools: int | None = None
     headers: Mapping[str, str] | None = None
     auth_url: str = ""
+    free: bool | None = None
 
 
 class Config(Record):

@@ -29,6 +29,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_GATEWAY_TIMEOUTS = (504, 524)
+"""What is in front of a service gave it up, which may work on all the same."""
+
 EXIT_INTERRUPTED = 130
 """The exit code of a run that was interrupted, as shells have it for Ctrl+C."""
 
@@ -85,13 +88,18 @@ class PathRefused(ToolError):
 class ProviderError(MarvinError):
     """A model service failed.
 
-    `status` is the HTTP status where there was one.
+    `status` is the HTTP status where there was one. `billed` says that the service may have worked on the request,
+    and bill it, although it failed.
     """
 
     def __init__(self, message: str, *, provider: str = "", status: int | None = None) -> None:
         super().__init__(message)
         self.provider = provider
         self.status = status
+
+    @property
+    def billed(self) -> bool:
+        return self.status in _GATEWAY_TIMEOUTS
 
 
 class _Passing(ProviderError):
@@ -132,11 +140,26 @@ class ModelNotFound(ProviderError):
 
 
 class Unreachable(ProviderError):
-    """No connection to the service, or no byte from it in time."""
+    """No connection to the service, or no byte from it in time; `sent` says that it was given the request."""
+
+    def __init__(self, message: str, *, provider: str = "", status: int | None = None, sent: bool = False) -> None:
+        super().__init__(message, provider=provider, status=status)
+        self.sent = sent
+
+    @property
+    def billed(self) -> bool:
+        return self.sent
 
 
 class Overloaded(_Passing):
-    """The service is failing or overloaded (5xx, 529); `retry_after` as of `RateLimited`."""
+    """The service is failing or overloaded (5xx, 529); `retry_after` as of `RateLimited`.
+
+    Without a status it said so inside of an answer.
+    """
+
+    @property
+    def billed(self) -> bool:
+        return self.status is None or super().billed
 
 
 class ContextOverflow(ProviderError):
@@ -162,6 +185,10 @@ class StreamBroken(ProviderError):
     def __init__(self, message: str, *, provider: str = "", status: int | None = None, final: bool = False) -> None:
         super().__init__(message, provider=provider, status=status)
         self.final = final
+
+    @property
+    def billed(self) -> bool:
+        return True
 
 
 class Refused(ProviderError):

@@ -15,7 +15,8 @@ class Usage(Record):
     """Token counts of one model request, as the provider reports them.
 
     `input_tokens` includes the cached ones; `output_tokens` includes the reasoning ones. `cost` is in
-    USD and is set only where the provider itself states it.
+    USD and is set only where the provider itself states it. `estimate` is in USD, too: it is set where the service
+    bills in units of its own, so that whatever is taken for the cost is an estimate.
     """
 
     input_tokens: int = 0
@@ -24,6 +25,7 @@ class Usage(Record):
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     cost: float | None = None
+    estimate: float | None = None
 
 
 class ProviderData(Record):

@@ -153,6 +153,16 @@ class Measures(Protocol):
         ...
 
 
+@runtime_checkable
+class Unlimited(Protocol):
+    """A provider that may be behind a service which takes no limit for the length of an answer."""
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether it is. `Request.max_output_tokens` means nothing there, so a cost ceiling covers the longest one."""
+        ...
+
+
 class Secret:
     """A value that must not be shown: neither its text form nor its representation tells it."""
 

@@ -184,18 +184,30 @@ class Clock(Protocol):
         ...
 
 
-class UsageSummary(Record):
-    """What was used. `cost` is in USD and None where unknown; `models` has requests and cost of each model.
+class ModelUsage(Record):
+    """What a model, or several of them, was used for. `cost` is in USD and None where unknown.
 
-    `tokens` are by the names of `Usage`'s fields; `lifetime` are the models of all sessions, where asked for.
+    `estimated` says that the service bills in units of its own, so that the cost is an estimate.
+    """
+
+    requests: int = 0
+    cost: float | None = 0.0
+    estimated: bool = False
+
+
+class UsageSummary(Record):
+    """What was used. `cost` is in USD and None where unknown; `providers` has the models of each provider.
+
+    `tokens` are by the names of `Usage`'s fields; `lifetime` are the models of all sessions, where asked for, without
+    a provider those that were counted by their names alone.
     `ceiling` is the cost ceiling in USD and None without one, `left` what other agents have not used of it either.
     """
 
     tokens: Mapping[str, int]
     cost: float | None
-    models: Mapping[str, tuple[int, float | None]]
+    providers: Mapping[str, Mapping[str, ModelUsage]]
     tool_calls: Mapping[str, int]
-    lifetime: Mapping[str, tuple[int, float | None]] | None = None
+    lifetime: Mapping[str, Mapping[str, ModelUsage]] | None = None
     ceiling: float | None = None
     left: float | None = None
 

@@ -149,8 +149,15 @@ def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams)
             signal.signal(number, signal.SIG_IGN)  # only the last line is left
         if app is not None:
             app.save_usage()
-        summary = _NOTHING_USED if app is None else app.meter.summary()
-        streams.err(cost_line(summary))
+        streams.err(cost_line(_NOTHING_USED if app is None else _summary(app)))
+
+
+def _summary(app: App) -> Mapping[str, object]:
+    """What was used; where that cannot be said, that the cost is not known. The last line must come."""
+    try:
+        return app.meter.summary()
+    except Exception:
+        return {**_NOTHING_USED, "session_cost": None}
 
 
 def _failed(streams: StandardStreams, output_format: OutputFormat, reason: str, code: int) -> int:

@@ -13,6 +13,7 @@ from ..api.config import Config, EndpointSettings, Permissions, Price, Source
 from ..api.errors import ConfigError, UsageError
 from ..api.limits import Limits
 from ..api.timeouts import Timeouts
+from ..util.numbers import amount
 from .limits import cache_lifetime, depth, max_cost
 from .secrets import Secrets
 from .settings import read_settings
@@ -123,7 +124,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "cache": cache_lifetime(settings.get("cache", "")),
         "permissions": Permissions(**rules),
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
-        "prices": {name: Price(**entry) for name, entry in settings.get("prices", {}).items()},
+        "prices": _prices(settings.get("prices", {})),
         "instructions": settings.get("instructions", ""),
         "fallback": tuple(map(str, settings.get("fallback", []))),
         "child_env": frozenset(map(str, settings.get("child_env", []))),
@@ -145,6 +146,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     _limits(settings.get("limits", {}))
     levels_of(settings)
     cache_lifetime(settings.get("cache", ""))
+    _prices(settings.get("prices", {}))
 
 
 def _current_folder() -> Path:
@@ -244,6 +246,14 @@ def _limits(values: Mapping[str, int]) -> Limits:
         if value < 1:
             raise ConfigError(f"limits.{name} in config.yaml takes a whole number from 1 on, found {value}.")
     return Limits().replace(**values)
+
+
+def _prices(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Price]:
+    for model, entry in values.items():
+        for name, dollars in entry.items():
+            if amount(dollars) is None:
+                raise ConfigError(f"prices.{model}.{name} in config.yaml takes USD, from 0 on, found {dollars!r}.")
+    return {model: Price(**entry) for model, entry in values.items()}
 
 
 def _list(value: str) -> tuple[str, ...]:

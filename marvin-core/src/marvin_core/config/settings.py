@@ -24,6 +24,7 @@ _ENDPOINT = {
     "max_tools": int,
     "headers": dict,
     "auth_url": str,
+    "free": bool,
 }
 _TIMEOUTS = {name: (list if isinstance(value, tuple) else float) for name, value in Timeouts().as_dict().items()}
 KEYS: Mapping[str, Any] = {
@@ -65,6 +66,7 @@ MEANINGS: Mapping[str, str] = {
     "providers.NAME.max_tools": "How many tools a request may carry.",
     "providers.NAME.headers": "Sent with every request.",
     "providers.NAME.auth_url": "Where `marvin providers login` logs in.",
+    "providers.NAME.free": "Whether its requests cost nothing. Without it, what runs on this machine does.",
     "fallback": "The models that go on where the chosen one fails: `PROVIDER` or `PROVIDER/MODEL`.",
     "tools": "Tool sets, groups and names, as in --tools.",
     "ui": "The interface of the chat; packs bring others beside `plain`.",
@@ -169,7 +171,7 @@ def _checked(data: Any, schema: Mapping[Any, Any], path: Path, where: str) -> di
 
 def _value(value: Any, expected: type, place: str) -> Any:
     accepted: tuple[type, ...] = (int, float) if expected is float else (expected,)
-    if isinstance(value, bool) or not isinstance(value, accepted):
+    if isinstance(value, bool) != (expected is bool) or not isinstance(value, accepted):
         raise ConfigError(f"{place} takes {KIND_NAMES[expected]}, found {_kind(value)}.")
     if isinstance(value, list):
         return [_plain(item) for item in value]

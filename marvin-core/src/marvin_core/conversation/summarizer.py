@@ -13,6 +13,7 @@ from ..api.messages import Message, Usage, user
 from ..api.providers import Delta, Provider, Request, Retrying, Switched, TextDelta, UsageDelta
 from ..api.record import Record
 from ..util.bus import Bus
+from ..util.numbers import sound
 from .digest import as_text
 
 if TYPE_CHECKING:
@@ -77,8 +78,9 @@ class Summarizer(Record):
         finally:
             if came.begun and not complete:
                 self.meter.add(provider.name, provider.model, came.usage or Usage())
-        usage = came.usage or Usage()
-        cost = await self.meter.count(provider.name, provider.model, usage)
+        usage = sound(came.usage or Usage())
+        whole = bool(usage.output_tokens) or not came.text
+        cost = await self.meter.count(provider.name, provider.model, usage, whole=whole)
         self.bus.emit(UsageReport(provider=provider.name, model=provider.model, usage=usage, cost=cost))
         if not came.text.strip():
             raise MarvinError("its answer was empty.")

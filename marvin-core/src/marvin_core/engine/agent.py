@@ -9,8 +9,7 @@ from typing import Literal, NoReturn, TypeAlias
 from ..api.errors import BudgetExceeded, ContextOverflow
 from ..api.events import TurnEnd, TurnStart
 from ..api.messages import Message, Text, ToolCall, ToolOutput, tool
-from ..api.providers import OFFLINE, Provider, ThinkingLevel
-from ..api.record import Record
+from ..api.providers import OFFLINE
 from ..api.tools import Mode
 from ..api.usage import CostCeiling
 from ..conversation.compactor import Compactor
@@ -18,7 +17,7 @@ from .autonomy import Autonomy
 from .dispatch import Dispatcher
 from .exchange import Exchange
 from .parts import SessionParts
-from .request_builder import RequestBuilder
+from .request_builder import PromptSettings, RequestBuilder
 
 Ended: TypeAlias = Literal["done", "rounds"]
 
@@ -32,14 +31,6 @@ OUT_OF_MONEY = (
     "The cost ceiling of this run covers one more answer and no further call of a tool. Sum up in a few sentences: "
     "what is done, what is not, and what the next step would be."
 )
-
-
-class PromptSettings(Record):
-    """What answers a prompt, taken when it begins; a change in the middle of it counts for the next one."""
-
-    provider: Provider
-    thinking: ThinkingLevel
-    ceiling: CostCeiling | None
 
 
 class Agent:
@@ -94,7 +85,7 @@ class Agent:
         if answer.calls and last:
             self._leave_out(answer, "the rounds of tool calls were used up")
         elif answer.calls:
-            await self._run_calls(answer)
+            await self._run_calls(answer, settings.ceiling)
         parts.bus.emit(TurnEnd(round=number))
         return not last and not self._autonomy.goes_on(bool(answer.calls))
 
@@ -106,7 +97,7 @@ class Agent:
             ceiling.end_last()
         self._leave_out(answer, "the cost ceiling was reached")
         self._parts.bus.emit(TurnEnd(round=number))
-        raise BudgetExceeded(ceiling.told())
+        raise BudgetExceeded(await ceiling.told())
 
     async def _ask(self, settings: PromptSettings, ending: str, spent: CostCeiling | None = None) -> Message:
         """One request, made smaller and sent again where it does not fit.
@@ -116,9 +107,9 @@ class Agent:
             spent: the cost ceiling that is reached: the answer is paid out of what was held back for it.
         """
         for overflows in count(1):
-            request, sent = await self._requests.build(settings.provider, settings.thinking, ending)
+            request, sent = await self._requests.build(settings, ending)
             if spent is not None:
-                spent.begin_last()
+                await spent.begin_last()
             try:
                 return await Exchange(self._parts, settings.provider, request, sent).answer()
             except ContextOverflow as error:
@@ -127,12 +118,12 @@ class Agent:
                     raise
         raise AssertionError("count() ends only by returning")
 
-    async def _run_calls(self, answer: Message) -> None:
+    async def _run_calls(self, answer: Message, ceiling: CostCeiling | None) -> None:
         outputs: list[ToolOutput] = []
         try:
             await self._dispatcher.batch(answer.calls, outputs, "router" if answer.provider == OFFLINE else "model")
         finally:
-            self._parts.conversation.append(tool(outputs))
+            self._parts.conversation.append(tool(self._requests.remaining.added(outputs, ceiling)))
 
     def _leave_out(self, answer: Message, why: str) -> None:
         if answer.calls:

@@ -6,6 +6,7 @@ import os
 
 from ..api.messages import Block, Message, ProviderData, StopReason, Text, Thinking, ToolCall, Usage
 from ..api.providers import CallDelta, Delta, Stop, TextDelta, ThinkingDelta, UsageDelta
+from ..util.numbers import sound
 
 CANCELLED = "[Cancelled]"
 
@@ -46,7 +47,7 @@ class Assembly:
             part.texts.append(delta.text)
             part.provider_data = delta.provider_data or part.provider_data
         elif isinstance(delta, UsageDelta):
-            self.usage = delta.usage
+            self.usage = sound(delta.usage)
         elif isinstance(delta, Stop):
             self.stop_reason = delta.reason
         return None

@@ -10,6 +10,7 @@ from ..api.events import AgentEnd, AgentStart
 from ..api.messages import user
 from ..api.session import TurnResult
 from ..conversation.compactor import CAPS, Compactor
+from ..util.threads import in_thread
 from .agent import Agent
 from .hook_runner import HookRunner
 from .parts import SessionParts
@@ -59,6 +60,7 @@ class Driver:
             self._parts.model.prompt_ended()
             answer = _joined(answers)
             self._parts.bus.emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
+            await self._account()
             await self._parts.writer.flush(self._parts.state)
             await self._parts.profile.flush()
         return TurnResult(text=answer, error=error, output=output)
@@ -88,6 +90,16 @@ class Driver:
                 f"The answer does not fit the schema of --output-schema: {wrong} Make the schema simpler, or choose "
                 "another model."
             ) from None
+
+    async def _account(self) -> None:
+        """Add what the prompt cost to the session and to usage.json."""
+        try:
+            spent = await in_thread(self._parts.usage.prompt_ended)
+        except Exception as error:  # the result must not depend on this
+            self._parts.bus.warn(f"What this prompt cost is not known to the session: {error}")
+            return
+        if spent:
+            self._parts.writer.spent(spent)
 
     async def _begin(self, text: str | None) -> None:
         parts = self._parts

@@ -118,7 +118,9 @@ class Exchange:
         provider, model, usage = self._provider.name, self._provider.model, self._assembly.usage or Usage()
         if self._assembly.usage is not None:
             self._parts.model.window.calibrate(self._sent, usage.input_tokens)
-        cost = await self._parts.meter.count(provider, model, usage)
+        # A service that counts nothing of what it said did not tell all.
+        whole = bool(usage.output_tokens) or not self._assembly.started
+        cost = await self._parts.meter.count(provider, model, usage, whole=whole)
         self._bus.emit(UsageReport(provider=provider, model=model, usage=usage, cost=cost))
 
     def _empty(self) -> ProviderError:

@@ -51,6 +51,16 @@ class Lifecycle:
             self._started = True
             self._parts.bus.emit(AppStart(version=__version__))
 
+    def go_on(self, path: Path) -> None:
+        """Go on with a session before there is an interface, which is told of it later.
+
+        What the session cost so far counts under the cost ceiling. Blocks, so no loop may run yet.
+        """
+        with self._parts.bus.keeping():
+            self.open(path)
+        if self._parts.setup.budget is not None:
+            self._parts.setup.budget.carry(self._parts.writer.cost)
+
     def open(self, path: Path, leaf: str = "") -> int:
         """Go on with the session in a file, at the end of a branch; returns how many messages that has."""
         from ..conversation.pairing import heal

@@ -116,7 +116,7 @@ def build(setup: SessionSetup) -> SessionParts:
     bus, clock, workspace = Bus(), SystemClock(), Workspace(config)
     writer = SessionWriter(config.data_folder / "sessions", config.timeouts, bus.warn)
     profile = SessionProfile(config, bus, clock)
-    usage = UsageTotals(setup.meter, config.config_folder / "usage.json", setup.budget)
+    usage = UsageTotals(setup.meter, config.config_folder / "usage.json", config.timeouts, setup.budget)
     bus.subscribe(usage.listen)
     processes = _processes(setup, workspace, bus)
     return SessionParts(

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..api.providers import Provider, Request, ThinkingLevel
+from ..api.record import Record
 from ..api.tools import ToolSpec
+from ..api.usage import CostCeiling
 from ..conversation.compactor import Compactor
 from .hook_runner import HookRunner
 from .parts import SessionParts
+from .remaining import Remaining
 from .system_prompt import PromptPart, SystemPrompt
 
 _NAMED = 8
 """How many tools that are left out are told by name."""
+
+
+class PromptSettings(Record):
+    """What answers a prompt, taken when it begins; a change in the middle of it counts for the next one."""
+
+    provider: Provider
+    thinking: ThinkingLevel
+    ceiling: CostCeiling | None
 
 
 class RequestBuilder:
@@ -23,13 +34,14 @@ class RequestBuilder:
         self._hooks = hooks
         self._compactor = compactor
         self._prompt = SystemPrompt(parts, hooks)
+        self.remaining = Remaining(parts, compactor)
         self._left_out: list[str] = []
 
     async def prompt_parts(self) -> list[PromptPart]:
         """The parts of the system prompt of the next request."""
         return await self._prompt.parts()
 
-    async def build(self, provider: Provider, thinking: ThinkingLevel, ending: str = "") -> tuple[Request, int]:
+    async def build(self, settings: PromptSettings, ending: str = "") -> tuple[Request, int]:
         """The next request, and the characters in it.
 
         Args:
@@ -38,18 +50,21 @@ class RequestBuilder:
         *stable, volatile = [part.text for part in await self.prompt_parts()]
         same = "\n\n".join(stable)
         system = "\n\n".join(filter(None, [same, volatile, ending]))
-        offered = _taken(provider, self._parts.toolbox.offered)
+        offered = _taken(settings.provider, self._parts.toolbox.offered)
         conversation = self._parts.conversation
         await self._parts.model.measure(conversation.characters + len(system))
         along = await self._compactor.prepare(system, offered)
         messages, sent = conversation.messages, conversation.characters + along
         await self._hooks.before_request(messages)
+        if left := self.remaining.roughly(settings.ceiling):
+            # Last, and after room was made: it changes most often.
+            system, sent = f"{system}\n\n{left}", sent + len(left)
         request = Request(
             system=system,
             messages=messages,
             tools=offered,
             tool_choice="none" if ending else "auto",
-            thinking=thinking,
+            thinking=settings.thinking,
             stable=len(same),
             output_schema=self._parts.config.output_schema,
         )

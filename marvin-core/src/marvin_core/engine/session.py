@@ -112,8 +112,7 @@ class Session:
 
     def resume(self, path: Path) -> None:
         """Go on with an earlier session before there is an interface; its interrupted calls are given an output."""
-        with self.parts.bus.keeping():
-            self.sessions.open(path)
+        self.sessions.go_on(path)
 
     async def submit(self, text: str) -> TurnResult:
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
-from ..api.errors import ProviderError, StreamBroken
+from ..api.errors import ProviderError, Unreachable
 from ..api.messages import Usage
 from ..api.model_facts import ServedModel
 from ..api.providers import (
@@ -19,6 +19,7 @@ from ..api.providers import (
     Stop,
     TextDelta,
     ThinkingDelta,
+    Unlimited,
     UsageDelta,
 )
 from .wrapper import WrapperProvider
@@ -38,6 +39,11 @@ class BudgetedProvider(WrapperProvider):
         super().__init__(provider)
         self._ceiling = ceiling
 
+    @property
+    def unlimited(self) -> bool:
+        """Whether the service takes no limit for the length of an answer; see `Unlimited`."""
+        return isinstance(self._provider, Unlimited) and self._provider.unlimited
+
     async def served(self) -> list[ServedModel]:
         """The models of the service, which cost nothing to ask for; see `Lists`."""
         return await self._provider.served() if isinstance(self._provider, Lists) else []
@@ -53,10 +59,11 @@ class BudgetedProvider(WrapperProvider):
             ConfigError: where the price of the model is not known.
             BudgetExceeded: where the request is not covered.
         """
-        request, hold = await self._ceiling.reserve(self.name, self.model, request)
+        limited = not self.unlimited
+        request, hold = await self._ceiling.reserve(self.name, self.model, request, limited=limited)
         usage: Usage | None = None
         came = 0
-        complete = refused = False
+        complete = refused = silent = False
         deltas = cast("AsyncGenerator[Delta, None]", self._provider.stream(request))
         try:
             async with aclosing(deltas):
@@ -65,15 +72,19 @@ class BudgetedProvider(WrapperProvider):
                     came += _bytes(delta)
                     complete = isinstance(delta, Stop)
                     yield delta
+                    if hold.most_bytes and came > hold.most_bytes and not complete:
+                        yield Stop(reason="length")  # longer than it may be: the rest would not be covered
+                        return
         except ProviderError as error:
-            # An answer that is broken from its first byte on may have been made all the same.
-            refused = not came and usage is None and not isinstance(error, StreamBroken)
+            nothing = not came and usage is None
+            refused = nothing and not error.billed
+            silent = nothing and isinstance(error, Unreachable)
             raise
         finally:
             if refused:
-                self._ceiling.refused(hold)
+                await self._ceiling.refused(hold)
             else:
-                self._ceiling.settle(hold, usage, came, complete=complete)
+                await self._ceiling.settle(hold, usage, came, complete=complete, silent=silent)
 
 
 def _bytes(delta: Delta) -> int:

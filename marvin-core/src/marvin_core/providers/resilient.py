@@ -19,8 +19,20 @@ from ..api.errors import (
     StreamBroken,
     Unreachable,
 )
+from ..api.messages import Usage
 from ..api.models import ModelListener
-from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Stop, Switched, TextDelta, ThinkingDelta
+from ..api.providers import (
+    CallDelta,
+    Delta,
+    Provider,
+    Request,
+    Retrying,
+    Stop,
+    Switched,
+    TextDelta,
+    ThinkingDelta,
+    UsageDelta,
+)
 from ..api.timeouts import Timeouts
 from .wrapper import WrapperProvider
 
@@ -162,6 +174,7 @@ class Resilient(WrapperProvider):
         pauses = self._timeouts.retry_backoff
         for attempt in range(len(pauses) + 1):
             self._shown = answered = False
+            last: Delta | None = None
             deltas = cast("AsyncGenerator[Delta, None]", self._provider.stream(request))
             try:
                 async with aclosing(deltas):
@@ -170,10 +183,13 @@ class Resilient(WrapperProvider):
                         answered = answered or isinstance(delta, CallDelta) or _has_text(delta)
                         if isinstance(delta, Stop) and not answered and delta.reason != "length":
                             raise StreamBroken(f"{self.name} gave an empty answer. Try again, or another model.")
+                        last = delta
                         yield delta
                 return
-            except (RateLimited, Overloaded, StreamBroken) as error:
-                if self._shown or attempt == len(pauses) or (isinstance(error, Overloaded) and self._is_replaceable()):
+            except ProviderError as error:
+                if error.billed and last is None:
+                    yield UsageDelta(usage=Usage())  # a request whose cost is not known
+                if attempt == len(pauses) or not self._is_worth_another_try(error):
                     raise
                 if isinstance(error, StreamBroken) and error.final:
                     raise
@@ -185,6 +201,11 @@ class Resilient(WrapperProvider):
                 reason = _REASONS[type(error)].format(self.name)
             yield Retrying(text=f"{reason}, trying again in {pause:.3g} s ({attempt + 1} of {len(pauses)})")
             await asyncio.sleep(pause)
+
+    def _is_worth_another_try(self, error: ProviderError) -> bool:
+        if self._shown or not isinstance(error, tuple(_REASONS)):
+            return False
+        return not (isinstance(error, Overloaded) and self._is_replaceable())
 
     def _is_replaceable(self) -> bool:
         return self._fallback() is not None

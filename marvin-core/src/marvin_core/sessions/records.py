@@ -8,6 +8,7 @@ from typing import Any
 from ..api.errors import SessionError
 from ..api.record import Record
 from ..util.json_lines import record_line
+from ..util.numbers import amount
 
 VERSION = 1
 _KIND = re.compile(rb'\s*\{\s*"type"\s*:\s*"(\w+)"')
@@ -25,6 +26,8 @@ class Header(Record):
     thinking: str = "off"
     parent: str = ""
     """The session that this one was forked from."""
+    spent: float = 0.0
+    """What the session cost so far, in USD, as far as that is known."""
 
 
 def header_of(record: Any) -> Header:
@@ -36,11 +39,12 @@ def header_of(record: Any) -> Header:
     if not isinstance(record, dict) or record.get("type") != "session":
         raise SessionError("not a header")
     try:
-        header = Header(**{name: record[name] for name in Header._defaults if name in record})
+        fields = {name: record[name] for name in Header._defaults if name in record}
+        header = Header(**{**fields, "spent": amount(record.get("spent")) or 0.0})
     except TypeError as error:
         raise SessionError(str(error)) from error
     for name, value in header.as_dict().items():
-        if not isinstance(value, (int, float) if name == "time" else str):
+        if not isinstance(value, (int, float) if name in ("time", "spent") else str):
             raise SessionError(f"{name} of the header is {value!r}")
     return header
 

@@ -91,6 +91,13 @@ class Transcript:
             else:
                 self.header = self.header.replace(**fields)
 
+    def add_spent(self, dollars: float) -> None:
+        """Add to what the session cost. What other processes added meanwhile is kept. Raises as `append`."""
+        if self._known or self._descriptor is not None:
+            self._append([], {}, spent=dollars)
+        else:
+            self.header = self.header.replace(spent=self.header.spent + dollars)
+
     def step_back(self) -> None:
         """Go back to before the last message; what is appended next becomes another branch beside it."""
         if self._compacted is not None:
@@ -110,9 +117,12 @@ class Transcript:
             self._descriptor = None
 
     def _append(
-        self, records: list[tuple[str, Mapping[str, Any]]], header_fields: Mapping[str, str] | None = None
+        self,
+        records: list[tuple[str, Mapping[str, Any]]],
+        header_fields: Mapping[str, str] | None = None,
+        spent: float = 0.0,
     ) -> None:
-        """Add records, and the header with these fields changed unless there are none to change."""
+        """Add records, and the header with these fields changed and `spent` added, unless the fields are None."""
         if self._pending is not None and records:
             records = [_compaction(self._pending), *records]
         lines = []
@@ -129,7 +139,7 @@ class Transcript:
             with self._locked() as (descriptor, end):
                 if header_fields is not None:
                     self._catch_up(descriptor, end)
-                    self.header = self.header.replace(**header_fields)
+                    self.header = self.header.replace(**header_fields, spent=self.header.spent + spent)
                     if end:  # else it is written anyway, as the first line
                         lines.append(header_line(self.header, self._count + said))
                 self._write(descriptor, end, lines, said)

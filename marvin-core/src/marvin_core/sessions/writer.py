@@ -44,6 +44,11 @@ class SessionWriter:
         """The file, and the record in it that the next one will follow; None where nothing is being saved."""
         return (self._transcript.path, self._transcript.leaf) if self._transcript is not None else None
 
+    @property
+    def cost(self) -> float:
+        """What the session cost so far, in USD, as far as that is known."""
+        return self._transcript.header.spent if self._transcript is not None else 0.0
+
     def begin(self, now: float, title: str, provider: str, model: str, working_dir: str, thinking: str = "off") -> None:
         """Give a new session its id; its file is made with the first message."""
         identity = new_session_id(now, title)
@@ -106,6 +111,10 @@ class SessionWriter:
     def changed(self, **fields: str) -> None:
         """Note that the session goes on with another `provider`, `model` or `thinking` level."""
         self._guarded(lambda transcript: transcript.change_header(**fields))
+
+    def spent(self, dollars: float) -> None:
+        """Note that the session cost so much more."""
+        self._guarded(lambda transcript: transcript.add_spent(dollars))
 
     async def flush(self, state: Mapping[str, Any]) -> None:
         """Have everything on disk at the end of a turn, with what packs keep in the session."""

@@ -16,7 +16,7 @@ from ..api.session import SessionControl, TurnResult
 from ..usage.meter import UsageMeter
 from ..util.signals import ending
 from ..util.streams import StandardStreams
-from .report import cost_line, result_line
+from .report import cost_line, costs_of, result_line
 
 _UNFINISHED = ("broken", "cancelled")
 
@@ -166,10 +166,8 @@ class Headless:
             code = result.error.exit_code if isinstance(result.error, MarvinError) else 1
             self._streams.err(f"marvin: {_told(result.error)}")
         if self._format == "json":
-            line = result_line(
-                session.id, self._answer, self._meter.tokens(), self._meter.summary(), code, result.output
-            )
-            self._out(line)
+            summary = {**self._meter.summary(), "providers": costs_of(self._meter.by_provider())}
+            self._out(result_line(session.id, self._answer, self._meter.tokens(), summary, code, result.output))
         elif self._format == "text" and result.output is not None:
             self._out(f"{result.output}\n")
         return code

@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..api.tool_context import ModelUsage
+from ..usage.sums import total
+
 
 def cost_line(summary: Mapping[str, Any]) -> str:
     """The last line on standard error of every non-interactive run, for programs that start Marvin."""
@@ -22,7 +25,9 @@ def result_line(
 ) -> str:
     """What `--output-format json` prints: one object, on a line of its own.
 
-    `output` is the JSON value of an answer that had to fit a schema, and does.
+    Args:
+        summary: the fields of MARVIN_COST, and `providers` as `costs_of` gives them.
+        output: the JSON value of an answer that had to fit a schema, and does.
     """
     report = {
         "type": "result",
@@ -30,6 +35,7 @@ def result_line(
         "text": text,
         "usage": usage,
         "cost": summary["session_cost"],
+        "providers": summary.get("providers", {}),
         "turns": summary["llm_turns"],
         "is_error": code != 0,
         "exit_code": code,
@@ -37,3 +43,14 @@ def result_line(
     if output is not None:
         report["output"] = json.loads(output)
     return json.dumps(report, ensure_ascii=False) + "\n"
+
+
+def costs_of(providers: Mapping[str, Mapping[str, ModelUsage]]) -> dict[str, Any]:
+    """What each provider was used for, and each of its models, as JSON data."""
+    return {
+        provider: {
+            **total(models.values()).as_dict(),
+            "models": {name: used.as_dict() for name, used in models.items()},
+        }
+        for provider, models in providers.items()
+    }

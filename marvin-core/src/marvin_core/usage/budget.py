@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ..api.errors import BudgetExceeded, ConfigError
-from ..api.messages import IMAGE_TOKENS, Image, Message, Text, Thinking, ToolCall, ToolOutput, Usage
+from ..api.messages import Usage
 from ..api.providers import Request
 from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..api.usage import Reservation
+from ..util.numbers import sound
 from ..util.threads import in_thread
-from .ledger import Ledger
+from .estimates import BYTES_PER_TOKEN, InputEstimate
+from .ledger import Balance, Ledger
 
 if TYPE_CHECKING:
     from ..api.config import Config
-    from ..api.tools import ToolSpec
     from .prices import Prices
 
 _MICRO = 1_000_000
-_BYTES_PER_TOKEN = 2
-"""Of text that the service has not counted yet: less than in any language, so that estimates err to the dear side."""
-_MESSAGE_BYTES = 20
-"""What the wire adds to each message, in tokens about ten."""
 _LEAST_OUTPUT = 1_024
 """Tokens below which a round is not begun: an answer that is cut off inside a call is paid for and useless."""
 _LAST_OUTPUT = 1_000
@@ -38,6 +37,10 @@ _USUAL_OUTPUT = 8_192
 _ROUNDING = 1e-6
 _UNKNOWN_LIMIT = 4_096
 """The output limit that is set where that of the model is not known: every service takes it."""
+_UNKNOWN_LONGEST = 128_000
+"""The longest answer of a model of which that is not known, where the service takes no limit."""
+_MOST_BYTES_PER_TOKEN = 8
+"""Of an answer: more than in any language or code, so that only one beyond its limit is stopped."""
 
 
 class Rate(Record):
@@ -47,11 +50,29 @@ class Rate(Record):
     output: float
 
 
+class Wanted(Record):
+    """What a request needs: its input, from `least` to `most` tokens of output, and what is held back beside it."""
+
+    rate: Rate
+    least: int
+    most: int
+    keep: int
+
+
+class Taken(Record):
+    """What was reserved: tokens of output, micro-dollars in all, and the name of the reservation."""
+
+    output: int
+    amount: int
+    key: str
+
+
 class Budget:
     """What may still be spent.
 
     The ledger is opened when it is first needed. `longest` tells the output limit of a provider's model, in tokens,
-    None where it is not known. `warn` is told in one line of what keeps the agent waiting.
+    None where it is not known. `warn` is told in one line of what keeps the agent waiting. What waits for the
+    ledger's lock does so in threads.
     """
 
     def __init__(
@@ -70,9 +91,13 @@ class Budget:
         self.warn = warn
         self._kept = ""
         self._last = self._closed = False
-        self._counted: tuple[str, str, int, int] | None = None
-        self._tools: tuple[ToolSpec, ...] = ()
-        self._tools_size = 0
+        self._input = InputEstimate()
+        self._longest_answer = _LAST_OUTPUT
+        self._unbound: set[tuple[str, str]] = set()
+        self._earlier = 0
+        self._standing: Balance | None = None
+        self._taking = threading.Lock()
+        self._settling: set[asyncio.Future[None]] = set()
 
     @property
     def ledger(self) -> Ledger:
@@ -81,10 +106,16 @@ class Budget:
             self._opened = self._open_ledger()
         return self._opened
 
-    async def reserve(self, provider: str, model: str, request: Request) -> tuple[Request, Reservation]:
+    async def reserve(
+        self, provider: str, model: str, request: Request, *, limited: bool = True
+    ) -> tuple[Request, Reservation]:
         """Reserve what a request may cost, and hold back what a last answer would.
 
         Between `begin_last` and `end_last` a request may use what was held back instead.
+
+        Args:
+            limited: whether the service takes an output limit. Where it does not, the longest answer of the model is
+                reserved, and nothing is held back.
 
         Returns:
             The request with an output limit that the money covers, and what `settle` is to be given.
@@ -93,83 +124,141 @@ class Budget:
             ConfigError: where the price of the model is not known, or the inherited ledger is none.
             BudgetExceeded: where the request is not covered.
         """
-        size = self._size(request)
-        tokens = self._tokens(provider, model, size)
+        size = self._input.size(provider, request)
+        tokens = self._input.tokens(provider, model, size)
         rate, later = await in_thread(
             lambda: (self._rate(provider, model, tokens), self._rate(provider, model, tokens + _GROWTH))
         )
         hold = Reservation(provider=provider, model=model, size=size, input_tokens=tokens)
         if rate.input == 0 and rate.output == 0:
             return request, hold
-        limit = request.max_output_tokens or self._longest(provider, model) or _UNKNOWN_LIMIT
+        known = self._longest(provider, model)
+        limit = request.max_output_tokens or known or _UNKNOWN_LIMIT
         usual = min(limit, _LAST_OUTPUT)
-        taken = None
-        if self._last:
-            taken = await self._take(rate, min(limit, _LEAST_LAST_OUTPUT), usual, 0)
+        wanted: Wanted | None = None
+        if not limited:
+            limit = known or _UNKNOWN_LONGEST
+            wanted = None if self._closed else Wanted(rate=rate, least=limit, most=limit, keep=0)
+        elif self._last:
+            wanted = Wanted(rate=rate, least=min(limit, _LEAST_LAST_OUTPUT), most=usual, keep=0)
         elif not self._closed:
             keep = later.input + math.ceil(usual * later.output)
-            taken = await self._take(rate, min(limit, _LEAST_OUTPUT), limit, keep)
+            wanted = Wanted(rate=rate, least=min(limit, _LEAST_OUTPUT), most=limit, keep=keep)
+        taken = None if wanted is None else await self._take(wanted)
         if taken is None:
-            raise BudgetExceeded(self.told())
-        output, key = taken
-        return request.replace(max_output_tokens=output), hold.replace(key=key)
+            raise BudgetExceeded(await self.told(_unlimited(provider, model, limit, rate) if not limited else ""))
+        return request.replace(max_output_tokens=taken.output), hold.replace(
+            key=taken.key, amount=taken.amount, output=taken.output, most_bytes=self._most_bytes(hold, taken.output)
+        )
 
-    async def _take(self, rate: Rate, least: int, most: int, keep: int) -> tuple[int, str] | None:
-        """Reserve the input and between `least` and `most` tokens of output; waits for what others may set free."""
-        import asyncio
+    def _most_bytes(self, hold: Reservation, output: int) -> int:
+        """The bytes from which on an answer is longer than what is reserved for it."""
+        # One that ignored its limit before is stopped where the estimate says that the money is spent.
+        unbound = (hold.provider, hold.model) in self._unbound
+        return output * (BYTES_PER_TOKEN if unbound else _MOST_BYTES_PER_TOKEN)
 
+    async def _take(self, wanted: Wanted) -> Taken | None:
+        """Reserve the input and as much output as there may be; waits for what others may set free."""
         waited = 0.0
         while True:
-            balance = self.ledger.balance(self._kept)
-            spare = balance.left - rate.input - keep
-            share = max(spare / 4, _USUAL_OUTPUT * rate.output)
-            output = min(most, math.floor(min(spare, share) / rate.output + _ROUNDING)) if rate.output else most
-            if spare >= 0 and output >= least:
-                amount = rate.input + math.ceil(output * rate.output - _ROUNDING)
-                taken = self.ledger.reserve(amount, keep, self._kept)
-                if taken is not None:
-                    key, self._kept = taken
-                    return output, key
-                continue  # another agent was faster
-            if waited >= self._timeouts.ceiling or balance.possible < rate.input + keep + least * rate.output:
+            found = await self._attempt(wanted)
+            if not isinstance(found, bool):
+                return found
+            if not found or waited >= self._timeouts.ceiling:
                 return None
             if not waited:
                 self.warn("The rest of the cost ceiling is reserved by other agents. Waiting for their answers.")
             await asyncio.sleep(self._timeouts.ceiling_poll)
             waited += self._timeouts.ceiling_poll
 
-    def settle(self, hold: Reservation, usage: Usage | None, came: int, *, complete: bool) -> None:
-        """Count what a request came to, as soon as that is known.
+    async def _attempt(self, wanted: Wanted) -> Taken | bool:
+        """As `_reserved`; what a cancelled attempt reserves all the same is given back."""
+        attempt = asyncio.ensure_future(in_thread(lambda: self._reserved(wanted)))
+        try:
+            return await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            attempt.add_done_callback(self._give_back)
+            raise
+
+    def _give_back(self, attempt: asyncio.Future[Taken | bool]) -> None:
+        if not attempt.cancelled() and attempt.exception() is None:
+            taken = attempt.result()
+            if not isinstance(taken, bool):
+                _ = self._settle_later(taken.key, 0)
+
+    def _reserved(self, wanted: Wanted) -> Taken | bool:
+        """What could be reserved; else whether there might be enough once others have their answers. Blocks."""
+        rate, keep, least = wanted.rate, wanted.keep, wanted.least
+        with self._taking:
+            while True:
+                self._standing = balance = self.ledger.balance(self._kept)
+                spare = balance.left - rate.input - keep
+                share = max(spare / 4, _USUAL_OUTPUT * rate.output, least * rate.output)
+                most = wanted.most
+                output = min(most, math.floor(min(spare, share) / rate.output + _ROUNDING)) if rate.output else most
+                if spare < 0 or output < least:
+                    return balance.possible >= rate.input + keep + least * rate.output
+                amount = rate.input + math.ceil(output * rate.output - _ROUNDING)
+                taken = self.ledger.reserve(amount, keep, self._kept)
+                if taken is not None:  # else another agent was faster
+                    key, self._kept = taken
+                    return Taken(output=output, amount=amount, key=key)
+
+    async def settle(
+        self, hold: Reservation, usage: Usage | None, came: int, *, complete: bool, silent: bool = False
+    ) -> None:
+        """Count what a request came to, as soon as that is known. It is also done where the waiting is cancelled.
 
         Args:
             usage: what the service says; None where it said nothing.
             came: the bytes of the answer that came, thinking and calls among them.
             complete: whether the answer came to its end. Of one that did not, the service bills what it
                 streamed: that is estimated where it is more than what the service said until then.
+            silent: the service took the request and said nothing until it was given up; what it did is unknown.
         """
-        if usage is not None and usage.input_tokens:
-            self._counted = (hold.provider, hold.model, hold.size, usage.input_tokens)
+        usage = sound(usage or Usage())
+        if usage.input_tokens:
+            self._input.learn(hold.provider, hold.model, hold.size, usage.input_tokens)
         if not hold.key:
             return
+        if usage.output_tokens > hold.output or came > hold.most_bytes:
+            self._unbound.add((hold.provider, hold.model))
+        amount = hold.amount if silent else math.ceil(self._cost(hold, usage, came, complete) * _MICRO)
+        await asyncio.shield(self._settle_later(hold.key, amount))
+
+    async def refused(self, hold: Reservation) -> None:
+        """The service answered a request with an error, for which nobody pays."""
+        if hold.key:
+            await asyncio.shield(self._settle_later(hold.key, 0))
+
+    def _settle_later(self, key: str, amount: int) -> asyncio.Task[None]:
+        settling = asyncio.create_task(self._settled(key, amount))
+        self._settling.add(settling)
+        settling.add_done_callback(self._settling.discard)
+        return settling
+
+    async def _settled(self, key: str, amount: int) -> None:
         try:
-            self.ledger.settle(hold.key, math.ceil(self._cost(hold, usage, came, complete) * _MICRO))
+            await in_thread(lambda: self._settle(key, amount))
         except BudgetExceeded as error:
             self.warn(f"What a request cost could not be written down, so its worst case counts. {error}")
 
-    def refused(self, hold: Reservation) -> None:
-        """The service answered a request with an error, for which nobody pays."""
-        if hold.key:
-            self.settle(hold, Usage(cost=0.0), 0, complete=True)
+    def _settle(self, key: str, amount: int) -> None:
+        self.ledger.settle(key, amount)
+        self._standing = self.ledger.balance(self._kept)
 
-    def _cost(self, hold: Reservation, usage: Usage | None, came: int, complete: bool) -> float:
-        if usage is not None and usage.cost is not None:
+    def _cost(self, hold: Reservation, usage: Usage, came: int, complete: bool) -> float:
+        if usage.cost is not None:
             return usage.cost
-        estimate = Usage(input_tokens=hold.input_tokens, output_tokens=-(-came // _BYTES_PER_TOKEN))
-        if usage is None or usage == Usage():
-            usage = estimate
-        elif not complete:
-            usage = usage.replace(output_tokens=max(usage.output_tokens, estimate.output_tokens))
-        return self._prices.cost(hold.provider, hold.model, usage) or 0.0
+        estimated = -(-came // BYTES_PER_TOKEN)
+        if not came and not complete:  # what was not delivered may have been as long as any other
+            estimated = min(self._longest_answer, hold.output)
+        self._longest_answer = max(self._longest_answer, usage.output_tokens)
+        output = usage.output_tokens
+        if not complete or not output:
+            output = max(output, estimated)
+        billed = usage.replace(input_tokens=usage.input_tokens or hold.input_tokens, output_tokens=output)
+        return self._prices.cost(hold.provider, hold.model, billed) or 0.0
 
     def _rate(self, provider: str, model: str, tokens: int) -> Rate:
         """Raises `ConfigError` where the price is not known."""
@@ -179,31 +268,14 @@ class Budget:
             raise ConfigError(_unpriced(provider, model))
         return Rate(input=math.ceil(fed * _MICRO), output=both - fed)
 
-    def _tokens(self, provider: str, model: str, size: int) -> int:
-        """The input tokens that this many bytes are at most: as the service counted the last ones, and a margin."""
-        if self._counted is None or self._counted[:2] != (provider, model):
-            return size // _BYTES_PER_TOKEN
-        _, _, counted_size, counted = self._counted
-        if size < counted_size:
-            return min(counted, math.ceil(counted * size / counted_size * 1.1))
-        return counted + (size - counted_size) // _BYTES_PER_TOKEN
-
-    def _size(self, request: Request) -> int:
-        """The bytes of a request that count as input."""
-        if request.tools is not self._tools:
-            self._tools = request.tools
-            described = [(tool.name, tool.description, tool.parameters) for tool in request.tools]
-            self._tools_size = len(json.dumps(described, default=str))
-        return self._tools_size + _bytes(request.system) + sum(map(_message_bytes, request.messages))
-
-    def begin_last(self) -> None:
+    async def begin_last(self) -> None:
         """From here on a request is the last one: it may use what was held back for it.
 
         Raises:
             BudgetExceeded: where the last one was sent already.
         """
         if self._closed:
-            raise BudgetExceeded(self.told())
+            raise BudgetExceeded(await self.told())
         self._last = True
 
     def end_last(self) -> None:
@@ -211,19 +283,43 @@ class Budget:
         self._last = False
         self._closed = True
 
-    def told(self) -> str:
-        """How it stands, and how to go on: for people, once the ceiling is reached."""
-        balance = self.ledger.balance(self._kept)
+    async def told(self, why: str = "") -> str:
+        """How it stands, and how to go on: for people, once the ceiling is reached.
+
+        Args:
+            why: a sentence on what the next request would need.
+        """
+        balance = await in_thread(lambda: self.ledger.balance(self._kept))
         ceiling, spent = balance.ceiling / _MICRO, balance.spent / _MICRO
+        earlier = f", {self._earlier / _MICRO:.4f} of them by earlier runs of this session" if self._earlier else ""
         return (
-            f"The cost ceiling of {ceiling:.4g} USD is reached: {spent:.4f} USD are spent, and what is left does not "
-            "cover another request. To go on, start Marvin with --continue and a higher --max-cost."
+            f"The cost ceiling of {ceiling:.4g} USD is reached: {spent:.4f} USD are spent{earlier}, and what is left "
+            f"does not cover another request. {why}To go on, start Marvin with --continue and a higher --max-cost."
         )
 
     def left(self) -> tuple[float, float]:
-        """The ceiling and what is left of it, in USD; what other agents have reserved is not left."""
+        """The ceiling and what is left of it, in USD; what other agents have reserved is not left. Blocks."""
         balance = self.ledger.balance(self._kept)
         return balance.ceiling / _MICRO, max(balance.left, 0) / _MICRO
+
+    @property
+    def standing(self) -> tuple[float, float] | None:
+        """As `left`, by the last look at the ledger, which costs nothing; None before the first one."""
+        balance = self._standing
+        return None if balance is None else (balance.ceiling / _MICRO, max(balance.left, 0) / _MICRO)
+
+    def carry(self, dollars: float) -> None:
+        """Count what earlier runs of the session cost. It is for the agent that began the ledger, and blocks."""
+        amount = math.ceil(dollars * _MICRO)
+        if amount and self.ledger.owned:
+            self.ledger.settle("earlier", amount)
+            self._earlier += amount
+
+    def spent(self) -> float | None:
+        """What this run and the agents below it cost so far, in USD; None where a parent counts that. Blocks."""
+        if not self.ledger.owned:
+            return None
+        return max(self.ledger.balance().spent - self._earlier, 0) / _MICRO
 
     def child_environment(self) -> Mapping[str, str]:
         """The variables that put a child under this ceiling."""
@@ -236,10 +332,14 @@ class Budget:
         Raises:
             BudgetExceeded: where the ledger cannot be written.
         """
-        if self._opened is not None and self._opened.owned:
-            self._opened.remove()
-        elif self._opened is not None and self._kept:
-            self._opened.settle(self._kept, 0)
+        if self._settling:
+            await asyncio.wait(self._settling)
+        if self._opened is not None:
+            opened, kept = self._opened, self._kept
+            if opened.owned:
+                await in_thread(opened.remove)
+            elif kept:
+                await in_thread(lambda: opened.settle(kept, 0))
         self._kept = ""
 
 
@@ -262,6 +362,14 @@ def _open(config: Config) -> Ledger:
         raise ConfigError(f"--max-cost needs a ledger in {folder}, which cannot be written: {error}") from error
 
 
+def _unlimited(provider: str, model: str, longest: int, rate: Rate) -> str:
+    dollars = (rate.input + longest * rate.output) / _MICRO
+    return (
+        f"{provider} takes no limit for the length of an answer, so the longest one of {model} has to be covered: "
+        f"{longest:,} tokens, {dollars:.2f} USD. "
+    )
+
+
 def _unpriced(provider: str, model: str) -> str:
     name = json.dumps(f"{provider}/{model}")
     return (
@@ -269,21 +377,3 @@ def _unpriced(provider: str, model: str) -> str:
         "out, or say in config.yaml what a million tokens cost, in USD:\n"
         f"prices:\n  {name}:\n    input: 3.0\n    output: 15.0"
     )
-
-
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-
-
-def _message_bytes(message: Message) -> int:
-    return _MESSAGE_BYTES + sum(map(_block_bytes, message.content))
-
-
-def _block_bytes(block: object) -> int:
-    if isinstance(block, (Text, Thinking)):
-        return _bytes(block.text)
-    if isinstance(block, ToolCall):
-        return _bytes(block.arguments) + _bytes(block.name)
-    if isinstance(block, ToolOutput):
-        return sum(map(_block_bytes, block.content))
-    return IMAGE_TOKENS * _BYTES_PER_TOKEN if isinstance(block, Image) else 0

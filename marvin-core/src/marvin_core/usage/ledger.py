@@ -29,6 +29,9 @@ from ..api.timeouts import Timeouts
 from ..guard.processes.tree import start_of
 from ..util.state_files import acquire
 
+_MOST = 10**18
+"""A trillion USD, in micro-dollars."""
+
 
 class LedgerEntry(Record):
     """A reservation that is not settled. `started` is when its process was, as `tree.start_of` tells it."""
@@ -136,7 +139,7 @@ class LedgerState:
 
 
 def _is_amount(value: Any) -> TypeGuard[int]:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value <= _MOST
 
 
 class Ledger:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..api.errors import ConfigError
 from ..api.messages import Usage
 from ..api.providers import OFFLINE
+from ..api.record import Record
 from ..api.timeouts import Timeouts
-from ..util.state_files import locked, replace_file
+from ..api.tool_context import ModelUsage
+from ..util.numbers import sound
 from ..util.threads import in_thread
+from .sums import by_name, total
 
 _MUCH = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 PriceOf = Callable[[str, str, Usage], "float | None"]
+
+
+class CountedRequest(Record):
+    """A model request. `whole` says whether the service told all that was used."""
+
+    provider: str
+    model: str
+    usage: Usage
+    whole: bool = True
 
 
 class UsageMeter:
@@ -30,58 +40,79 @@ class UsageMeter:
     def __init__(self, price_of: PriceOf, is_quick: Callable[[str, str], bool]) -> None:
         self._price_of = price_of
         self._is_quick = is_quick
-        self._requests: list[tuple[str, str, Usage]] = []
+        self._requests: list[CountedRequest] = []
         self._costs: list[float | None] = []
         # Costs are looked up in threads: by the agent after a request, and by whoever asks for the sums meanwhile.
         self._pricing = threading.Lock()
+        self._saved = 0
+        self._saving = threading.Lock()
 
     def add(self, provider: str, model: str, usage: Usage) -> None:
         """Count one model request; it is priced when a cost is first asked for."""
-        if provider == OFFLINE:
-            return
-        self._requests.append((provider, model, usage))
+        self._add(CountedRequest(provider=provider, model=model, usage=sound(usage)))
 
-    async def count(self, provider: str, model: str, usage: Usage) -> float | None:
-        """Count one model request; returns its cost in USD, None where unknown."""
+    def _add(self, request: CountedRequest) -> None:
+        if request.provider != OFFLINE:
+            self._requests.append(request)
+
+    async def count(self, provider: str, model: str, usage: Usage, *, whole: bool = True) -> float | None:
+        """Count one model request; returns its cost in USD, None where unknown.
+
+        Args:
+            whole: whether the service told all that was used; else only what is free has a known cost.
+        """
         if provider == OFFLINE:
             return 0.0
         number = len(self._requests)
-        self.add(provider, model, usage)
+        self._add(CountedRequest(provider=provider, model=model, usage=sound(usage), whole=whole))
         costs = self._priced() if self._is_quick(provider, model) else await in_thread(self._priced)
         return costs[number]
 
     def _priced(self) -> list[float | None]:
         """The cost of each request so far."""
         with self._pricing:
-            for provider, model, usage in self._requests[len(self._costs) :]:
-                self._costs.append(self._cost(provider, model, usage))
+            for request in self._requests[len(self._costs) :]:
+                self._costs.append(self._cost(request))
             return list(self._costs)
 
-    def _cost(self, provider: str, model: str, usage: Usage) -> float | None:
+    def _cost(self, request: CountedRequest) -> float | None:
+        provider, model, usage = request.provider, request.model, request.usage
         if usage.cost is not None:
             return usage.cost
-        if usage == Usage():  # the service did not say what was used; that is unknown, unless nothing costs anything
+        if not request.whole or usage == Usage():  # that is unknown, unless nothing costs anything
             return 0.0 if self._price_of(provider, model, _MUCH) == 0 else None
-        return self._price_of(provider, model, usage)
+        found = self._price_of(provider, model, usage)
+        return usage.estimate if found is None else found
 
     def summary(self) -> dict[str, Any]:
         """The fields of MARVIN_COST: session_cost, llm_turns, model_turns, model_cost."""
-        turns: dict[str, int] = {}
-        costs: dict[str, float | None] = {}
-        # Not strict: in another thread, one more request may have been counted since.
-        for (_, model, _usage), cost in zip(self._requests, self._priced(), strict=False):
-            turns[model] = turns.get(model, 0) + 1
-            so_far = costs.get(model, 0.0)
-            costs[model] = None if cost is None or so_far is None else so_far + cost
-        known = [cost for cost in costs.values() if cost is not None]
-        total = round(sum(known, 0.0), 9) if len(known) == len(costs) else None
-        rounded = {model: None if cost is None else round(cost, 9) for model, cost in costs.items()}
+        models = by_name(self.by_provider())
+        known = [used.cost for used in models.values() if used.cost is not None]
+        rounded = {model: None if used.cost is None else round(used.cost, 9) for model, used in models.items()}
         return {
-            "session_cost": total,
-            "llm_turns": sum(turns.values()),
-            "model_turns": turns,
+            "session_cost": round(sum(known, 0.0), 9) if len(known) == len(models) else None,
+            "llm_turns": sum(used.requests for used in models.values()),
+            "model_turns": {model: used.requests for model, used in models.items()},
             "model_cost": rounded,
         }
+
+    def by_provider(self) -> dict[str, dict[str, ModelUsage]]:
+        """What each model of each provider was used for."""
+        return self._by_provider()
+
+    def _by_provider(self, first: int = 0, end: int | None = None) -> dict[str, dict[str, ModelUsage]]:
+        found: dict[str, dict[str, ModelUsage]] = {}
+        # Not strict: in another thread, one more request may have been counted since.
+        for request, cost in list(zip(self._requests, self._priced(), strict=False))[first:end]:
+            models = found.setdefault(request.provider, {})
+            estimated = request.usage.cost is None and request.usage.estimate is not None
+            used = ModelUsage(requests=1, cost=cost, estimated=estimated)
+            models[request.model] = used if request.model not in models else total((models[request.model], used))
+        return found
+
+    def known_cost(self) -> float:
+        """The cost of the requests whose cost is known, in USD. Blocks as `summary` does."""
+        return sum(cost for cost in self._priced() if cost is not None)
 
     def tokens(self) -> dict[str, int]:
         """The token sums of the session."""
@@ -92,67 +123,33 @@ class UsageMeter:
             "cache_write_tokens",
             "reasoning_tokens",
         )
-        return {name: sum(getattr(usage, name) for _, _, usage in self._requests) for name in names}
+        return {name: sum(getattr(request.usage, name) for request in self._requests) for name in names}
 
-    def lifetime(self, path: Path) -> dict[str, Any]:
-        """The totals of usage.json with this session added: turns and cost by model.
+    def lifetime(self, path: Path) -> dict[str, dict[str, ModelUsage]]:
+        """The totals of usage.json with this session added, by provider and model.
+
+        The provider is empty for requests that were counted before the file had providers.
 
         Raises:
             OSError, ConfigError: where the file cannot be read or is damaged.
         """
-        totals = _parsed(path)
-        if totals is None:
-            raise ConfigError(f"{path} is damaged, so the lifetime totals are unknown. Move it away to begin anew.")
-        self._add_to(totals)
-        return totals
+        from .lifetime import read
 
-    def _add_to(self, totals: dict[str, Any]) -> None:
-        summary = self.summary()
-        _add(totals.setdefault("turns", {}), summary["model_turns"])
-        _add(totals.setdefault("cost", {}), summary["model_cost"])
+        with self._saving:
+            totals = read(path)
+            totals.add(self._by_provider(self._saved))
+        return totals.by_provider()
 
     def save_lifetime(self, path: Path, timeouts: Timeouts) -> None:
-        """Add this session to the lifetime totals in usage.json.
+        """Add what was not added yet to the lifetime totals in usage.json.
 
         Raises:
             OSError, MarvinError: where the file cannot be written or is locked by another process.
         """
-        if not self._requests:
-            return
-        self._priced()
-        with locked(path, timeouts.lock, timeouts.lock_poll):
-            totals = _read(path)
-            self._add_to(totals)
-            replace_file(path, json.dumps(totals, indent=2).encode())
+        with self._saving:
+            end = len(self._priced())
+            if end > self._saved:
+                from .lifetime import add
 
-
-def _add(totals: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Add up; what is None is unknown and adds nothing, and stays None where nothing is known."""
-    for name, value in more.items():
-        so_far = totals.get(name)
-        totals[name] = so_far if value is None else value if so_far is None else so_far + value
-
-
-def _is_sums(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(v, (int, float, type(None))) for v in value.values())
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """The lifetime totals; a damaged file is moved aside, not overwritten."""
-    totals = _parsed(path)
-    if totals is None:
-        path.rename(path.with_suffix(".damaged.json"))
-    return totals or {}
-
-
-def _parsed(path: Path) -> dict[str, Any] | None:
-    """The lifetime totals; None where the file is damaged."""
-    try:
-        data = json.loads(path.read_bytes())
-        if isinstance(data, dict) and all(_is_sums(data.get(name, {})) for name in ("turns", "cost")):
-            return data
-    except FileNotFoundError:
-        return {}
-    except ValueError:
-        pass
-    return None
+                add(path, self._by_provider(self._saved, end), timeouts)
+                self._saved = end

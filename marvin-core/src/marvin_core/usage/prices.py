@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from ..api.config import Price
 from ..api.messages import Usage
+from ..util.numbers import amount
 from ..util.state_files import read_trusted_json, write_cache
 
 _PER = 1_000_000
@@ -17,6 +19,10 @@ _KEPT = 7 * 24 * 3600
 """Seconds after which looked-up prices are looked up again: the table knows prices that change on a day."""
 _TABLE_NAMES = {"gemini": "google", "codex": "openai", "openai-compat": "openrouter", "copilot": "github-copilot"}
 """Where the price table names a provider differently."""
+_FREE: Mapping[str, Any] = {"input": 0.0, "output": 0.0}
+_MAKERS = re.compile(r"^        model_match=(.*?)^        \w+=", re.DOTALL | re.MULTILINE)
+_CLAUSE = re.compile(r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'")
+"""Where the text of the table says by which names of models it knows who makes them."""
 _ANYWHERE = "openai-compat"
 """The provider that stands for whatever service its address leads to."""
 
@@ -31,17 +37,18 @@ class Prices:
     def __init__(self, own: Mapping[str, Price], cache: Path) -> None:
         self._own = own
         self._cache = cache
-        self._local: set[str] = set()
+        self._free: dict[str, bool | None] = {}
         self._addresses: dict[str, str] = {}
         self._known: dict[str, Any] | None = None
         self._since = 0.0
 
-    def add(self, provider: str, base_url: str, *, local: bool) -> None:
-        """Say where a provider is: its address tells the table what it is, unless it is `local` and costs nothing."""
+    def add(self, provider: str, base_url: str, *, free: bool | None) -> None:
+        """Say where a provider is, since its address tells the table what it is, and whether it costs nothing.
+
+        With None it costs what its model costs at the service that makes it; a model that no service sells is free.
+        """
         self._addresses[provider] = base_url
-        self._local.discard(provider)
-        if local:
-            self._local.add(provider)
+        self._free[provider] = free
 
     def cost(self, provider: str, model: str, usage: Usage) -> float | None:
         """USD for one request; None where no price is known."""
@@ -61,22 +68,28 @@ class Prices:
         return self._given(provider, model) is not None or self._key(provider, model) in self._kept()
 
     def _given(self, provider: str, model: str) -> Mapping[str, Any] | None:
-        """The price in config.yaml; else nothing at all, where the provider is local."""
+        """The price in config.yaml; else nothing at all, where the provider costs nothing."""
         own = self._own.get(f"{provider}/{model}") or self._own.get(model)
         if own is not None:
             return own.as_dict()
-        return {} if provider in self._local else None
+        return {} if self._free.get(provider) else None
+
+    def _is_by_model(self, provider: str) -> bool:
+        """Whether it depends on the model if this provider costs anything."""
+        return self._free.get(provider, False) is None
 
     def _key(self, provider: str, model: str) -> str:
         address = self._addresses.get(provider, "")
-        return f"{provider}/{model} {address}".rstrip()
+        key = f"{provider}/{model} {address}".rstrip()
+        return f"{key} by model" if self._is_by_model(provider) else key
 
     def _kept(self) -> dict[str, Any]:
         if self._known is None:
             kept = read_trusted_json(self._cache)
             current = isinstance(kept, dict) and kept.get("table") == _table_stamp() and _is_fresh(kept.get("since"))
             rates = kept.get("rates") if current else None
-            self._known = rates if isinstance(rates, dict) else {}
+            found = rates if isinstance(rates, dict) else {}
+            self._known = {key: value for key, value in found.items() if value is None or _are_rates(value)}
             self._since = float(kept["since"]) if self._known else time.time()
         return self._known
 
@@ -87,26 +100,68 @@ class Prices:
         known = self._kept()
         key = self._key(provider, model)
         if key not in known:
-            known[key] = table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
+            known[key] = self._looked_up(provider, model)
             write_cache(self._cache, {"table": _table_stamp(), "since": self._since, "rates": known})
         rates: Mapping[str, Any] | None = known[key]
         return rates
 
+    def _looked_up(self, provider: str, model: str) -> Mapping[str, Any] | None:
+        try:
+            if self._is_by_model(provider):
+                return (_makers_rates(model) if _may_be_sold(model) else None) or _FREE
+            return table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
+        except Exception:  # a table that is broken knows no price, and must not end a run
+            return None
+
 
 def _is_fresh(since: Any) -> bool:
-    return isinstance(since, (int, float)) and 0 <= time.time() - since < _KEPT
+    return amount(since) is not None and 0 <= time.time() - since < _KEPT
+
+
+def _are_rates(value: Any) -> bool:
+    """Whether this can be what was looked up for a model once; the file may be damaged."""
+    if not isinstance(value, dict) or value.get("input") is None or value.get("output") is None:
+        return False
+    return all(rate is None or amount(rate) is not None or _are_tiers(rate) for rate in value.values())
+
+
+def _are_tiers(value: Any) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    pairs = [isinstance(tier, list) and len(tier) == 2 and None not in map(amount, tier) for tier in value]
+    return all(pairs) and any(not start for start, _ in value)
 
 
 def _table_stamp() -> int:
     """What changes with the bundled table, found without importing it; 0 where there is none."""
+    try:
+        return max((os.stat(path).st_mtime_ns for path in _table_files()), default=0)
+    except OSError:
+        return 0
+
+
+def _table_files() -> list[str]:
     from importlib.machinery import PathFinder
 
     spec = PathFinder.find_spec("genai_prices")
-    folders = (spec.submodule_search_locations if spec else None) or []
+    return [f"{folder}/data.py" for folder in (spec.submodule_search_locations if spec else None) or []]
+
+
+def _may_be_sold(model: str) -> bool:
+    """Whether the table may know who sells a model, found without importing it, which takes most of a second."""
+    name = model.rpartition("/")[2].lower()
     try:
-        return max((os.stat(f"{folder}/data.py").st_mtime_ns for folder in folders), default=0)
-    except OSError:
-        return 0
+        texts = [Path(path).read_text("utf-8") for path in _table_files()]
+    except (OSError, ValueError):
+        return True
+    clauses = [clause for text in texts for part in _MAKERS.findall(text) for clause in _CLAUSE.findall(part)]
+    return not clauses or any(_fits(kind, value, name) for kind, value in clauses)
+
+
+def _fits(kind: str, value: str, name: str) -> bool:
+    if kind == "regex":
+        return bool(re.search(value.replace("\\\\", "\\"), name, re.IGNORECASE))
+    return value.lower() in name  # for the beginning, the end and the whole as well: it may be more than it must
 
 
 def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
@@ -126,6 +181,23 @@ def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
         + rate("thousand_requests", 0.0) * _PER / 1_000
     )
     return total / _PER
+
+
+def _makers_rates(model: str) -> dict[str, Any] | None:
+    """What a model costs at the service whose name stands before its own, else at the one that makes it."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    service, _, name = model.rpartition("/")
+    ways = [(name, service.rpartition("/")[2])] if service else []
+    for reference, provider in (*ways, (name, None)):
+        try:
+            entry = get_snapshot().find_provider_model(reference, None, provider, None)[1]
+        except LookupError:
+            continue
+        rates = table_rates(entry)
+        if rates is not None:
+            return rates
+    return None
 
 
 def table_rates(entry: Any) -> dict[str, Any] | None:

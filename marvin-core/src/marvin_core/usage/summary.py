@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..api.errors import MarvinError
 from ..api.events import Event, ToolExecutionEnd
+from ..api.timeouts import Timeouts
 from ..api.tool_context import UsageSummary
 from .meter import UsageMeter
 
@@ -15,13 +17,15 @@ if TYPE_CHECKING:
 
 
 class UsageTotals:
-    """Counts the tool calls that the bus tells of, and sums up what the meter counted."""
+    """Counts the tool calls that the bus tells of, and sums up what the meter counted. `totals` is usage.json."""
 
-    def __init__(self, meter: UsageMeter, totals: Path, budget: Budget | None = None) -> None:
+    def __init__(self, meter: UsageMeter, totals: Path, timeouts: Timeouts, budget: Budget | None = None) -> None:
         self._meter = meter
         self._totals = totals
+        self._timeouts = timeouts
         self._budget = budget
         self._calls: dict[str, int] = {}
+        self._told = 0.0
 
     def listen(self, event: Event) -> None:
         """Count a call."""
@@ -36,18 +40,25 @@ class UsageTotals:
             BudgetExceeded: where the ledger of the cost ceiling cannot be read.
         """
         ceiling, left = self._budget.left() if self._budget is not None else (None, None)
-        summary = self._meter.summary()
-        totals = self._meter.lifetime(self._totals) if lifetime else None
         return UsageSummary(
             tokens=self._meter.tokens(),
-            cost=summary["session_cost"],
-            models=_models(summary["model_turns"], summary["model_cost"]),
+            cost=self._meter.summary()["session_cost"],
+            providers=self._meter.by_provider(),
             tool_calls=dict(sorted(self._calls.items(), key=lambda item: (-item[1], item[0]))),
-            lifetime=None if totals is None else _models(totals["turns"], totals["cost"]),
+            lifetime=self._meter.lifetime(self._totals) if lifetime else None,
             ceiling=ceiling,
             left=left,
         )
 
+    def prompt_ended(self) -> float:
+        """Bring usage.json up to date. Blocks.
 
-def _models(turns: Mapping[str, Any], costs: Mapping[str, Any]) -> dict[str, tuple[int, float | None]]:
-    return {model: (count, costs.get(model)) for model, count in turns.items()}
+        Returns:
+            What was spent since the last prompt ended, in USD, as far as it is known; agents below included.
+        """
+        spent = None if self._budget is None else self._budget.spent()
+        now = self._meter.known_cost() if spent is None else spent
+        before, self._told = self._told, max(now, self._told)
+        with suppress(OSError, MarvinError):  # the end of the run tries again, and tells
+            self._meter.save_lifetime(self._totals, self._timeouts)
+        return self._told - before

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
 
-from ..api.tool_context import UsageSummary
+from ..api.tool_context import ModelUsage, UsageSummary
 from ..util.text import counted
+from .sums import total
+
+Models: TypeAlias = Mapping[str, ModelUsage]
+_OLDER = "counted without a provider"
 
 
 def usage_text(summary: UsageSummary) -> str:
     """What was used, for people and models alike."""
     tokens = summary.tokens
-    requests = sum(count for count, _ in summary.models.values())
     cached = f"{tokens['cache_read_tokens']:,} read from a cache, {tokens['cache_write_tokens']:,} written to one"
     lines = [
-        f"Since Marvin was started: {counted(requests, 'model request')}, cost {_cost(summary.cost)}.",
+        f"Since Marvin was started: {_used(_sum(summary.providers), 'model request')}.",
         *_ceiling(summary),
         f"Input tokens: {tokens['input_tokens']:,} ({cached})",
         f"Output tokens: {tokens['output_tokens']:,} ({tokens['reasoning_tokens']:,} of them reasoning)",
-        *_models(summary.models),
+        *_providers(summary.providers, lambda models: _used(total(models.values()), "request")),
         f"Tool calls: {sum(summary.tool_calls.values()):,}",
         *(f"  {name}: {count:,}" for name, count in summary.tool_calls.items()),
     ]
     if summary.lifetime is not None:
-        every = summary.lifetime.values()
-        known = [cost for _, cost in every if cost is not None]
-        total = _cost(sum(known)) if known or not summary.lifetime else "unknown"
-        unknown = sum(cost is None for _, cost in every)
-        without = f" without {counted(unknown, 'model')} whose price is unknown" if known and unknown else ""
-        lines += [
-            f"All sessions: {counted(sum(count for count, _ in every), 'model request')}, cost {total}{without}.",
-            *_models(summary.lifetime),
-        ]
+        every = [used for models in summary.lifetime.values() for used in models.values()]
+        lines.append(f"All sessions: {_known(every, 'model request')}.")
+        lines += _providers(summary.lifetime, lambda models: _known(models.values(), "request"))
     return "\n".join(lines)
 
 
@@ -41,8 +39,29 @@ def _ceiling(summary: UsageSummary) -> list[str]:
     return [f"Cost ceiling: {_cost(summary.ceiling)} for all agents together, {_cost(summary.left)} left"]
 
 
-def _models(models: Mapping[str, tuple[int, float | None]]) -> list[str]:
-    return [f"  {model}: {counted(count, 'request')}, cost {_cost(cost)}" for model, (count, cost) in models.items()]
+def _sum(providers: Mapping[str, Models]) -> ModelUsage:
+    return total(used for models in providers.values() for used in models.values())
+
+
+def _used(used: ModelUsage, what: str) -> str:
+    estimated = " (estimated)" if used.estimated and used.cost is not None else ""
+    return f"{counted(used.requests, what)}, cost {_cost(used.cost)}{estimated}"
+
+
+def _known(models: Iterable[ModelUsage], what: str) -> str:
+    """The sum of all whose cost is known, and of how many models it is not."""
+    every = list(models)
+    known = [used for used in every if used.cost is not None]
+    if not known or len(known) == len(every):
+        return _used(total(every), what)
+    told = _used(total(known).replace(requests=total(every).requests), what)
+    return f"{told} without {counted(len(every) - len(known), 'model')} whose price is unknown"
+
+
+def _providers(providers: Mapping[str, Models], told: Callable[[Models], str]) -> Iterator[str]:
+    for provider, models in providers.items():
+        yield f"  {provider or _OLDER}: {told(models)}"
+        yield from (f"    {model}: {_used(used, 'request')}" for model, used in models.items())
 
 
 def _cost(cost: float | None) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...api.messages import StopReason, Usage
 from ...api.providers import Endpoint, ThinkingDelta
+from ...util.numbers import count_at
 from ..http.answer_stream import AnswerStream, Kind
 from .thinking import kept
 
@@ -154,10 +155,10 @@ class AnthropicStream(AnswerStream):
             data = kept(self._endpoint.provider, self._endpoint.model, self._thoughts)
             self._out.append(ThinkingDelta(text="", provider_data=data))
 
-    def _count(self, usage: dict[str, Any] | None) -> None:
+    def _count(self, usage: Any) -> None:
         """Take counts; they only grow, and some gateways send zeros in the first or in the last event."""
         for name in _COUNTS if usage else ():
-            self._counts[name] = max(self._counts[name], (usage or {}).get(name) or 0)
+            self._counts[name] = max(self._counts[name], count_at(usage, name))
         uncached, read, written, output = (self._counts[name] for name in _COUNTS)
         if usage:
             self._usage = Usage(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...api.messages import ProviderData, StopReason, Usage
 from ...api.providers import Delta, Endpoint, Stop, ThinkingDelta
+from ...util.numbers import amount, count_at
 from ..http.answer_stream import AnswerStream
 from ..http.thinking_tags import ThinkingTags
 from .request import PLACE
@@ -165,17 +166,15 @@ def _text(content: Any) -> str:
     return "".join(part.get("text") or "" for part in content)
 
 
-def _usage(counts: dict[str, Any]) -> Usage:
-    read = counts.get("prompt_tokens_details") or {}
-    written = counts.get("completion_tokens_details") or {}
-    prompt = counts.get("prompt_tokens") or 0
-    completion = counts.get("completion_tokens") or 0
+def _usage(counts: Any) -> Usage:
+    prompt = count_at(counts, "prompt_tokens")
+    hits = count_at(counts, "prompt_tokens_details", "cached_tokens") or count_at(counts, "prompt_cache_hit_tokens")
     return Usage(
         input_tokens=prompt,
         # Some services count reasoning in the total only.
-        output_tokens=max(completion, (counts.get("total_tokens") or 0) - prompt),
-        cache_read_tokens=read.get("cached_tokens") or counts.get("prompt_cache_hit_tokens") or 0,
-        cache_write_tokens=read.get("cache_write_tokens") or 0,
-        reasoning_tokens=written.get("reasoning_tokens") or 0,
-        cost=counts.get("cost"),
+        output_tokens=max(count_at(counts, "completion_tokens"), count_at(counts, "total_tokens") - prompt),
+        cache_read_tokens=hits,
+        cache_write_tokens=count_at(counts, "prompt_tokens_details", "cache_write_tokens"),
+        reasoning_tokens=count_at(counts, "completion_tokens_details", "reasoning_tokens"),
+        cost=amount(counts.get("cost")) if isinstance(counts, dict) else None,
     )

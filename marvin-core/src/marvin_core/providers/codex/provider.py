@@ -22,6 +22,7 @@ class Codex(Responses):
     """A model behind ChatGPT's service. A login that has come to its end is renewed once, then asked for again."""
 
     without = ("max_output_tokens",)
+    unlimited = True
 
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
         super().__init__(endpoint, client)

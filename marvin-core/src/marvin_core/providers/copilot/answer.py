@@ -9,9 +9,16 @@ from typing import Any
 from ...api.errors import Overloaded, ProviderError, RateLimited, StreamBroken, Unreachable
 from ...api.messages import StopReason, Usage
 from ...api.providers import CallDelta, Delta, Endpoint, TextDelta, ThinkingDelta, UsageDelta
+from ...util.numbers import amount, count
 
 _CUT_OFF = {"length": "length", "content_filter": "refused"}
 """Endings after which the runtime would go on by itself."""
+
+
+_NANO_CREDIT = 0.01e-9
+"""USD. A credit is a cent: https://docs.github.com/en/copilot/concepts/billing"""
+_REQUEST = 0.04
+"""USD for a request beyond those of a plan that counts requests."""
 
 
 class CopilotAnswer:
@@ -76,17 +83,20 @@ class CopilotAnswer:
         yield CallDelta(key=key, id=call_id if new else "", name=name if new else "", arguments=arguments)
 
     def _used(self, data: Any) -> Delta:
-        """The counts of all model calls of this answer so far.
-
-        `data.cost` is in Copilot's own units and no amount of money.
-        """
-        before = self._usage or Usage()
+        """The counts of all model calls of this answer so far; what they cost as far as GitHub says it in credits."""
+        before = self._usage or Usage(cost=0.0)
+        credits = amount(getattr(getattr(data, "copilot_usage", None), "total_nano_aiu", None))
+        stated = before.cost is not None and credits is not None and not self._endpoint.base_url
         self._usage = Usage(
-            input_tokens=before.input_tokens + (data.input_tokens or 0),
-            output_tokens=before.output_tokens + (data.output_tokens or 0),
-            cache_read_tokens=before.cache_read_tokens + (data.cache_read_tokens or 0),
-            cache_write_tokens=before.cache_write_tokens + (data.cache_write_tokens or 0),
-            reasoning_tokens=before.reasoning_tokens + (data.reasoning_tokens or 0),
+            input_tokens=before.input_tokens + count(data.input_tokens),
+            output_tokens=before.output_tokens + count(data.output_tokens),
+            cache_read_tokens=before.cache_read_tokens + count(data.cache_read_tokens),
+            cache_write_tokens=before.cache_write_tokens + count(data.cache_write_tokens),
+            reasoning_tokens=before.reasoning_tokens + count(data.reasoning_tokens),
+            cost=(before.cost or 0.0) + (credits or 0.0) * _NANO_CREDIT if stated else None,
+            estimate=None
+            if stated or self._endpoint.base_url
+            else (before.estimate or before.cost or 0.0) + _estimate(data.cost),
         )
         self._finish = "content_filter" if data.content_filter_triggered else data.finish_reason or ""
         return UsageDelta(usage=self._usage)
@@ -147,6 +157,12 @@ class CopilotAnswer:
             return
         name = self._endpoint.provider
         self.failure = self._reported or StreamBroken(f"{name} ended without an answer. Try again.", provider=name)
+
+
+def _estimate(multiplier: Any) -> float:
+    """About what a request costs in USD, by how many requests of the plan it counts for."""
+    found = amount(multiplier)
+    return _REQUEST if found is None else found * _REQUEST
 
 
 def _as_text(arguments: Any) -> str:

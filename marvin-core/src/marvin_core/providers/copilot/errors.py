@@ -63,9 +63,8 @@ def died(endpoint: Endpoint) -> StreamBroken:
 
 def silent(endpoint: Endpoint, seconds: float) -> Unreachable:
     """The error for a runtime that says nothing any more."""
-    return Unreachable(
-        f"{endpoint.provider} sent nothing for {seconds:g} s. Try again, or {_OTHER}.", provider=endpoint.provider
-    )
+    text = f"{endpoint.provider} sent nothing for {seconds:g} s. Try again, or {_OTHER}."
+    return Unreachable(text, provider=endpoint.provider, sent=True)
 
 
 def not_started(endpoint: Endpoint, program: str, reason: str) -> Unreachable:

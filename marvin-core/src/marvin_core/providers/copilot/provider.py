@@ -33,6 +33,8 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
 class Copilot(EndpointProvider):
     """A model behind Copilot's runtime."""
 
+    unlimited = True
+
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
         if endpoint.environment is None:
             raise ConfigError("Copilot's program needs the environment that it is to run in.")

@@ -131,7 +131,9 @@ def from_transport(
         return BadRequest(f"The request to {name} cannot be sent: {reason}.", provider=name)
     else:
         text = f"{name} cannot be reached at {shown}: {reason}. {_advice(shown, error)}"
-    return Unreachable(text, provider=name)
+    never = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+    unsendable = (httpx.InvalidURL, httpx.UnsupportedProtocol)
+    return Unreachable(text, provider=name, sent=not isinstance(error, (*never, *unsendable)))
 
 
 def broken(endpoint: Endpoint, url: str, what: str, payload: bytes = b"") -> StreamBroken:

@@ -9,6 +9,7 @@ from typing import Any
 from ...api.errors import ContextOverflow
 from ...api.messages import StopReason, Usage
 from ...api.providers import Endpoint
+from ...util.numbers import count_at
 from ..http.answer_stream import AnswerStream
 from ..http.sse import JsonLines
 from ..http.thinking_tags import ThinkingTags
@@ -88,11 +89,11 @@ class OllamaStream(AnswerStream):
             self._add(kind, text)
         self.done = True
         self._reason = document.get("done_reason") or ""
-        prompt = document.get("prompt_eval_count")
+        prompt = count_at(document, "prompt_eval_count")
         self._usage = Usage(
-            input_tokens=prompt or 0,
-            output_tokens=document.get("eval_count") or 0,
-            cache_read_tokens=document.get("prompt_eval_cached_count") or 0,
+            input_tokens=prompt,
+            output_tokens=count_at(document, "eval_count"),
+            cache_read_tokens=count_at(document, "prompt_eval_cached_count"),
         )
         if prompt and self._is_cut(prompt):
             name = self._endpoint.provider

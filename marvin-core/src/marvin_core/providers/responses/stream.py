@@ -11,6 +11,7 @@ from typing import Any
 
 from ...api.messages import ProviderData, StopReason, Usage
 from ...api.providers import Endpoint, ThinkingDelta
+from ...util.numbers import count_at
 from ..http.answer_stream import AnswerStream, Kind
 from ..http.call_fragments import PartialCall
 
@@ -220,13 +221,11 @@ class ResponsesStream(AnswerStream):
         return "tool_calls" if self._calls.all else "stop"
 
 
-def _usage(counts: dict[str, Any]) -> Usage:
-    read = counts.get("input_tokens_details") or {}
-    written = counts.get("output_tokens_details") or {}
+def _usage(counts: Any) -> Usage:
     return Usage(
-        input_tokens=counts.get("input_tokens") or 0,
-        output_tokens=counts.get("output_tokens") or 0,
-        cache_read_tokens=read.get("cached_tokens") or 0,
-        cache_write_tokens=read.get("cache_write_tokens") or 0,
-        reasoning_tokens=written.get("reasoning_tokens") or 0,
+        input_tokens=count_at(counts, "input_tokens"),
+        output_tokens=count_at(counts, "output_tokens"),
+        cache_read_tokens=count_at(counts, "input_tokens_details", "cached_tokens"),
+        cache_write_tokens=count_at(counts, "input_tokens_details", "cache_write_tokens"),
+        reasoning_tokens=count_at(counts, "output_tokens_details", "reasoning_tokens"),
     )

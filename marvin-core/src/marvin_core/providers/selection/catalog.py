@@ -54,6 +54,7 @@ class Catalog:
         self._secrets = secrets
         self._profiles = Profiles(config.config_folder, config.timeouts)
         known = {spec.name: spec for spec in specs}
+        self._at_home = {spec.name for spec in specs if _LOOPBACK.match(spec.base_url)}
         for name, settings in config.endpoints.items():
             known[name] = _overlaid(name, settings, known.get(name))
         self.known: Mapping[str, ProviderSpec] = known
@@ -109,6 +110,19 @@ class Catalog:
     def is_local(self, spec: ProviderSpec) -> bool:
         """Whether its requests run on this machine, and so cost nothing."""
         return spec.in_process or bool(_LOOPBACK.match(self.base_url(spec)))
+
+    def is_free(self, spec: ProviderSpec) -> bool | None:
+        """Whether its requests cost nothing; None where that depends on the model.
+
+        A server on this machine may be a gateway to services that cost money, unless it is one that runs models itself.
+        """
+        settings = self._config.endpoints.get(spec.name)
+        if settings is not None and settings.free is not None:
+            return settings.free
+        if not self.is_local(spec):
+            return False
+        runs_models = spec.in_process or spec.name in self._at_home or spec.factory == WIRES["ollama"]
+        return True if runs_models else None
 
     def local(self) -> list[tuple[ProviderSpec, str]]:
         """The services on this machine, each with its address."""

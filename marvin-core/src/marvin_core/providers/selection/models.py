@@ -26,17 +26,16 @@ if TYPE_CHECKING:
 
 
 class Locate(Protocol):
-    """Takes note of where a service is."""
+    """Takes note of where a service is, and whether its requests cost nothing; None where that depends on the model."""
 
-    def __call__(self, provider: str, base_url: str, *, local: bool) -> None: ...
+    def __call__(self, provider: str, base_url: str, *, free: bool | None) -> None: ...
 
 
 class Models:
     """The `ModelSource` of a run. Providers are kept by service and model.
 
-    `locate` is told of each service that is used and its address, and whether its requests run on this machine
-    and so cost nothing. Each request that is sent is paid under the `ceiling`. `warn` is told which entries of
-    `fallback:` are passed over.
+    `locate` is told of each service that is used. Each request that is sent is paid under the `ceiling`. `warn` is told
+    which entries of `fallback:` are passed over.
     """
 
     def __init__(
@@ -118,8 +117,8 @@ class Models:
     def _provider(self, endpoint: Endpoint, factory: str) -> Provider:
         key = (endpoint.provider, endpoint.model)
         if key not in self._made:
-            local = self._catalog.is_local(self._catalog.known[endpoint.provider])
-            self._locate(endpoint.provider, endpoint.base_url, local=local)
+            free = self._catalog.is_free(self._catalog.known[endpoint.provider])
+            self._locate(endpoint.provider, endpoint.base_url, free=free)
             create: ProviderFactory = imported("provider", factory)
             self._made[key] = self._paid(create(endpoint, lambda: self._clients.for_model(endpoint.base_url)))
         return self._made[key]

@@ -1,0 +1,27 @@
+"""Adding up what models were used for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..api.tool_context import ModelUsage
+
+
+def total(used: Iterable[ModelUsage]) -> ModelUsage:
+    """The sum; its cost is unknown where one of them is."""
+    parts = tuple(used)
+    known = [part.cost for part in parts if part.cost is not None]
+    return ModelUsage(
+        requests=sum(part.requests for part in parts),
+        cost=sum(known, 0.0) if len(known) == len(parts) else None,
+        estimated=any(part.estimated for part in parts),
+    )
+
+
+def by_name(providers: Mapping[str, Mapping[str, ModelUsage]]) -> dict[str, ModelUsage]:
+    """The models of all providers by their names alone."""
+    names: dict[str, list[ModelUsage]] = {}
+    for models in providers.values():
+        for model, used in models.items():
+            names.setdefault(model, []).append(used)
+    return {model: total(parts) for model, parts in names.items()}
