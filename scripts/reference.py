@@ -14,6 +14,7 @@ import typer
 import marvin_pipeline.plugin
 from marvin_core import builtin
 from marvin_core.api import errors, events, hookspecs
+from marvin_core.api.limits import Limits
 from marvin_core.api.record import Record
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.environment import ENVIRONMENT
@@ -89,13 +90,15 @@ def configuration() -> str:
     """Every key of config.yaml."""
     head = "# config.yaml\n\nIn the configuration folder, `~/.config/marvin` by default. Every key is optional; an\n"
     head += "unknown one is an error that names its line.\n\n| key | value | meaning |\n|---|---|---|"
-    return "\n".join([head, *_keys(KEYS, ""), "", "## Timeouts", "", "In seconds.", "", *_timeouts()])
+    limits = ["", "## Limits", "", "Whole numbers from 1 on.", "", *_numbers(Limits, "limit")]
+    timeouts = ["", "## Timeouts", "", "In seconds.", "", *_numbers(Timeouts, "wait")]
+    return "\n".join([head, *_keys(KEYS, ""), *limits, *timeouts])
 
 
 def _keys(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
     for key, value in schema.items():
         name = f"{prefix}{'NAME' if key is str else key}"
-        if key == "timeouts":
+        if key in ("timeouts", "limits"):
             yield f"| `{name}` | numbers | {MEANINGS[name]} |"
         elif isinstance(value, Mapping):
             yield from _keys(value, f"{name}.")
@@ -103,11 +106,12 @@ def _keys(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
             yield f"| `{name}` | {KIND_NAMES[value]} | {MEANINGS[name]} |"
 
 
-def _timeouts() -> Iterator[str]:
-    yield "| wait | default | meaning |"
+def _numbers(record: type[Record], what: str) -> Iterator[str]:
+    """The fields of a record of numbers, each with the text below it."""
+    yield f"| {what} | default | meaning |"
     yield "|---|---|---|"
-    lines = inspect.getsource(Timeouts).splitlines()
-    defaults = Timeouts().as_dict()
+    lines = inspect.getsource(record).splitlines()
+    defaults = record().as_dict()
     for line, following in pairwise(lines):
         name = line.strip().partition(":")[0]
         if name in defaults:

@@ -16,6 +16,7 @@ import pytest
 from marvin_core.api.config import Config
 from marvin_core.api.errors import ConfigError, UsageError
 from marvin_core.api.providers import Secret
+from marvin_core.api.limits import Limits
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.config import load as config_module
 from marvin_core.config import tiers as tiers_module
@@ -182,6 +183,8 @@ prices:
   m1: {input: 1, output: 2.5, cache_read: 0.1, cache_write: 3}
 instructions: |
   Be brief.
+limits:
+  parallel_calls: 3
 timeouts:
   tool: 5
   retry_backoff: [0.5, 1]
@@ -216,6 +219,7 @@ def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
     assert config.prices["m1"].as_dict() == {"input": 1.0, "output": 2.5, "cache_read": 0.1, "cache_write": 3.0}
     assert config.instructions == "Be brief.\n"
     assert config.timeouts == Timeouts(tool=5.0, retry_backoff=(0.5, 1.0))
+    assert config.limits == Limits(parallel_calls=3)
 
 
 def test_the_example_above_names_every_key() -> None:
@@ -405,6 +409,7 @@ def test_depth_is_bounded(desk: Desk) -> None:
         ("providers: {p: {key: gsk_0123456789abcdef}}", "does not look like a variable name"),
         ("timeouts: {tool: -1}", "timeouts.tool in config.yaml takes seconds, from 0 on, found -1.0"),
         ("timeouts: {tool: .inf}", "takes seconds"),
+        ("limits: {parallel_calls: 0}", "limits.parallel_calls in config.yaml takes a whole number from 1 on, found 0"),
         ("timeouts: {tool: .nan}", "takes seconds"),
         (
             "timeouts: {retry_backoff: [1, soon]}",

@@ -204,7 +204,7 @@ def test_every_key_has_a_meaning_and_no_other_has() -> None:
     def names(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
         for key, value in schema.items():
             name = f"{prefix}{'NAME' if key is str else key}"
-            if isinstance(value, Mapping) and key != "timeouts":
+            if isinstance(value, Mapping) and key not in ("timeouts", "limits"):
                 yield from names(value, f"{name}.")
             else:
                 yield name

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from .limits import Limits
 from .record import Record
 from .timeouts import Timeouts
 
@@ -109,6 +110,7 @@ class Config(Record):
     instructions: str
     child_env: frozenset[str]
     timeouts: Timeouts
+    limits: Limits
 
     @property
     def coding(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..api.config import Config, EndpointSettings, Permissions, Price, Source
 from ..api.errors import ConfigError, UsageError
+from ..api.limits import Limits
 from ..api.timeouts import Timeouts
 from .limits import depth, max_cost
 from .secrets import Secrets
@@ -114,6 +115,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "fallback": tuple(map(str, settings.get("fallback", []))),
         "child_env": frozenset(map(str, settings.get("child_env", []))),
         "timeouts": _timeouts(settings.get("timeouts", {})),
+        "limits": _limits(settings.get("limits", {})),
     }
 
 
@@ -126,6 +128,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for name, entry in settings.get("providers", {}).items():
         _endpoint(name, entry, {})
     _timeouts(settings.get("timeouts", {}))
+    _limits(settings.get("limits", {}))
 
 
 def _current_folder() -> Path:
@@ -218,6 +221,13 @@ def _timeouts(values: Mapping[str, Any]) -> Timeouts:
     return Timeouts().replace(
         **{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()}
     )
+
+
+def _limits(values: Mapping[str, Any]) -> Limits:
+    for name, value in values.items():
+        if value < 1:
+            raise ConfigError(f"limits.{name} in config.yaml takes a whole number from 1 on, found {value!r}.")
+    return Limits().replace(**values)
 
 
 def _list(value: str) -> tuple[str, ...]:

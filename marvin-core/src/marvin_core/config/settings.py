@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..api.errors import ConfigError
+from ..api.limits import Limits
 from ..api.timeouts import Timeouts
 from ..util.state_files import read_trusted_json, write_cache
 from ..util.text import cut, did_you_mean, near_names
@@ -40,6 +41,7 @@ KEYS: Mapping[str, Any] = {
     "prices": {str: {"input": float, "output": float, "cache_read": float, "cache_write": float}},
     "instructions": str,
     "timeouts": _TIMEOUTS,
+    "limits": dict.fromkeys(Limits().as_dict(), int),
 }
 """Every key of config.yaml and the type of its value; a `str` key stands for any name."""
 
@@ -71,6 +73,7 @@ MEANINGS: Mapping[str, str] = {
     "prices.NAME.cache_write": "What a million tokens cost that go into it.",
     "instructions": "Text that every system prompt carries.",
     "timeouts": "See below.",
+    "limits": "See below.",
 }
 """What each key means, by its full name; the reference page shows it."""
 

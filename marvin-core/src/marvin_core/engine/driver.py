@@ -10,6 +10,7 @@ from ..api.events import AgentEnd, AgentStart
 from ..api.messages import user
 from ..api.session import TurnResult
 from ..conversation.compactor import CAPS, Compactor
+from ..util.failures import is_failure
 from .agent import Agent
 from .hook_runner import HookRunner
 from .parts import SessionParts
@@ -49,8 +50,10 @@ class Driver:
         try:
             await self._begin(text)
             reason = await self._agent.run()
-        except Exception as raised:  # told to whoever submitted; a chat must outlive any failure
-            error = raised
+        except BaseException as raised:  # told to whoever submitted; a chat must outlive any failure
+            if not is_failure(raised):
+                raise
+            error = _told(raised)
             reason = "budget" if isinstance(raised, BudgetExceeded) else "error"
         finally:
             self.busy = False
@@ -70,6 +73,14 @@ class Driver:
         parts.bus.emit(AgentStart(prompt=text))
         await self._compactor.cap(CAPS[parts.workspace.mode])
         parts.conversation.append(user(text))
+
+
+def _told(raised: BaseException) -> Exception:
+    if isinstance(raised, Exception):
+        return raised
+    return MarvinError(
+        f"The answer was ended by code that raised {type(raised).__name__}. Try again without that pack."
+    )
 
 
 def _joined(texts: Sequence[str]) -> str:

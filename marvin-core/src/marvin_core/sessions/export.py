@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from ..api.messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
 from ..api.record import Record
 from ..conversation.pairing import heal
+from ..util.terminal_text import disarm, json_for_terminals
 from ..util.text import local_time, one_line
 from .reader import Compaction, FullTranscript
 from .records import Header
@@ -38,7 +39,7 @@ def as_json(whole: FullTranscript) -> str:
     """Everything that was said on the session's branch, and what it was compacted to, as one JSON object."""
     compactions = [{"before": each.before, "messages": list(map(to_dict, each.messages))} for each in whole.compactions]
     data = {**whole.header.as_dict(), "messages": list(map(to_dict, whole.messages)), "compactions": compactions}
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+    return json_for_terminals(json.dumps(data, ensure_ascii=False, indent=2)) + "\n"
 
 
 def as_markdown(whole: FullTranscript) -> str:
@@ -47,7 +48,7 @@ def as_markdown(whole: FullTranscript) -> str:
     parts = [f"# {_plain(header.title) or 'A session'}", "\n".join(f"- {line}" for line in facts(header))]
     for item in story(whole):
         parts += _said(item) if isinstance(item, MessageItem) else [_summary(item)]
-    return "\n\n".join(parts) + "\n"
+    return disarm("\n\n".join(parts)) + "\n"
 
 
 def _said(said: MessageItem) -> list[str]:
@@ -128,7 +129,7 @@ def arguments(call: ToolCall) -> str:
     """The arguments of a call, JSON indented."""
     try:
         return json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2)
-    except ValueError:
+    except (ValueError, RecursionError):
         return call.arguments
 
 

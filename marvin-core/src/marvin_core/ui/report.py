@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..util.terminal_text import json_for_terminals
+
 
 def cost_line(summary: Mapping[str, Any]) -> str:
     """The last line on standard error of every non-interactive run, for programs that start Marvin."""
@@ -24,4 +26,4 @@ def result_line(session_id: str, text: str, usage: Mapping[str, int], summary: M
         "is_error": code != 0,
         "exit_code": code,
     }
-    return json.dumps(report, ensure_ascii=False) + "\n"
+    return json_for_terminals(json.dumps(report, ensure_ascii=False)) + "\n"

@@ -110,7 +110,7 @@ def list_models(context: typer.Context, name: _Name) -> None:
             await app.models.aclose()
 
     for model in asyncio.run(ask()):
-        run.streams.out(f"{model}\n")
+        run.write(f"{model}\n")
 
 
 def login(context: typer.Context, name: _Name) -> None:
@@ -119,4 +119,4 @@ def login(context: typer.Context, name: _Name) -> None:
     from ...providers.codex.login import login as log_in
 
     read_line = sys.stdin.readline if run.streams.stdin_is_terminal() else None
-    log_in(name, run.config, lambda text: run.streams.out(f"{text}\n"), read_line)
+    log_in(name, run.config, lambda text: run.write(f"{text}\n"), read_line)
