@@ -15,8 +15,8 @@ import pytest
 
 from marvin_core.api.config import Config
 from marvin_core.api.errors import ConfigError, UsageError
-from marvin_core.api.providers import Secret
 from marvin_core.api.limits import Limits
+from marvin_core.api.providers import Secret
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.config import load as config_module
 from marvin_core.config import tiers as tiers_module

@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
 
 from ..api.messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
 from ..api.record import Record
@@ -88,27 +90,31 @@ def story(whole: FullTranscript) -> Iterator[MessageItem | CompactionItem]:
     """What was said, every call with an output, and where it was compacted, in order."""
     healed, _ = heal(whole.messages)
     # Healing touches only messages of tools, so that the others tell where a compaction stood.
-    places = [(_others(whole.messages[: each.before]), each) for each in whole.compactions]
+    others = [0, *accumulate(message.role != "tool" for message in whole.messages)]
+    places = deque((others[each.before], each) for each in whole.compactions)
+    first: dict[tuple[str, str], int] = {}
+    for number, message in enumerate(whole.messages):
+        first.setdefault((message.role, message.text), number)
     shown = 0
     for message, following in zip(healed, [*healed[1:], None], strict=True):
         if message.role == "tool":
             continue
         while places and places[0][0] <= shown:
-            yield _compacted(places.pop(0)[1], whole)
+            yield _compacted(places.popleft()[1], first)
         outputs = following.outputs if following is not None else ()
         yield MessageItem(message=message, outputs={output.call_id: output for output in outputs})
         shown += 1
     for _, compaction in places:
-        yield _compacted(compaction, whole)
+        yield _compacted(compaction, first)
 
 
-def _others(messages: Sequence[Message]) -> int:
-    return sum(message.role != "tool" for message in messages)
-
-
-def _compacted(compaction: Compaction, whole: FullTranscript) -> CompactionItem:
-    earlier = whole.messages[: compaction.before]
-    new = (message.text.strip() for message in compaction.messages if message not in earlier)
+def _compacted(compaction: Compaction, first: Mapping[tuple[str, str], int]) -> CompactionItem:
+    """A compaction, and what it says beside the messages that it kept; `first` is where each text stands first."""
+    new = (
+        message.text.strip()
+        for message in compaction.messages
+        if first.get((message.role, message.text), compaction.before) >= compaction.before
+    )
     return CompactionItem(title=_COMPACTED if compaction.before else _SEEDED, texts=tuple(filter(None, new)))
 
 
