@@ -57,7 +57,7 @@ class TestLimits:
         for days in (0, 1, 80):
             backup = found.write(SAID, NOON + days * self.DAY)
             found.add_to_index(backup, SAID, NOON + days * self.DAY)
-        folder = backup.path.parent
+        folder = tmp_path / "project" / ".marvin" / "logs"
         assert kept(folder) == ["0207-12", "1120-12", "1119-12"]
         backup = found.write(SAID, NOON + 90.5 * self.DAY)
         found.add_to_index(backup, SAID, NOON + 90.5 * self.DAY)
@@ -70,13 +70,13 @@ class TestLimits:
         home = tmp_path / "home" / "marvin"
         home.mkdir(parents=True)
         (home / "config.yaml").write_text("limits: {backup_bytes: 2500}")
-        found = coding(tmp_path)
+        found, folder = coding(tmp_path), tmp_path / "project" / ".marvin" / "logs"
         for number in range(5):
-            written = found.write([user("x" * 1_000)], NOON + number * 3_600)
-            assert kept(written.path.parent)[0] == f"1119-{12 + number}"
-        assert kept(written.path.parent) == ["1119-16", "1119-15"]
+            found.write([user("x" * 1_000)], NOON + number * 3_600)
+            assert kept(folder)[0] == f"1119-{12 + number}"
+        assert kept(folder) == ["1119-16", "1119-15"]
         found.write([user("x" * 9_000)], NOON + self.DAY)
-        assert kept(written.path.parent) == ["1120-12"]
+        assert kept(folder) == ["1120-12"]
 
     def test_the_newest_of_each_folder_stays_where_those_of_all_folders_are(self, tmp_path: Path) -> None:
         first, second = backups(tmp_path, "first"), backups(tmp_path, "second")

@@ -74,9 +74,7 @@ def _read(descriptor: int, idle: float, name: str) -> bytes:
             return bytes(data)
         data += chunk
         if len(data) > _LARGEST:
-            raise MarvinError(
-                f"{name} holds more than {_LARGEST:,} bytes. Put the material into a file of the project."
-            )
+            raise MarvinError(f"{name} holds more than {_LARGEST:,} bytes. Put it into a file of the project.")
 
 
 def _decoded(data: bytes, name: str, remedy: str) -> str:

@@ -14,6 +14,7 @@ from ..api.providers import OFFLINE
 from ..api.timeouts import Timeouts
 from ..util.state_files import locked, replace_file
 from ..util.threads import in_thread
+from ..util.untrusted_json import parse_json
 
 _MUCH = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
 PriceOf = Callable[[str, str, Usage], "float | None"]
@@ -148,7 +149,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _parsed(path: Path) -> dict[str, Any] | None:
     """The lifetime totals; None where the file is damaged."""
     try:
-        data = json.loads(path.read_bytes())
+        data = parse_json(path.read_bytes())
         if isinstance(data, dict) and all(_is_sums(data.get(name, {})) for name in ("turns", "cost")):
             return data
     except FileNotFoundError:

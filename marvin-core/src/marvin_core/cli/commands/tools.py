@@ -15,6 +15,7 @@ from ...tools.arguments import parse_key_values
 from ...tools.help import IN_SHELL, tool_help, with_typed_calls
 from ...util.terminal_text import json_for_terminals
 from ...util.text import cut
+from ...util.untrusted_json import parse_json
 from ..run import CommandContext, group
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def call_tool(
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError as error:
         raise UsageError(f"--json takes a JSON object: {error}.") from error
     if not isinstance(value, dict):
