@@ -90,9 +90,9 @@ def configuration() -> str:
     """Every key of config.yaml."""
     head = "# config.yaml\n\nIn the configuration folder, `~/.config/marvin` by default. Every key is optional; an\n"
     head += "unknown one is an error that names its line.\n\n| key | value | meaning |\n|---|---|---|"
-    parts = [head, *_keys(KEYS, ""), "", "## Timeouts", "", "In seconds.", "", *_fields("wait", Timeouts)]
-    parts += ["", "## Limits", "", inspect.getdoc(Limits) or "", "", *_fields("limit", Limits)]
-    return "\n".join(parts)
+    limits = ["", "## Limits", "", "Whole numbers from 1 on.", "", *_fields("limit", Limits)]
+    timeouts = ["", "## Timeouts", "", "In seconds.", "", *_fields("wait", Timeouts)]
+    return "\n".join([head, *_keys(KEYS, ""), *limits, *timeouts])
 
 
 def _keys(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:

@@ -104,6 +104,33 @@ _RETURNED: dict[str, Any] = {
 }
 
 
+_CYCLE: dict[str, Any] = {"inner": []}
+_CYCLE["inner"].append(_CYCLE)
+_TWICE: list[Any] = ["x"]
+for _ in range(60):
+    _TWICE = [_TWICE, _TWICE]
+_DEEP: list[Any] = []
+for _ in range(5_000):
+    _DEEP = [_DEEP]
+DETAILS: dict[str, Any] = {
+    "cycle": _CYCLE,
+    "deep": {"v": _DEEP},
+    "doubled again and again": {"v": _TWICE},
+    "no mapping": 5,
+    "keys": {("a", 1): {None: 1, 2: 3}},
+    "half a character": {"v": "a\ud83d"},
+    "no finite number": {"v": [float("nan"), float("inf")]},
+    "large number": {"v": 10**5_000},
+    "no text": {"v": _NoText()},
+}
+
+
+@tool(access=["read"])
+async def detailed(kind: str) -> ToolResult:
+    """Return details that no interface can be sure to understand."""
+    return ToolResult(content="seen", details=DETAILS[kind])
+
+
 @tool(access=["read"])
 async def junk(kind: str) -> Any:
     """Return what no tool should return."""
@@ -165,6 +192,15 @@ async def tells(context: ToolContext, name: str) -> ToolResult:
 async def question(context: ToolContext) -> str:
     """Ask the user."""
     return await context.ask("Which way?", ["left", "right"])
+
+
+@tool(access=["read"], timeout=0.3)
+async def questions(context: ToolContext, stuck: bool) -> str:
+    """Ask the user two things at once, then maybe never return."""
+    answers = await asyncio.gather(*(context.ask(f"Which way, {n}?", ["left", "right"]) for n in range(2)))
+    if stuck:
+        await asyncio.Event().wait()
+    return " ".join(answers)
 
 
 @tool(access=["state"])

@@ -133,5 +133,5 @@ def _read(content: bytes) -> Rates | None:
         data: Any = json.loads(content)
         rates = {str(code): float(rate) for code, rate in data["rates"].items() if float(rate) > 0}
         return Rates(date=str(data["date"]), fetched=float(data["fetched"]), rates=rates) if rates else None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -52,7 +52,7 @@ async def read(path: Path) -> dict[str, Any]:
 def _parsed(path: Path, content: bytes | None) -> dict[str, Any]:
     try:
         data = json.loads(content) if content is not None else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
         raise damaged(path, "it is no JSON object")

@@ -9,9 +9,10 @@ from typing import Any, get_args
 import pytest
 
 from marvin_core.api import events
-from marvin_core.api.events import Event, to_json
+from marvin_core.api.events import Event
 from marvin_core.api.messages import Text, ToolCall, Usage, user
 from marvin_core.api.record import Record
+from marvin_core.util.event_lines import event_line
 
 EXAMPLES: dict[str, Event] = {
     "app_start": events.AppStart(version="1"),
@@ -59,7 +60,7 @@ def test_every_event_is_shown_here() -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_event_is_one_line_of_json_with_its_type_first(name: str) -> None:
     event = EXAMPLES[name]
-    line = to_json(event)
+    line = event_line(event)
     data = json.loads(line)
     assert "\n" not in line
     assert next(iter(data.items())) == ("type", name)
@@ -67,9 +68,9 @@ def test_every_event_is_one_line_of_json_with_its_type_first(name: str) -> None:
 
 
 def test_a_message_is_written_in_its_plain_form_and_usage_with_all_its_counts() -> None:
-    ended = json.loads(to_json(EXAMPLES["message_end"]))
+    ended = json.loads(event_line(EXAMPLES["message_end"]))
     assert ended["message"]["content"][1] == {"type": "tool_call", "id": "1", "name": "look", "arguments": "{}"}
-    report = json.loads(to_json(EXAMPLES["usage"]))
+    report = json.loads(event_line(EXAMPLES["usage"]))
     assert report["cost"] is None
     assert report["usage"]["output_tokens"] == 2
 
@@ -78,4 +79,4 @@ def test_a_message_is_written_in_its_plain_form_and_usage_with_all_its_counts() 
 def test_details_that_json_does_not_know_are_written_as_text(value: Any) -> None:
     """A pack puts into `details` what it likes; that must not silence the interface."""
     event = events.ToolExecutionEnd(call_id="1", name="x", text="", is_error=False, elapsed=0.0, details={"v": value})
-    assert json.loads(to_json(event))["details"] == {"v": str(value)}
+    assert json.loads(event_line(event))["details"] == {"v": str(value)}

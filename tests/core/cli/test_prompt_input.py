@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -114,7 +115,7 @@ def test_endless_standard_input_is_given_up(home: Path) -> None:
         while True:
             os.write(write, b"y\n" * 32_768)
 
-    with pytest.raises(MarvinError, match=r"holds more than 10,000,000 bytes\. Put the material into a file\."):
+    with pytest.raises(MarvinError, match=r"holds more than 10,000,000 bytes\. Put it into a file of the project\."):
         from_stdin(home, feed)
 
 
@@ -156,3 +157,51 @@ def test_a_run_without_a_prompt_exits_1_and_still_tells_its_cost(tmp_path: Path,
     *told, last = ended.err.splitlines()
     assert told[0].startswith("marvin: The prompt ")
     assert last.startswith("MARVIN_COST:{")
+
+
+# --- files that are none -------------------------------------------------------------------------------------------
+
+
+def test_a_pipe_that_nobody_writes_to_is_no_wait_for_ever(home: Path) -> None:
+    os.mkfifo(home / "pipe")
+    with pytest.raises(MarvinError, match=r"The prompt file .*pipe was silent for 0.2 s. Close it"):
+        prompt(home, "--prompt-file", "pipe")
+
+
+def test_a_pipe_is_read_as_standard_input_is(home: Path) -> None:
+    """As `--prompt-file <(command)` hands one over."""
+    os.mkfifo(home / "pipe")
+
+    def write() -> None:
+        with (home / "pipe").open("w", encoding="utf-8") as stream:
+            stream.write("from ")
+            stream.flush()
+            stream.write("the pipe\n")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    config, _ = load(["--non-interactive", "--prompt-file", "pipe"], {"HOME": str(home)}, cwd=home)
+    patient = config.replace(timeouts=config.timeouts.replace(stdin_idle=50.0))
+    assert read_prompt(patient, StandardStreams()) == "from the pipe\n"
+    thread.join()
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "large"])
+def test_what_has_no_end_or_is_too_large_is_refused(home: Path, name: str) -> None:
+    (home / "large").write_bytes(b"a" * 10_000_001)
+    with pytest.raises(MarvinError, match="holds more than 10,000,000 bytes"):
+        prompt(home, "--prompt-file", name)
+
+
+def test_a_socket_and_a_folder_are_told(home: Path) -> None:
+    (home / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(home / "socket"))
+        for name in ("socket", "folder", "missing"):
+            with pytest.raises(MarvinError, match=f"The prompt file .*{name} cannot be read: "):
+                prompt(home, "--prompt-file", name)
+
+
+def test_line_ends_of_a_file_are_newlines(home: Path) -> None:
+    (home / "task").write_bytes(b"one\r\ntwo\rthree")
+    assert prompt(home, "--prompt-file", "task") == "one\ntwo\nthree"

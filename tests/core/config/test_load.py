@@ -418,6 +418,7 @@ def test_depth_is_bounded(desk: Desk) -> None:
         ("timeouts: {tool: -1}", "timeouts.tool in config.yaml takes seconds, from 0 on, found -1.0"),
         ("timeouts: {tool: .inf}", "takes seconds"),
         ("limits: {answer: 0}", "limits.answer in config.yaml takes a whole number from 1 on, found 0"),
+        ("limits: {parallel_calls: 0}", "limits.parallel_calls in config.yaml takes a whole number from 1 on, found 0"),
         ("timeouts: {tool: .nan}", "takes seconds"),
         (
             "timeouts: {retry_backoff: [1, soon]}",

@@ -43,6 +43,65 @@ def coding(tmp_path: Path, folder: str = "project") -> Backups:
     return backups(tmp_path, folder, "--non-interactive")
 
 
+def kept(folder: Path) -> list[str]:
+    """When the backups of a folder were written, the newest first: day and hour."""
+    names = sorted((path.name for path in folder.glob("context-backup-*")), reverse=True)
+    return [name.removeprefix("context-backup-")[4:11] for name in names]
+
+
+class TestLimits:
+    DAY = 86_400.0
+
+    def test_what_is_too_old_goes_with_the_next_one_and_from_the_index_too(self, tmp_path: Path) -> None:
+        found = coding(tmp_path)
+        for days in (0, 1, 80):
+            backup = found.write(SAID, NOON + days * self.DAY)
+            found.add_to_index(backup, SAID, NOON + days * self.DAY)
+        folder = tmp_path / "project" / ".marvin" / "logs"
+        assert kept(folder) == ["0207-12", "1120-12", "1119-12"]
+        backup = found.write(SAID, NOON + 90.5 * self.DAY)
+        found.add_to_index(backup, SAID, NOON + 90.5 * self.DAY)
+        assert kept(folder) == ["0218-00", "0207-12", "1120-12"]
+        index = (folder.parent / "memories" / "INDEX.md").read_text("utf-8")
+        assert index.count("context-backup-") == 3
+        assert "context-backup-20261119" not in index
+
+    def test_the_oldest_go_where_all_together_are_too_large(self, tmp_path: Path) -> None:
+        home = tmp_path / "home" / "marvin"
+        home.mkdir(parents=True)
+        (home / "config.yaml").write_text("limits: {backup_bytes: 2500}")
+        found, folder = coding(tmp_path), tmp_path / "project" / ".marvin" / "logs"
+        for number in range(5):
+            found.write([user("x" * 1_000)], NOON + number * 3_600)
+            assert kept(folder)[0] == f"1119-{12 + number}"
+        assert kept(folder) == ["1119-16", "1119-15"]
+        found.write([user("x" * 9_000)], NOON + self.DAY)
+        assert kept(folder) == ["1120-12"]
+
+    def test_the_newest_of_each_folder_stays_where_those_of_all_folders_are(self, tmp_path: Path) -> None:
+        first, second = backups(tmp_path, "first"), backups(tmp_path, "second")
+        for hour in range(3):
+            first.write([user("first")], NOON + hour * 3_600)
+        second.write([user("second")], NOON + 400 * self.DAY)
+        assert [path.name[15:26] for path in first.files()] == ["20261119-14"]
+        assert len(second.files()) == 1
+
+    def test_nothing_else_is_removed(self, tmp_path: Path) -> None:
+        found = coding(tmp_path)
+        folder = found.write(SAID, NOON).path.parent
+        others = ["context-backup-notes.jsonl", "context-backup-20200101-000000-000.jsonl.bak", "job-1.log"]
+        for name in others:
+            (folder / name).write_text("mine")
+        (folder / "target").write_text("mine")
+        (folder / "context-backup-20200101-000000-000.jsonl").symlink_to(folder / "target")
+        (folder / "context-backup-20200101-000000-001.jsonl").mkdir()
+        found.write(SAID, NOON + 1)
+        assert all((folder / name).exists() for name in others)
+        assert (folder / "target").exists()
+        assert (folder / "context-backup-20200101-000000-000.jsonl").is_symlink()
+        assert (folder / "context-backup-20200101-000000-001.jsonl").is_dir()
+
+
 class TestWriting:
     def test_a_project_and_coding_mode_have_them_in_the_project(self, tmp_path: Path) -> None:
         """I16"""

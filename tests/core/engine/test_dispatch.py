@@ -17,6 +17,8 @@ from marvin_core import Ask, Deny, Hook, HookContext, ToolResult, ToolSpec, Verd
 from marvin_core.api.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from marvin_core.api.messages import Image, Text, ToolCall, ToolOutput
 from marvin_core.conversation.pairing import INTERRUPTED
+from marvin_core.sessions.reader import load
+from marvin_core.sessions.store import sessions
 from tests.support.engine import QUICK, SPECS, Made, Script, batch_of, calls, make, run, says, until
 
 SECRET = "sk-very-secret-12345"
@@ -62,6 +64,45 @@ def test_whatever_a_tool_raises_becomes_an_error_to_act_on(tmp_path: Path, kind:
     if kind != "tool":
         assert "fails failed unexpectedly" in output.text
         assert "try it another way" in output.text
+
+
+@pytest.mark.parametrize(
+    ("kind", "details"),
+    [
+        ("keys", {"('a', 1)": {"None": 1, "2": 3}}),
+        ("half a character", {"v": "a\\ud83d"}),
+        ("no finite number", {"v": ["nan", "inf"]}),
+        ("large number", {"v": f"{10**5_000:#x}"}),
+        ("no text", {"v": "a _NoText"}),
+        ("cycle", "it holds itself"),
+        ("deep", "nested more than 100 deep"),
+        ("doubled again and again", "more than 1,000,000 values"),
+        ("no mapping", "'int' object is not iterable"),
+    ],
+)
+def test_details_are_such_that_json_can_hold_them_or_an_error_of_that_call_alone(
+    tmp_path: Path, kind: str, details: Any
+) -> None:
+    """I14, I15: and each call of the round has its one output in the session."""
+    script = [calls(("1", "detailed", json.dumps({"kind": kind})), ("2", "look", '{"name": "a"}')), says("Seen.")]
+    made = make(tmp_path, *script)
+
+    async def go() -> None:
+        assert (await made.session.submit("go")).text == "Seen."
+        await made.session.close()
+
+    run(go())
+    first, second = made.seen(ToolExecutionEnd)
+    if isinstance(details, str):
+        assert first.is_error
+        assert details in first.text
+        assert "Check, then try it another way" in first.text
+    else:
+        assert (first.text, first.details) == ("seen", details)
+    assert second.text == "a done"
+    (path,) = sessions(made.config.data_folder / "sessions")
+    outputs = [output for message in load(path).messages for output in message.outputs]
+    assert [(output.call_id, output.text) for output in outputs] == [("1", first.text), ("2", "a done")]
 
 
 def test_a_tool_that_cancels_itself_counts_as_interrupted(tmp_path: Path) -> None:
@@ -247,6 +288,19 @@ def test_a_tool_can_ask_a_person_and_is_told_where_there_is_none(tmp_path: Path)
     assert "Nobody is there to answer 'Which way?'" in make(tmp_path).call("question").text
 
 
+def test_the_time_that_a_person_takes_is_not_the_tools(tmp_path: Path) -> None:
+    """Two questions at once stop the clock once; after the last answer what was left of the time goes on."""
+
+    async def slow(question: str, choices: Sequence[str]) -> str:
+        await asyncio.sleep(0.5 if "0" in question else 1.0)  # the tool has 0.3 s
+        return choices[0]
+
+    made = make(tmp_path, argv=(), asker=slow)
+    assert made.call("questions", stuck=False).text == "left left"
+    stuck = make(tmp_path, argv=(), asker=slow).call("questions", stuck=True)
+    assert "took longer than 0.3 s and was stopped" in stuck.text
+
+
 # --- time ----------------------------------------------------------------------------------------------------------
 
 
@@ -295,6 +349,42 @@ def test_calls_that_only_read_run_side_by_side_and_keep_their_order(tmp_path: Pa
         ("c1", "b done"),
         ("c2", "c done"),
     ]
+
+
+@pytest.mark.parametrize(("given_limit", "most"), [(None, 8), (3, 3)])
+def test_only_so_many_calls_run_at_a_time(tmp_path: Path, given_limit: int | None, most: int) -> None:
+    """As many as config allows; the others begin in their order as soon as there is room."""
+    made = make(tmp_path, yaml=f"limits: {{parallel_calls: {given_limit}}}" if given_limit else "")
+    many = [("look", {"name": str(number), "seconds": 0.001 * (number % 4)}) for number in range(100)]
+    outputs = together(made, *many)
+    assert [output.text for output in outputs] == [f"{number} done" for number in range(100)]
+    running = peak = 0
+    for entry in made.log:
+        running += 1 if entry[0] == "+" else -1
+        peak = max(peak, running)
+    assert peak == most
+    assert [entry[1:] for entry in made.log if entry[0] == "+"] == list(map(str, range(100)))
+
+
+def test_calls_that_wait_for_room_are_interrupted_with_the_others(tmp_path: Path) -> None:
+    """I15: those that run, those that wait, and those behind a barrier."""
+    made = make(tmp_path)
+    given_calls: list[tuple[str, dict[str, Any]]] = [("look", {"name": str(n), "after": "never"}) for n in range(20)]
+    outputs: list[ToolOutput] = []
+
+    async def go() -> None:
+        await made.import_tools()
+        work = asyncio.ensure_future(
+            made.session.dispatcher.batch(batch_of(*given_calls, ("mark", {"name": "x"})), outputs)
+        )
+        await until(lambda: len(made.log) == 8)
+        work.cancel()
+        await asyncio.wait([work])
+        await made.session.close()
+
+    run(go())
+    assert [output.call_id for output in outputs] == [f"c{n}" for n in range(21)]
+    assert {output.text for output in outputs} == {INTERRUPTED}
 
 
 @pytest.mark.parametrize("barrier", ["mark", "remember"])

@@ -115,6 +115,16 @@ def test_what_is_queued_while_nothing_runs_goes_along_with_the_next_prompt(tmp_p
     assert not made.parts.inbox.waiting
 
 
+@pytest.mark.parametrize("raised", [asyncio.CancelledError(), SystemExit(3)])
+def test_a_cancellation_that_nobody_asked_for_is_an_error(tmp_path: Path, raised: BaseException) -> None:
+    """I13: and no wish to leave the program is granted to a provider, either."""
+    made = make(tmp_path, [raised], says("Fine."))
+    first, second = run(twice(made, "one", "two"))
+    assert f"was ended by code that raised {type(raised).__name__}" in str(first.error)
+    assert second.text == "Fine."
+    assert not made.session.busy
+
+
 def test_an_answer_that_was_cancelled_by_its_own_hook_is_free_again(tmp_path: Path) -> None:
     """I13."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from marvin_core import Ask, Deny, Event, Hook, HookContext, Message, ToolResult, ToolSpec, Verdict
-from marvin_core.api.events import Notice
+from marvin_core.api.events import MessageUpdate, Notice
 from marvin_core.api.messages import user
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.api.tool_context import ProcessResult
@@ -221,7 +221,13 @@ UNTOUCHED: dict[str, Any] = {
 @pytest.mark.parametrize("what", CALLS)
 @pytest.mark.parametrize(
     ("answer", "why"),
-    [(ValueError("broken"), "failed: ValueError: broken"), ("hang", "took longer than 0.2 s"), (5, "returned 5")],
+    [
+        (ValueError("broken"), "failed: ValueError: broken"),
+        (asyncio.CancelledError("bye"), "failed: CancelledError: bye"),
+        (SystemExit("bye"), "failed: SystemExit: bye"),
+        ("hang", "took longer than 0.2 s"),
+        (5, "returned 5"),
+    ],
 )
 def test_a_hook_that_fails_hangs_or_returns_junk_is_skipped_and_named(what: str, answer: object, why: str) -> None:
     told: list[str] = []
@@ -351,6 +357,28 @@ def test_a_hook_that_fails_on_events_is_named_once_even_though_that_is_an_event_
     run(go())
     assert watcher.seen == ["one", "told", "two"]
     assert len(told) == 1
+
+
+def test_hooks_that_are_slower_than_what_happens_cost_a_bounded_memory_and_are_told_once() -> None:
+    told: list[str] = []
+    watcher = Watches(300)
+    found = runner(watcher, told=told, timeouts=TIMEOUTS.replace(hook=0.05))
+
+    async def go() -> int:
+        piece = MessageUpdate(kind="text", delta="x")
+        for _ in range(30_000):
+            found.feed(piece)
+        pieces = found.waiting
+        for number in range(30_000):
+            found.feed(note(str(number)))
+        await found.close()
+        return pieces
+
+    assert run(go()) == 5_000
+    assert found.waiting <= 10_000
+    assert [text for text in told if "slower than what happens" in text] == [
+        "The hooks of packs are slower than what happens, so events were left out for them."
+    ]
 
 
 def test_without_hooks_nothing_is_queued() -> None:

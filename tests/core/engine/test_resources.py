@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
+from marvin_core import ToolError
 from marvin_core.engine.resources import Resources
 from tests.support.engine import run, until
 
@@ -95,6 +96,45 @@ def test_one_that_does_not_start_is_told_to_each_call_and_tried_again() -> None:
 
     run(go())
     assert log == ["+a", "+a"]
+
+
+@pytest.mark.parametrize("raised", [asyncio.CancelledError(), SystemExit(3)])
+def test_one_that_cancels_itself_or_leaves_the_program_keeps_nobody_waiting(raised: BaseException | None) -> None:
+    @asynccontextmanager
+    async def made() -> AsyncIterator[str]:
+        if raised is not None:
+            raise raised
+        yield "never"
+
+    async def go() -> list[BaseException | str]:
+        resources = Resources()
+        found = await asyncio.gather(*(resources.get(made) for _ in range(3)), return_exceptions=True)
+        assert await resources.close() == []
+        return found
+
+    for error in run(go()):
+        assert isinstance(error, ToolError)
+        assert f"made ended with {type(raised).__name__} before it was ready" in str(error)
+
+
+@pytest.mark.parametrize("raised", [asyncio.CancelledError(), SystemExit(3)])
+def test_one_that_ends_so_while_it_is_closed_keeps_no_other_open(raised: BaseException) -> None:
+    log: list[str] = []
+
+    @asynccontextmanager
+    async def made() -> AsyncIterator[str]:
+        yield "up"
+        raise raised
+
+    async def go() -> list[Exception]:
+        resources = Resources()
+        await resources.get(factory("a", log))
+        await resources.get(made)
+        return await resources.close()
+
+    (error,) = run(go())
+    assert type(raised).__name__ in str(error)
+    assert log == ["+a", "-a"]
 
 
 def test_a_call_that_is_cancelled_while_a_resource_starts_leaves_it_to_the_next_one() -> None:

@@ -194,9 +194,11 @@ def test_a_listener_that_raises_is_dropped_and_disturbs_nobody(tmp_path: Path) -
     made.session.subscribe(broken)
     made.session.subscribe(sound)
     assert run(submitted(made, "go"))[0].text == "Fine."
-    assert counts["broken"] == 1
+    assert counts["broken"] == 2  # the event at which it failed, and the notice of that
     assert counts["sound"] == len(made.events)
-    assert str(made.parts.bus.failure) == "broken interface"
+    (told,) = [notice.text for notice in made.seen(Notice) if notice.level == "error"]
+    assert "broken failed at " in told
+    assert "RuntimeError: broken interface" in told
 
 
 def test_a_listener_can_leave_at_any_time_and_twice(tmp_path: Path) -> None:

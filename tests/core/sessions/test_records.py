@@ -21,7 +21,7 @@ from marvin_core.sessions.records import Header
 from marvin_core.sessions.search import branches, search, survey
 from marvin_core.sessions.store import read_header
 from marvin_core.sessions.transcript import Transcript
-from marvin_core.util.json_lines import lines_backwards
+from marvin_core.util.json_lines import lines_backwards, lines_forwards
 
 TIMEOUTS = Timeouts(lock=50.0, lock_poll=0.002)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")
@@ -67,8 +67,28 @@ def test_lines_from_the_end_are_the_lines(
     end = min(end, len(data))
     with path.open("rb") as stream:
         found = list(lines_backwards(stream.fileno(), end, block))
-    assert [line for _, line in found] == (data[:end].split(b"\n")[::-1] if end else [b""])
-    assert all(data[offset : offset + len(line)] == line for offset, line in found)
+    assert [line for _, line, _ in found] == (data[:end].split(b"\n")[::-1] if end else [b""])
+    assert all(data[offset : offset + len(line)] == line and whole for offset, line, whole in found)
+
+
+@given(st.text("a\n", max_size=60).map(str.encode), st.integers(1, 9), st.integers(1, 9))
+def test_a_line_that_is_too_long_is_passed_over_from_either_end(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, block: int, largest: int
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "file"
+    path.write_bytes(data)
+    lines = data.split(b"\n")
+    with path.open("rb") as stream:
+        backwards = list(lines_backwards(stream.fileno(), len(data), block, largest))[::-1]
+        forwards = list(lines_forwards(stream.fileno(), 0, len(data), largest, block))
+    assert [whole for _, _, whole in backwards] == [len(line) <= largest for line in lines]
+    assert [line if whole else b"" for _, line, whole in backwards] == [
+        line if len(line) <= largest else b"" for line in lines
+    ]
+    ended = lines if lines[-1] else lines[:-1]  # what stands behind the last newline is a line only if it is something
+    assert [(line if whole else None) for line, whole in forwards] == [
+        line if len(line) <= largest else None for line in ended
+    ]
 
 
 # --- compaction ----------------------------------------------------------------------------------------------------

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from marvin_core.api.errors import SessionError
-from marvin_core.api.messages import user
+from marvin_core.api.messages import (
+    Image,
+    Message,
+    ProviderData,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolOutput,
+    tool,
+    user,
+)
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.sessions.doctor import diagnose
 from marvin_core.sessions.reader import BackwardReader, branch_backwards, load, load_full
@@ -235,6 +249,209 @@ def test_what_changes_in_the_header_is_in_the_file(tmp_path: Path) -> None:
     unbegun.changed(model="x")
     unbegun.compacted([user("x")])
     assert len(list(tmp_path.iterdir())) == 1
+
+
+# --- a file that somebody else has ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def held(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """The lock of a file in the hands of another process, until that is killed."""
+    code = (
+        "import fcntl, sys; f = open(sys.argv[1], 'rb+'); fcntl.flock(f, fcntl.LOCK_EX); "
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+async def stood_still(work: Callable[[], Awaitable[None]]) -> float:
+    """How long the loop did nothing else at most while something was done."""
+    longest, last = 0.0, time.monotonic()
+    task = asyncio.ensure_future(work())
+    while not task.done():
+        await asyncio.sleep(0.005)
+        now = time.monotonic()
+        longest, last = max(longest, now - last), now
+    await task
+    return longest
+
+
+def test_a_file_that_another_process_has_is_waited_for_without_the_loop(tmp_path: Path) -> None:
+    """What is said meanwhile is written in its order as soon as the file is free, and nobody is told."""
+    told: list[str] = []
+    recorder = SessionWriter(tmp_path, Timeouts(lock=60.0), told.append)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    recorder.save(user("0"))
+    path = tmp_path / f"{recorder.id}.jsonl"
+    with held(path) as other:
+
+        async def go() -> None:
+            for number in range(1, 6):
+                recorder.save(user(str(number)))
+                await asyncio.sleep(0.05)
+            assert load(path).count == 1
+            other.kill()
+            await recorder.flush({"pack": {"n": 1}})
+
+        assert run(stood_still(go)) < 2.0  # the lock may be waited for 60 s
+    loaded = load(path)
+    assert [message.text for message in loaded.messages] == list("012345")
+    assert (loaded.state, told) == ({"pack": {"n": 1}}, [])
+
+
+def test_a_file_that_stays_with_another_process_is_told_once_and_written_later(tmp_path: Path) -> None:
+    told: list[str] = []
+    recorder = SessionWriter(tmp_path, Timeouts(lock=0.2), told.append)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    recorder.save(user("0"))
+    path = tmp_path / f"{recorder.id}.jsonl"
+
+    async def talk() -> None:
+        recorder.save(user("1"))
+        await recorder.flush({})
+        recorder.save(user("2"))
+        await recorder.flush({})
+
+    with held(path):
+        run(talk())
+        (text,) = told
+        assert "is held by another process" in text
+        assert load(path).count == 1
+
+    async def go_on() -> None:
+        recorder.save(user("3"))
+        await recorder.finish()
+
+    run(go_on())
+    assert [message.text for message in load(path).messages] == list("0123")
+    assert len(told) == 1
+
+
+def test_who_begins_another_session_meanwhile_loses_nothing_of_the_first(tmp_path: Path) -> None:
+    told: list[str] = []
+    recorder = SessionWriter(tmp_path, Timeouts(lock=60.0), told.append)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    recorder.save(user("0"))
+    first = tmp_path / f"{recorder.id}.jsonl"
+    with held(first) as other:
+
+        async def go() -> None:
+            recorder.save(user("1"))
+            recorder.clear()
+            recorder.begin(1.0, "Another", "p", "m", "/w")
+            recorder.save(user("2"))
+            other.kill()
+            await recorder.finish()
+
+        run(go())
+    assert [message.text for message in load(first).messages] == ["0", "1"]
+    assert [message.text for message in load(tmp_path / f"{recorder.id}.jsonl").messages] == ["2"]
+    assert told == []
+
+
+def test_what_is_still_unwritten_at_the_end_is_told(tmp_path: Path) -> None:
+    told: list[str] = []
+    recorder = SessionWriter(tmp_path, Timeouts(lock=0.2), told.append)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    recorder.save(user("0"))
+    path = tmp_path / f"{recorder.id}.jsonl"
+
+    async def go() -> None:
+        recorder.save(user("1"))
+        await recorder.finish()
+
+    with held(path):
+        run(go())
+    assert "is held by another process" in told[0]
+    assert told[1:] == [f"{path} lacks the last of what was said: it could not be written."]
+
+
+# --- names ---------------------------------------------------------------------------------------------------------
+
+
+def test_two_sessions_of_one_moment_and_title_have_a_file_each(tmp_path: Path) -> None:
+    recorders = [begun(tmp_path, []) for _ in range(4)]
+    for number, recorder in enumerate(recorders):
+        recorder.save(user(str(number)))
+        recorder.close()
+    assert len({recorder.id for recorder in recorders}) == 4
+    for number, recorder in enumerate(recorders):
+        loaded = load(tmp_path / f"{recorder.id}.jsonl")
+        assert ([message.text for message in loaded.messages], loaded.header.id) == ([str(number)], recorder.id)
+        assert recorder.id.startswith("19700101-000000-000-a-chat")
+
+
+def test_a_session_in_which_nothing_is_said_leaves_no_file(tmp_path: Path) -> None:
+    recorder = begun(tmp_path, [])
+    recorder.changed(model="other")
+    recorder.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- lines that are too long ---------------------------------------------------------------------------------------
+
+
+def test_what_is_too_long_for_a_line_is_cut_and_every_call_keeps_its_output(tmp_path: Path) -> None:
+    recorder = SessionWriter(tmp_path, Timeouts(), pytest.fail, 100_000)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    long = "\x00ü" * 50_000
+    call = ToolCall(id="1", name="look", arguments=json.dumps({"path": long}))
+    image = Image(media_type="image/png", data="A" * 200_000)
+    data = ProviderData(provider="p", data={"signature": long})
+    output = ToolOutput(call_id="1", name="look", content=(Text(text=long), image))
+    recorder.save(user(long))
+    recorder.save(Message(role="assistant", content=(Thinking(text=long, provider_data=data), Text(text="ok"), call)))
+    recorder.save(tool([output]))
+    recorder.compacted([user("short"), user(long)])
+    recorder.save(user("last"))
+    path = tmp_path / f"{recorder.id}.jsonl"
+    assert max(map(len, path.read_bytes().split(b"\n"))) <= 100_000
+    whole = load_full(path, 100_000)
+    assert whole.problems == ()
+    asked, called, told, last = whole.messages
+    assert asked.text.startswith("\x00ü")
+    assert "characters were left out.]" in asked.text
+    assert (called.text, called.calls[0].id, called.calls[0].complete) == ("ok", "1", False)
+    assert isinstance(called.content[0], Thinking)
+    assert called.content[0].provider_data is None
+    assert told.outputs[0].call_id == "1"
+    assert told.outputs[0].text.endswith("[An image was too large for the session file.]")
+    assert last.text == "last"
+    assert [message.text[:5] for message in load(path).messages] == ["short", asked.text[:5], "last"]
+    assert diagnose(path, Timeouts()).problems == ()
+
+
+def test_state_that_is_too_long_for_a_line_is_told_and_holds_up_nothing(tmp_path: Path) -> None:
+    told: list[str] = []
+    recorder = SessionWriter(tmp_path, Timeouts(), told.append, 10_000)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    recorder.save(user("one"))
+    run(recorder.flush({"pack": {"text": "x" * 20_000}}))
+    recorder.save(user("two"))
+    (text,) = told
+    assert "A state of 20,0" in text
+    assert "limits.session_line" in text
+    assert [message.text for message in load(tmp_path / f"{recorder.id}.jsonl").messages] == ["one", "two"]
+
+
+def test_what_no_file_can_hold_is_told_and_holds_up_nothing(tmp_path: Path) -> None:
+    told: list[str] = []
+    recorder = begun(tmp_path, told)
+    recorder.save(user("one"))
+    odd = ProviderData(provider="p", data={"raw": b"bytes"})
+    recorder.save(Message(role="assistant", content=(Text(text="odd", provider_data=odd),)))
+    recorder.save(user("two"))
+    (text,) = told
+    assert "cannot be saved" in text
+    assert [message.text for message in load(tmp_path / f"{recorder.id}.jsonl").messages] == ["one", "two"]
 
 
 # --- real processes ------------------------------------------------------------------------------------------------

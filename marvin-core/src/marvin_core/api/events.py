@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
-from .messages import Message, StopReason, Usage, to_dict
+from .messages import Message, StopReason, Usage
 from .record import Record
 
 
@@ -195,22 +194,3 @@ class Emit(Protocol):
 
 
 Unsubscribe: TypeAlias = Callable[[], None]
-
-
-def to_json(event: Event) -> str:
-    """The event as one line of `--output-format stream-json`."""
-    data = {"type": event.type, **_plain(event)}
-    # Details come from packs and may hold anything: what JSON does not know is written as text.
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
-
-
-def _plain(record: Record) -> dict[str, Any]:
-    return {name: _plain_value(value) for name, value in record.as_dict().items()}
-
-
-def _plain_value(value: Any) -> Any:
-    if isinstance(value, Message):
-        return to_dict(value)
-    if isinstance(value, Record):
-        return _plain(value)
-    return value

@@ -1,4 +1,4 @@
-"""How large what comes from outside may be: answers of model services, and what tools fetch."""
+"""How much of something there may be: counts and sizes that config.yaml can change."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .record import Record
 
 
 class Limits(Record):
-    """How large things from outside may be; `limits:` in config.yaml changes them. An answer past one of them ends."""
+    """Ceilings; `limits:` in config.yaml changes them. Each is a whole number from 1 on."""
 
     event: int = 4_000_000
     """Bytes of one event of a streamed answer, and of what stands between two events."""
@@ -24,3 +24,11 @@ class Limits(Record):
     """Bytes of what a tool reads from one address, decompressed."""
     download: int = 20_000_000_000
     """Bytes of one file that a tool saves, as they come."""
+    parallel_calls: int = 8
+    """Calls of one answer that run side by side."""
+    session_line: int = 32_000_000
+    """Bytes of a line of a session file. What is larger is cut when written, and passed over when read."""
+    backup_days: int = 90
+    """The age, in days, beyond which backups of conversations are removed."""
+    backup_bytes: int = 100_000_000
+    """The size of all backups of conversations in a folder, beyond which the oldest ones are removed."""

@@ -164,7 +164,7 @@ def from_dict(data: Mapping[str, Any]) -> Message:
         if values.get("usage") is not None:
             values["usage"] = Usage(**values["usage"])
         if values["role"] not in ("system", "user", "assistant", "tool"):
-            raise ValueError(f"unknown role {values['role']!r}")
+            raise ValueError(f"unknown role {values['role']!r:.100}")
         return Message(**values)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a message: {error}") from error
@@ -191,11 +191,16 @@ def _block_from_dict(data: Mapping[str, Any]) -> Any:
         raise ValueError(f"unknown block type {data['type']!r}")
     if kind is ToolOutput:
         values["content"] = tuple(_block_from_dict(part) for part in values["content"])
+        if not all(isinstance(part, (Text, Image)) for part in values["content"]):
+            raise ValueError("an output holds something other than text and images")
     if values.get("provider_data") is not None:
-        values["provider_data"] = ProviderData(**values["provider_data"])
+        given = values["provider_data"]
+        if not isinstance(given["provider"], str) or not isinstance(given["data"], Mapping):
+            raise ValueError(f"provider_data of a {data['type']} block is none")
+        values["provider_data"] = ProviderData(**given)
     for name, value in values.items():
         if name in _TEXTS and not isinstance(value, str):
-            raise ValueError(f"{name} of a {data['type']} block is {value!r}, not text")
+            raise ValueError(f"{name} of a {data['type']} block is {value!r:.100}, not text")
     return kind(**values)
 
 

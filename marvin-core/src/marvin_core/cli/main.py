@@ -142,7 +142,7 @@ def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams)
         return Headless(streams, config.output_format, app.meter, form=form).run(session, prompt)
     except MarvinError as error:
         return _failed(streams, config.output_format, str(error), error.exit_code)
-    except Exception as error:  # the last line below must come whatever is wrong with us
+    except (Exception, SystemExit) as error:  # the last line below must come whatever is wrong with us
         return _failed(streams, config.output_format, f"internal error: {type(error).__name__}: {error}", 1)
     finally:
         for number in numbers:

@@ -1,8 +1,10 @@
-"""Reading the prompt of a non-interactive run: from a flag, a file or standard input."""
+"""Reading the prompt of a run: from a flag, a file or standard input."""
 
 from __future__ import annotations
 
 import os
+import stat
+from pathlib import Path
 
 from ..api.config import Config
 from ..api.errors import MarvinError
@@ -10,6 +12,7 @@ from ..util.streams import StandardStreams
 
 _LARGEST = 10_000_000
 _CHUNK = 65_536
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def read_prompt(config: Config, streams: StandardStreams) -> str:
@@ -21,13 +24,7 @@ def read_prompt(config: Config, streams: StandardStreams) -> str:
     if config.prompt is not None:
         text = config.prompt
     elif config.prompt_file is not None:
-        try:
-            text = config.prompt_file.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise MarvinError(f"{config.prompt_file} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
-        except OSError as error:
-            reason = error.strerror or error
-            raise MarvinError(f"The prompt file {config.prompt_file} cannot be read: {reason}.") from error
+        text = _read_file(config.prompt_file, config.timeouts.stdin_idle)
     elif streams.stdin_is_terminal():
         raise MarvinError("There is no prompt. Give one with --prompt TEXT, --prompt-file PATH, or standard input.")
     else:
@@ -37,21 +34,51 @@ def read_prompt(config: Config, streams: StandardStreams) -> str:
     return text
 
 
+def _read_file(path: Path, idle: float) -> str:
+    """A pipe, as the shell's `<(...)` makes one, is read under the rules of standard input."""
+    name = f"The prompt file {path}"
+    try:
+        descriptor = os.open(path, _OPEN)
+        try:
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise IsADirectoryError(21, "Is a directory")
+            text = _decoded(_read(descriptor, idle, name), name, "Save it as UTF-8.")
+            return text.replace("\r\n", "\n").replace("\r", "\n")
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError) as error:
+        raise MarvinError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+
+
 def _read_stdin(streams: StandardStreams, idle: float) -> str:
+    name = "Standard input"
+    try:
+        return _decoded(_read(streams.stdin, idle, name), name, "Convert it first.")
+    except (OSError, ValueError) as error:
+        raise MarvinError(f"{name} cannot be read: {error}. Use --prompt TEXT.") from error
+
+
+def _read(descriptor: int, idle: float, name: str) -> bytes:
+    """All that there is, up to a size, and never waiting longer than that for the next byte."""
     import select
 
     data = bytearray()
+    while True:
+        if not select.select([descriptor], [], [], idle)[0]:
+            raise MarvinError(f"{name} was silent for {idle:g} s. Close it, or use --prompt TEXT.")
+        try:
+            chunk = os.read(descriptor, _CHUNK)
+        except BlockingIOError:  # another reader was faster
+            continue
+        if not chunk:
+            return bytes(data)
+        data += chunk
+        if len(data) > _LARGEST:
+            raise MarvinError(f"{name} holds more than {_LARGEST:,} bytes. Put it into a file of the project.")
+
+
+def _decoded(data: bytes, name: str, remedy: str) -> str:
     try:
-        while True:
-            if not select.select([streams.stdin], [], [], idle)[0]:
-                raise MarvinError(f"Standard input was silent for {idle:g} s. Close it, or use --prompt TEXT.")
-            chunk = os.read(streams.stdin, _CHUNK)
-            if not chunk:
-                return data.decode("utf-8")
-            data += chunk
-            if len(data) > _LARGEST:
-                raise MarvinError(f"Standard input holds more than {_LARGEST:,} bytes. Put the material into a file.")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise MarvinError(f"Standard input is not UTF-8 (byte {error.start}). Convert it first.") from error
-    except (OSError, ValueError) as error:
-        raise MarvinError(f"Standard input cannot be read: {error}. Use --prompt TEXT.") from error
+        raise MarvinError(f"{name} is not UTF-8 (byte {error.start}). {remedy}") from error

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from ..api.config import Config
 from ..config.secrets import Secrets
 from ..util.streams import StandardStreams
+from ..util.terminal_text import disarm
 from ..util.text import unknown_name
 
 if TYPE_CHECKING:
@@ -39,7 +40,11 @@ class CommandContext:
         """Write a text of Marvin's own."""
         from ..ui.rendering import for_people
 
-        self.streams.out(for_people(text, self.streams.stdout))
+        self.streams.out(for_people(disarm(text), self.streams.stdout))
+
+    def write(self, text: str) -> None:
+        """Write a text of tools, files or services as it is, but for terminal sequences."""
+        self.streams.out(disarm(text))
 
     def session(self) -> Session:
         """A session for calling tools; nobody is asked."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TypeAlias
@@ -15,8 +16,10 @@ from ..api.messages import Message, ToolCall, ToolOutput, from_dict, to_dict
 from ..api.record import Record
 from ..guard.files.workspace import Workspace
 from ..util.json_lines import record_line
-from ..util.state_files import update_file
+from ..util.state_files import make_private_folder, update_file
 from ..util.text import counted
+from ..util.untrusted_json import parse_json
+from .backup_limits import remove_old
 
 _START = "context-backup-"
 _INDEX_TITLE = (
@@ -47,13 +50,15 @@ class Backups:
     """The backups of one session's folder.
 
     They are in `logs` of the workspace. What cannot be written there goes to the data folder, where those of
-    all folders are together: a mark in their names tells whose they are.
+    all folders are together: a mark in their names tells whose they are. With each that is written, those go that are
+    too old or too many; the newest of each working directory stays.
     """
 
     def __init__(self, workspace: Workspace, config: Config) -> None:
         self._workspace = workspace
         self._shared = config.data_folder / "logs"
         self._timeouts = config.timeouts
+        self._limits = config.limits
         self._written: list[Path] = []
 
     def write(self, messages: Sequence[Message], now: float) -> Backup:
@@ -70,6 +75,8 @@ class Backups:
                 raise
             path = _write_new(self._shared, f"{_stamp(now)}{self._mark()}", data)
         self._written.append(path)
+        with suppress(OSError):
+            remove_old(path.parent, now, self._limits)
         root = self._workspace.root
         shown = path.relative_to(root) if path.is_relative_to(root) else path
         return Backup(path=path, shown=str(shown))
@@ -96,7 +103,8 @@ class Backups:
         if own is not None and own != self._shared:
             found |= set(own.glob(f"{_START}*.jsonl"))
         # A link that a repository brings could lead anywhere.
-        return sorted((path for path in found if not path.is_symlink()), key=lambda path: path.name, reverse=True)
+        there = (path for path in found if path.is_file() and not path.is_symlink())
+        return sorted(there, key=lambda path: path.name, reverse=True)
 
     def search(self, query: str, most: int) -> str:
         """The places of the backups that have all words of the query, newest first, as text. Blocks.
@@ -142,14 +150,16 @@ class Backups:
         if folder.is_symlink() or index.is_symlink():
             raise MarvinError(f"{index} is a link, which may lead anywhere, so it was left alone. Remove it.")
         entry = _index_entry(backup.path.name, messages, now)
-        update_file(index, lambda old: _extended(old, entry), self._timeouts)
+        there = {path.name for path in backup.path.parent.glob(f"{_START}*")}
+        update_file(index, lambda old: _extended(old, entry, there), self._timeouts)
 
 
-def _extended(old: bytes | None, entry: str) -> bytes:
+def _extended(old: bytes | None, entry: str, there: Collection[str]) -> bytes:
+    """The index with an entry more, and without those of backups that are not there any more."""
     earlier = (old or b"").decode("utf-8", "replace").split("\n## ")[1:]
     entries: list[str] = []
     room = _INDEX_LIMIT
-    for text in [entry, *earlier]:
+    for text in [entry, *(text for text in earlier if text.partition("\n")[0].rpartition(" ")[2] in there)]:
         room -= len(text)
         if entries and room < 0:
             break
@@ -175,7 +185,7 @@ def _index_entry(name: str, messages: Sequence[Message], now: float) -> str:
 
 
 def _write_new(folder: Path, name: str, data: bytes) -> Path:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(folder)
     path, descriptor = _opened(folder, name)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -251,8 +261,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _told(line: str) -> Iterator[_Hit]:
     """Who says what in a message; nothing where a line is none, or is a summary of others."""
     try:
-        message = from_dict(json.loads(line))
-    except (ValueError, RecursionError):
+        message = from_dict(parse_json(line))
+    except ValueError:
         return
     if message.is_summary:
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 from ..api.messages import Image, Message, Text, ToolCall
 from ..util.text import one_line
+from ..util.untrusted_json import parse_json
 from .plan import level, shorten, summary_body
 
 _REQUESTS, _FINDINGS, _ERRORS, _FILES = 30, 15, 10, 40
@@ -90,7 +90,7 @@ def files(messages: Iterable[Message]) -> dict[str, Counter[str]]:
 
 def _paths(call: ToolCall) -> Iterator[str]:
     try:
-        arguments = json.loads(call.arguments)
+        arguments = parse_json(call.arguments)
     except ValueError:
         return
     for name, value in arguments.items() if isinstance(arguments, dict) else ():

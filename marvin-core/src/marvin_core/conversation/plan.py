@@ -11,6 +11,7 @@ from typing import Any
 
 from ..api.messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
 from ..api.record import Record
+from ..util.untrusted_json import parse_json
 from .pairing import heal
 from .window import characters
 
@@ -213,7 +214,7 @@ def _capped_block(block: Any, cap: int, backup: str) -> Any:
 def _shorter_arguments(arguments: str, cap: int, backup: str) -> str:
     """Arguments with their long texts shortened; still JSON, since services refuse what is not."""
     try:
-        values = json.loads(arguments)
+        values = parse_json(arguments)
     except ValueError:
         values = None
     limit = cap

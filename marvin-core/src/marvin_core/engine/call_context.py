@@ -12,6 +12,7 @@ from ..api.events import ToolExecutionUpdate
 from ..api.tool_context import Clock, Paths, Processes, SessionView
 from ..api.tools import Mode, ToolSpec
 from ..guard.redaction import redacted
+from .call_timer import CallTimer
 from .parts import SessionParts
 
 if TYPE_CHECKING:
@@ -23,11 +24,14 @@ T = TypeVar("T")
 class CallContext:
     """The `ToolContext` of one call."""
 
-    def __init__(self, parts: SessionParts, session: SessionView, spec: ToolSpec, call_id: str) -> None:
+    def __init__(
+        self, parts: SessionParts, session: SessionView, spec: ToolSpec, call_id: str, timer: CallTimer
+    ) -> None:
         self._parts = parts
         self._session = session
         self._spec = spec
         self._call_id = call_id
+        self._timer = timer
 
     @property
     def paths(self) -> Paths:
@@ -100,10 +104,11 @@ class CallContext:
         self._parts.bus.emit(ToolExecutionUpdate(call_id=self._call_id, name=self._spec.name, text=told))
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask the user."""
+        """Ask the user; the call's time-out waits for the answer."""
         if self._parts.setup.asker is None:
             raise ToolError(f"Nobody is there to answer {question!r}. Go on without it, or say what is missing.")
-        return await self._parts.setup.asker(question, choices)
+        with self._timer.stopped():
+            return await self._parts.setup.asker(question, choices)
 
     async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
         """What the factory yields, once a session."""

@@ -19,7 +19,9 @@ from ..guard.permissions.policy import Policy
 from ..guard.permissions.verdicts import strongest
 from ..guard.redaction import redacted
 from ..tools.toolbox import LoadedTool
+from ..util.failures import is_failure
 from .call_context import CallContext
+from .call_timer import CallTimer
 from .hook_runner import HookRunner
 from .parts import SessionParts
 
@@ -41,24 +43,23 @@ class Dispatcher:
     async def batch(self, calls: Sequence[ToolCall], outputs: list[ToolOutput], origin: CallOrigin = "model") -> None:
         """Run the calls of one answer and fill `outputs` with exactly one output each, in their order.
 
-        Neighbouring calls that only read run side by side; every other call runs alone. When this is
-        cancelled, the calls that have not finished get the output "interrupted" and the cancellation
-        goes on.
+        Neighbouring calls that only read run side by side, as many at a time as config allows; every other call runs
+        alone. When this is cancelled, the calls that have not finished get the output "interrupted" and the
+        cancellation goes on.
         """
+        beside = asyncio.Semaphore(self._parts.config.limits.parallel_calls)
         try:
             for group in self._groups(calls):
                 for call in group:
-                    self._running[call.id] = asyncio.ensure_future(self.call(call, origin))
+                    self._running[call.id] = asyncio.ensure_future(self._in_turn(call, origin, beside))
                 tasks = [self._running[call.id] for call in group]
                 await asyncio.wait(tasks)
                 outputs.extend(_output_of(call, task) for call, task in zip(group, tasks, strict=True))
         except asyncio.CancelledError:
-            try:
-                await self._cancel_running()
-            finally:  # whoever cancels twice does not wait for what is slow to stop, but each call gets its output
-                outputs.extend(_output_of(call, self._running.get(call.id)) for call in calls[len(outputs) :])
+            await self._cancel_running()
             raise
-        finally:
+        finally:  # whoever cancels twice does not wait for what is slow to stop, but each call gets its output
+            outputs.extend(_output_of(call, self._running.get(call.id)) for call in calls[len(outputs) :])
             self._running.clear()
             self._fit_all(outputs)
 
@@ -101,6 +102,10 @@ class Dispatcher:
             outputs[index] = output.replace(content=blocks)
             added += len(outputs[index].text)
 
+    async def _in_turn(self, call: ToolCall, origin: CallOrigin, beside: asyncio.Semaphore) -> ToolOutput:
+        async with beside:
+            return await self.call(call, origin)
+
     async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
         """Run one call; `origin` says who made it."""
         clock = self._parts.clock
@@ -136,9 +141,11 @@ class Dispatcher:
             return _presentable(call.name, await self._checked(call, arguments, origin))
         except ToolError as error:
             return ToolResult(content=f"Error: {error}", is_error=True)
-        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as error:  # a tool may raise anything, SystemExit too; the model gets something to act on
+            if not is_failure(error):
+                raise
+            if isinstance(error, asyncio.CancelledError):  # it cancelled itself, or something that it waited for
+                return ToolResult(content=INTERRUPTED, is_error=True)
             from traceback import format_exception_only
 
             told = "".join(format_exception_only(error)).strip()
@@ -180,14 +187,14 @@ class Dispatcher:
         return await self._parts.setup.asker(question, ("yes", "no")) == "yes"
 
     async def _run(self, loaded: LoadedTool, call: ToolCall, values: Mapping[str, Any]) -> ToolResult:
-        context = CallContext(self._parts, self._session, loaded.spec, call.id)
         limit = self._limit(loaded, values)
-        timer = asyncio.timeout(limit)
+        timer = CallTimer(limit)
+        context = CallContext(self._parts, self._session, loaded.spec, call.id, timer)
         try:
             async with timer:
                 returned = await loaded.call(values, context)
         except TimeoutError:
-            if not timer.expired():
+            if not timer.expired:
                 raise
             raise ToolError(
                 f"{call.name} took longer than {limit:g} s and was stopped. It may have done part of its work. "
@@ -229,15 +236,32 @@ class Dispatcher:
 
 
 def _presentable(name: str, result: ToolResult) -> ToolResult:
-    """The result, if its content is what a model can be shown."""
+    """The result as a model can be shown it, and a session file and interfaces can hold it."""
     content: object = result.content
     blocks = content if isinstance(content, (tuple, list)) else [Text(text=content)]  # type: ignore[arg-type]
-    if all(isinstance(b, Image) or (isinstance(b, Text) and isinstance(b.text, str)) for b in blocks):
-        return result
-    raise ToolError(f"{name} returned {content!r:.100}, which is neither text nor image. {_GO_ON}")
+    if not all(map(_is_content, blocks)):
+        raise ToolError(f"{name} returned {content!r:.100}, which is neither text nor image. {_GO_ON}")
+    details = result.details
+    if details is not None:
+        from ..util.plain_data import plain
+
+        try:
+            details = plain(dict(details))
+        except (TypeError, ValueError) as error:
+            raise ToolError(f"{name} returned details that cannot be used: {error}. {_GO_ON}") from None
+    return ToolResult(content=tuple(blocks), details=details, is_error=bool(result.is_error), undo=result.undo)
+
+
+def _is_content(block: object) -> bool:
+    texts: list[object] = []
+    if isinstance(block, Image):
+        texts = [block.media_type, block.data]
+    elif isinstance(block, Text):
+        texts = [block.text]
+    return bool(texts) and all(isinstance(text, str) for text in texts)
 
 
 def _output_of(call: ToolCall, task: asyncio.Task[ToolOutput] | None) -> ToolOutput:
-    if task is None or not task.done() or task.cancelled():
+    if task is None or not task.done() or task.cancelled() or task.exception() is not None:
         return interrupted(call.id, call.name)
     return task.result()

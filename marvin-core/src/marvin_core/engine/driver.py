@@ -10,6 +10,7 @@ from ..api.events import AgentEnd, AgentStart
 from ..api.messages import user
 from ..api.session import TurnResult
 from ..conversation.compactor import CAPS, Compactor
+from ..util.failures import is_failure
 from ..util.threads import in_thread
 from .agent import Agent
 from .hook_runner import HookRunner
@@ -52,8 +53,10 @@ class Driver:
             await self._begin(text)
             reason = await self._agent.run()
             output = await self._in_form(answers)
-        except Exception as raised:  # told to whoever submitted; a chat must outlive any failure
-            error = raised
+        except BaseException as raised:  # told to whoever submitted; a chat must outlive any failure
+            if not is_failure(raised):
+                raise
+            error = _told(raised)
             reason = "budget" if isinstance(raised, BudgetExceeded) else "error"
         finally:
             self.busy = False
@@ -111,6 +114,14 @@ class Driver:
         parts.bus.emit(AgentStart(prompt=text))
         await self._compactor.cap(CAPS[parts.workspace.mode])
         parts.conversation.append(user(text))
+
+
+def _told(raised: BaseException) -> Exception:
+    if isinstance(raised, Exception):
+        return raised
+    return MarvinError(
+        f"The answer was ended by code that raised {type(raised).__name__}. Try again without that pack."
+    )
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -6,15 +6,21 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..api.events import Event
+from ..api.events import Event, MessageUpdate, ToolExecutionUpdate
 from ..api.hooks import Ask, Deny, Hook, HookContext, Verdict
 from ..api.messages import Message
 from ..api.timeouts import Timeouts
 from ..api.tools import ToolResult, ToolSpec
 from ..guard.permissions.verdicts import strongest
 from ..util.bus import Bus
+from ..util.failures import is_failure
 
 T = TypeVar("T")
+
+_PIECES_WAITING = 5_000
+"""Events that may wait for the hooks before pieces of answers are left out for them."""
+_EVENTS_WAITING = 10_000
+"""The same for all other events."""
 
 
 class HookRunner:
@@ -26,6 +32,7 @@ class HookRunner:
         self._timeouts = timeouts
         self._bus = bus
         self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._too_slow = False
         self._told: set[int] = set()
         self._feeder: asyncio.Task[None] | None = None
 
@@ -59,7 +66,9 @@ class HookRunner:
                 verdict: object = await hook.before_tool(self._context, spec, arguments)
         except TimeoutError:
             return Deny(reason=f"the hook {name} did not decide within {self._timeouts.hook_decision:g} s")
-        except Exception as error:  # a hook that guards something must fail closed
+        except BaseException as error:  # a hook that guards something must fail closed
+            if not is_failure(error):
+                raise
             return Deny(reason=f"the hook {name} failed: {type(error).__name__}: {error}")
         if verdict is None or isinstance(verdict, (Deny, Ask)):
             return verdict
@@ -82,7 +91,9 @@ class HookRunner:
             self._skip(hook, what, f"returned {returned!r:.100}")
         except TimeoutError:
             self._skip(hook, what, f"took longer than {self._timeouts.hook:g} s")
-        except Exception as error:  # a stranger's hook must not end the prompt
+        except BaseException as error:  # a stranger's hook must not end the prompt
+            if not is_failure(error):
+                raise
             self._skip(hook, what, f"failed: {type(error).__name__}: {error}")
         return None
 
@@ -93,9 +104,16 @@ class HookRunner:
             self._told.add(id(hook))
         self._bus.warn(f"The hook {type(hook).__name__}.{what} {why}; skipped.")
 
+    @property
+    def waiting(self) -> int:
+        """How many events wait for the hooks."""
+        return self._events.qsize()
+
     def feed(self, event: Event) -> None:
         """Queue an event for the hooks; returns at once."""
         if not self._hooks:
+            return
+        if not self._has_room(event):
             return
         self._events.put_nowait(event)
         if self._feeder is None:
@@ -103,6 +121,16 @@ class HookRunner:
                 self._feeder = asyncio.get_running_loop().create_task(self._feed())
             except RuntimeError:
                 return  # the loop does not run yet: the first event inside of it starts the feeding
+
+    def _has_room(self, event: Event) -> bool:
+        """Whether hooks that are slower than what happens still get an event; pieces of answers are left out first."""
+        most = _PIECES_WAITING if isinstance(event, (MessageUpdate, ToolExecutionUpdate)) else _EVENTS_WAITING
+        if self.waiting < most:
+            return True
+        if not self._too_slow:
+            self._too_slow = True
+            self._bus.warn("The hooks of packs are slower than what happens, so events were left out for them.")
+        return False
 
     async def _feed(self) -> None:
         while True:

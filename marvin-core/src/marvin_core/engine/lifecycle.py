@@ -68,7 +68,7 @@ class Lifecycle:
         from .resumption import gone
 
         self._driver.check_free()
-        loaded = load(path, leaf)
+        loaded = load(path, leaf, self._parts.config.limits.session_line)
         messages, healed = heal(loaded.messages)
         self._parts.writer.resume(path, loaded)
         self._parts.conversation.load(messages)

@@ -114,7 +114,7 @@ def build(setup: SessionSetup) -> SessionParts:
     """The parts of a new session."""
     config = setup.config
     bus, clock, workspace = Bus(), SystemClock(), Workspace(config)
-    writer = SessionWriter(config.data_folder / "sessions", config.timeouts, bus.warn)
+    writer = SessionWriter(config.data_folder / "sessions", config.timeouts, bus.warn, config.limits.session_line)
     profile = SessionProfile(config, bus, clock)
     usage = UsageTotals(setup.meter, config.config_folder / "usage.json", config.timeouts, setup.budget)
     bus.subscribe(usage.listen)
@@ -152,7 +152,8 @@ async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[N
     """
     setup = parts.setup
     steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
-    steps = [*first, parts.resources.close, parts.processes.close, setup.clients.close, setup.models.aclose]
+    steps = [*first, parts.writer.finish]
+    steps += [parts.resources.close, parts.processes.close, setup.clients.close, setup.models.aclose]
     for step in [*steps, *([setup.budget.aclose] if setup.budget else [])]:
         try:
             async with asyncio.timeout(parts.config.timeouts.close):
@@ -161,4 +162,3 @@ async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[N
             failures = (error,)
         for failure in failures:
             parts.bus.warn(f"While closing: {type(failure).__name__}: {failure}")
-    parts.writer.close()

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
+from ..api.errors import ToolError
+from ..util.failures import is_failure
+
 T = TypeVar("T")
 
 
@@ -44,10 +47,13 @@ class Resources:
             async with factory() as value:
                 ready.set_result(value)
                 await closing.wait()
-        except Exception as error:
-            if ready.done():
+        except BaseException as error:  # whatever it is, those who wait must hear of it
+            failure = error if isinstance(error, Exception) else _ended(factory, error)
+            if not is_failure(error):
+                _fail(ready, failure)
                 raise
-            ready.set_exception(error)
+            if not _fail(ready, failure):
+                raise failure from error
 
     async def close(self) -> list[Exception]:
         """Close everything, newest first; returns what went wrong on the way.
@@ -60,10 +66,26 @@ class Resources:
                 _, (task, _, closing) = self._open.popitem()
                 closing.set()
                 try:
-                    await task
-                except Exception as error:  # one that fails to close must not keep the others open
+                    await asyncio.wait([task])
+                finally:
+                    task.cancel()
+                # One that fails to close must not keep the others open.
+                if not task.cancelled() and isinstance(error := task.exception(), Exception):
                     errors.append(error)
         finally:
             for task, _, _ in self._open.values():
                 task.cancel()
         return errors
+
+
+def _fail(ready: asyncio.Future[Any], failure: Exception) -> bool:
+    """Tell those who wait; whether there may be any."""
+    if ready.done():
+        return False
+    ready.set_exception(failure)
+    return True
+
+
+def _ended(factory: object, error: BaseException) -> ToolError:
+    name = getattr(factory, "__name__", type(factory).__name__)
+    return ToolError(f"{name} ended with {type(error).__name__} before it was ready. Call the tool again.")

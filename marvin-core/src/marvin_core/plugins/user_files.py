@@ -67,7 +67,7 @@ def _parts(text: str, path: Path) -> tuple[str, str]:
 
     try:
         fields = YAML(typ="safe").load(head)
-    except YAMLError as error:
+    except (YAMLError, RecursionError) as error:
         raise ConfigError(f"The head of {path} is not YAML: {error}. Correct it.") from error
     return str(fields.get("description", "")) if isinstance(fields, dict) else "", prompt
 

@@ -16,6 +16,7 @@ from ..api.timeouts import Timeouts
 from ..util.state_files import locked, replace_file, set_aside
 from ..util.text import one_line
 from ..util.threads import in_thread
+from ..util.untrusted_json import parse_json
 
 Speaker: TypeAlias = Literal["you", "assistant", "system"]
 
@@ -89,8 +90,8 @@ class ChatLog:
 def _parsed(content: bytes) -> list[Any] | None:
     """The array in the file; None where there is none."""
     try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
+        data = parse_json(content)
+    except ValueError:
         return None
     return data if isinstance(data, list) else None
 

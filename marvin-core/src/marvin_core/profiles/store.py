@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import stat
 from collections.abc import Callable, Mapping
@@ -11,8 +10,9 @@ from typing import Any
 
 from ..api.errors import UsageError
 from ..api.timeouts import Timeouts
-from ..util.state_files import locked, replace_file, set_aside
+from ..util.state_files import locked, make_private_folder, replace_file, set_aside
 from ..util.text import cut
+from ..util.untrusted_json import parse_json
 from .chat_log import ChatLog
 
 DEFAULT = "main"
@@ -89,7 +89,8 @@ class Profiles:
         """
         folder = self.folder(name)
         try:
-            folder.mkdir(parents=True, mode=0o700)
+            make_private_folder(folder.parent)
+            folder.mkdir(mode=0o700)
         except FileExistsError:
             raise UsageError(f"There is a profile {name!r} already. Use it: marvin profiles use {name}") from None
         self.preferences_file(name)
@@ -206,7 +207,7 @@ def _parsed_yaml(content: bytes) -> Mapping[str, Any]:
 
 
 def _parsed_places(content: bytes) -> list[Mapping[str, Any]]:
-    places = json.loads(content)
+    places = parse_json(content)
     if not isinstance(places, list):
         raise ValueError("no array")
     return [place for place in places if isinstance(place, dict)]

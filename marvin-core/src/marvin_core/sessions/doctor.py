@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,17 @@ from ..api.messages import Message, from_dict, to_dict, tool
 from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..conversation.pairing import heal, interrupted
-from ..util.json_lines import record_line
+from ..util.json_lines import lines_forwards, record_line
 from ..util.state_files import acquire, replace_file
 from ..util.text import one_line
+from ..util.untrusted_json import parse_json
 from .reader import compaction_of
-from .records import Header, header_line, header_of
+from .records import LARGEST_LINE, Header, header_line, header_of
 
 _MODE = 0o600
 _TITLE = 80
+_PROBLEMS = 1_000
+"""Problems that are told one by one; the others are counted."""
 
 
 class Diagnosis(Record):
@@ -97,9 +99,9 @@ def _keep(path: Path) -> Path:
 
 def _diagnose(path: Path, descriptor: int) -> Diagnosis:
     status = os.fstat(descriptor)
-    with open(descriptor, "rb", closefd=False) as stream:
-        examined = FileCheck(stream.read(), path.stem, status.st_mtime)
-    problems = examined.problems
+    lines = lines_forwards(descriptor, 0, status.st_size, LARGEST_LINE)
+    examined = FileCheck(lines, path.stem, status.st_mtime)
+    problems = examined.told()
     damaged = bool(problems)
     mode = stat.S_IMODE(status.st_mode)
     if mode != _MODE:
@@ -118,12 +120,14 @@ class FileCheck:
     """One pass through a session file: what is wrong in it, and the lines without that.
 
     Args:
+        lines: the lines, each with whether it is whole.
         name: the session's id, where the file does not say it.
         written: when the file was last written, in seconds since the epoch.
     """
 
-    def __init__(self, data: bytes, name: str, written: float) -> None:
+    def __init__(self, lines: Iterable[tuple[bytes, bool]], name: str, written: float) -> None:
         self.problems: list[str] = []
+        self._more_problems = 0
         self._name = name
         self._written = written
         self._headers: dict[int, Header] = {}
@@ -133,8 +137,10 @@ class FileCheck:
         """By the id of a record in the file, the mended one that stands for it from here on."""
         self._open: dict[str, dict[str, _Waiting]] = {}
         """By the id of a mended record, the calls by id that have no output yet on the way to it."""
-        self._closed: dict[str, str] = {}
-        self._read(data)
+        self._closed: dict[str, dict[str, Any]] = {}
+        """By the id of a mended record, the outputs that were added right behind it."""
+        self._copies: dict[str, int] = {}
+        self._read(lines)
         self._header = self._find_header()
         if self._header is not None:
             self._mend(self._header.id)
@@ -143,19 +149,32 @@ class FileCheck:
         """The mended file; None where there is nothing to mend."""
         if self._header is None:
             return None
-        lines = [header_line(self._header), *map(record_line, self._mended)]
+        lines = [header_line(self._header)]
+        said = len(self._closed)
+        for record in self._mended:
+            lines.append(record_line(record))
+            said += record["type"] == "message"
+            if record["id"] in self._closed:
+                lines.append(record_line(self._closed[record["id"]]))
         newest = self._headers[max(self._headers)] if self._headers else self._header
         if newest != self._header:
-            lines.append(header_line(newest, sum(record["type"] == "message" for record in self._mended)))
+            lines.append(header_line(newest, said))
         return b"".join(lines)
 
-    def _read(self, data: bytes) -> None:
+    def told(self) -> list[str]:
+        """What is wrong, as far as it is worth telling one by one."""
+        return [*self.problems, f"There are {self._more_problems:,} more."] if self._more_problems else self.problems
+
+    def _read(self, lines: Iterable[tuple[bytes, bool]]) -> None:
         """Take the lines apart into headers and records."""
-        for number, line in enumerate(data.split(b"\n"), 1):
-            if not line.strip():
+        for number, (line, whole) in enumerate(lines, 1):
+            if not line.strip() and whole:
+                continue
+            if not whole:
+                self._tell(number, f"is longer than {LARGEST_LINE:,} bytes.", "leaves it out")
                 continue
             try:
-                record = json.loads(line)
+                record = parse_json(line, LARGEST_LINE)
                 if record["type"] == "session":
                     self._headers[number] = header_of(record)
                 else:
@@ -165,7 +184,10 @@ class FileCheck:
                 self._tell(number, "is torn or damaged.", "leaves it out")
 
     def _tell(self, number: int, what: str, remedy: str) -> None:
-        self.problems.append(f"Line {number} {what} A repair {remedy}.")
+        if len(self.problems) < _PROBLEMS:
+            self.problems.append(f"Line {number} {what} A repair {remedy}.")
+        else:
+            self._more_problems += 1
 
     def _find_header(self) -> Header | None:
         """The header that the mended file begins with; one is made up where there is none."""
@@ -218,12 +240,12 @@ class FileCheck:
         return above
 
     def _identity(self, number: int, record: Mapping[str, Any]) -> str:
-        identity: str = record["id"]
-        count = 1
+        original: str = record["id"]
+        identity = original
         while identity in self._open:
-            count += 1
-            identity = f"{record['id']}~{count}"
-        if count > 1:
+            self._copies[original] = self._copies.get(original, 1) + 1
+            identity = f"{original}~{self._copies[original]}"
+        if identity != original:
             self._tell(number, "has the id of another one.", "gives it one of its own")
         return identity
 
@@ -278,11 +300,9 @@ class FileCheck:
             outputs = tool([interrupted(identity, call.tool) for identity, call in waiting.items()])
             identity = f"{parent}~outputs"
             record = {"type": "message", "id": identity, "parent": parent, "message": to_dict(outputs)}
-            position = next(n for n, mended in enumerate(self._mended, 1) if mended["id"] == parent)
-            self._mended.insert(position, record)
             self._open[identity] = {}
-            self._closed[parent] = identity
-        return self._closed[parent]
+            self._closed[parent] = record
+        return f"{parent}~outputs"
 
 
 def _calls(message: Message, line: int) -> dict[str, _Waiting]:

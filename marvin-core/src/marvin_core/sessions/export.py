@@ -5,11 +5,14 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import accumulate
 
 from ..api.messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
 from ..api.record import Record
 from ..conversation.pairing import heal
+from ..util.terminal_text import disarm, json_for_terminals
 from ..util.text import local_time, one_line
 from .reader import Compaction, FullTranscript
 from .records import Header
@@ -38,7 +41,7 @@ def as_json(whole: FullTranscript) -> str:
     """Everything that was said on the session's branch, and what it was compacted to, as one JSON object."""
     compactions = [{"before": each.before, "messages": list(map(to_dict, each.messages))} for each in whole.compactions]
     data = {**whole.header.as_dict(), "messages": list(map(to_dict, whole.messages)), "compactions": compactions}
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+    return json_for_terminals(json.dumps(data, ensure_ascii=False, indent=2)) + "\n"
 
 
 def as_markdown(whole: FullTranscript) -> str:
@@ -47,7 +50,7 @@ def as_markdown(whole: FullTranscript) -> str:
     parts = [f"# {_plain(header.title) or 'A session'}", "\n".join(f"- {line}" for line in facts(header))]
     for item in story(whole):
         parts += _said(item) if isinstance(item, MessageItem) else [_summary(item)]
-    return "\n\n".join(parts) + "\n"
+    return disarm("\n\n".join(parts)) + "\n"
 
 
 def _said(said: MessageItem) -> list[str]:
@@ -87,27 +90,31 @@ def story(whole: FullTranscript) -> Iterator[MessageItem | CompactionItem]:
     """What was said, every call with an output, and where it was compacted, in order."""
     healed, _ = heal(whole.messages)
     # Healing touches only messages of tools, so that the others tell where a compaction stood.
-    places = [(_others(whole.messages[: each.before]), each) for each in whole.compactions]
+    others = [0, *accumulate(message.role != "tool" for message in whole.messages)]
+    places = deque((others[each.before], each) for each in whole.compactions)
+    first: dict[tuple[str, str], int] = {}
+    for number, message in enumerate(whole.messages):
+        first.setdefault((message.role, message.text), number)
     shown = 0
     for message, following in zip(healed, [*healed[1:], None], strict=True):
         if message.role == "tool":
             continue
         while places and places[0][0] <= shown:
-            yield _compacted(places.pop(0)[1], whole)
+            yield _compacted(places.popleft()[1], first)
         outputs = following.outputs if following is not None else ()
         yield MessageItem(message=message, outputs={output.call_id: output for output in outputs})
         shown += 1
     for _, compaction in places:
-        yield _compacted(compaction, whole)
+        yield _compacted(compaction, first)
 
 
-def _others(messages: Sequence[Message]) -> int:
-    return sum(message.role != "tool" for message in messages)
-
-
-def _compacted(compaction: Compaction, whole: FullTranscript) -> CompactionItem:
-    earlier = whole.messages[: compaction.before]
-    new = (message.text.strip() for message in compaction.messages if message not in earlier)
+def _compacted(compaction: Compaction, first: Mapping[tuple[str, str], int]) -> CompactionItem:
+    """A compaction, and what it says beside the messages that it kept; `first` is where each text stands first."""
+    new = (
+        message.text.strip()
+        for message in compaction.messages
+        if first.get((message.role, message.text), compaction.before) >= compaction.before
+    )
     return CompactionItem(title=_COMPACTED if compaction.before else _SEEDED, texts=tuple(filter(None, new)))
 
 
@@ -128,7 +135,7 @@ def arguments(call: ToolCall) -> str:
     """The arguments of a call, JSON indented."""
     try:
         return json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2)
-    except ValueError:
+    except (ValueError, RecursionError):
         return call.arguments
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,25 +12,30 @@ from ..api.errors import SessionError
 from ..api.messages import Message, from_dict
 from ..api.record import Record
 from ..util.json_lines import BLOCK, lines_backwards
-from .records import Header, header_of, kind_of
+from ..util.untrusted_json import parse_json
+from .records import LARGEST_LINE, Header, header_of, kind_of
+
+_PROBLEMS = 1_000
+"""Damaged lines that are told one by one; the others are counted."""
 
 
 class BackwardReader:
     """Reads a session file from its end, as far as is asked for; a context manager.
 
-    Damaged lines are skipped and kept for `problems`.
+    Damaged lines are skipped and kept for `problems`, and so are those of more than `largest` bytes.
 
     Raises:
         SessionError: at construction, where the file cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, largest: int = LARGEST_LINE) -> None:
         self._name = path.name
         self._path = path
+        self._largest = largest
         try:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             self.size = os.fstat(self._descriptor).st_size
-            self._lines = lines_backwards(self._descriptor, self.size)
+            self._lines = lines_backwards(self._descriptor, self.size, largest=largest)
         except OSError as error:
             raise SessionError(f"The session {path} cannot be read: {error.strerror}.") from error
         self.records: dict[str, dict[str, Any]] = {}
@@ -39,6 +44,8 @@ class BackwardReader:
         self._passed = 0
         self._messages: int | None = None
         self._bad: dict[int, str] = {}
+        self._more_bad = 0
+        self._above: dict[str, str] | None = None
         self._first = self._first_header()
 
     def __enter__(self) -> Self:
@@ -50,9 +57,9 @@ class BackwardReader:
     def _first_header(self) -> Header | None:
         try:
             line, _, _ = os.pread(self._descriptor, BLOCK, 0).partition(b"\n")
-            return header_of(json.loads(line)) if line.strip() else None
+            return header_of(parse_json(line)) if line.strip() else None
         except ValueError as error:
-            self._bad[0] = str(error)
+            self._skip(0, error)
         except (OSError, SessionError):
             pass
         return None
@@ -77,21 +84,37 @@ class BackwardReader:
 
     def next(self) -> dict[str, Any] | None:
         """The next record above, None at the beginning of the file."""
-        for offset, line in self._lines:
+        for offset, line, whole in self._lines:
             if not line.strip():
                 continue
             try:
-                record: dict[str, Any] = json.loads(line.decode())
-                kind = record["type"]
-                if kind != "session":
+                record = self._parsed(line, whole)
+                if record["type"] != "session":
                     self.records.setdefault(record["id"], record)
-                    self._passed += kind == "message"
+                    self._passed += record["type"] == "message"
                     return record
                 self._take_header(record)
-            except (ValueError, KeyError, TypeError, SessionError) as error:
+            except (ValueError, SessionError) as error:
                 self._passed += kind_of(line) == b"message"
-                self._bad[offset] = str(error)
+                self._skip(offset, error)
         return None
+
+    def _parsed(self, line: bytes, whole: bool) -> dict[str, Any]:
+        """The record of a line. Raises ValueError where there is none that can be used."""
+        if not whole:
+            raise ValueError(f"it is longer than {self._largest:,} bytes")
+        record = parse_json(line, self._largest)
+        if not isinstance(record, dict) or not isinstance(record.get("type"), str):
+            raise ValueError("it is no record")
+        if record["type"] != "session" and not isinstance(record.get("id"), str):
+            raise ValueError("it has no id")
+        return record
+
+    def _skip(self, offset: int, error: Exception) -> None:
+        if len(self._bad) < _PROBLEMS:
+            self._bad[offset] = str(error)
+        else:
+            self._more_bad += 1
 
     def read_all(self) -> None:
         """Read what is left."""
@@ -100,12 +123,10 @@ class BackwardReader:
 
     def above(self, identity: str) -> dict[str, Any] | None:
         """The record that stands above this one in the file; None for the first one."""
-        self.read_all()
-        following = iter(self.records)
-        for key in following:
-            if key == identity:
-                return self.records.get(next(following, ""))
-        return None
+        if self._above is None:
+            self.read_all()
+            self._above = dict(pairwise(self.records))
+        return self.records.get(self._above.get(identity, ""))
 
     def header(self) -> Header:
         """The newest header, looked for further up where none was met yet.
@@ -127,14 +148,14 @@ class BackwardReader:
         """Go on up, decoding nothing but headers."""
         if found():
             return
-        for offset, line in self._lines:
+        for offset, line, whole in self._lines:
             kind = kind_of(line)
             self._passed += kind == b"message"
             if kind == b"session":
                 try:
-                    self._take_header(json.loads(line))
+                    self._take_header(self._parsed(line, whole))
                 except (ValueError, SessionError) as error:
-                    self._bad[offset] = str(error)
+                    self._skip(offset, error)
                 if found():
                     return
 
@@ -142,7 +163,7 @@ class BackwardReader:
         header = header_of(record)
         self._header = self._header or header
         count = record.get("messages")
-        if self._messages is None and isinstance(count, int):
+        if self._messages is None and isinstance(count, int) and 0 <= count <= self.size:
             self._messages = count + self._passed
 
     def problems(self) -> list[str]:
@@ -155,7 +176,7 @@ class BackwardReader:
                 number += data.count(b"\n")
                 position += len(data) or offset - position
             told.append(f"line {number} of {self._name} was skipped: {error}")
-        return told
+        return [*told, f"{self._more_bad:,} more lines were skipped"] if self._more_bad else told
 
 
 def branch_backwards(reader: BackwardReader, leaf: str, problems: list[str]) -> Iterator[dict[str, Any]]:
@@ -198,12 +219,12 @@ class FullTranscript(Record):
     problems: tuple[str, ...]
 
 
-def load_full(path: Path) -> FullTranscript:
+def load_full(path: Path, largest: int = LARGEST_LINE) -> FullTranscript:
     """Read everything on the branch that ends in the newest record. Raises as `load`."""
     problems: list[str] = []
     messages: list[Message] = []
     compactions: list[Compaction] = []
-    with BackwardReader(path) as reader:
+    with BackwardReader(path, largest) as reader:
         branch = list(branch_backwards(reader, reader.newest(), problems))
         for record in reversed(branch):
             try:
@@ -250,17 +271,18 @@ class LoadedSession(Record):
     problems: tuple[str, ...]
 
 
-def load(path: Path, leaf: str = "") -> LoadedSession:
+def load(path: Path, leaf: str = "", largest: int = LARGEST_LINE) -> LoadedSession:
     """Read a session from its end to the newest compaction of the branch, skipping and naming damaged lines.
 
     Args:
         leaf: the record that the branch ends in; the newest one by default.
+        largest: the most bytes of a line; a longer one is skipped.
 
     Raises:
         SessionError: where the file cannot be read or has no usable header.
     """
     live = _Live()
-    with BackwardReader(path) as reader:
+    with BackwardReader(path, largest) as reader:
         leaf = leaf or reader.newest()
         for record in branch_backwards(reader, leaf, live.problems):
             live.take(record)

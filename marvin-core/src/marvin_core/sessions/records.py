@@ -6,11 +6,13 @@ import re
 from typing import Any
 
 from ..api.errors import SessionError
+from ..api.limits import Limits
 from ..api.record import Record
 from ..util.json_lines import record_line
 from ..util.numbers import amount
 
 VERSION = 1
+LARGEST_LINE = Limits().session_line
 _KIND = re.compile(rb'\s*\{\s*"type"\s*:\s*"(\w+)"')
 
 
@@ -45,7 +47,7 @@ def header_of(record: Any) -> Header:
         raise SessionError(str(error)) from error
     for name, value in header.as_dict().items():
         if not isinstance(value, (int, float) if name in ("time", "spent") else str):
-            raise SessionError(f"{name} of the header is {value!r}")
+            raise SessionError(f"{name} of the header is {value!r:.100}")
     return header
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ def _messages(records: Iterable[Any]) -> Iterator[Message]:
         try:
             if record["type"] == "message":
                 yield from_dict(record["message"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
 
 
@@ -124,42 +124,93 @@ def branches(path: Path, current: str) -> list[Branch]:
         SessionError: where the file cannot be read.
     """
     _, records = _read(path)
-    lineages = {key: _lineage(key, records) for key in _ends(records) | {current: None} if key in records}
-    inner = {key for lineage in lineages.values() for key in lineage[:-1]}
-    here = lineages.get(current, [])
+    lineages = _Lineages(records)
+    places = {key: lineages.place(key) for key in _ends(records) | {current: None} if key in records}
+    inner = lineages.inner()
+    here = places.get(current, _Place())
+    common = lineages.messages(here)
     return [
-        _branch(leaf, lineage, here, records)
-        for leaf, lineage in lineages.items()
+        Branch(
+            leaf=leaf,
+            messages=place.messages,
+            shared=lineages.shared(place, common),
+            prompt=_shown(records.get(place.prompt), "user"),
+            answer=_shown(records.get(place.last), "assistant"),
+            current=place.last == here.last,
+        )
+        for leaf, place in places.items()
         # What only keeps state, half-way up another branch, is none of its own.
-        if lineage and (lineage == here if lineage[-1] in here[-1:] else lineage[-1] not in inner)
+        if place.last and (place.last == here.last or place.last not in inner)
     ]
 
 
+def _shown(record: dict[str, Any] | None, role: str) -> str:
+    """What a record says on one line, where it is a message of that role."""
+    return next((one_line(message.text) for message in _messages([record]) if message.role == role), "")
+
+
 def _ends(records: Mapping[str, dict[str, Any]]) -> dict[str, None]:
-    followed = {record.get("parent") for record in records.values()}
+    followed = {str(record.get("parent")) for record in records.values()}
     return dict.fromkeys(key for key in records if key not in followed)
 
 
-def _lineage(leaf: str, records: Mapping[str, dict[str, Any]]) -> list[str]:
-    """The messages from the first to this record."""
-    found: list[str] = []
-    seen: set[str] = set()
-    while leaf in records and leaf not in seen:
-        seen.add(leaf)
-        if records[leaf]["type"] == "message":
-            found.append(leaf)
-        leaf = str(records[leaf].get("parent"))
-    return found[::-1]
+class _Place(Record):
+    """What lies on the way to a record, itself included."""
+
+    messages: int = 0
+    last: str = ""
+    """Its last message."""
+    previous: str = ""
+    """The message before that."""
+    prompt: str = ""
+    """The last message of the user."""
 
 
-def _branch(leaf: str, lineage: Sequence[str], here: Sequence[str], records: Mapping[str, dict[str, Any]]) -> Branch:
-    said = list(_messages(records[key] for key in lineage))
-    prompts = [message.text for message in said if message.role == "user"]
-    return Branch(
-        leaf=leaf,
-        messages=len(lineage),
-        shared=len(set(lineage) & set(here)),
-        prompt=one_line(prompts[-1]) if prompts else "",
-        answer=one_line(said[-1].text) if said and said[-1].role == "assistant" else "",
-        current=lineage == here,
-    )
+class _Lineages:
+    """The ways from the first record to each other one; every record is looked at once."""
+
+    def __init__(self, records: Mapping[str, dict[str, Any]]) -> None:
+        self._records = records
+        self._places: dict[str, _Place] = {}
+        self._shared: dict[str, int] = {}
+
+    def place(self, leaf: str) -> _Place:
+        """What lies on the way to a record."""
+        way: dict[str, None] = {}
+        while leaf in self._records and leaf not in self._places and leaf not in way:
+            way[leaf] = None
+            leaf = str(self._records[leaf].get("parent"))
+        place = self._places.get(leaf, _Place())
+        for key in reversed(way):
+            place = self._places[key] = self._next(key, place)
+        return place
+
+    def _next(self, key: str, above: _Place) -> _Place:
+        record = self._records[key]
+        if record["type"] != "message":
+            return above
+        message = record.get("message")
+        asked = isinstance(message, dict) and message.get("role") == "user"
+        return _Place(messages=above.messages + 1, last=key, previous=above.last, prompt=key if asked else above.prompt)
+
+    def inner(self) -> set[str]:
+        """The messages that others follow."""
+        return {place.previous for place in self._places.values()}
+
+    def messages(self, place: _Place) -> set[str]:
+        """The messages on a way."""
+        found: set[str] = set()
+        while place.last and place.last not in found:
+            found.add(place.last)
+            place = self._places.get(place.previous, _Place())
+        return found
+
+    def shared(self, place: _Place, here: set[str]) -> int:
+        """How many messages of a way lie on that other one, which is always the same."""
+        way: dict[str, None] = {}
+        while place.last and place.last not in here and place.last not in self._shared and place.last not in way:
+            way[place.last] = None
+            place = self._places.get(place.previous, _Place())
+        count = self._shared.get(place.last, place.messages)
+        self._shared.update(dict.fromkeys(way, count))
+        return count

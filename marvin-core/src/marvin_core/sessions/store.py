@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from ..api.errors import SessionError
-from .records import Header, header_of
+from ..util.untrusted_json import parse_json
+from .records import LARGEST_LINE, Header, header_of
 
 
 def sessions(folder: Path) -> list[Path]:
@@ -28,7 +28,7 @@ def read_header(path: Path) -> Header | None:
     """
     try:
         with path.open("rb") as stream:
-            return header_of(json.loads(stream.readline()))
+            return header_of(parse_json(stream.readline(LARGEST_LINE)))
     except OSError:
         return None
     except (ValueError, SessionError):

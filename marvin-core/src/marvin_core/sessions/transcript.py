@@ -8,31 +8,40 @@ branch held before, which stays in the file.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ..api.errors import SessionError
 from ..api.messages import Message, to_dict
 from ..api.timeouts import Timeouts
-from ..util.json_lines import record_line
-from ..util.state_files import acquire
-from .records import Header, header_line, header_of, kind_of
+from ..util.json_lines import lines_forwards
+from ..util.state_files import acquire, make_private_folder
+from ..util.untrusted_json import parse_json
+from .lines import line_of
+from .records import LARGEST_LINE, Header, header_line, header_of, kind_of
 
 if TYPE_CHECKING:
     from .reader import LoadedSession
 
 
-class Transcript:
-    """Writes one session file. Nothing is created before the first `append`."""
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
-    def __init__(self, path: Path, header: Header, timeouts: Timeouts) -> None:
+
+class Transcript:
+    """Writes one session file. Nothing is created before the first `append`, or `claim`."""
+
+    def __init__(self, path: Path, header: Header, timeouts: Timeouts, largest: int = LARGEST_LINE) -> None:
         self.path = path
         self.header = header
+        self.patient = True
+        """Whether to wait for another process that has the file."""
         self._timeouts = timeouts
+        self._largest = largest
+        self._begun = False
         self._leaf = self._before_last = header.id
         self._compacted: Sequence[Message] | None = None
         self._pending: Sequence[Message] | None = None
@@ -44,9 +53,10 @@ class Transcript:
         self._writer = os.urandom(6).hex()
 
     @classmethod
-    def resumed(cls, path: Path, loaded: LoadedSession, timeouts: Timeouts) -> Self:
+    def resumed(cls, path: Path, loaded: LoadedSession, timeouts: Timeouts, largest: int = LARGEST_LINE) -> Self:
         """A writer that goes on where a session that was loaded ends."""
-        transcript = cls(path, loaded.header, timeouts)
+        transcript = cls(path, loaded.header, timeouts, largest)
+        transcript._begun = True
         transcript._leaf, transcript._before_last = loaded.leaf, loaded.before_last
         transcript._compacted = loaded.compacted
         transcript._known, transcript._count = loaded.size, loaded.count
@@ -56,6 +66,16 @@ class Transcript:
     def leaf(self) -> str:
         """The record that the next one will follow; the session's id before the first."""
         return self._leaf
+
+    def claim(self) -> bool:
+        """Make the file, so that no other session gets its name; False where there is one."""
+        with suppress(OSError):  # told when the first message is to be saved
+            make_private_folder(self.path.parent)
+            try:
+                self._descriptor = os.open(self.path, _FLAGS | os.O_EXCL, 0o600)
+            except FileExistsError:
+                return not self.path.parent.is_dir()
+        return True
 
     def append(self, *messages: Message) -> None:
         """Add messages after the newest one of this writer, in one write.
@@ -86,7 +106,7 @@ class Transcript:
         What other processes changed meanwhile is kept.
         """
         if any(getattr(self.header, name) != value for name, value in fields.items()):
-            if self._known or self._descriptor is not None:
+            if self._begun:
                 self._append([], fields)
             else:
                 self.header = self.header.replace(**fields)
@@ -111,8 +131,11 @@ class Transcript:
             getattr(os, "fdatasync", os.fsync)(self._descriptor)
 
     def close(self) -> None:
-        """Close the file; appending again opens it again."""
+        """Close the file; appending again opens it again. One that was only claimed is removed."""
         if self._descriptor is not None:
+            if not self._begun and not os.fstat(self._descriptor).st_size and self._is_current(self._descriptor):
+                with suppress(OSError):
+                    self.path.unlink()
             os.close(self._descriptor)
             self._descriptor = None
 
@@ -130,7 +153,7 @@ class Transcript:
         for kind, data in records:
             self._written += 1
             identity = f"{self._writer}.{self._written}"
-            lines.append(record_line({"type": kind, "id": identity, "parent": leaf, **data}))
+            lines.append(line_of({"type": kind, "id": identity, "parent": leaf, **data}, self._largest))
             if kind == "message":
                 before_last, compacted = leaf, None
             leaf = identity
@@ -157,7 +180,8 @@ class Transcript:
         """The open file and where it ends, under its lock."""
         while True:
             descriptor = self._open()
-            acquire(descriptor, self._timeouts.lock, self._timeouts.lock_poll, str(self.path))
+            limit = self._timeouts.lock if self.patient else 0.0
+            acquire(descriptor, limit, self._timeouts.lock_poll, str(self.path))
             if self._is_current(descriptor):
                 break
             self.close()  # a repaired copy took its place while it was waited for, or somebody removed it
@@ -182,29 +206,30 @@ class Transcript:
         if os.write(descriptor, data) < len(data):
             os.ftruncate(descriptor, end)
             raise OSError(28, "the disk is full")
+        self._begun = True
         if self._known == end:
             self._known, self._count = end + len(data), self._count + said
 
     def _catch_up(self, descriptor: int, end: int) -> None:
         """Take over the header that another process wrote meanwhile, and count its messages."""
         begin = max(0, self._known - 1)
-        lines = os.pread(descriptor, max(0, end - begin), begin).split(b"\n")
-        for line in lines[1:] if self._known else lines:  # the first one is the rest of one that was counted
+        lines = lines_forwards(descriptor, begin, end, self._largest)
+        # The first one is the rest of one that was counted.
+        for line, _ in islice(lines, 1 if self._known else 0, None):
             kind = kind_of(line)
             if kind == b"message":
                 self._count += 1
             elif kind == b"session":
                 try:
-                    self.header = header_of(json.loads(line))
+                    self.header = header_of(parse_json(line))
                 except (ValueError, SessionError):  # torn; the one before it counts
                     continue
         self._known = end
 
     def _open(self) -> int:
         if self._descriptor is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            self._descriptor = os.open(self.path, flags, 0o600)
+            make_private_folder(self.path.parent)
+            self._descriptor = os.open(self.path, _FLAGS, 0o600)
         return self._descriptor
 
 

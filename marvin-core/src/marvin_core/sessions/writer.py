@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.errors import MarvinError, SessionError
+from ..api.errors import SessionError
 from ..api.messages import Message
 from ..api.timeouts import Timeouts
-from ..util.threads import in_thread
-from .records import Header
+from .records import LARGEST_LINE, Header
 from .transcript import Transcript, new_session_id
+from .write_queue import Write, WriteQueue
 
 if TYPE_CHECKING:
     from .reader import LoadedSession
@@ -27,22 +26,27 @@ class SessionWriter:
     """Writes the messages of one session.
 
     Where that is not possible `warn` is told once, and what could not be written is written as soon as it can be.
+    Nothing waits for another process that has the file, but for `flush` and `finish`, which do so in a thread.
     """
 
-    def __init__(self, folder: Path, timeouts: Timeouts, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Path, timeouts: Timeouts, warn: Callable[[str], None], largest: int = LARGEST_LINE
+    ) -> None:
         self.folder = folder
         self._timeouts = timeouts
         self._warn = warn
-        self._transcript: Transcript | None = None
+        self._largest = largest
+        self._queue: WriteQueue | None = None
+        self._left: list[WriteQueue] = []
+        """Those of earlier sessions that are not written to their end yet."""
         self._state = "{}"
         self._state_saved = True
-        self._waiting: deque[Callable[[Transcript], None]] = deque()
         self.id = ""
 
     @property
     def position(self) -> tuple[Path, str] | None:
         """The file, and the record in it that the next one will follow; None where nothing is being saved."""
-        return (self._transcript.path, self._transcript.leaf) if self._transcript is not None else None
+        return (self._queue.transcript.path, self._queue.transcript.leaf) if self._queue is not None else None
 
     @property
     def cost(self) -> float:
@@ -50,7 +54,7 @@ class SessionWriter:
         return self._transcript.header.spent if self._transcript is not None else 0.0
 
     def begin(self, now: float, title: str, provider: str, model: str, working_dir: str, thinking: str = "off") -> None:
-        """Give a new session its id; its file is made with the first message."""
+        """Give a new session its id, and make its file, which is removed again where nothing is ever said."""
         identity = new_session_id(now, title)
         header = Header(
             id=identity, title=title[:80], time=now, provider=provider, model=model, working_dir=working_dir
@@ -58,19 +62,25 @@ class SessionWriter:
         self._start(header.replace(thinking=thinking))
 
     def _start(self, header: Header) -> None:
-        self.close()
-        self._waiting.clear()
-        self.id = header.id
+        wanted = header.id
+        while True:
+            path = self.folder / f"{header.id}.jsonl"
+            transcript = Transcript(path, header, self._timeouts, self._largest)
+            if transcript.claim():
+                break
+            header = header.replace(id=f"{wanted}-{os.urandom(2).hex()}")  # another run began in this millisecond
+        self._go_over_to(transcript)
         self._state, self._state_saved = "{}", True
-        self._transcript = Transcript(self.folder / f"{self.id}.jsonl", header, self._timeouts)
+
+    def _go_over_to(self, transcript: Transcript) -> None:
+        self.close()
+        self.id = transcript.header.id
+        self._queue = WriteQueue(transcript, self._warn)
 
     def resume(self, path: Path, loaded: LoadedSession) -> None:
         """Go on with a session that was loaded."""
-        self.close()
-        self._waiting.clear()
-        self.id = loaded.header.id
+        self._go_over_to(Transcript.resumed(path, loaded, self._timeouts, self._largest))
         self._state, self._state_saved = json.dumps(loaded.state), True
-        self._transcript = Transcript.resumed(path, loaded, self._timeouts)
 
     def fork(self, now: float, messages: Sequence[Message]) -> None:
         """Go on in a new file that begins with these messages; the old one stays as it is.
@@ -78,39 +88,38 @@ class SessionWriter:
         Raises:
             SessionError: where this session is not being saved.
         """
-        if self._transcript is None:
+        if self._queue is None:
             raise SessionError("This session is not on disk, so it cannot be forked. Type a request first.")
-        header, state = self._transcript.header, self._state
+        header, state = self._queue.transcript.header, self._state
         identity = new_session_id(now, header.title)
         self._start(header.replace(id=identity, time=now, parent=header.id))
-        self._guarded(lambda transcript: transcript.append(*messages))
+        self._write(lambda transcript: transcript.append(*messages))
         self._save_state(state)
 
     def clear(self) -> None:
         """Stop writing to this session; the next `begin` makes another one."""
         self.close()
-        self._waiting.clear()
-        self._transcript = None
+        self._queue = None
         self.id = ""
 
     def step_back(self) -> None:
         """Go back to before the last message; what comes next becomes another branch of the file."""
-        if self._transcript is not None:
-            self._guarded(Transcript.step_back)
+        if self._queue is not None:
+            self._write(Transcript.step_back)
             self._state_saved = self._state == "{}"  # it may stand in the branch that was left
 
     def save(self, message: Message) -> None:
         """Add a message."""
-        self._guarded(lambda transcript: transcript.append(message))
+        self._write(lambda transcript: transcript.append(message))
 
     def compacted(self, messages: Sequence[Message]) -> None:
         """From here on, these messages stand for all that was said before, which stays in the file."""
         state = json.loads(self._state)
-        self._guarded(lambda transcript: transcript.append_compaction(messages, state))
+        self._write(lambda transcript: transcript.append_compaction(messages, state))
 
     def changed(self, **fields: str) -> None:
         """Note that the session goes on with another `provider`, `model` or `thinking` level."""
-        self._guarded(lambda transcript: transcript.change_header(**fields))
+        self._write(lambda transcript: transcript.change_header(**fields))
 
     def spent(self, dollars: float) -> None:
         """Note that the session cost so much more."""
@@ -124,45 +133,49 @@ class SessionWriter:
             self._warn(f"What packs keep in this session was not saved: {error}.")
             text = self._state
         self._save_state(text)
-        transcript = self._transcript
-        if transcript is not None:
+        queue = self._queue
+        if queue is not None:
+            await queue.settle()
             try:
-                await in_thread(lambda: _have_on_disk(transcript))
+                await queue.sync(lambda: _count_as_newest(queue.transcript.path))
             except OSError as error:
                 self._warn(f"The session may not be on disk yet: {error.strerror}.")
+
+    async def finish(self) -> None:
+        """Wait for what is still to be written, of earlier sessions too, and close the files."""
+        queues = list(filter(None, (*self._left, self._queue)))
+        try:
+            for queue in queues:
+                await queue.settle()
+        finally:
+            for queue in queues:
+                if not queue.idle:
+                    self._warn(f"{queue.transcript.path} lacks the last of what was said: it could not be written.")
+            self._left.clear()
+            self.close()
 
     def _save_state(self, text: str) -> None:
         if text != self._state or not self._state_saved:
             self._state, self._state_saved = text, True
-            self._guarded(lambda transcript: transcript.append_state(json.loads(text)))
+            self._write(lambda transcript: transcript.append_state(json.loads(text)))
 
     def close(self) -> None:
-        """Close the file."""
-        if self._transcript is not None:
-            self._transcript.close()
+        """Close the file, once what is to be written is written."""
+        if self._queue is not None:
+            if not self._queue.idle:
+                self._left.append(self._queue)
+            self._queue.close()
 
-    def _guarded(self, write: Callable[[Transcript], None]) -> None:
-        """Write, after what could not be written so far; what fails now is tried again with the next."""
-        if self._transcript is None:
-            return
-        told = bool(self._waiting)
-        self._waiting.append(write)
-        try:
-            while self._waiting:
-                self._waiting[0](self._transcript)
-                self._waiting.popleft()
-        except MarvinError as error:
-            self._transcript.close()
-            if not told:
-                self._warn(str(error))
+    def _write(self, write: Write) -> None:
+        if self._queue is not None:
+            self._queue.add(write)
 
 
-def _have_on_disk(transcript: Transcript) -> None:
-    """Sync the file, and have it count as the one written last: since then the clock may have been set back."""
+def _count_as_newest(path: Path) -> None:
+    """Have a file count as the one written last: since it was written the clock may have been set back."""
     from .store import sessions
 
-    transcript.sync()
-    newest = next(iter(sessions(transcript.path.parent)), transcript.path)
-    if newest != transcript.path:
+    newest = next(iter(sessions(path.parent)), path)
+    if newest != path:
         ahead = newest.stat().st_mtime_ns + _TICK
-        os.utime(transcript.path, ns=(ahead, ahead))
+        os.utime(path, ns=(ahead, ahead))

@@ -11,26 +11,30 @@ from typing import NoReturn
 
 from ..api.config import OutputFormat
 from ..api.errors import EXIT_INTERRUPTED, MarvinError, NotActed
-from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice, to_json
+from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice
 from ..api.session import SessionControl, TurnResult
 from ..usage.meter import UsageMeter
+from ..util.event_lines import event_line
 from ..util.signals import ending
 from ..util.streams import StandardStreams
+from ..util.terminal_text import TerminalFilter, disarm
 from .report import cost_line, costs_of, result_line
 
 _UNFINISHED = ("broken", "cancelled")
 
 
 class TextOutput:
-    """Text as it arrives. Newlines at the end of it are held back until more text follows."""
+    """Text as it arrives, without terminal sequences. Newlines at its end are held back until more text follows."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
+        self._clean = TerminalFilter()
         self._held = ""
         self._in_line = False
 
     def text(self, delta: str) -> None:
         """Write a piece of the model's text."""
+        delta = self._clean(delta)
         body = delta.rstrip("\n")
         if not body:
             self._held += delta
@@ -41,7 +45,9 @@ class TextOutput:
 
     def tools(self, names: list[str]) -> None:
         """Announce a round of tools, on a line of its own."""
-        self._write(("\n" if self._in_line else "") + f"  🔧 {', '.join(names)}\n")
+        named = disarm(", ".join(names)).replace("\n", " ")
+        self._write(("\n" if self._in_line else "") + f"  🔧 {named}\n")
+        self._clean = TerminalFilter()
         self._held = ""
         self._in_line = False
 
@@ -75,6 +81,7 @@ class Headless:
         self._session: SessionControl | None = None
         self._answer = ""
         self._interrupted = False
+        self._failed = False
         self._writing = False
         self._closed = False
 
@@ -122,6 +129,16 @@ class Headless:
         os._exit(EXIT_INTERRUPTED)
 
     def _listen(self, event: Event) -> None:
+        try:
+            self._show(event)
+        except Exception as error:  # what was written is not the whole of it, so the run must not look like a success
+            if not self._failed:
+                self._failed = True
+                reason = f"{type(error).__name__}: {error}"
+                self._streams.err(f"marvin: the event {event.type} cannot be written: {reason}. The run was ended.")
+                self._cancel()
+
+    def _show(self, event: Event) -> None:
         if isinstance(event, MessageEnd) and not gc.isenabled():
             gc.freeze()  # what was imported, pydantic during the answer included, stays and need not be looked at
             gc.enable()
@@ -132,7 +149,7 @@ class Headless:
         elif isinstance(event, AgentEnd):
             self._answer = event.text
         if self._format == "stream-json":
-            self._out(to_json(event) + "\n")
+            self._out(event_line(event) + "\n")
         elif self._format == "text" and not self._form:
             if isinstance(event, MessageUpdate) and event.kind == "text":
                 self._text.text(event.delta)
@@ -158,13 +175,17 @@ class Headless:
 
     def _report(self, session: SessionControl, result: TurnResult) -> int:
         self._text.end()
-        code = 1 if self._closed else 0
+        ended = self._closed or self._failed
+        code = 1 if ended else 0
         if self._interrupted:
             code = EXIT_INTERRUPTED
             self._streams.err("marvin: interrupted")
         elif result.error is not None:
             code = result.error.exit_code if isinstance(result.error, MarvinError) else 1
             self._streams.err(f"marvin: {_told(result.error)}")
+        elif result.cancelled and not ended:
+            code = 1
+            self._streams.err("marvin: the run was cancelled by code of its own, and not by a signal. Try again.")
         if self._format == "json":
             summary = {**self._meter.summary(), "providers": costs_of(self._meter.by_provider())}
             self._out(result_line(session.id, self._answer, self._meter.tokens(), summary, code, result.output))

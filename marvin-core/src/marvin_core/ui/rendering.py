@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..api.events import ToolExecutionEnd, ToolExecutionStart
+from ..util.terminal_text import disarm
 
 Role: TypeAlias = Literal[
     "user", "heading", "bold", "code", "tool", "error", "notice", "faint", "added", "removed", "place"
@@ -32,9 +33,6 @@ DIFF_LINES = 40
 OUTPUT_LINES = 400
 """Lines of an output, of a call made by hand, that are shown: half of them its first, half its last ones."""
 
-# What could move the cursor, recolour the terminal, reorder or hide text: C0 but newline and tab, DEL, C1, bidi marks.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_ESCAPE = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_]?)")
 _JOINER = "\u200d"
 _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"#{1,6} ")
@@ -48,14 +46,9 @@ Measure: TypeAlias = Callable[[str], int]
 """How many columns a text takes."""
 
 
-def disarm(text: str) -> str:
-    """The text without what could steer the terminal; of a sequence that is cut in two, letters may stay."""
-    return _CONTROL.sub("", _ESCAPE.sub("", text))
-
-
 def clean(text: str) -> str:
-    """The same, with spaces for tabs: their width depends on where they stand."""
-    return disarm(text).expandtabs(4)
+    """The text without what could steer the terminal, with spaces for tabs: their width depends on where they stand."""
+    return disarm(text).replace("\r", "").expandtabs(4)
 
 
 class Paint:

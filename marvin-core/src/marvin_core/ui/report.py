@@ -8,6 +8,7 @@ from typing import Any
 
 from ..api.tool_context import ModelUsage
 from ..usage.sums import total
+from ..util.terminal_text import json_for_terminals
 
 
 def cost_line(summary: Mapping[str, Any]) -> str:
@@ -42,7 +43,7 @@ def result_line(
     }
     if output is not None:
         report["output"] = json.loads(output)
-    return json.dumps(report, ensure_ascii=False) + "\n"
+    return json_for_terminals(json.dumps(report, ensure_ascii=False)) + "\n"
 
 
 def costs_of(providers: Mapping[str, Mapping[str, ModelUsage]]) -> dict[str, Any]:

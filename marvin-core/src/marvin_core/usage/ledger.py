@@ -27,7 +27,8 @@ from ..api.errors import BudgetExceeded, ConfigError
 from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..guard.processes.tree import start_of
-from ..util.state_files import acquire
+from ..util.state_files import acquire, make_private_folder
+from ..util.untrusted_json import parse_json
 
 _MOST = 10**18
 """A trillion USD, in micro-dollars."""
@@ -74,8 +75,8 @@ class LedgerState:
     def feed(self, line: bytes) -> None:
         """Take one line."""
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
+            record = parse_json(line)
+        except ValueError:
             return
         if isinstance(record, dict) and _is_amount(record.get("amount")):
             kinds = {"ceiling": self._limit, "settle": self._settle, "reserve": self._reserve, "keep": self._reserve}
@@ -163,7 +164,7 @@ class Ledger:
         Raises:
             OSError: where the folder cannot be written.
         """
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(folder)
         path = folder / f"{os.urandom(8).hex()}.jsonl"
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         ledger = cls(path, "", timeouts, owned=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ..api.events import Event, Notice, Unsubscribe
 
@@ -11,14 +11,13 @@ from ..api.events import Event, Notice, Unsubscribe
 class Bus:
     """Passes each event to every listener, at once and in order.
 
-    A listener that raises is dropped: one broken interface must not stop the others or the loop.
-    Its error is kept in `failure` for whoever runs the session.
+    A listener that raises is told so, like all others, and gets no further events: one broken interface must not stop
+    the others or the loop.
     """
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[Event], None]] = []
         self._kept: list[Event] = []
-        self.failure: Exception | None = None
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
         """Have every event from now on passed to the listener, and those before that were kept for it."""
@@ -34,8 +33,7 @@ class Bus:
             try:
                 listener(event)
             except Exception as error:  # see the class: never the loop's problem
-                self.failure = error
-                self._drop(listener)
+                self._give_up(listener, event, error)
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -55,6 +53,14 @@ class Bus:
     def tell(self, text: str) -> None:
         """Tell of something that people want to know."""
         self.emit(Notice(level="info", text=text))
+
+    def _give_up(self, listener: Callable[[Event], None], event: Event, error: Exception) -> None:
+        self._drop(listener)
+        what = f"{getattr(listener, '__qualname__', type(listener).__name__)} failed at {event.type}"
+        notice = Notice(level="error", text=f"{what}, and gets no further events: {type(error).__name__}: {error}")
+        with suppress(Exception):  # it could not take the other event; maybe it can say so
+            listener(notice)
+        self.emit(notice)
 
     def _drop(self, listener: Callable[[Event], None]) -> None:
         if listener in self._listeners:

@@ -1,4 +1,4 @@
-"""JSON, one value a line: writing a line, and reading lines from the end of a file."""
+"""JSON, one value a line: writing a line, and reading lines of a bounded size from either end of a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .untrusted_json import LARGEST
+
 BLOCK = 128 * 1024
+_HEAD = 256
+"""Bytes of a line that is too long which are still given, to tell what it was."""
 
 
 def record_line(record: Mapping[str, Any]) -> bytes:
@@ -18,24 +22,61 @@ def record_line(record: Mapping[str, Any]) -> bytes:
         return (json.dumps(record, separators=(",", ":")) + "\n").encode()
 
 
-def lines_backwards(descriptor: int, end: int, block: int = BLOCK) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file before the offset `end`, the last one first, each with its own offset.
+def lines_backwards(
+    descriptor: int, end: int, block: int = BLOCK, largest: int = LARGEST
+) -> Iterator[tuple[int, bytes, bool]]:
+    """The lines of a file before the offset `end`, the last one first: offset, content, whether that is the whole line.
 
-    Split at newline bytes only, as other line ends may stand inside JSON. The newline is left out.
+    Split at newline bytes only, as other line ends may stand inside JSON. The newline is left out. Of a line that is
+    too long only the beginning is given.
 
     Args:
         block: how many bytes are read at a time.
+        largest: the most bytes of a line.
     """
     tail: list[bytes] = []  # of a line whose beginning is not read yet, its last part first
+    size = 0
     position = end
     while position:
-        size = min(block, position)
-        position -= size
-        first, *rest = os.pread(descriptor, size, position).split(b"\n")
+        count = min(block, position)
+        position -= count
+        first, *rest = os.pread(descriptor, count, position).split(b"\n")
         while rest:
-            line = b"".join([rest.pop(), *reversed(tail)])
-            tail = []
-            yield end - len(line), line
-            end -= len(line) + 1
-        tail.append(first)
-    yield 0, b"".join(reversed(tail))
+            part = rest.pop()
+            size += len(part)
+            yield _line(descriptor, end - size, [part, *reversed(tail)], size, largest)
+            end -= size + 1
+            tail, size = [], 0
+        size += len(first)
+        tail = [*tail, first] if size <= largest else []
+    yield _line(descriptor, 0, list(reversed(tail)), size, largest)
+
+
+def _line(descriptor: int, offset: int, parts: list[bytes], size: int, largest: int) -> tuple[int, bytes, bool]:
+    if size > largest:
+        return offset, os.pread(descriptor, _HEAD, offset), False
+    return offset, b"".join(parts), True
+
+
+def lines_forwards(
+    descriptor: int, begin: int, end: int, largest: int = LARGEST, block: int = BLOCK
+) -> Iterator[tuple[bytes, bool]]:
+    """The lines of a file between two offsets, the first one first, each with whether it is whole; as above."""
+    parts: list[bytes] = []
+    size = 0
+    position = begin
+    while position < end and (data := os.pread(descriptor, min(block, end - position), position)):
+        position += len(data)
+        *complete, last = data.split(b"\n")
+        for part in complete:
+            yield _joined([*parts, part], size + len(part), largest)
+            parts, size = [], 0
+        size += len(last)
+        if size <= largest or not parts:
+            parts.append(last[:_HEAD] if size > largest else last)
+    if size:
+        yield _joined(parts, size, largest)
+
+
+def _joined(parts: list[bytes], size: int, largest: int) -> tuple[bytes, bool]:
+    return (b"".join(parts), True) if size <= largest else (b"".join(parts[:1])[:_HEAD], False)

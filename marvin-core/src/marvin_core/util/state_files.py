@@ -8,12 +8,45 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ..api.errors import MarvinError
 from ..api.timeouts import Timeouts
+from .untrusted_json import parse_json
+
+_TEMPORARY = ".marvin-tmp"
+_NAME_KEPT = 180
+"""Bytes of a file's name that its temporary file has as well; names have 255 bytes at most."""
+_FORGOTTEN = 3_600
+"""The age, in seconds, of a temporary file whose writer was killed."""
+_swept: set[tuple[int, int]] = set()
+
+
+class LockTimeout(MarvinError):
+    """Another process holds a lock for too long."""
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder of Marvin's own, and those above it that are missing, for this user alone."""
+    if not folder.is_dir():
+        make_private_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers that were killed left behind; once for each folder and process."""
+    with suppress(OSError):
+        status = folder.stat()
+        if (status.st_dev, status.st_ino) in _swept:
+            return
+        _swept.add((status.st_dev, status.st_ino))
+        before = time.time() - _FORGOTTEN
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(_TEMPORARY) and entry.stat(follow_symlinks=False).st_mtime < before:
+                    os.unlink(entry.path)
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool = True) -> None:
@@ -25,10 +58,12 @@ def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool 
         OSError: where the folder or the disk does not take it; the old content is then untouched.
     """
     target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(target.parent)
+    sweep(target.parent)
     if keep_mode and target.exists():
         mode = stat.S_IMODE(target.stat().st_mode)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{time.monotonic_ns()}")
+    begun = os.fsdecode(os.fsencode(target.name)[:_NAME_KEPT])
+    temporary = target.with_name(f".{begun}.{os.getpid()}.{time.monotonic_ns()}{_TEMPORARY}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -51,9 +86,9 @@ def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
         poll: between two tries, in seconds.
 
     Raises:
-        MarvinError: where another process holds it longer than that.
+        LockTimeout: where another process holds it longer than that.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(path.parent)
     descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         acquire(descriptor, limit, poll, str(path))
@@ -97,15 +132,15 @@ def set_aside(path: Path) -> Path:
 
 
 def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:
-    """Take the exclusive lock of an open file; see `locked`."""
+    """Take the exclusive lock of an open file; see `locked`. A limit of 0 makes one try."""
     deadline = time.monotonic() + limit
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise MarvinError(f"{name} is held by another process. Try again when it has finished.") from None
+            if time.monotonic() >= deadline:
+                raise LockTimeout(f"{name} is held by another process. Try again when it has finished.") from None
             time.sleep(poll)
 
 
@@ -120,7 +155,7 @@ def read_trusted_json(path: Path) -> Any:
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
             return None
         with open(descriptor, "rb", closefd=False) as stream:
-            return json.loads(stream.read())
+            return parse_json(stream.read())
     except (OSError, ValueError):
         return None
     finally:

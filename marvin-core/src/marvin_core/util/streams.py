@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .terminal_text import disarm
+
 
 class StandardStreams:
     """File descriptors of a run; by default those of the process."""
@@ -28,7 +30,11 @@ class StandardStreams:
         return not select.select([], [self.stdout], [], 0)[1]
 
     def err(self, text: str) -> None:
-        """Write a line to standard error; where that is closed there is nobody to tell."""
+        """Write a line to standard error, without terminal sequences: errors repeat what services and tools say.
+
+        Where it is closed there is nobody to tell.
+        """
+        text = disarm(text)
         try:
             _write(self.stderr, text if text.endswith("\n") else f"{text}\n")
         except OSError:

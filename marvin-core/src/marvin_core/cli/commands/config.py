@@ -56,7 +56,7 @@ def show_config(
     if what == "prompt":
         session = run.session()
         for part in asyncio.run(_prompt(session)):
-            run.streams.out(f"== {part.origin} ({len(part.text):,} characters)\n{part.text}\n\n")
+            run.write(f"== {part.origin} ({len(part.text):,} characters)\n{part.text}\n\n")
         return
     if what:
         raise UsageError(f"marvin config show takes nothing or `prompt`, not {what!r}.")
@@ -74,7 +74,7 @@ def show_config(
         "",
         *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in _shown(settings).items()),
     ]
-    run.streams.out("\n".join(lines).rstrip() + "\n")
+    run.write("\n".join(lines).rstrip() + "\n")
 
 
 async def _prompt(session: Session) -> list[PromptPart]:
@@ -121,7 +121,7 @@ def set_value(
         return text.encode()
 
     _update(run, path, changed)
-    run.streams.out(f"{path}: {f'{key} is set.' if wanted is not None else f'{key} is taken away.'}\n")
+    run.write(f"{path}: {f'{key} is set.' if wanted is not None else f'{key} is taken away.'}\n")
 
 
 def _value(keys: list[str], value: str) -> Any:
@@ -179,7 +179,7 @@ def edit_config(context: typer.Context) -> None:
     after = draft.read_bytes()
     if after == (before if before is not None else _TEMPLATE.encode()):
         draft.unlink()
-        run.streams.out(f"{path}: nothing changed.\n")
+        run.write(f"{path}: nothing changed.\n")
         return
 
     def changed(content: bytes | None) -> bytes:
@@ -193,7 +193,7 @@ def edit_config(context: typer.Context) -> None:
 
     _update(run, path, changed)
     draft.unlink()
-    run.streams.out(f"{path}: saved.\n")
+    run.write(f"{path}: saved.\n")
 
 
 def _open_editor(run: CommandContext, path: Path) -> None:

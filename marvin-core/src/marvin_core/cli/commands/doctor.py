@@ -42,7 +42,7 @@ def doctor(context: typer.Context) -> None:
         report.provider(app)
         asyncio.run(report.reachable(app))
         report.tools(app)
-    run.streams.out(f"\n{report.verdict()}\n")
+    run.write(f"\n{report.verdict()}\n")
     if report.problems:
         raise typer.Exit(1)
 
@@ -61,7 +61,7 @@ class DoctorReport:
             out(f"         -> {advice}".replace("\n", "\n            ") + "\n")
 
     def _heading(self, text: str) -> None:
-        self._run.streams.out(f"\n{text}\n")
+        self._run.write(f"\n{text}\n")
 
     def broken(self, text: str, advice: str) -> None:
         """Print something that is broken and what to do about it."""
@@ -77,7 +77,7 @@ class DoctorReport:
     def configuration(self) -> None:
         """The folders and config.yaml."""
         config = self._run.config
-        self._run.streams.out(f"Marvin {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
+        self._run.write(f"Marvin {__version__}, Python {platform.python_version()}, {platform.platform()}\n")
         self._heading("Configuration")
         path = config.config_folder / "config.yaml"
         try:

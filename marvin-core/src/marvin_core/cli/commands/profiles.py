@@ -36,7 +36,7 @@ def list_profiles(context: typer.Context) -> None:
     profiles = _profiles(run)
     active = profiles.active
     for name in profiles.names():
-        run.streams.out(f"{'*' if name == active else ' '} {name}\n")
+        run.write(f"{'*' if name == active else ' '} {name}\n")
 
 
 def use_profile(context: typer.Context, name: _Name) -> None:
@@ -45,14 +45,14 @@ def use_profile(context: typer.Context, name: _Name) -> None:
     profiles = _profiles(run)
     is_new = name not in profiles.names()
     folder = profiles.switch(name)
-    run.streams.out(f"{'Made and chose' if is_new else 'Chose'} the profile {name}: {folder}\n")
+    run.write(f"{'Made and chose' if is_new else 'Chose'} the profile {name}: {folder}\n")
 
 
 def new_profile(context: typer.Context, name: _Name) -> None:
     """Make a profile, without using it yet."""
     run: CommandContext = context.obj
     folder = _profiles(run).create(name)
-    run.streams.out(f"Made the profile {name}: {folder}\nUse it: marvin profiles use {name}\n")
+    run.write(f"Made the profile {name}: {folder}\nUse it: marvin profiles use {name}\n")
 
 
 def show_profile(context: typer.Context) -> None:
@@ -67,4 +67,4 @@ def show_profile(context: typer.Context) -> None:
     lines += ["", f"saved places  {len(places)}"]
     lines += [f"  {place.get('label', '')}: {place.get('address') or place.get('name', '')}" for place in places]
     lines += ["", f"chat log  {len(profiles.chat_log(name).newest(KEPT))} entries"]
-    run.streams.out("\n".join(lines) + "\n")
+    run.write("\n".join(lines) + "\n")

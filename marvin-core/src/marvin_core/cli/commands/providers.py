@@ -102,4 +102,4 @@ def login(context: typer.Context, name: _Name) -> None:
     from ...providers.codex.login import login as log_in
 
     read_line = sys.stdin.readline if run.streams.stdin_is_terminal() else None
-    log_in(name, run.config, lambda text: run.streams.out(f"{text}\n"), read_line)
+    log_in(name, run.config, lambda text: run.write(f"{text}\n"), read_line)

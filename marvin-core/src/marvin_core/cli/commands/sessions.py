@@ -92,7 +92,7 @@ def _messages(count: int) -> str:
 def show_session(context: typer.Context, session_id: _Id) -> None:
     """Show what was said in a session."""
     run: CommandContext = context.obj
-    run.streams.out(as_text(_whole(run, session_id)))
+    run.write(as_text(_whole(run, session_id)))
 
 
 def _whole(run: CommandContext, session_id: str) -> FullTranscript:
@@ -114,10 +114,10 @@ def search_sessions(
     found = False
     for hit in search(_folder(run), wanted):
         found = True
-        run.streams.out(f"{hit.entry.id}  {hit.entry.title}\n")
-        run.streams.out("".join(f"    {snippet}\n" for snippet in hit.snippets))
+        run.write(f"{hit.entry.id}  {hit.entry.title}\n")
+        run.write("".join(f"    {snippet}\n" for snippet in hit.snippets))
         if hit.messages > len(hit.snippets):
-            run.streams.out(f"    and in {_messages(hit.messages - len(hit.snippets))} more\n")
+            run.write(f"    and in {_messages(hit.messages - len(hit.snippets))} more\n")
     if not found:
         run.streams.err(f"marvin: no session holds {wanted!r}. `marvin sessions list` shows what there is.")
         raise typer.Exit(1)
@@ -136,7 +136,7 @@ def export_session(
     run: CommandContext = context.obj
     text = _WRITERS[kind](_whole(run, session_id))
     if output is None:
-        run.streams.out(text)
+        run.write(text)
         return
     try:
         with output.open("wb" if force else "xb") as stream:
@@ -167,7 +167,7 @@ def rename_session(
         os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
     finally:
         writer.close()
-    run.streams.out(f"{path.stem}  {new}\n")
+    run.write(f"{path.stem}  {new}\n")
 
 
 def examine_sessions(
@@ -187,7 +187,7 @@ def examine_sessions(
         hint = "" if mend else " `marvin sessions doctor --repair` mends them and keeps the originals."
         run.streams.err(f"marvin: {len(left)} of {_files(len(paths))} have problems.{hint}")
         raise typer.Exit(1)
-    run.streams.out(f"{_files(len(paths))} looked at, nothing is wrong {'any more' if mend else 'with them'}.\n")
+    run.write(f"{_files(len(paths))} looked at, nothing is wrong {'any more' if mend else 'with them'}.\n")
 
 
 def _files(count: int) -> str:
@@ -203,12 +203,12 @@ def _examine(run: CommandContext, path: Path, *, mend: bool) -> bool:
         else:
             found = diagnose(path, run.config.timeouts)
     except MarvinError as error:
-        run.streams.out(f"{path.name}\n    {error}\n")
+        run.write(f"{path.name}\n    {error}\n")
         return False
     if found.problems:
-        run.streams.out(f"{path.name}\n" + "".join(f"    {problem}\n" for problem in found.problems))
+        run.write(f"{path.name}\n" + "".join(f"    {problem}\n" for problem in found.problems))
         if mend:
-            run.streams.out(f"    {_mended(found, kept)}\n")
+            run.write(f"    {_mended(found, kept)}\n")
     return mend or not found.problems
 
 

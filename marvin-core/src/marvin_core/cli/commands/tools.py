@@ -13,7 +13,9 @@ from ...api.messages import ToolOutput
 from ...api.tools import ToolSpec
 from ...tools.arguments import parse_key_values
 from ...tools.help import IN_SHELL, tool_help, with_typed_calls
+from ...util.terminal_text import json_for_terminals
 from ...util.text import cut
+from ...util.untrusted_json import parse_json
 from ..run import CommandContext, group
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def list_tools(
     missing = session.toolbox.missing
     if as_json:
         entries = [_entry(spec, missing) for spec in app.plugins.tools]
-        run.streams.out(json.dumps(entries, ensure_ascii=False, indent=2) + "\n")
+        run.write(json_for_terminals(json.dumps(entries, ensure_ascii=False, indent=2)) + "\n")
         return
     width = max((len(spec.name) for spec in app.plugins.tools), default=0)
     group = ""
@@ -54,7 +56,7 @@ def list_tools(
         note = f"  [not offered: {missing[spec.name]}]" if spec.name in missing else ""
         run.say(f"  {spec.name:{width}}  {_summary(spec)}{note}\n")
     if all(spec.source == "marvin-core" for spec in app.plugins.tools):  # those of the core alone
-        run.streams.out('No pack with tools is installed. Try: pip install "marvin-core[coding]"\n')
+        run.write('No pack with tools is installed. Try: pip install "marvin-core[coding]"\n')
 
 
 def _entry(spec: ToolSpec, missing: Any) -> dict[str, Any]:
@@ -104,14 +106,14 @@ def call_tool(
         raise ToolError(with_typed_calls(str(error), IN_SHELL)) from error
     output = asyncio.run(_call(session, name, arguments))
     text = with_typed_calls(output.text, IN_SHELL) if output.is_error else output.text
-    run.streams.out(text + ("" if text.endswith("\n") else "\n"))
+    run.write(text + ("" if text.endswith("\n") else "\n"))
     if output.is_error:
         raise typer.Exit(1)
 
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError as error:
         raise UsageError(f"--json takes a JSON object: {error}.") from error
     if not isinstance(value, dict):
@@ -133,10 +135,10 @@ def list_packs(context: typer.Context) -> None:
     packs = app.plugins.checked()
     for pack in packs:
         count = len(app.plugins.tools_of(pack))
-        run.streams.out(f"{pack.name}  {pack.distribution} {pack.version}, {count} tools\n")
+        run.write(f"{pack.name}  {pack.distribution} {pack.version}, {count} tools\n")
         for problem in pack.problems:
-            run.streams.out(f"  problem: {problem}\n".replace("\n", "\n    ").rstrip(" "))
+            run.write(f"  problem: {problem}\n".replace("\n", "\n    ").rstrip(" "))
         if pack.traceback:
-            run.streams.out("".join(f"    {line}\n" for line in pack.traceback.splitlines()))
+            run.write("".join(f"    {line}\n" for line in pack.traceback.splitlines()))
     if any(pack.problems for pack in packs):
         raise typer.Exit(1)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...api.errors import ToolError
 from ...api.tool_context import Job
+from ...util.state_files import make_private_folder
 from .child import Child
 
 LOG_LIMIT = 10_000_000
@@ -55,7 +56,7 @@ def open_log(folder: Path, number: int) -> tuple[int, JobLog]:
         ToolError: where the folder does not take files.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         while True:
             path = folder / f"job-{number}.log"
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

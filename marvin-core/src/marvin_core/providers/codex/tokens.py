@@ -18,7 +18,8 @@ from ...api.errors import AuthFailed, MarvinError, ProviderError, Unreachable
 from ...api.providers import Endpoint, Secret
 from ...api.record import Record
 from ...api.timeouts import Timeouts
-from ...util.state_files import locked, replace_file, set_aside
+from ...util.state_files import locked, make_private_folder, replace_file, set_aside
+from ...util.untrusted_json import parse_json
 
 if TYPE_CHECKING:
     import asyncio
@@ -74,7 +75,7 @@ def _claims(token: str) -> Mapping[str, Any]:
 
     try:
         payload = token.split(".")[1]
-        claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        claims = parse_json(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     except (ValueError, IndexError):
         return {}
     return claims if isinstance(claims, dict) else {}
@@ -132,7 +133,7 @@ class TokenFile:
             replace_file(self.path, content.encode(), keep_mode=False)
 
     def _entries(self) -> dict[str, Any]:
-        entries = json.loads(self.path.read_bytes())
+        entries = parse_json(self.path.read_bytes())
         if not isinstance(entries, dict):
             raise ValueError("no object")
         return entries
@@ -147,7 +148,7 @@ class TokenFile:
         import asyncio
         import fcntl
 
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self.path.parent)
         name = self.path.with_name("tokens.renewal.lock")
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

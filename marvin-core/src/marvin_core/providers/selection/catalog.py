@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from ...config.secrets import Secrets
 from ...profiles.store import Profiles
 from ...util.imports import imported
 from ...util.text import did_you_mean, near_names
+from ...util.untrusted_json import parse_json
 from .lifetimes import end_of, ends_soon, has_ended, heir_of
 from .service_lists import ServiceLists, chat_models, same_place
 
@@ -250,7 +250,7 @@ class Catalog:
 
     def _has_login(self, spec: ProviderSpec) -> bool:
         try:
-            return spec.name in json.loads((self._profile_folder() / "tokens.json").read_bytes())
+            return spec.name in parse_json((self._profile_folder() / "tokens.json").read_bytes())
         except (OSError, ValueError, TypeError):
             return False
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from prompt_toolkit.history import History
 
+from ...util.state_files import make_private_folder
+
 READ_LIMIT = 1_000_000
 """Bytes from the end of the file that are read."""
 ENTRY_LIMIT = 200_000
@@ -74,7 +76,7 @@ class LineHistory(History):
         data = f"\n# {time.strftime('%Y-%m-%d %H:%M:%S')}\n{lines}".encode("utf-8", "replace")
         path = self._path()
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError:
             return

@@ -14,7 +14,8 @@ from ...api.errors import EXIT_INTERRUPTED
 from ...api.events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, ToolExecutionEnd, ToolExecutionStart
 from ...api.session import SessionControl
 from ...util.signals import ending
-from ..rendering import Paint, call_line, diff_lines, disarm, for_people, outcome_line
+from ...util.terminal_text import TerminalFilter, disarm
+from ..rendering import Paint, call_line, diff_lines, for_people, outcome_line
 from ..typed_lines import Display, LineInterpreter
 
 PROMPT = "> "
@@ -32,6 +33,7 @@ class SimpleChat:
         self._lines = LineInterpreter(
             session, Display(text=self._say, output=self._line, error=self._say, suggestion=self._suggest)
         )
+        self._clean = TerminalFilter()
         self._in_line = False
         self._suggested = ""
         self._answering: asyncio.Task[None] | None = None
@@ -162,7 +164,7 @@ class SimpleChat:
             self._line(f"({event.reason})")
 
     def _write(self, text: str) -> None:
-        text = disarm(text)
+        text = self._clean(text)
         sys.stdout.write(text)
         sys.stdout.flush()
         if text:
@@ -180,6 +182,7 @@ class SimpleChat:
         if self._in_line:
             self._print("")
         self._in_line = False
+        self._clean = TerminalFilter()
 
     def _print(self, text: str) -> None:
         print(text, flush=True)

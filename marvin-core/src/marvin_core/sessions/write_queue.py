@@ -1,0 +1,137 @@
+"""The writes of one session file, in their order: at once where its lock is free, else in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ..api.errors import MarvinError
+from ..util.state_files import LockTimeout
+from ..util.threads import in_thread
+from .lines import LineTooLong
+from .transcript import Transcript
+
+Write: TypeAlias = Callable[[Transcript], None]
+
+
+class WriteQueue:
+    """Writes to a transcript without ever waiting in an event loop.
+
+    What cannot be written stays, and is tried again before what comes next; `warn` is told once until that works. It
+    is called by whoever adds a write or waits for the end, never from a thread.
+    """
+
+    def __init__(self, transcript: Transcript, warn: Callable[[str], None]) -> None:
+        self.transcript = transcript
+        self._warn = warn
+        self._waiting: deque[Write] = deque()
+        self._using = threading.Lock()
+        """Whoever holds it uses the transcript."""
+        self._thread: threading.Thread | None = None
+        self._problems: deque[str] = deque()
+        self._told = False
+        self._closing = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be written."""
+        return not self._waiting and not self._using.locked()
+
+    def add(self, write: Write) -> None:
+        """Have it written after what was added before: now, where nobody else has the file."""
+        self._waiting.append(write)
+        if self._drain(patient=not _in_loop()):
+            self._start_thread()
+        self._report()
+
+    async def settle(self) -> None:
+        """Wait until everything is written, or cannot be: for no longer than a lock may take."""
+        thread = self._thread
+        if thread is not None and thread.is_alive():
+            await in_thread(thread.join)
+        elif self._waiting:
+            await in_thread(lambda: self._drain(patient=True))
+        self._report()
+
+    async def sync(self, then: Callable[[], None]) -> None:
+        """Have the disk hold what was written, then do something else with the file. Raises OSError."""
+        await in_thread(lambda: self._sync(then))
+
+    def close(self) -> None:
+        """Close the file, after what is being written; nothing more is to be added."""
+        self._closing = True
+        if self._using.acquire(blocking=False):
+            self._leave()
+
+    def _sync(self, then: Callable[[], None]) -> None:
+        self._using.acquire()
+        try:
+            self.transcript.sync()
+            then()
+        finally:
+            self._leave()
+        self._drain(patient=True)  # what was added meanwhile found the file in use
+
+    def _start_thread(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=lambda: self._drain(patient=True), daemon=True)
+            self._thread.start()
+
+    def _drain(self, patient: bool) -> bool:
+        """Write what waits; whether there is something left since another process has the file.
+
+        Where another thread is at it, it goes on with what was added.
+        """
+        while self._waiting:
+            if not self._using.acquire(blocking=patient):
+                return False
+            try:
+                self._write_all(patient)
+            except LockTimeout as error:
+                if patient:
+                    self._fail(f"{error} What is to be saved waits for that.")
+                return True
+            except MarvinError as error:
+                self.transcript.close()
+                self._fail(str(error))
+                return False
+            finally:
+                self._leave()
+        return False
+
+    def _write_all(self, patient: bool) -> None:
+        self.transcript.patient = patient
+        while self._waiting:
+            try:
+                self._waiting[0](self.transcript)
+            except LineTooLong as error:
+                self._problems.append(str(error))
+            except (TypeError, ValueError, RecursionError) as error:  # it could never be written, and holds up the rest
+                self._problems.append(f"Something that was said cannot be saved: {error}.")
+            self._waiting.popleft()
+        self._told = False
+
+    def _leave(self) -> None:
+        if self._closing and not self._waiting:
+            self.transcript.close()
+        self._using.release()
+
+    def _fail(self, problem: str) -> None:
+        if not self._told:
+            self._told = True
+            self._problems.append(problem)
+
+    def _report(self) -> None:
+        while self._problems:
+            self._warn(self._problems.popleft())
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,39 @@
+"""Events as lines of `--output-format stream-json`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..api.events import Event
+from ..api.messages import Message, to_dict
+from ..api.record import Record
+from .terminal_text import json_for_terminals
+
+
+def event_line(event: Event) -> str:
+    """The event as one line of JSON, its newline left out.
+
+    Raises:
+        ValueError: where it holds itself, or what it holds is too large to be written.
+    """
+    data = {"type": event.type, **_plain(event)}
+    try:
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        from .plain_data import plain
+
+        text = json.dumps(plain(data), ensure_ascii=False, separators=(",", ":"))
+    return json_for_terminals(text)
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    return {name: _plain_value(value) for name, value in record.as_dict().items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Message):
+        return to_dict(value)
+    if isinstance(value, Record):
+        return _plain(value)
+    return value

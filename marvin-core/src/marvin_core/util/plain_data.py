@@ -1,0 +1,71 @@
+"""Values of packs as JSON can hold them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from .text import storable
+
+_DEPTH = 100
+_VALUES = 1_000_000
+_LARGEST_INT_BITS = 1_024
+"""Larger ones are no number to most readers of JSON, and Python refuses to write them."""
+
+
+def plain(value: Any) -> Any:
+    """The value with nothing in it but what JSON knows; whatever else there is stands as text.
+
+    Raises:
+        ValueError: where it holds itself, or is nested too deeply or too large to be written.
+    """
+    return _Plain().of(value, _DEPTH)
+
+
+class _Plain:
+    """One value on its way; counts what it holds, as a small value may hold another one many times over."""
+
+    def __init__(self) -> None:
+        self._left = _VALUES
+        self._around: set[int] = set()
+
+    def of(self, value: Any, depth: int) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError(f"it holds more than {_VALUES:,} values")
+        if value is None or value is True or value is False:
+            return value
+        if isinstance(value, str):
+            return storable(value)
+        if isinstance(value, int):
+            return int(value) if value.bit_length() <= _LARGEST_INT_BITS else f"{value:#x}"
+        if isinstance(value, float):
+            return float(value) if math.isfinite(value) else str(float(value))
+        if isinstance(value, (Mapping, list, tuple)):
+            return self._inside(value, depth)
+        return _text(value)
+
+    def _inside(self, value: Any, depth: int) -> Any:
+        if id(value) in self._around:
+            raise ValueError("it holds itself")
+        if not depth:
+            raise ValueError(f"it is nested more than {_DEPTH} deep")
+        self._around.add(id(value))
+        try:
+            if isinstance(value, Mapping):
+                return {_key(name): self.of(inner, depth - 1) for name, inner in value.items()}
+            return [self.of(inner, depth - 1) for inner in value]
+        finally:
+            self._around.discard(id(value))
+
+
+def _key(name: Any) -> str:
+    return storable(name) if isinstance(name, str) else _text(name)
+
+
+def _text(value: Any) -> str:
+    try:
+        return storable(str(value))
+    except Exception:  # of a stranger's class; what it is called is all that is left to tell
+        return f"a {type(value).__name__}"

@@ -1,0 +1,115 @@
+"""Text of strangers without what a terminal would take for a command: models, services, tools, files."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Literal, TypeAlias
+
+# What could move the cursor, recolour the terminal, reorder or hide text: C0 but newline and tab, DEL, C1, bidi marks.
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
+_STRING_STARTS = "]PX^_"
+_C1_STRINGS = "\x90\x98\x9d\x9e\x9f"
+
+_State: TypeAlias = Literal["text", "return", "escape", "sequence", "string", "string end"]
+
+
+class TerminalFilter:
+    """Takes terminal sequences out of a text that comes in pieces, also where one of them is cut in two.
+
+    What stands inside of a sequence is dropped with it: a title, a link, parameters. A sequence that never ends costs
+    its line at most. A carriage return stays where a line ends with it; elsewhere it would overwrite the line. The
+    work grows with the text, whatever it holds.
+    """
+
+    def __init__(self) -> None:
+        self._state: _State = "text"
+
+    def __call__(self, text: str) -> str:
+        """The next piece, without what is none of its text."""
+        # Nearly all pieces leave here; looking at them with an expression would cost more than all the rest.
+        if self._state == "text" and (text.isprintable() or text.replace("\n", "").isprintable()):
+            return text
+        kept: list[str] = []
+        place = 0
+        while place < len(text):
+            place = self._step(text, place, kept)
+        return "".join(kept)
+
+    def _step(self, text: str, place: int, kept: list[str]) -> int:
+        """Take what comes next; returns the place behind it, which may be the same in another state."""
+        if self._state == "text":
+            found = _pattern(f"[{_CONTROLS}]").search(text, place)
+            end = found.start() if found else len(text)
+            kept.append(text[place:end])
+            if found:
+                self._state = _begun(text[end])
+            return end + 1
+        if self._state == "return":
+            self._state = "text"
+            kept.append("\r" if text[place] == "\n" else "")
+            return place
+        if self._state == "sequence":
+            end = _end_of(r"[ -?]*", text, place)
+            if end < len(text):
+                self._state = "text"
+                end += "@" <= text[end] <= "~"
+            return end
+        if self._state == "string":
+            found = _pattern(r"[\x00-\x1f\x7f-\x9f]").search(text, place)
+            end = found.start() if found else len(text)
+            if found:
+                self._state = "string end" if text[end] == "\x1b" else "text"
+                end += text[end] in "\x07\x1b\x9c"
+            return end
+        return self._after_escape(text, place)
+
+    def _after_escape(self, text: str, place: int) -> int:
+        if self._state == "string end":
+            self._state = "text" if text[place] == "\\" else "escape"
+            return place + (text[place] == "\\")
+        end = _end_of(r"[ -/]*", text, place)
+        if end == len(text):
+            return end
+        if end == place and text[end] in f"[{_STRING_STARTS}":
+            self._state = "sequence" if text[end] == "[" else "string"
+            return end + 1
+        self._state = "text"
+        return end + ("0" <= text[end] <= "~")
+
+
+def _begun(character: str) -> _State:
+    """What a control character begins."""
+    if character in "\x1b\r":
+        return "escape" if character == "\x1b" else "return"
+    if character == "\x9b":
+        return "sequence"
+    return "string" if character in _C1_STRINGS else "text"
+
+
+def _end_of(pattern: str, text: str, place: int) -> int:
+    found = _pattern(pattern).match(text, place)
+    return found.end() if found else place
+
+
+def disarm(text: str) -> str:
+    """The text without what could steer the terminal; lines and tabs stay."""
+    return TerminalFilter()(text)
+
+
+def json_for_terminals(text: str) -> str:
+    """JSON with escapes for what a terminal would take for a command, and for halves of surrogate pairs.
+
+    JSON itself escapes C0 only. The value is the same, so that programs read what was written.
+    """
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]").sub(
+        lambda found: f"\\u{ord(found[0]):04x}", text
+    )
+
+
+@cache
+def _pattern(expression: str) -> re.Pattern[str]:
+    """Compiled when it is first needed: a start needs none of them."""
+    return re.compile(expression)

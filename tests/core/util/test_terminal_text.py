@@ -1,0 +1,96 @@
+"""Text of strangers never steers the terminal, however it is cut into pieces, and loses nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marvin_core.util.terminal_text import TerminalFilter, disarm, json_for_terminals
+from tests.support.counting import times_called
+
+ARMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
+PIECES = st.sampled_from(
+    [
+        "\x1b",
+        "[",
+        "]",
+        "P",
+        "\\",
+        "\x07",
+        "\x9b",
+        "\x9d",
+        "\x9c",
+        "0;",
+        "31m",
+        "m",
+        "(",
+        "B",
+        "\n",
+        "\r",
+        "\t",
+        "é",
+        "a b",
+    ]
+)
+HOSTILE = st.lists(PIECES | st.text(max_size=3), max_size=30).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("plain, naïve 漢字 👩‍👩‍👧\n\tindented", "plain, naïve 漢字 👩‍👩‍👧\n\tindented"),
+        ("a\x1b[2Jb\x1b[1;31mc\x1b[0m", "abc"),
+        ("a\x1b]0;PWNED\x07b\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "ablink"),
+        ("a\x1bP1$r\x1b\\b\x1b_Gi=1\x1b\\c\x1b^p\x1b\\d", "abcd"),
+        ("a\x9b31mb\x9d0;t\x9cc", "abc"),
+        ("a\x1b(Bb\x1bMc\x1b7d\x1b=e", "abcde"),
+        ("title \x1b]0;never ended\nnext line", "title \nnext line"),
+        ("cut \x1b[31\nnext", "cut \nnext"),
+        ("50%\r100%", "50%100%"),
+        ("a\r\nb\r\r\nc\r", "a\r\nb\r\nc"),
+        ("a\x00\x08\x7f\u202eb\u2066c", "abc"),
+        ("\x1b\x1b[31mred", "red"),
+        ("half \ud83d", "half \ud83d"),
+    ],
+)
+def test_sequences_go_and_the_text_stays(text: str, left: str) -> None:
+    assert disarm(text) == left
+
+
+@given(st.lists(HOSTILE, max_size=8))
+def test_pieces_come_to_the_same_as_the_whole(pieces: list[str]) -> None:
+    clean = TerminalFilter()
+    shown = "".join(map(clean, pieces))
+    assert shown == disarm("".join(pieces))
+    assert ARMED.search(shown) is None
+
+
+@given(st.text())
+def test_text_without_controls_is_left_alone(text: str) -> None:
+    wanted = "".join(c for c in text if not ARMED.match(c))
+    assert disarm(wanted) == wanted
+
+
+@pytest.mark.parametrize(
+    "piece", ["\x1b", "\x1b[", "\x1b[0", "\x1b]", "\x1b]0;a", "\x9d", "\x1b]\x1b", "\r", "\x1b[0\x1b"]
+)
+def test_the_work_grows_with_the_text(piece: str) -> None:
+    """A sequence that never ends is looked at once, in one piece or in many."""
+    once, twice = piece * 1_000, piece * 2_000
+    steps = [times_called("_step", lambda: disarm(once)), times_called("_step", lambda: disarm(twice))]
+    assert steps[1] <= 2 * steps[0] + 10
+    clean = TerminalFilter()
+    assert times_called("_step", lambda: [clean("0") for _ in range(5_000)]) <= 5_000
+
+
+@given(st.recursive(st.text(st.characters()) | st.integers(), st.lists, max_leaves=5))
+def test_json_says_the_same_and_steers_nothing(value: object) -> None:
+    line = json_for_terminals(json.dumps(value, ensure_ascii=False))
+    assert json.loads(line) == value
+    assert ARMED.search(line) is None
+    assert "\ud83d" not in line
+    line.encode()
