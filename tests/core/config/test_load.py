@@ -369,11 +369,11 @@ def test_a_current_folder_that_is_gone_is_an_error_with_advice(desk: Desk) -> No
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--modle", "x"], "unrecognized arguments: --modle"),
+        (["--modle", "x"], "There is no flag '--modle'. Did you mean '--model'?"),
         (["--prompt"], "--prompt: expected one argument"),
         (["--output-format", "xml"], "invalid choice: 'xml'"),
         (["--on-ask", "maybe"], "invalid choice: 'maybe'"),
-        (["--mod", "x"], "unrecognized arguments"),
+        (["--mod", "x"], "There is no flag '--mod'"),
         (["--model", "high="], "write MODEL, or TIER=MODEL"),
         (["--model", "=big"], "write MODEL, or TIER=MODEL"),
         (["--prompt", "a", "b"], "A prompt was given twice"),

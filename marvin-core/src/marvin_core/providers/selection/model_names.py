@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...api.errors import ConfigError, UsageError
 from ...api.providers import OFFLINE, ProviderSpec
 from ...api.record import Record
+from ...config.program import command_name
 from ...util.text import FAINTLY_LIKE, near_names
 from .catalog import Catalog
 
@@ -63,7 +64,10 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedMod
         return NamedModel(spec=current, model=name)
     known = [f"{spec.name}/{model}" for spec, _ in catalog.set_up() for model in spec.models or (spec.default_model,)]
     if not known:
-        raise UsageError(f"No provider is set up, so none serves {name!r}. `marvin providers` says how to set one.")
+        raise UsageError(
+            f"No provider is set up, so none serves {name!r}. "
+            f"In a chat /model says how to set one, in a shell `{command_name()} providers`."
+        )
     near = near_names(name, known, _NEAR, enough=FAINTLY_LIKE) or known[:_NEAR]
     hint = f"Nearest: {', '.join(near)}. " if near else ""
     raise UsageError(

@@ -13,7 +13,7 @@ from ...api.providers import OFFLINE, Endpoint, Lists, Provider, ProviderFactory
 from ...config.tiers import ALIASES, TIERS
 from ...http.clients import Clients
 from ...util.imports import imported
-from .catalog import Catalog
+from .catalog import Catalog, how_to_use
 from .choose import Choice
 from .model_names import NamedModel, default_of, find, named
 
@@ -189,7 +189,7 @@ class Models:
                 provider=spec.name,
                 models=tuple(dict.fromkeys(filter(None, (self._catalog.default_model(spec), *spec.models)))),
                 reason=self._catalog.reason(spec),
-                how_to=spec.how_to,
+                how_to=how_to_use(spec),
             )
             for spec in self._catalog.known.values()
             if spec.name != OFFLINE
