@@ -14,7 +14,6 @@ from marvin_core.api.errors import UsageError
 from marvin_core.config.flags import DESCRIPTION, SUBCOMMANDS, first_word, parse, parser
 from tests.support.installing import Place
 
-
 INSTALLED = f"{Path(sys.executable).parent}:/usr/bin:/bin"
 """Where the command `marvin` is on PATH."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,17 @@ class SessionWriter:
         self._waiting.clear()
         self._transcript = None
         self.id = ""
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Write another session while the context lasts; then this one goes on from where it is."""
+        kept = self._transcript, self._waiting, self.id, self._state, self._state_saved
+        self._transcript, self._waiting, self.id, self._state, self._state_saved = None, deque(), "", "{}", True
+        try:
+            yield
+        finally:
+            self.close()
+            self._transcript, self._waiting, self.id, self._state, self._state_saved = kept
 
     def step_back(self) -> None:
         """Go back to before the last message; what comes next becomes another branch of the file."""
