@@ -184,8 +184,8 @@ class Running:
 class Marvin:
     """Runs Marvin with a home, a working directory and an environment of its own.
 
-    Nothing is inherited but PATH. `env` may be changed before a run. Without a server no provider is
-    configured.
+    Nothing is inherited but PATH, where the command `marvin` comes first. `env` may be changed before a run. Without a
+    server no provider is configured.
     """
 
     def __init__(self, root: Path, server: ModelServer | None, cache: Path | None = None) -> None:
@@ -196,7 +196,9 @@ class Marvin:
             folder.mkdir(parents=True)
         if cache is not None:
             shutil.copytree(cache, self.home / ".cache" / "marvin")
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        # As where Marvin is installed: the command `marvin` is found, and hints name it.
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self.env = {"PATH": path, "HOME": str(self.home)}
         if server is not None:
             self.env |= {"OPENAI_COMPAT_URL": server.url, "OPENAI_COMPAT_MODEL": "qwen/qwen3-32b"}
 

@@ -256,7 +256,7 @@ def test_a_chat_without_a_model(unconfigured: Marvin) -> None:
     result = unconfigured.run("--plain", stdin="\n".join(lines).encode())
     assert result.code == 0
     shown = result.text
-    assert shown.startswith("Marvin, without a model: none is configured. `marvin providers` says how to set one.")
+    assert shown.startswith("Marvin, without a model: none is configured. /model says how to set one.")
     assert "5 mile = 8.0467 kilometer" in shown
     assert "/create_file path=a.txt" in shown
     assert not (unconfigured.project / "a.txt").exists(), "what changes something waits for the user"

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.api.errors import UsageError
-from marvin_core.cli.main import SUBCOMMANDS
-from marvin_core.config.flags import DESCRIPTION, first_word, parse, parser
+from marvin_core.config.flags import DESCRIPTION, SUBCOMMANDS, first_word, parse, parser
 from tests.support.installing import Place
+
+INSTALLED = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+"""Where the command `marvin` is on PATH."""
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_a_mistake_is_an_error_of_ours_and_never_an_exit(argv: list[str]) -> Non
 
 def test_the_help_fits_80_columns_and_names_every_flag(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    shown = place.marvin("--help", COLUMNS="80")
+    shown = place.marvin("--help", COLUMNS="80", PATH=INSTALLED)
     assert shown.code == 0
     assert max(map(len, shown.out.splitlines())) <= 80
     for action in parser()._actions:
@@ -69,7 +71,7 @@ def test_the_help_names_every_sub_command() -> None:
 
 
 def test_each_flag_that_the_help_shows_exists(tmp_path: Path) -> None:
-    shown = Place(tmp_path).marvin("--help")
+    shown = Place(tmp_path).marvin("--help", PATH=INSTALLED)
     known = {flag for action in parser()._actions for flag in action.option_strings}
     assert set(re.findall(r"(?<![\w-])(?:--[a-z][a-z-]*|-[A-Za-z]\b)", shown.out)) <= known
 
@@ -77,7 +79,7 @@ def test_each_flag_that_the_help_shows_exists(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("--nope",), "unrecognized arguments: --nope"),
+        (("--nope",), "There is no flag '--nope'"),
         (("--design-first", "--prompt", "x"), 'pip install "marvin-core[pipeline]"'),
         (("tools", "--nope"), "--nope"),
         (("--non-interactive", "--prompt", "x", "--working-dir", "missing"), "there is no such folder"),

@@ -192,7 +192,7 @@ allow_addresses: [intranet.example, 10.1.0.0/16]
 timeouts:
   tool: 5
   retry_backoff: [0.5, 1]
-limits: {answer: 1000, download: 5}
+limits: {answer: 1000, download: 5, parallel_calls: 3}
 """
 
 
@@ -226,7 +226,7 @@ def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
     assert config.prices["m1"].as_dict() == {"input": 1.0, "output": 2.5, "cache_read": 0.1, "cache_write": 3.0}
     assert config.instructions == "Be brief.\n"
     assert config.timeouts == Timeouts(tool=5.0, retry_backoff=(0.5, 1.0))
-    assert config.limits == Limits(answer=1000, download=5)
+    assert config.limits == Limits(answer=1000, download=5, parallel_calls=3)
     assert config.allow_addresses == ("intranet.example", "10.1.0.0/16")
 
 
@@ -381,11 +381,11 @@ def test_a_current_folder_that_is_gone_is_an_error_with_advice(desk: Desk) -> No
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--modle", "x"], "unrecognized arguments: --modle"),
+        (["--modle", "x"], "There is no flag '--modle'. Did you mean '--model'?"),
         (["--prompt"], "--prompt: expected one argument"),
         (["--output-format", "xml"], "invalid choice: 'xml'"),
         (["--on-ask", "maybe"], "invalid choice: 'maybe'"),
-        (["--mod", "x"], "unrecognized arguments"),
+        (["--mod", "x"], "There is no flag '--mod'"),
         (["--model", "high="], "write MODEL, or TIER=MODEL"),
         (["--model", "=big"], "write MODEL, or TIER=MODEL"),
         (["--prompt", "a", "b"], "A prompt was given twice"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from marvin_core.api.config import Price
-from marvin_core.api.events import Event
+from marvin_core.api.events import Event, ToolExecutionEnd
 from marvin_core.api.messages import user
 from marvin_core.api.providers import Delta
 from marvin_core.api.tools import ToolSpec
@@ -167,8 +168,12 @@ def test_play_mode_goes_on_in_its_playground_until_the_model_has_enough(tmp_path
     playground = made.config.data_folder / "playground"
     assert play(made, "--turns 10") == f"Play mode is over. What was made is in {playground}."
     assert playground.is_dir()
-    assert users(made) == [PLAY], "nothing is said in between"
     assert made.provider is not None
+    opening, *between = [message.text for message in made.provider.requests[-1].messages if message.role == "user"]
+    assert opening == PLAY
+    (said,) = between
+    assert "Turn 3 of 10" in said
+    assert "?" not in said, "nothing is asked in between"
     assert str(playground) in made.provider.requests[0].system
 
 
@@ -176,7 +181,57 @@ def test_play_mode_ends_after_its_turns(tmp_path: Path) -> None:
     made = made_with(tmp_path, *[says("Hm.")] * 4)
     play(made, "--turns 3")
     assert made.provider is not None
-    assert [request.tool_choice for request in made.provider.requests] == ["auto"] * 3 + ["none"]
+    assert [request.tool_choice for request in made.provider.requests] == ["auto"] * 3
+    for request in made.provider.requests:
+        assert request.messages[-1].role != "assistant", "no service takes that"
+
+
+def test_the_calls_of_the_last_turn_are_run(tmp_path: Path) -> None:
+    made = made_with(tmp_path, looking(1), looking(2))
+    play(made, "--turns 2")
+    assert made.provider is not None
+    assert len(made.provider.requests) == 2
+    assert made.log == [], "what packs keep in play mode is not kept in the conversation that goes on"
+    assert len(made.seen(ToolExecutionEnd)) == 2
+
+
+def test_play_mode_has_a_conversation_of_its_own_and_gives_the_open_one_back(tmp_path: Path) -> None:
+    made = made_with(
+        tmp_path, looking(1), says("One."), says("Nice."), ending("end_play_mode"), says("Bye."), says("2.")
+    )
+
+    async def work(chat: Chat) -> None:
+        await chat.session.submit("first")
+        session, texts, log = chat.session.id, chat.texts, list(made.log)
+        chat.session.autonomy.send("for the playing agent")
+        await chat.do("/play --turns 5")
+        assert (chat.session.id, chat.texts, made.log) == (session, texts, log)
+        await chat.session.submit("second")
+
+    chat = chatting(made, work)
+    assert made.provider is not None
+    assert "first" not in [message.text for message in made.provider.requests[2].messages]
+    assert [message.text for message in made.provider.requests[-1].messages if message.role == "user"] == [
+        "first",
+        "second",
+    ]
+    conversation, played = chat.files
+    assert [text for text in kept(conversation) if text] == ["first", "One.", "second", "2."]
+    assert kept(played)[0] == PLAY
+
+
+def test_play_mode_is_neither_in_the_chat_log_nor_begun_with_what_is_in_it(tmp_path: Path) -> None:
+    """I18: nobody said it."""
+    made = made_with(tmp_path, says("One."), says("Hm."), says("2."), argv=())
+
+    async def work(chat: Chat) -> None:
+        await chat.session.submit("first")
+        await chat.do("/play --turns 1")
+        await chat.session.submit("second")
+
+    chatting(made, work)
+    log = json.loads((made.session.profile.folder / "chat_log.json").read_text())
+    assert [entry["text"] for entry in log] == ["first", "One.", "second", "2."]
 
 
 def test_play_mode_ends_with_its_budget(tmp_path: Path) -> None:

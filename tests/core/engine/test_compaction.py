@@ -338,6 +338,20 @@ class TestBetweenPrompts:
         assert second[-2].text == "One."
         assert_accepted(second)
 
+    @pytest.mark.parametrize(("size", "stays"), [(10, True), (3_000, False)])
+    def test_messages_may_be_many_while_they_take_half_of_a_known_window_at_most(
+        self, tmp_path: Path, size: int, stays: bool
+    ) -> None:
+        """60 messages of 10 or 3,000 characters are 150 or 45,000 of 80,000 tokens."""
+        made = make(tmp_path, provider=Script(says("One."), context_window=80_000), argv=())
+        made.parts.conversation.load([message for _ in range(30) for message in (user("r" * size), answer("a" * size))])
+        submit(made, "next")
+        assert made.provider is not None
+        messages = made.provider.requests[0].messages
+        assert (len(messages) == 61) == stays
+        assert any(message.is_summary for message in messages) != stays
+        assert_accepted(messages)
+
     def test_a_session_goes_on_from_its_compacted_conversation(self, tmp_path: Path) -> None:
         """I16: also after a resume; what was said before stays in the file."""
         made = make(tmp_path, provider=Script(says("One."), says("The summary."), says("Two."), context_window=250_000))

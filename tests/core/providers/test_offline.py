@@ -273,7 +273,7 @@ def test_a_misspelled_request_is_offered_what_it_would_mean_and_never_acted_upon
 def test_where_nothing_is_near_it_says_so(text: str) -> None:
     refused = not_acted(text)
     assert not refused.line
-    assert "No tool here is near to this" in str(refused)
+    assert "No tool here does that" in str(refused)
     assert "/help" in str(refused)
     assert "marvin tools list" in str(refused)
 
@@ -281,7 +281,7 @@ def test_where_nothing_is_near_it_says_so(text: str) -> None:
 @pytest.mark.parametrize("text", ["run make test", "convert 5 miles", "git push", "tell me a joke"])
 def test_every_refusal_says_that_there_is_no_model_and_how_to_set_one(text: str) -> None:
     told = str(not_acted(text))
-    assert told.endswith(NO_MODEL)
+    assert told.endswith(NO_MODEL.format(marvin="marvin"))
     assert "No model is configured" in told
     assert "marvin providers" in told
     assert not {"AI", "I", "assistant"} & set(told.replace("'", " ").split())
@@ -297,6 +297,38 @@ def test_every_line_that_is_shown_can_be_typed(text: str) -> None:
         arguments = parse_key_values(shlex.split(words), spec)
         if text not in CONFIRMED:
             assert set(spec.parameters.get("required", ())) <= arguments.keys()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "how do I set an API key?",
+        "where do I enter my api-key",
+        "which model is this?",
+        "I want to use Claude",
+        "log in to codex with ChatGPT",
+        "configure a provider",
+    ],
+)
+def test_a_question_about_having_a_model_is_answered_with_how_to_have_one(text: str) -> None:
+    refused = not_acted(text)
+    assert refused.line == "/model"
+    assert refused.shell == "marvin providers"
+    assert "/model" in str(refused)
+    assert "timer" not in str(refused)
+
+
+def test_whoever_asks_is_offered_what_reads_before_what_changes() -> None:
+    offered = [offer.spec for offer in router().route("what did I change?").proposals]
+    assert offered[0].name == "git_diff"
+    assert [spec.reads_only for spec in offered] == sorted((spec.reads_only for spec in offered), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("convert 5 miles", "to_unit=km"), ("set the working directory", "path=src")]
+)
+def test_the_example_of_what_is_missing_makes_sense(text: str, line: str) -> None:
+    assert line in str(not_acted(text)).split()
 
 
 def test_the_output_of_the_call_is_the_answer(tmp_path: Path) -> None:
@@ -318,7 +350,7 @@ def test_what_a_tool_says_about_its_failure_is_the_answer(tmp_path: Path) -> Non
 
 def test_that_there_is_no_model_is_said_in_full_only_once(tmp_path: Path) -> None:
     _, (first, again) = ask(tmp_path, "tell me a joke", "run make test")
-    assert str(first.error).endswith(NO_MODEL)
+    assert str(first.error).endswith(NO_MODEL.format(marvin="marvin"))
     assert str(again.error).endswith(STILL_NO_MODEL)
     assert len(STILL_NO_MODEL) < len(NO_MODEL) / 2
 

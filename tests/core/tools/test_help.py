@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from marvin_core.tools.help import IN_SHELL, summary, tool_help, typed_call
+from marvin_core.tools.help import in_shell, summary, tool_help, typed_call
 from marvin_core.tools.schema import describe
 from marvin_core.ui.completion import candidates
 from marvin_core.ui.manual_calls import help_about
@@ -22,7 +22,7 @@ def test_help_names_what_a_tool_takes_and_touches_and_how_to_call_it() -> None:
     assert "  also  a list, each text, optional" in shown
     assert "Access: write" in shown
     assert "Example: /send_mail to=text" in shown
-    assert "Example: marvin tools call send_mail to=text" in tool_help(MAIL, IN_SHELL)
+    assert "Example: marvin tools call send_mail to=text" in tool_help(MAIL, in_shell())
 
 
 def test_defaults_and_allowed_values_are_shown() -> None:

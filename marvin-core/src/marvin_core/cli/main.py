@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 from ..api.config import Config, OutputFormat
 from ..api.errors import EXIT_INTERRUPTED, ConfigError, MarvinError, UsageError
 from ..api.messages import Usage
+from ..config.flags import SUBCOMMANDS
 from ..config.load import load
+from ..config.program import command_name
 from ..config.secrets import Secrets
 from ..ui.report import cost_line, result_line
 from ..util.streams import StandardStreams
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from ..app import App
     from ..engine.session import Session
 
-SUBCOMMANDS = frozenset({"tools", "packs", "sessions", "profiles", "providers", "models", "config", "doctor"})
 _PIPELINE = 'No installed pack brings the pipeline. Install it: pip install "marvin-core[pipeline]"'
 _NOTHING_USED = {"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}
 
@@ -35,6 +36,11 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) 
     """
     index: int | None = None
     try:
+        if [*argv] == ["help"]:
+            from ..config.flags import parser
+
+            streams.out(parser().format_help())
+            return 0
         index = _subcommand(argv, env)
         if index is not None:
             from ..util.signals import end_like_ctrl_c
@@ -81,7 +87,7 @@ def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, stre
     else:
         run.app().plugins.extend_cli(application)
     try:
-        application(list(words), prog_name="marvin", obj=run)
+        application(list(words), prog_name=command_name(), obj=run)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
     return 0
@@ -113,7 +119,14 @@ def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
         return index
     from ..plugins.manager import Plugins
 
-    return index if argv[index] in Plugins(load((), env)[0], lambda text: None).cli_names() else None
+    of_packs = Plugins(load((), env)[0], lambda text: None).cli_names()
+    if argv[index] in of_packs:
+        return index
+    if not any(map(str.isspace, argv[index])):
+        from .misspelled import refuse
+
+        refuse(argv, index, {*SUBCOMMANDS, *of_packs})
+    return None
 
 
 def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams) -> int:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
+SUBCOMMANDS = frozenset({"tools", "packs", "sessions", "profiles", "providers", "models", "config", "doctor"})
+"""Those of the core; packs may bring more."""
+
 USAGE = "marvin [FLAGS] [PROMPT]\n       marvin SUB-COMMAND ... (each has its own --help)"
 DESCRIPTION = """\
 Marvin is an assistant in your terminal. You say what you want; a language
@@ -40,11 +43,25 @@ server and set OPENAI_COMPAT_URL; `marvin providers list` names them all.
 Exit codes: 0 done, 1 error, 2 wrong flags, 3 budget reached, 130 interrupted.
 The documentation is in the folder docs of Marvin's source.
 """
+_STARTED = "\n`marvin` is not on your PATH. Type this in its place:\n  {}\n"
+"""The last line of the help where that is so."""
 
 
 class _Parser(argparse.ArgumentParser):
+    def refuse_unknown(self, flag: str) -> NoReturn:
+        """Say which flag may be meant by one that there is not."""
+        from ..util.text import cut, did_you_mean, near_names
+
+        name = flag.partition("=")[0]
+        near = did_you_mean(near_names(name, self._option_string_actions))
+        self.error(f"There is no flag {cut(name)!r}. {near}".rstrip(" ."))
+
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}. Run `marvin --help` for the flags.")
+        from .program import command_name
+
+        raise UsageError(
+            f"{message}{'' if message.endswith('?') else '.'} Run `{command_name()} --help` for the flags."
+        )
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -54,18 +71,24 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         UsageError: for a wrong flag or value.
     """
     end = list(argv).index("--") if "--" in argv else len(argv)
-    flags = parser().parse_intermixed_args(argv[:end])  # which does not know `--` on Python 3.11
+    known = parser()
+    flags, unknown = known.parse_known_intermixed_args(argv[:end])  # which does not know `--` on Python 3.11
+    if unknown:
+        known.refuse_unknown(unknown[0])
     flags.words = [*flags.words, *argv[end + 1 :]]
     return flags
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> _Parser:
     """The parser of the root command; it raises `UsageError` and never exits by itself but for --help."""
+    from .program import command_name
+
+    command = command_name()
     result = _Parser(
         prog="marvin",
         usage=USAGE,
         description=DESCRIPTION,
-        epilog=EPILOG,
+        epilog=EPILOG + ("" if command == "marvin" else _STARTED.format(command)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

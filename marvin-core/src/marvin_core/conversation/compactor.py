@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .window import Window
 
 CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
-"""How many messages a conversation may have when a prompt begins."""
+"""How many messages a conversation may have when a prompt begins, where it may not have many more."""
 _OVERFLOWS = 2
 """How often a request that was too large is made smaller and sent again."""
 _NOTHING = "There is nothing to compact yet: {:,} messages, and the newest stay word for word."
@@ -146,8 +146,13 @@ class Compactor:
         return self._kept
 
     async def cap(self, most: int) -> None:
-        """Take out the oldest turns of a conversation of more than `most` messages, before a prompt is added."""
-        before = self._session.conversation.messages
+        """Take out the oldest turns of a conversation of more than `most` messages, before a prompt is added.
+
+        Nothing goes while the window is known and the conversation takes half of it at most.
+        """
+        window, before = self._session.model.window, self._session.conversation.messages
+        if window.known and self._tokens() <= window.size // 2:
+            return
         if 2 * len(before) <= most:  # with what healing adds, too; nothing needs to be imported at a start
             return
         from .plan import composed, plan_turns

@@ -21,10 +21,13 @@ class Window:
     def __init__(self, size: int | None) -> None:
         self._calibration = 1.0
         self.resize(size or UNKNOWN_WINDOW)
+        self.known = bool(size)
+        """Whether anybody said how large it is."""
 
     def resize(self, size: int) -> None:
         """Have the thresholds follow from this size, in tokens."""
         self.size = size
+        self.known = True
         scale = min(1.0, self.size / _SCALE)
         self.warn = int(WARN * scale)
         self.compact = int(COMPACT * scale)

@@ -63,18 +63,21 @@ class Agent:
         settings = PromptSettings(
             provider=model.for_prompt(), thinking=model.thinking, ceiling=model.ceiling or self._parts.setup.budget
         )
-        rounds = self._autonomy.turns or ROUNDS[self._parts.workspace.mode]
+        turns, rounds = self._autonomy.turns, ROUNDS[self._parts.workspace.mode]
         for number in count(1):
-            last = number > rounds
-            if await self._round(settings, number, last) or last:
-                return "rounds" if last else "done"
+            last = not turns and number > rounds
+            done = await self._round(settings, number, last)
+            if last or (number == turns and not done):
+                return "rounds"
+            if done:
+                return "done"
         raise AssertionError("count() ends only by returning")
 
     async def _round(self, settings: PromptSettings, number: int, last: bool) -> bool:
         """One request and the calls of its answer; whether the work is done."""
         parts = self._parts
         parts.bus.emit(TurnStart(round=number))
-        for message in parts.inbox.take():
+        for message in self._autonomy.before_round(number):
             parts.conversation.append(message)
         try:
             answer = await self._ask(settings, OUT_OF_ROUNDS if last else "")

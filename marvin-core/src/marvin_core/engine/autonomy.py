@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Literal, TypeAlias
 
 from ..api.errors import ToolError
+from ..api.events import SessionResume
+from ..api.messages import Message, user
+from ..util.text import local_time
 from .parts import SessionParts
 
 ContinueMode: TypeAlias = Literal["off", "auto", "play"]
@@ -17,7 +20,7 @@ PLAY = (
     "nobody will answer. Explore, try, build or write what you find worth it, with the tools that you have. When you "
     "have had enough, call end_play_mode with the reason."
 )
-"""What opens play mode; nothing more is said to the model then."""
+"""What opens play mode; nothing more is asked of the model then."""
 ENDINGS = {"end_elaborate": ("auto", "only while /auto is on"), "end_play_mode": ("play", "only in play mode")}
 """The tools that end each, and why they are not offered else."""
 _ENOUGH = 2
@@ -27,7 +30,7 @@ _ENOUGH = 2
 class Autonomy:
     """Decides after each round of an agent whether there is another one.
 
-    While `turns` is not 0 it bounds the rounds of a prompt.
+    While `turns` is not 0 a prompt ends after so many requests; the calls of the last one are run.
     """
 
     def __init__(self, parts: SessionParts) -> None:
@@ -50,7 +53,7 @@ class Autonomy:
     async def playing(self, dollars: float | None, turns: int) -> AsyncIterator[str]:
         """Play mode: in the playground, for so many turns, and USD where that is given; then all is as before.
 
-        Gives the prompt to begin with.
+        It has a conversation of its own. Gives the prompt to begin with.
         """
         playground = self._parts.config.data_folder / "playground"
         playground.mkdir(parents=True, exist_ok=True)
@@ -59,13 +62,52 @@ class Autonomy:
         self._parts.model.ceiling = budget
         self.switch("play")
         try:
-            with self._parts.workspace.visiting(playground):
+            with self._parts.workspace.visiting(playground), self._conversation_of_its_own():
                 yield PLAY
         finally:
             self.turns, self._parts.model.ceiling = 0, None
             self.switch(before)
             if budget is not None:
                 await budget.aclose()
+
+    @contextmanager
+    def _conversation_of_its_own(self) -> Iterator[None]:
+        """Put the open conversation away while the context lasts; then it goes on as it was."""
+        parts = self._parts
+        messages, state = parts.conversation.messages, dict(parts.state)
+        parts.conversation.load(())
+        parts.state.clear()
+        try:
+            with parts.writer.aside(), parts.profile.aside():
+                yield
+        finally:
+            parts.inbox.take()  # what was for the one is not for the other
+            parts.conversation.load(messages)
+            parts.state.clear()
+            parts.state.update(state)
+            if parts.writer.id:
+                model = parts.model
+                parts.bus.emit(
+                    SessionResume(
+                        session_id=parts.writer.id,
+                        provider=model.provider_name,
+                        model=model.model,
+                        messages=len(messages),
+                        healed=0,
+                    )
+                )
+
+    def before_round(self, number: int) -> Sequence[Message]:
+        """What the model reads with a request beside what is there already.
+
+        In play mode that is how far it is, where nothing else follows its last answer: services take no request that
+        ends with an answer. Nothing is asked of it.
+        """
+        messages = self._parts.conversation.messages
+        if self.going != "play" or self._parts.inbox.waiting or not messages or messages[-1].role != "assistant":
+            return self._parts.inbox.take()
+        time = local_time(self._parts.clock.now())
+        return [user(f"[{time}. Turn {number} of {self.turns}; nobody has written anything.]")]
 
     def send(self, text: str) -> None:
         """Have the model read this along with its next request, in the middle of what it does."""
@@ -90,7 +132,7 @@ class Autonomy:
         """Whether to go on after a round, in which tools were `called` or not.
 
         What was typed meanwhile is always read. With auto-continue an answer that used no tool at all returns control
-        at once, and so do two in a row. In play mode nothing is said to the model in between.
+        at once, and so do two in a row. In play mode nothing is asked of the model in between.
         """
         if called:
             self._worked, self._plain = True, 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,6 +40,7 @@ class SessionProfile:
         self._chat = not config.non_interactive
         self._personal = config.depth == 0 and not config.rooted
         self._begun = False
+        self._logging = True
         self._chronicle = ChatLogWriter(bus.warn)
         # A damaged log may be noticed in a thread, and interfaces are told only in the session's own.
         self.all = Profiles(config.config_folder, config.timeouts, self._chronicle.report)
@@ -111,11 +113,22 @@ class SessionProfile:
             if earlier and not conversation.messages:  # what was said meanwhile is not to be lost
                 conversation.replace(earlier)
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Neither seed nor log what is said while the context lasts: nobody said it to Marvin."""
+        begun, self._begun, self._logging = self._begun, True, False
+        try:
+            yield
+        finally:
+            self._begun, self._logging = begun, True
+
     async def flush(self) -> None:
         """Have everything that was said on disk, and tell what went wrong with that."""
         await self._chronicle.flush()
 
     def _log(self, event: Event) -> None:
+        if not self._logging:
+            return
         if isinstance(event, SessionClear):
             self._begun = True
         elif isinstance(event, AgentStart):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..api.errors import UsageError
 from ..api.timeouts import Timeouts
+from ..config.program import command_name
 from ..util.state_files import locked, make_private_folder, replace_file, set_aside
 from ..util.text import cut
 from ..util.untrusted_json import parse_json
@@ -69,7 +70,9 @@ class Profiles:
         except OSError as error:
             self._tell(self._last, f"{self._last} cannot be read: {error.strerror}. The profile {DEFAULT} is used.")
         except (UnicodeDecodeError, UsageError):
-            self._tell(self._last, f"{self._last} names no profile. {DEFAULT} is used; choose: marvin profiles use")
+            self._tell(
+                self._last, f"{self._last} names no profile. {DEFAULT} is used; choose: {command_name()} profiles use"
+            )
         return DEFAULT
 
     def names(self) -> list[str]:
@@ -92,7 +95,9 @@ class Profiles:
             make_private_folder(folder.parent)
             folder.mkdir(mode=0o700)
         except FileExistsError:
-            raise UsageError(f"There is a profile {name!r} already. Use it: marvin profiles use {name}") from None
+            raise UsageError(
+                f"There is a profile {name!r} already. Use it: {command_name()} profiles use {name}"
+            ) from None
         self.preferences_file(name)
         return folder
 

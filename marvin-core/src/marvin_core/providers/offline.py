@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,23 +11,42 @@ from ..api.errors import NotActed
 from ..api.messages import Message, Usage
 from ..api.providers import CallDelta, ClientFactory, Delta, Endpoint, Request, Stop, TextDelta, UsageDelta
 from ..api.tools import ToolSpec
+from ..config.program import command_name
 from ..tools.argument_errors import type_text
-from ..tools.help import IN_SHELL, one_line_example, summary, typed_call, with_typed_calls
+from ..tools.help import in_shell, one_line_example, summary, typed_call, with_typed_calls
 from ..tools.routing.router import Proposal, Route, Router
 
 NAME = "offline"
 
 NO_MODEL = (
-    "No model is configured, so only a request that clearly means one tool is carried out. "
-    "`marvin providers` says how to set one."
+    "No model is configured, so only a request that clearly means one tool is carried out. In a chat /model says how "
+    "to set one, in a shell `{marvin} providers`."
 )
-STILL_NO_MODEL = "(No model is configured: `marvin providers`)"
+STILL_NO_MODEL = "(No model is configured: /model)"
+HOW_TO = (
+    "Marvin answers with the model of a service, or of a server on this machine. None is set up yet. Either set the "
+    "key of a service before you start Marvin, as in `export GROQ_API_KEY=...`, or start a server, as with "
+    "`ollama serve`. In a chat /model lists all the ways, in a shell `{marvin} providers`."
+)
 CHANGES = "{name} changes or runs something, so it was not called yet. This is the call:"
 INCOMPLETE = "{name} can do this. Still to say:"
 UNCLEAR = "No tool fits this for certain. The nearest, each with a line that calls it:"
-NOTHING_NEAR = "No tool here is near to this. /help lists the tools of a chat, `marvin tools list` all of them."
+NOTHING_NEAR = "No tool here does that. In a chat /help lists the tools, in a shell `{marvin} tools list`."
 NO_OUTPUT = "The tool gave no text."
-"""Every sentence that is said here but for the tools' own."""
+"""Every sentence that is said here but for the tools' own; {marvin} is the command that starts Marvin."""
+
+
+_LONGEST_QUESTION = 200
+_ABOUT_MODELS = re.compile(
+    r"\b(api.?keys?|models?|llms?|providers?|anthropic|claude|copilot|(chat)?gpt|gemini|groq|ollama|openai"
+    r"|openrouter)\b",
+    re.IGNORECASE,
+)
+_SETTING_UP = re.compile(
+    r"\b(add|change|choose|configur\w+|connect|enter|get|how|install|log ?in|need|pick|put|set|setup|switch|use|which"
+    r"|where)\b",
+    re.IGNORECASE,
+)
 
 
 class Offline:
@@ -61,6 +81,8 @@ class Offline:
         route = self._router.route(text)
         if route.action != "act":
             again, self._refused = self._refused, True
+            if _asks_for_a_model(text):
+                raise how_to_have_one()
             raise not_acted(route, STILL_NO_MODEL if again else NO_MODEL)
         (meant,) = route.proposals
         identity = f"offline_{len(request.messages)}"
@@ -76,10 +98,17 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Offline:
     return Offline(endpoint.model or NAME)
 
 
-def not_acted(route: Route, no_model: str = NO_MODEL) -> NotActed:
+def how_to_have_one() -> NotActed:
+    """The answer to a question about having a model."""
+    typed = " ".join([command_name(), "providers"])
+    return NotActed(HOW_TO.format(marvin=command_name()), line="/model", shell=typed, provider=NAME)
+
+
+def not_acted(route: Route, no_model: str) -> NotActed:
     """Why nothing was done about a request, and what to do instead; at its end, that there is no model."""
+    no_model = no_model.format(marvin=command_name())
     if route.action == "nothing":
-        return NotActed(f"{NOTHING_NEAR}\n{no_model}", provider=NAME)
+        return NotActed(f"{NOTHING_NEAR.format(marvin=command_name())}\n{no_model}", provider=NAME)
     meant = route.proposals[0]
     name, example = meant.spec.name, _example(meant)
     line = typed_call(name, meant.arguments)
@@ -91,7 +120,7 @@ def not_acted(route: Route, no_model: str = NO_MODEL) -> NotActed:
         told = [INCOMPLETE.format(name=name), *(_needed(one, meant.spec) for one in meant.missing)]
         told += ["For example:", f"  {typed_call(name, example)}"]
     text = "\n".join([*told, no_model])
-    return NotActed(text, line=line, shell=typed_call(name, example, IN_SHELL), provider=NAME)
+    return NotActed(text, line=line, shell=typed_call(name, example, in_shell()), provider=NAME)
 
 
 def _offer(offer: Proposal) -> list[str]:
@@ -114,6 +143,12 @@ def _output(message: Message) -> str:
     texts = (with_typed_calls(output.text) if output.is_error else output.text for output in message.outputs)
     text = "\n".join(texts)
     return text if text.strip() else NO_OUTPUT
+
+
+def _asks_for_a_model(text: str) -> bool:
+    """Whether a request is about having a model, or the key of one."""
+    said = text[:_LONGEST_QUESTION]
+    return bool(_ABOUT_MODELS.search(said) and _SETTING_UP.search(said))
 
 
 def _last_text(messages: tuple[Message, ...]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..api.errors import SessionError
+from ..config.program import command_name
 from ..util.untrusted_json import parse_json
 from .records import LARGEST_LINE, Header, header_of
 
@@ -53,7 +54,7 @@ def find(folder: Path, session_id: str) -> Path:
     if len(matches) == 1:
         return matches[0]
     if not matches:
-        raise SessionError(f"There is no session {session_id!r}. `marvin sessions` lists them all.")
+        raise SessionError(f"There is no session {session_id!r}. `{command_name()} sessions` lists them all.")
     names = ", ".join(path.stem for path in matches[:5])
     raise SessionError(f"{session_id!r} fits {len(matches)} sessions: {names}. Give more of the id.")
 

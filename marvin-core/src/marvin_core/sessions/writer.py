@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ class SessionWriter:
     @property
     def cost(self) -> float:
         """What the session cost so far, in USD, as far as that is known."""
-        return self._transcript.header.spent if self._transcript is not None else 0.0
+        return self._queue.transcript.header.spent if self._queue is not None else 0.0
 
     def begin(self, now: float, title: str, provider: str, model: str, working_dir: str, thinking: str = "off") -> None:
         """Give a new session its id, and make its file, which is removed again where nothing is ever said."""
@@ -101,6 +102,17 @@ class SessionWriter:
         self.close()
         self._queue = None
         self.id = ""
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Write another session while the context lasts; then this one goes on from where it is."""
+        kept = self._queue, self.id, self._state, self._state_saved
+        self._queue, self.id, self._state, self._state_saved = None, "", "{}", True
+        try:
+            yield
+        finally:
+            self.close()
+            self._queue, self.id, self._state, self._state_saved = kept
 
     def step_back(self) -> None:
         """Go back to before the last message; what comes next becomes another branch of the file."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..api.tools import ToolSpec
+from ..config.program import command_name
 from ..util.text import one_line, to_json
 from .argument_errors import example_arguments, type_text
 from .arguments import key_value_words
@@ -18,8 +19,13 @@ _SAID = 5
 """How many phrases are shown."""
 
 
-IN_CHAT, IN_SHELL = "/", "marvin tools call "
-"""How a call by hand begins."""
+IN_CHAT = "/"
+"""How a call by hand begins in a chat."""
+
+
+def in_shell() -> str:
+    """How a call by hand begins in a shell."""
+    return f"{command_name()} tools call "
 
 
 def tool_help(spec: ToolSpec, where: str = IN_CHAT) -> str:
@@ -60,6 +66,10 @@ def with_typed_calls(text: str, where: str = IN_CHAT) -> str:
 def one_line_example(spec: ToolSpec, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Arguments that the tool takes, those that are known among them; of longer texts only the first line."""
     made = example_arguments(spec, known or ())
+    for name, value in (known or {}).items():
+        # What two parameters have apart in the example stays apart: 5 miles are not to be converted to miles.
+        also = [other for other in made if other not in (known or {}) and made[other] == value != made.get(name, value)]
+        made.update(dict.fromkeys(also, made.get(name)))
     return {
         **{name: value.partition("\n")[0] if isinstance(value, str) else value for name, value in made.items()},
         **(known or {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,6 +58,10 @@ _BY_FORMAT: Mapping[str, str] = {
     "uuid": "123e4567-e89b-42d3-a456-426614174000",
 }
 
+_FOLDER = "src"
+_IS_FOLDER = re.compile(r"(?!.*\bfile)(?=.*\b(folder|director))", re.IGNORECASE | re.DOTALL).match
+"""Whether a path is described as that of a folder and not of a file."""
+
 _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -72,7 +77,7 @@ def sample(name: str, schema: Schema) -> Any:
     examples = schema.get("examples")
     if examples:
         return examples[0]
-    known = _BY_NAME.get(name)
+    known = _FOLDER if name == "path" and _IS_FOLDER(schema.get("description", "")) else _BY_NAME.get(name)
     if known is not None and _fits(known, schema):
         return known
     if "enum" in schema:

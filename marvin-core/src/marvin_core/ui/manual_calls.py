@@ -48,6 +48,13 @@ async def call_by_hand(session: SessionControl, name: str, words: str) -> ToolOu
     return output.replace(content=(Text(text=with_typed_calls(output.text)),))
 
 
+def is_call(session: SessionControl, name: str, words: str) -> bool:
+    """Whether a line whose name a command and a tool share means the tool: it gives a value to a parameter of it."""
+    spec = next((spec for spec in session.tools if spec.name == name), None)
+    parameter, equals, _ = words.partition("=")
+    return spec is not None and bool(equals) and parameter in spec.parameters.get("properties", {})
+
+
 def _not_there(session: SessionControl, name: str) -> str:
     """Why a name can be neither called nor carried out, and what to type instead."""
     if name in session.toolbox.missing:
@@ -63,19 +70,25 @@ def _refused(name: str, text: str) -> ToolOutput:
 
 def help_about(session: SessionControl, name: str) -> str:
     """Help for one tool or command; without a name, what can be typed."""
-    from ..tools.help import tool_help
+    from ..tools.help import IN_CHAT, tool_help
 
     name = name.strip().removeprefix("/")
     if not name:
         return help_text(session)
     spec = next((spec for spec in session.tools if spec.name == name), None)
+    told = [_command_help(session.commands[name])] if name in session.commands else []
+    if spec is not None and told:
+        told.append(f"There is a tool of this name, too. With values, as in the example, {IN_CHAT}{name} calls it:")
     if spec is not None:
-        return tool_help(spec)
-    if name in session.commands:
-        command = session.commands[name]
-        return f"{_typed(command)}\n  {command.help[:1].upper()}{command.help[1:]}."
+        told.append(tool_help(spec))
+    if told:
+        return "\n\n".join(told)
     known = [*(spec.name for spec in session.tools), *session.commands]
     return f"{unknown_name('tool or command', name, known)} /help lists them all."
+
+
+def _command_help(command: Command) -> str:
+    return f"{_typed(command)}\n  {command.help[:1].upper()}{command.help[1:]}."
 
 
 def _typed(command: Command) -> str:

@@ -8,7 +8,7 @@ from ..api.errors import MarvinError, NotActed
 from ..api.events import Event, ToolExecutionEnd
 from ..api.record import Record
 from ..api.session import SessionControl
-from .manual_calls import call_by_hand, help_about, shell_tool
+from .manual_calls import call_by_hand, help_about, is_call, shell_tool
 
 LEAVE = frozenset({"exit", "quit", "/exit", "/quit"})
 SHELL = frozenset({"shell", "sh"})
@@ -16,6 +16,8 @@ WORDS = frozenset({"preferences", "profiles", "usage", "saved"})
 """Words that are commands without a slash, where such a command exists."""
 BANG_WORDS = frozenset({"code", "mode", "model", "pro", "voice", "v", "blender"})
 """What is a command behind `!` and never a program."""
+_LONGEST_COMMAND = 4
+"""Words of a command for a shell; what is longer is a sentence that begins like one."""
 _HELP = frozenset({"/help", "/", "help", "?"})
 
 
@@ -60,7 +62,7 @@ class LineInterpreter:
             await self._command(head[1:], rest)
         elif line.startswith("!"):
             await self._shell_line(line[1:].strip())
-        elif head.startswith(("/", ":")) and head[1:] in commands:
+        elif head.startswith(("/", ":")) and head[1:] in commands and not is_call(self._session, head[1:], rest):
             await self._command(head[1:], rest)
         elif line.startswith("/") and "/" not in head[1:]:  # /etc/hosts begins a request
             await self._call(head[1:], rest)
@@ -68,6 +70,9 @@ class LineInterpreter:
             await self._shell_line("shell" if line in ("exit", "quit") else line)
         elif line in WORDS and line in commands:
             await self._command(line, "")
+        elif _is_for_a_shell(line):
+            run = f"!{line} runs it from here" if shell_tool(self._session) else "leave the chat with /exit first"
+            self._show(f"That is a command for a shell: {run}. Nothing was sent to a model.")
         else:
             await self._submit(line)
 
@@ -119,6 +124,17 @@ class LineInterpreter:
         finally:
             stop_listening()
         self._show_output(output.text.removesuffix("".join(asides)))
+
+
+def _is_for_a_shell(line: str) -> bool:
+    """Whether a line calls a sub-command of Marvin, as texts name them: no model needs to be asked about that."""
+    from ..config.flags import SUBCOMMANDS
+    from ..config.program import command_name
+
+    words = line.strip("`").split()
+    named = next((n for n in (command_name().split(), ["marvin"], ["./marvin"]) if words[: len(n)] == n), None)
+    rest = words[len(named) :] if named else []
+    return bool(rest) and rest[0] in SUBCOMMANDS and len(rest) <= _LONGEST_COMMAND
 
 
 def _asides(event: Event) -> list[str]:

@@ -16,6 +16,10 @@ _NAMES_COMPARED = 2_000
 _NAME_COMPARED = 64
 """The characters of a name that are compared: what is asked may be any text."""
 _WORDS_COMPARED = 8
+_SHORTEST = 4
+"""Letters of the shortest name that a word may be a slip of."""
+_SHORT = 5
+"""Letters of a name that is so short that one letter in the place of another makes a word of its own."""
 FAINTLY_LIKE = 0.4
 """How alike names must be where some are listed anyway, and the likeliest come first."""
 _LIKE_ENOUGH = 0.6
@@ -95,6 +99,34 @@ def near_names(asked: str, known: Iterable[str], most: int = 3, *, enough: float
 
     ranked = sorted(rank(name) for name in islice(dict.fromkeys(known), _NAMES_COMPARED) if name)
     return [name for _, score, _, name in ranked if -score >= enough][:most]
+
+
+def is_misspelled(word: str, name: str) -> bool:
+    """Whether a word is a name with one slip of the keys, and not rather a word of its own.
+
+    A slip is a letter too many, too few, wrong, or in the place of its neighbour. Short names have many words as
+    neighbours, so that less counts there: of `help`, `hlep` and `hellp` are slips, `hell` and `heap` are not.
+    """
+    if word == name or len(name) < _SHORTEST:
+        return word == name
+    rest, meant = _difference(word, name)
+    if len(rest) == len(meant) == 2:
+        return rest == meant[::-1]
+    if (len(rest), len(meant)) == (1, 0):
+        return True
+    if (len(rest), len(meant)) == (0, 1):
+        return len(name) >= _SHORT
+    return len(rest) == len(meant) == 1 and len(name) > _SHORT
+
+
+def _difference(word: str, name: str) -> tuple[str, str]:
+    """What two texts are between the beginning and the end that they have in common."""
+    begin = next((i for i, (one, other) in enumerate(zip(word, name, strict=False)) if one != other), None)
+    begin = min(len(word), len(name)) if begin is None else begin
+    rest, meant = word[begin:], name[begin:]
+    while rest and meant and rest[-1] == meant[-1]:
+        rest, meant = rest[:-1], meant[:-1]
+    return rest, meant
 
 
 def _comparison() -> Callable[[str, str, float], float]:

@@ -39,7 +39,7 @@ from marvin_core.api.timeouts import Timeouts
 from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers.codex.login import PORTS, login
 from marvin_core.providers.codex.provider import Codex, create
-from marvin_core.providers.codex.tokens import LOG_IN, TokenFile, Tokens
+from marvin_core.providers.codex.tokens import TokenFile, Tokens, log_in
 from marvin_core.testing import Answer, document, error, pause, raw
 from marvin_core.testing.model_server import LoopbackServer, RecordedRequest
 from tests.support import answers_responses as responses
@@ -379,7 +379,7 @@ def test_a_login_over_a_damaged_file_keeps_it_aside(tmp_path: Path, chatgpt: Cha
     _, folder = configured(tmp_path, chatgpt)
     folder.mkdir(parents=True)
     (folder / "tokens.json").write_text('{"codex": ')
-    assert refused(chatgpt, folder).args[0] == f"codex needs a login. {LOG_IN}"
+    assert refused(chatgpt, folder).args[0] == f"codex needs a login. {log_in()}"
     logged_in(tmp_path, chatgpt, Person())
     assert kept(folder).read() is not None
     assert [path.read_text() for path in folder.glob("tokens.json.damaged-*")] == ['{"codex": ']
@@ -509,7 +509,7 @@ def test_a_login_that_the_model_service_keeps_refusing(status: int, tmp_path: Pa
     found = refused(chatgpt, tmp_path)
     assert isinstance(found, AuthFailed)
     assert f"codex did not accept the login ({status}): no access" in str(found)
-    assert LOG_IN in str(found)
+    assert log_in() in str(found)
     assert len(chatgpt.asked("/oauth/token")) == (1 if status == 401 else 0)
 
 

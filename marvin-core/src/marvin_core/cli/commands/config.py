@@ -12,6 +12,7 @@ import typer
 
 from ...api.errors import ConfigError, UsageError
 from ...config.load import check_settings
+from ...config.program import command_name
 from ...config.settings import KEYS, parse_settings
 from ...util.state_files import replace_file, update_file
 from ...util.text import did_you_mean, near_names
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ..run import CommandContext
 
 _TEMPLATE = """\
-# What Marvin does differently for you. Every key: marvin config show, and the reference page config.yaml.
+# What Marvin does differently for you. Every key is in the reference page config.yaml.
 # provider: groq
 # model: llama-3.3-70b-versatile
 """
@@ -59,7 +60,7 @@ def show_config(
             run.write(f"== {part.origin} ({len(part.text):,} characters)\n{part.text}\n\n")
         return
     if what:
-        raise UsageError(f"marvin config show takes nothing or `prompt`, not {what!r}.")
+        raise UsageError(f"{command_name()} config show takes nothing or `prompt`, not {what!r}.")
     config, path = run.config, _path(run)
     there = path.exists()
     settings = parse_settings(path.read_bytes(), path) if there else {}
@@ -85,7 +86,7 @@ async def _prompt(session: Session) -> list[PromptPart]:
 
 
 def _chosen(value: str, origin: str) -> str:
-    return f"{value} (from {origin})" if value else "not named; see marvin doctor"
+    return f"{value} (from {origin})" if value else f"not named; see {command_name()} doctor"
 
 
 def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:

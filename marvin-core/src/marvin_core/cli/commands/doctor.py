@@ -11,6 +11,7 @@ import typer
 
 from ...api.errors import ConfigError, MarvinError
 from ...config.load import check_settings
+from ...config.program import command_name
 from ...config.settings import read_settings
 from ...util.text import FAINTLY_LIKE, near_names
 from ...version import __version__
@@ -36,7 +37,7 @@ def doctor(context: typer.Context) -> None:
     try:
         app = run.app()
     except MarvinError as error:
-        report.broken(str(error), "Correct it: marvin config edit")
+        report.broken(str(error), f"Correct it: {command_name()} config edit")
     else:
         report.installed(app)
         report.provider(app)
@@ -84,7 +85,7 @@ class DoctorReport:
             check_settings(read_settings(path, config.cache_folder / "config.json"))
             self._line("ok", f"{path}{'' if path.exists() else ' is not there; defaults are used'}")
         except ConfigError as error:
-            self.broken(str(error), "marvin config edit")
+            self.broken(str(error), f"Run {command_name()} config edit.")
         for folder in (config.config_folder, config.data_folder, config.cache_folder):
             if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
                 self.broken(f"{folder} cannot be written.", "Make it yours, or set MARVIN_HOME to another folder.")
@@ -95,7 +96,9 @@ class DoctorReport:
         for pack in app.plugins.checked():
             label = f"{pack.name}  {pack.distribution} {pack.version}, {len(app.plugins.tools_of(pack))} tools"
             if pack.problems:
-                self.broken(f"{label}\n{pack.problems[0]}", f"See marvin packs list; reinstall {pack.distribution}.")
+                self.broken(
+                    f"{label}\n{pack.problems[0]}", f"See {command_name()} packs list; reinstall {pack.distribution}."
+                )
             else:
                 self._line("ok", label)
 

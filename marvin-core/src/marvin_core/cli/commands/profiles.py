@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...config.program import command_name
 from ...profiles.chat_log import KEPT
 from ...profiles.store import Profiles
 from ..run import group
@@ -52,7 +53,7 @@ def new_profile(context: typer.Context, name: _Name) -> None:
     """Make a profile, without using it yet."""
     run: CommandContext = context.obj
     folder = _profiles(run).create(name)
-    run.write(f"Made the profile {name}: {folder}\nUse it: marvin profiles use {name}\n")
+    run.write(f"Made the profile {name}: {folder}\nUse it: {command_name()} profiles use {name}\n")
 
 
 def show_profile(context: typer.Context) -> None:

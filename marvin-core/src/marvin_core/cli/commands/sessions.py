@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...api.errors import MarvinError, SessionError, UsageError
+from ...config.program import command_name
 from ...sessions.doctor import Diagnosis, diagnose, repair
 from ...sessions.export import as_json, as_markdown, as_text
 from ...sessions.export_html import as_html
@@ -17,7 +18,7 @@ from ...sessions.reader import FullTranscript, load, load_full
 from ...sessions.search import entries, search
 from ...sessions.store import find, sessions
 from ...sessions.transcript import Transcript
-from ...util.text import local_time, one_line
+from ...util.text import counted, local_time, one_line
 from ..run import group
 
 if TYPE_CHECKING:
@@ -76,17 +77,15 @@ def list_sessions(context: typer.Context, here: _Here = False) -> None:
             lines.append(_line(entry))
     run.say("".join(lines) or "There are no sessions yet. `marvin` begins one.\n")
     for path in damaged:
-        run.streams.err(f"marvin: {path} is damaged: it has no header that can be read. See `marvin sessions doctor`.")
+        run.streams.err(
+            f"marvin: {path} is damaged: it has no header that can be read. See `{command_name()} sessions doctor`."
+        )
 
 
 def _line(entry: SessionEntry) -> str:
     model = one_line("/".join(filter(None, (entry.provider, entry.model)))) or "no model"
-    facts = f"{local_time(entry.time)}, {model}, {_messages(entry.messages)}, {one_line(entry.working_dir)}"
+    facts = f"{local_time(entry.time)}, {model}, {counted(entry.messages, 'message')}, {one_line(entry.working_dir)}"
     return f"{entry.id}  {entry.title}\n    {facts}\n"
-
-
-def _messages(count: int) -> str:
-    return f"{count} message{'' if count == 1 else 's'}"
 
 
 def show_session(context: typer.Context, session_id: _Id) -> None:
@@ -117,9 +116,9 @@ def search_sessions(
         run.write(f"{hit.entry.id}  {hit.entry.title}\n")
         run.write("".join(f"    {snippet}\n" for snippet in hit.snippets))
         if hit.messages > len(hit.snippets):
-            run.write(f"    and in {_messages(hit.messages - len(hit.snippets))} more\n")
+            run.write(f"    and in {counted(hit.messages - len(hit.snippets), 'message')} more\n")
     if not found:
-        run.streams.err(f"marvin: no session holds {wanted!r}. `marvin sessions list` shows what there is.")
+        run.streams.err(f"marvin: no session holds {wanted!r}. `{command_name()} sessions list` shows what there is.")
         raise typer.Exit(1)
 
 
@@ -184,7 +183,7 @@ def examine_sessions(
     paths = [find(folder, session_id)] if session_id else sessions(folder)
     left = [path for path in paths if not _examine(run, path, mend=mend)]
     if left:
-        hint = "" if mend else " `marvin sessions doctor --repair` mends them and keeps the originals."
+        hint = "" if mend else f" `{command_name()} sessions doctor --repair` mends them and keeps the originals."
         run.streams.err(f"marvin: {len(left)} of {_files(len(paths))} have problems.{hint}")
         raise typer.Exit(1)
     run.write(f"{_files(len(paths))} looked at, nothing is wrong {'any more' if mend else 'with them'}.\n")

@@ -12,7 +12,7 @@ from ...api.errors import ToolError, UsageError
 from ...api.messages import ToolOutput
 from ...api.tools import ToolSpec
 from ...tools.arguments import parse_key_values
-from ...tools.help import IN_SHELL, tool_help, with_typed_calls
+from ...tools.help import in_shell, tool_help, with_typed_calls
 from ...util.terminal_text import json_for_terminals
 from ...util.text import cut
 from ...util.untrusted_json import parse_json
@@ -82,7 +82,7 @@ def show_tool(context: typer.Context, name: Annotated[str, typer.Argument(help="
     app = run.app()
     session = app.session(asker=None, interactive=False)
     spec = next((spec for spec in app.plugins.tools if spec.name == name), None) or session.toolbox.spec(name)
-    lines = [tool_help(spec, IN_SHELL)]
+    lines = [tool_help(spec, in_shell())]
     if spec.name in session.toolbox.missing:
         lines.append(f"Not offered here: {session.toolbox.missing[spec.name]}")
     run.say("\n".join(lines) + "\n")
@@ -103,9 +103,9 @@ def call_tool(
     try:
         arguments = _json_object(as_json) if as_json is not None else parse_key_values(pairs or [], spec)
     except ToolError as error:
-        raise ToolError(with_typed_calls(str(error), IN_SHELL)) from error
+        raise ToolError(with_typed_calls(str(error), in_shell())) from error
     output = asyncio.run(_call(session, name, arguments))
-    text = with_typed_calls(output.text, IN_SHELL) if output.is_error else output.text
+    text = with_typed_calls(output.text, in_shell()) if output.is_error else output.text
     run.write(text + ("" if text.endswith("\n") else "\n"))
     if output.is_error:
         raise typer.Exit(1)

@@ -16,10 +16,11 @@ from ...api.config import Config
 from ...api.errors import AuthFailed, UsageError
 from ...api.providers import Endpoint, Secret
 from ...api.timeouts import Timeouts
+from ...config.program import command_name
 from ...http.clients import Clients
 from ...profiles.store import Profiles
 from ...util.text import one_line
-from .tokens import CLIENT_ID, LOG_IN, TokenFile, Tokens, ask
+from .tokens import CLIENT_ID, TokenFile, Tokens, ask, log_in
 
 if TYPE_CHECKING:
     import asyncio
@@ -85,7 +86,7 @@ async def _log_in(
         await clients.close()
     file = TokenFile(folder, config.timeouts)
     await in_thread(lambda: file.save(tokens))
-    say(f"You are logged in; {file.path} keeps the login. Use it: marvin --provider {_NAME}")
+    say(f"You are logged in; {file.path} keeps the login. Use it: {command_name()} --provider {_NAME}")
 
 
 class Authorization:
@@ -237,4 +238,4 @@ class Authorization:
                 self._say("That is not the address at the end of this login. Copy all of it, with `code` and `state`.")
 
     def _failed(self, text: str) -> AuthFailed:
-        return AuthFailed(f"{text} {LOG_IN.removesuffix('.')} again.", provider=_NAME)
+        return AuthFailed(f"{text} {log_in().removesuffix('.')} again.", provider=_NAME)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...api.errors import AuthFailed, ProviderError
 from ...api.providers import ClientFactory, Endpoint, Provider, Request
 from ..responses.provider import Responses
-from .tokens import LOG_IN, Login, Tokens
+from .tokens import Login, Tokens, log_in
 
 if TYPE_CHECKING:
     import httpx
@@ -62,5 +62,5 @@ class Codex(Responses):
 
         status = response.status_code
         message = report_of(self._endpoint, status, response.headers, said).message
-        text = f"{self.name} did not accept the login ({status}): {message} {LOG_IN}"
+        text = f"{self.name} did not accept the login ({status}): {message} {log_in()}"
         return AuthFailed(text, provider=self.name, status=status)

@@ -18,6 +18,7 @@ from ...api.errors import AuthFailed, MarvinError, ProviderError, Unreachable
 from ...api.providers import Endpoint, Secret
 from ...api.record import Record
 from ...api.timeouts import Timeouts
+from ...config.program import command_name
 from ...util.state_files import locked, make_private_folder, replace_file, set_aside
 from ...util.untrusted_json import parse_json
 
@@ -28,12 +29,16 @@ if TYPE_CHECKING:
 
 CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
 """OpenAI's public client for logins from this machine, as its own Codex CLI has it."""
-LOG_IN = "Run `marvin providers login codex`."
 _SERVICE = "codex"
 _EARLY = 60
 """How many seconds before its end a token is renewed, so that none ends on its way."""
 _REFUSALS = range(400, 404)
 _ACCOUNT = "https://api.openai.com/auth"
+
+
+def log_in() -> str:
+    """What to do where there is no login that works."""
+    return f"Run `{command_name()} providers login codex`."
 
 
 class Tokens(Record):
@@ -186,7 +191,7 @@ class Login:
             # Also when they are due: another process may have renewed them by now.
             self._tokens = self._file.read() if self._file else None
         if self._tokens is None:
-            raise self._refused(f"{self._endpoint.provider} needs a login. {LOG_IN}")
+            raise self._refused(f"{self._endpoint.provider} needs a login. {log_in()}")
         return await self.renewed(self._tokens) if self._tokens.is_due else self._tokens
 
     async def renewed(self, spent: Tokens) -> Tokens:
@@ -216,7 +221,7 @@ class Login:
 
         file = self._file
         if file is None:
-            raise self._refused(f"{self._endpoint.provider} needs a login. {LOG_IN}")
+            raise self._refused(f"{self._endpoint.provider} needs a login. {log_in()}")
         try:
             async with file.renewing():
                 found = file.read() or spent
@@ -237,7 +242,7 @@ class Login:
         try:
             return await ask(endpoint, self._client(), form, old)
         except AuthFailed as error:
-            raise self._refused(f"{error} {LOG_IN}") from None
+            raise self._refused(f"{error} {log_in()}") from None
 
     def _refused(self, text: str) -> AuthFailed:
         return AuthFailed(text, provider=self._endpoint.provider)

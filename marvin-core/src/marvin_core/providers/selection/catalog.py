@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ...api.config import Config, EndpointSettings
 from ...api.errors import ConfigError, UsageError
 from ...api.providers import Endpoint, ProviderSpec, Secret
+from ...config.program import command_name
 from ...config.secrets import Secrets
 from ...profiles.store import Profiles
 from ...util.imports import imported
@@ -260,7 +261,7 @@ class Catalog:
 
     def how_to(self) -> str:
         """What to do where no service is set up."""
-        lines = "\n".join(f"  - {spec.how_to}" for spec in self.known.values() if spec.how_to)
+        lines = "\n".join(f"  - {way}" for way in map(how_to_use, self.known.values()) if way)
         return (
             f"{NO_MODEL} To set a provider, do one of these:\n"
             f"{lines}\n"
@@ -300,4 +301,10 @@ def _windows(settings: EndpointSettings) -> Mapping[str, int]:
 
 
 def _sentence(spec: ProviderSpec) -> str:
-    return f"{spec.how_to[:1].upper()}{spec.how_to[1:]}." if spec.how_to else f"Set {spec.key_variables[0]}."
+    way = how_to_use(spec)
+    return f"{way[:1].upper()}{way[1:]}." if way else f"Set {spec.key_variables[0]}."
+
+
+def how_to_use(spec: ProviderSpec) -> str:
+    """How to have a service set up; a command of Marvin's as it is typed here."""
+    return spec.how_to.replace("`marvin ", f"`{command_name()} ")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...api.errors import ConfigError, UsageError
 from ...api.providers import OFFLINE, ProviderSpec
 from ...api.record import Record
+from ...config.program import command_name
 from ...util.text import FAINTLY_LIKE, near_names
 from .catalog import Catalog, plain_name
 
@@ -99,7 +100,10 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedMod
     specs = {spec.name: spec for spec in (*([current] if current else []), *(spec for spec, _ in catalog.set_up()))}
     known = [f"{spec.name}/{model}" for spec in specs.values() for model in catalog.names(spec)]
     if not known:
-        raise UsageError(f"No provider is set up, so none serves {name!r}. `marvin providers` says how to set one.")
+        raise UsageError(
+            f"No provider is set up, so none serves {name!r}. "
+            f"In a chat /model says how to set one, in a shell `{command_name()} providers`."
+        )
     near = near_names(name, known, _NEAR, enough=FAINTLY_LIKE) or known[:_NEAR]
     hint = f"Nearest: {', '.join(near)}. " if near else ""
     raise UsageError(

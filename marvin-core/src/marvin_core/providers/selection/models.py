@@ -14,7 +14,7 @@ from ...api.providers import OFFLINE, Endpoint, Lists, Provider, ProviderFactory
 from ...config.tiers import ALIASES, TIERS
 from ...http.clients import Clients
 from ...util.imports import imported
-from .catalog import Catalog
+from .catalog import Catalog, how_to_use
 from .choose import Choice
 from .fallback_chain import FallbackChain
 from .lifetimes import has_ended
@@ -220,7 +220,7 @@ class Models:
                 provider=spec.name,
                 models=self._offered(spec),
                 reason=self._catalog.reason(spec),
-                how_to=spec.how_to,
+                how_to=how_to_use(spec),
             )
             for spec in self._catalog.known.values()
             if spec.name != OFFLINE

@@ -32,6 +32,7 @@ _OPENING = re.compile(
     r"(?:(?:can|could|would|will) you\s+|(?:i|we)(?: want|'d like| would like| need) to\s+|let'?s\s+)?",
     re.IGNORECASE,
 )
+_QUESTION = re.compile(r"\s*(?:what|which|who|whose|where|when|why|how|did|does|do|is|are|was|were)\b", re.IGNORECASE)
 _CLOSING = re.compile(r"(?:[\s,]+(?:please|thanks|thank you|for me|marvin))+[\s.!?]*$", re.IGNORECASE)
 
 
@@ -105,7 +106,10 @@ class Router:
         near = [spec for spec, _ in spoken] + [spec for spec, score in ranked if score >= enough]
         if not meaningful(text):
             near += self._taking(said)
-        offers = tuple(_filled(spec, said)[0] for spec in _distinct(near)[:OFFERED])
+        nearest = _distinct(near)[:OFFERED]
+        if _QUESTION.match(text):  # whoever asks wants to read something, and not to change it
+            nearest.sort(key=lambda spec: not spec.reads_only)
+        offers = tuple(_filled(spec, said)[0] for spec in nearest)
         return Route(action="offer" if offers else "nothing", proposals=offers)
 
     def _spoken(self, said: Utterance) -> list[tuple[ToolSpec, Match]]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...api.errors import UsageError
 from ...api.session import Command, SessionControl
-from ...util.text import local_time, one_line
+from ...config.program import command_name
+from ...util.text import counted, local_time, one_line
 from ...util.threads import in_thread
 from . import autonomy, settings
 
@@ -59,19 +60,22 @@ async def _sessions(session: SessionControl, words: str) -> str:
     if not found:
         return "There are no sessions of this folder yet."
     lines = [_entry_line(entry, session.id) for entry in found]
-    return "\n".join([*lines, "/resume ID goes on with one; `marvin sessions` lists those of all folders."])
+    return "\n".join(
+        [*lines, f"/resume ID goes on with one; in a shell, `{command_name()} sessions` lists those of all folders."]
+    )
 
 
 def _entry_line(entry: SessionEntry, current: str) -> str:
     mark = "*" if entry.id == current else " "
-    return f"{mark} {entry.id}  {local_time(entry.time)}  {one_line(entry.title, _SHOWN)} ({entry.messages} messages)"
+    count = counted(entry.messages, "message")
+    return f"{mark} {entry.id}  {local_time(entry.time)}  {one_line(entry.title, _SHOWN)} ({count})"
 
 
 async def _resume(session: SessionControl, words: str) -> str:
     if not words:
         return "Which one? /resume ID, where the beginning of an id is enough; /sessions lists them."
     count = session.sessions.resume(words)
-    return f"Going on with {session.id} ({count} messages)."
+    return f"Going on with {session.id} ({counted(count, 'message')})."
 
 
 async def _clear(session: SessionControl, words: str) -> str:
@@ -90,7 +94,8 @@ async def _tree(session: SessionControl, words: str) -> str:
     if words:
         if not words.isdecimal() or not 1 <= int(words) <= len(found):
             raise UsageError(f"There is no branch {words!r}. /tree lists them by number.")
-        return f"Going on from branch {int(words)} ({session.sessions.go_to(found[int(words) - 1])} messages)."
+        count = session.sessions.go_to(found[int(words) - 1])
+        return f"Going on from branch {int(words)} ({counted(count, 'message')})."
     lines = [_branch_line(number, branch) for number, branch in enumerate(found, 1)]
     if len(found) == 1:
         return f"{lines[0]}\nThis session has one branch. /retry makes another one."
@@ -101,7 +106,9 @@ def _branch_line(number: int, branch: Branch) -> str:
     mark = "*" if branch.current else " "
     shared = "" if branch.current else f", the first {branch.shared} shared"
     answer = one_line(branch.answer, _SHOWN) or "(no answer)"
-    return f"{mark} {number}  {one_line(branch.prompt, _SHOWN)} → {answer} ({branch.messages} messages{shared})"
+    return (
+        f"{mark} {number}  {one_line(branch.prompt, _SHOWN)} → {answer} ({counted(branch.messages, 'message')}{shared})"
+    )
 
 
 async def _retry(session: SessionControl, words: str) -> None:

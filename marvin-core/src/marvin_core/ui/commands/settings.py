@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...api.errors import UsageError
 from ...api.providers import OFFLINE
 from ...api.session import SessionControl
+from ...config.program import command_name
 from ...tools.sets import SETS
 from ...util.text import listed
 from ...util.threads import in_thread
@@ -43,7 +44,7 @@ def check_free(session: SessionControl) -> None:
 def _model_list(models: ModelControl, entries: Sequence[ModelEntry]) -> str:
     if models.provider_name in ("", OFFLINE) and not any(entry.reason for entry in entries):
         ways = [f"  - {entry.how_to}" for entry in entries if entry.how_to]
-        told = "No model is configured. To set one, do one of these and start Marvin again:"
+        told = "No model is configured. Do one of these and start Marvin again:"
         return "\n".join([told, *ways, "A server on this machine can be used at once, as in /model ollama."])
     lines = []
     for entry in entries:
@@ -56,7 +57,7 @@ def _model_list(models: ModelControl, entries: Sequence[ModelEntry]) -> str:
             lines.append(f"{'*' if current else ' '} {entry.provider}/{name}")
     others = [entry.provider for entry in entries if not entry.reason]
     if others:
-        lines.append(f"Not set up: {', '.join(others)}; `marvin providers` says how.")
+        lines.append(f"Not set up: {', '.join(others)}; in a shell, `{command_name()} providers` says how.")
     return "\n".join([*lines, "/model PROVIDER/MODEL takes another one; what is said so far goes along."])
 
 

@@ -10,7 +10,7 @@ from ...api.providers import OFFLINE
 from ...api.session import SessionControl
 
 NO_MODEL = (
-    "Marvin, without a model: none is configured. `marvin providers` says how to set one.\n"
+    "Marvin, without a model: none is configured. /model says how to set one.\n"
     "Tools work: /name key=value calls one, Tab completes, a plain request finds the nearest. /help shows what works."
 )
 _DUMB = frozenset({"", "dumb", "unknown"})

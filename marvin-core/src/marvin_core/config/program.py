@@ -1,0 +1,56 @@
+"""How this Marvin was started, so that hints name a command that works where it is typed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+_NAME = "marvin"
+_WRAPPER = f"{_NAME}="
+"""How the wrapper of a checkout says, with -X, as what it was called."""
+_MODULE = ("-m", "marvin_core")
+
+
+def command_name() -> str:
+    """What is typed in a shell to run this Marvin: `marvin` where that is on PATH, else how it was started."""
+    from shutil import which  # hints are rare, and a start imports none of what they need
+
+    return command_of(sys.orig_argv, sys.argv[0], which(_NAME))
+
+
+def command_of(started: Sequence[str], script: str, found: str | None) -> str:
+    """The command of a process.
+
+    Args:
+        started: the whole command line of its interpreter.
+        script: the file that the interpreter ran.
+        found: what `marvin` is in a shell, if there is one.
+    """
+    from itertools import pairwise
+    from shlex import quote
+
+    pairs = list(pairwise(started))
+    program = next((word[len(_WRAPPER) :] for flag, word in pairs if flag == "-X" and word.startswith(_WRAPPER)), "")
+    if not program and _MODULE in pairs:
+        own = found is not None and _same_folder(found, started[0])
+        return _NAME if own else f"{quote(started[0])} {' '.join(_MODULE)}"
+    program = program or script
+    if os.path.basename(program) != _NAME or (found is not None and _same_file(found, program)):
+        return _NAME
+    return quote(program)
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _same_folder(program: str, interpreter: str) -> bool:
+    """Whether a program belongs to the environment of an interpreter: both lie in its folder for programs."""
+    from shutil import which
+
+    found = which(interpreter)
+    return found is not None and _same_file(os.path.dirname(program), os.path.dirname(os.path.abspath(found)))
