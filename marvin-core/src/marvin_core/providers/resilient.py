@@ -194,7 +194,7 @@ class Resilient(WrapperProvider):
                 if isinstance(error, StreamBroken) and error.final:
                     raise
                 pause = pauses[attempt]
-                if not isinstance(error, StreamBroken):
+                if isinstance(error, (RateLimited, Overloaded)):
                     pause = error.retry_after or pause  # "at once" is no pause
                 if pause > self._timeouts.retry_after_limit:
                     raise

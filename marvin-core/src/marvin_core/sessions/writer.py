@@ -135,7 +135,7 @@ class SessionWriter:
 
     def spent(self, dollars: float) -> None:
         """Note that the session cost so much more."""
-        self._guarded(lambda transcript: transcript.add_spent(dollars))
+        self._write(lambda transcript: transcript.add_spent(dollars))
 
     async def flush(self, state: Mapping[str, Any]) -> None:
         """Have everything on disk at the end of a turn, with what packs keep in the session."""

@@ -55,7 +55,7 @@ class Catalog:
         self._secrets = secrets
         self._profiles = Profiles(config.config_folder, config.timeouts)
         known = {spec.name: spec for spec in specs}
-        self._at_home = {spec.name for spec in specs if _LOOPBACK.match(spec.base_url)}
+        self._servers_here = {spec.name for spec in specs if _LOOPBACK.match(spec.base_url)}
         for name, settings in config.endpoints.items():
             known[name] = _overlaid(name, settings, known.get(name))
         self.known: Mapping[str, ProviderSpec] = known
@@ -122,7 +122,7 @@ class Catalog:
             return settings.free
         if not self.is_local(spec):
             return False
-        runs_models = spec.in_process or spec.name in self._at_home or spec.factory == WIRES["ollama"]
+        runs_models = spec.in_process or spec.name in self._servers_here or spec.factory == WIRES["ollama"]
         return True if runs_models else None
 
     def local(self) -> list[tuple[ProviderSpec, str]]:

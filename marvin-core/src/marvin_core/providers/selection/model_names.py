@@ -83,7 +83,7 @@ def is_known(catalog: Catalog, name: str) -> bool:
     """Whether a name means a service, or a model that one of them is known to serve, set up or not."""
     if name in catalog.known or prefixed(catalog, name, None) is not None:
         return True
-    return any(_spelled(spec, name) for spec in catalog.known.values())
+    return any(_spelled(catalog, spec, name) for spec in catalog.known.values())
 
 
 def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedModel:
