@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import time
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -154,3 +157,39 @@ def test_more_than_there_is_room_for_is_not_begun(marvin_tools: ToolRunner, marv
     outcome = marvin_tools.call("download_file", url=URL)
     assert "Ask the user to make room" in outcome.text
     assert files(marvin_tools) == {}
+
+
+def test_a_file_is_saved_as_it_comes(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """A server may compress what nobody wanted compressed: undone, two kilobytes could fill the disk."""
+    packed = gzip.compress(gzip.compress(bytes(20_000_000)))
+    headers = {"content-encoding": "gzip, gzip", "content-type": "application/pdf"}
+    marvin_http.on("GET", URL, body=packed, headers=headers)
+    outcome = marvin_tools.call("download_file", url=URL)
+    assert files(marvin_tools) == {"report.pdf": packed}
+    assert "The server sent it compressed (gzip, gzip), and so it was saved." in outcome.text
+
+
+def test_a_download_has_a_limit(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    config = marvin_tools.home / ".config" / "marvin" / "config.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("limits: {download: 100000}\n")
+    marvin_http.on("GET", "https://files.example/small", body=b"x" * 100_000, chunked=True)
+    marvin_http.on("GET", "https://files.example/large", body=b"x" * 100_001, chunked=True)
+    assert not marvin_tools.call("download_file", url="https://files.example/small").is_error
+    outcome = marvin_tools.call("download_file", url="https://files.example/large")
+    assert "more than 100,000 bytes, which are the limit" in outcome.text
+    assert "limits.download" in outcome.text
+    assert list(files(marvin_tools)) == ["small"]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ['filename="' * 10_000, "filename" + " " * 90_000 + "=", "filename*=a'" * 8_000, 'filename="' + "\\" * 90_000],
+)
+def test_headers_are_read_in_a_moment(header: str) -> None:
+    request = httpx.Request("GET", URL)
+    response = httpx.Response(200, headers={"content-disposition": header}, request=request)
+    started = time.process_time()
+    filenames.of_response(response)
+    filenames.safe("ä" * 5_000_000 + ".tar.gz")
+    assert time.process_time() - started < 5

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import time
+import zlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from marvin_core.testing import HttpReplay, ToolRunner, hang
+from marvin_tools_web import feed_reader
 
 RSS = """<?xml version="1.0" encoding="{encoding}"?>
 <rss version="2.0"><channel><title>Käse &amp; Brot</title>
@@ -106,3 +111,79 @@ def test_what_is_no_address_is_refused(marvin_tools: ToolRunner, url: str) -> No
 def test_a_silent_server(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", URL, answer=hang())
     assert "did not answer in time" in marvin_tools.session(timeouts={"http": 0.2}).call("read_rss", url=URL).text
+
+
+# Feeds that are made to hurt
+
+HOSTILE = [
+    "<a ",
+    "<!--",
+    "<",
+    "&",
+    "&#",
+    "<script>",
+    "</script",
+    '<a href="',
+    "<![CDATA[",
+    "<!",
+    "<?",
+    "a<b",
+    "<a><",
+    "]]>",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_markup_of_a_title_costs_next_to_nothing(marvin_tools: ToolRunner, marvin_http: HttpReplay, piece: str) -> None:
+    """Whatever it is: it is cut first, and then looked at once."""
+    text = (piece * 300_000)[:300_000].replace("]]>", "")
+    feed = f"<rss version='2.0'><channel><title>T</title><item><title><![CDATA[{text}]]></title></item></channel></rss>"
+    marvin_http.on("GET", URL, text=feed)
+    outcome = marvin_tools.call("read_rss", url=URL)
+    assert outcome.text.startswith("T: 1 of 1 entries"), outcome.text
+    assert outcome.elapsed < 30
+
+
+@given(st.lists(st.sampled_from([*HOSTILE, "</script>", "-->", ">", "x", " ", "&amp;", "é"]), max_size=30).map("".join))
+def test_text_without_its_markup_is_short_and_on_one_line(markup: str) -> None:
+    text = feed_reader.plain(markup)
+    assert len(text) <= 1_000
+    assert text == " ".join(text.split())
+
+
+def test_markup_is_looked_at_once() -> None:
+    for piece in HOSTILE:
+        started = time.process_time()
+        feed_reader.plain(piece * 5_000_000)
+        assert time.process_time() - started < 5, piece
+
+
+@pytest.mark.parametrize(
+    "piece", ["<item/>", "<item><title>x</title></item>", "<a b='", "<!ENTITY a 'b'>", "<x>", "\n<"]
+)
+def test_a_feed_that_takes_for_ever_ends_with_the_call(
+    marvin_guard: None, marvin_tools: ToolRunner, marvin_http: HttpReplay, piece: str
+) -> None:
+    """I25: the time-out of the tool holds, and no process of it is alive afterwards."""
+    body = b"<rss version='2.0'><channel><title>T</title>" + (piece.encode() * 9_000_000)[:9_000_000]
+    marvin_http.on("GET", URL, body=body, headers={"content-type": "application/rss+xml"})
+    outcome = marvin_tools.session(timeouts={"tool": 3.0}).call("read_rss", url=URL)
+    assert outcome.elapsed < 40
+    assert len(outcome.text) < 10_000
+    if outcome.is_error:
+        assert any(said in outcome.text for said in ("took longer than", "cannot be read as a feed", "is no feed but"))
+
+
+def test_a_compressed_feed_is_inflated_in_pieces(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    bomb = gzip.compress(bytes(100_000_000))
+    for encoding, body, says in (
+        ("gzip", bomb, "is larger than 10 MB"),
+        ("deflate", zlib.compress(bytes(100_000_000)), "is larger than 10 MB"),
+        ("gzip, gzip", gzip.compress(bomb), "cannot be decompressed: it is compressed 2 times over"),
+        ("br", b"x", "compressed as br, which was not asked for"),
+    ):
+        address = f"{URL}/{len(encoding)}"
+        marvin_http.on("GET", address, body=body, headers={"content-type": "text/xml", "content-encoding": encoding})
+        outcome = marvin_tools.call("read_rss", url=address)
+        assert outcome.is_error
+        assert says in outcome.text

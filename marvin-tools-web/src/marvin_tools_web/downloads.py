@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _FOLDER = "Downloads"
 _REPORTS = 20
+_ENCODING = 40
 _UNKNOWN_STEP = 5_000_000
 # Larger than the default: a file of a gigabyte takes its time. Silence of the server ends it much earlier.
 _LIMIT = 900.0
@@ -33,13 +34,15 @@ async def download_file(
         raise ToolError(f"{filename!r} cannot be a file's name. Give a plain name without folders, as in report.pdf.")
     address = fetching.checked_url(url)
     folder = context.home / _FOLDER
-    async with fetching.opened(context, address, {"accept-encoding": "identity"}) as response:
+    async with fetching.opened(context, address, {"accept-encoding": "identity"}, raw=True) as response:
         name = filename or filenames.of_response(response)
         saved, size = await _save(response, folder, name, context)
     kind = response.headers.get("content-type", "").partition(";")[0].strip() or "of an unknown type"
     shown = f"~/{_FOLDER}/{saved.name}"
+    encoding = response.headers.get("content-encoding", "")
+    packed = f" The server sent it compressed ({encoding[:_ENCODING]}), and so it was saved." if encoding else ""
     return ToolResult(
-        content=f"Saved {shown} ({_size(size)}, {kind}).",
+        content=f"Saved {shown} ({_size(size)}, {kind}).{packed}",
         details={"path": str(saved), "bytes": size, "type": kind, "url": str(response.url)},
     )
 
@@ -63,7 +66,7 @@ async def _save(response: httpx.Response, folder: Path, name: str, context: Tool
 
 def _announced(response: httpx.Response) -> int:
     length = response.headers.get("content-length", "")
-    return int(length) if length.isdigit() and "content-encoding" not in response.headers else 0
+    return int(length) if length.isdigit() else 0
 
 
 def _open_part(folder: Path, name: str, total: int) -> tuple[Path, BinaryIO]:
@@ -78,7 +81,7 @@ def _open_part(folder: Path, name: str, total: int) -> tuple[Path, BinaryIO]:
 async def _write(response: httpx.Response, stream: BinaryIO, total: int, context: ToolContext) -> int:
     size = reported = 0
     step = max(total // _REPORTS, _UNKNOWN_STEP // 5) if total else _UNKNOWN_STEP
-    async for piece in response.aiter_bytes():
+    async for piece in response.aiter_raw():
         stream.write(piece)  # into the system's cache, faster than a thread is started
         size += len(piece)
         if size - reported >= step:

@@ -43,14 +43,17 @@ def checked_url(text: str) -> httpx.URL:
 
 
 @asynccontextmanager
-async def opened(context: ToolContext, url: httpx.URL, headers: dict[str, str]) -> AsyncIterator[httpx.Response]:
-    """The answer to a GET, redirects followed, its body not yet read.
+async def opened(
+    context: ToolContext, url: httpx.URL, headers: dict[str, str], *, raw: bool = False
+) -> AsyncIterator[httpx.Response]:
+    """The answer to a GET, redirects followed, its body not yet read; with `raw` as it comes, for a file.
 
     Raises:
         ToolError: where there is no answer, or an error; also for what goes wrong while the body is read.
     """
     with _explained(url):
-        async with context.http.stream("GET", url, headers=headers, follow_redirects=True) as response:
+        how = {"marvin_body": "raw"} if raw else {}
+        async with context.http.stream("GET", url, headers=headers, follow_redirects=True, extensions=how) as response:
             if response.is_error:
                 raise ToolError(_refused(response))
             yield response
@@ -85,7 +88,7 @@ def _explained(url: httpx.URL) -> Iterator[None]:
     except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
         raise ToolError(f"{url} leads to an address that is none of the web. Use another source.") from error
     except httpx.DecodingError as error:
-        raise ToolError(f"{url} sent something that cannot be decompressed. Use another source.") from error
+        raise ToolError(f"{url} sent something that cannot be decompressed: {error}. Use another source.") from error
     except httpx.HTTPError as error:
         what = str(error) or type(error).__name__
         raise ToolError(f"The connection to {url} failed: {what}. Check the address, or try again later.") from error

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 """Bytes; file systems take 255, and a number and an ending may follow."""
+_LOOKED_AT = 4_000
+"""Characters of a header or a name: more than a file system takes, and nothing that takes long to read."""
 _MOST = 10_000
 _DEFAULT = "download"
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]')
@@ -23,17 +25,16 @@ _BARE = re.compile(r"filename\s*=\s*([^;\"\s][^;]*)", re.IGNORECASE)
 
 def safe(name: str) -> str:
     """The name without folders, without what is invisible or not allowed, never hidden and not too long."""
-    last = re.split(r"[/\\]", name)[-1]
+    last = re.split(r"[/\\]", name)[-1][-_LOOKED_AT:]
     name = _UNSAFE.sub("", last).lstrip(". ").rstrip(". ")
     stem, ending = _split(name)
-    while len(f"{stem}{ending}".encode()) > _LONGEST:
-        stem = stem[:-1]
-    return f"{stem}{ending}"
+    room = _LONGEST - len(ending.encode())
+    return stem.encode()[:room].decode("utf-8", "ignore") + ending
 
 
 def of_response(response: httpx.Response) -> str:
     """What a server calls the file, else the end of its address, with an ending that fits the type."""
-    given = safe(_disposition(response.headers.get("content-disposition", "")))
+    given = safe(_disposition(response.headers.get("content-disposition", "")[:_LOOKED_AT]))
     if given:
         return given
     name = safe(unquote(response.url.path)) or _DEFAULT

@@ -49,7 +49,7 @@ async def outcome(client: httpx.AsyncClient, url: str, method: str = "POST") -> 
             head = (response.status_code, response.http_version, reason, tuple(response.headers.raw))
             async for data in response.aiter_raw():
                 body.append(data)  # noqa: PERF401  # what came before an error counts
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         # A connection that is closed with bytes unread is reset or ended, whichever is noticed first.
         lost = isinstance(error, httpx.ReadError) or (not head and str(error) in NO_ANSWER)
         return (*head, b"".join(body), "lost" if lost else type(error).__name__)
@@ -90,7 +90,7 @@ WHOLE: Sequence[bytes] = (
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Trailer: yes\r\nOther: no\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nup to the end",
     b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nok",
-    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\na: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx",
+    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\na: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx",
     b"HTTP/1.1 204 No Content\r\n\r\n",
     b"HTTP/1.1 304 Not Modified\r\netag: x\r\ncontent-length: 10\r\n\r\n",
     b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 4\r\n\r\nboom",

@@ -221,7 +221,10 @@ class ToolContext(Protocol):
     def processes(self) -> Processes: ...
     @property
     def http(self) -> httpx.AsyncClient:
-        """A client with Marvin's proxies, certificates and time-outs; shared, never close it."""
+        """A client with Marvin's proxies, certificates, time-outs and limits; shared, never close it.
+
+        It reaches public addresses, and those that the user allows; it raises `ToolError` for others.
+        """
         ...
 
     @property

@@ -14,7 +14,7 @@ from ..api.errors import ToolError
 ACCEPTED = "gzip, deflate"
 """What is asked for. Other formats have no decompression in Python's library that can be bounded."""
 BODY = "marvin_body"
-"""The extension of a request that says how its response is read: `raw` takes it as it comes, as a file is saved."""
+"""The extension of a request that says how its response is read: `raw` leaves it as it comes, for `aiter_raw`."""
 
 _GZIP = ("gzip", "x-gzip")
 _COMPRESSIONS = (*_GZIP, "deflate", "br", "zstd", "compress", "x-compress", "dcb", "dcz")
@@ -32,20 +32,14 @@ class DecodingTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; its response is not compressed any more, and its headers do not say that it was."""
         response = await self._inner.handle_async_request(request)
-        encoding = response.headers.get("content-encoding")
-        if not encoded(encoding):
+        layers = _layers(response.headers.get("content-encoding"))
+        if not layers or request.extensions.get(BODY) == "raw":
             return response
-        raw = request.extensions.get(BODY) == "raw"
-        headers = [
-            (name, value)
-            for name, value in response.headers.raw
-            if name.lower() != b"content-encoding" and (raw or name.lower() != b"content-length")
-        ]
-        stream = cast("httpx.AsyncByteStream", response.stream)
+        gone = (b"content-encoding", b"content-length")
         return httpx.Response(
             response.status_code,
-            headers=headers,
-            stream=stream if raw else _Decoded(stream, encoded(encoding)),
+            headers=[(name, value) for name, value in response.headers.raw if name.lower() not in gone],
+            stream=_Decoded(cast("httpx.AsyncByteStream", response.stream), layers),
             extensions=response.extensions,
         )
 
@@ -96,7 +90,7 @@ class _Limited(httpx.AsyncByteStream):
         await self._inner.aclose()
 
 
-def encoded(header: str | None) -> tuple[str, ...]:
+def _layers(header: str | None) -> tuple[str, ...]:
     """The compressions that a `content-encoding` header names; some servers put other things there."""
     if not header:
         return ()

@@ -19,6 +19,7 @@ from ..api.tools import Mode, Tool, ToolSpec
 from ..config.load import load
 from ..engine.parts import SessionParts, SessionSetup, ToolClients, build
 from ..engine.session import Session
+from ..http.addresses import AddressGuard
 from ..http.client import HttpSettings, make_client
 from ..http.clients import Clients
 from ..tools.schema import describe
@@ -217,8 +218,10 @@ class ToolRunner:
         if self._transport is None:
             return Clients(config)
         timeouts = config.timeouts
-        settings = HttpSettings(timeouts=timeouts)
-        return _OneClient(make_client(settings, timeout_read=timeouts.http, tls=None, transport=self._transport()))
+        settings, guard = HttpSettings(timeouts=timeouts, limits=config.limits), AddressGuard()
+        transport = self._transport()
+        client = make_client(settings, timeout_read=timeouts.http, tls=None, guard=guard, transport=transport)
+        return _OneClient(client)
 
     def _know(self, parts: SessionParts, tool: Tool | str) -> str:
         """Have the tool on offer, and an installed one with all others, so that a wrong name finds its like."""

@@ -1,0 +1,129 @@
+"""Reads a feed in a process of its own: `python -m marvin_tools_web.feed_reader`.
+
+What a feed holds may take any time and memory to parse; a process can be ended and has a limit. Standard input is a
+line of JSON with `url`, `type` and `most`, then the body. Standard output is what `read` returns, as JSON.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urljoin
+
+_MEMORY = 600 * 1024 * 1024
+_MARKUP = 20_000
+"""Characters of a text with markup that are looked at."""
+_TEXT = 1_000
+_ADDRESS = 2_000
+_PAGE = 500_000
+_FEEDS = 5
+_FEED_TYPES = ("application/rss+xml", "application/atom+xml")
+_TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9:-]{0,40})")
+_LINK = re.compile(r"<link\b([^<>]{1,2000})", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"""\b(type|href)\s{0,9}=\s{0,9}("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
+
+
+def read(url: str, kind: str, body: bytes, most: int) -> dict[str, Any]:
+    """What a feed says: its title, how many entries it has, and the first of them; of a web page its feeds."""
+    import feedparser  # type: ignore[import-untyped]
+
+    # As a file: the parser would take text for an address, and fetch it. Its own work on markup is left out, which
+    # takes long where a text is made for that.
+    headers = {"content-type": kind, "content-location": url}
+    options = {"response_headers": headers, "resolve_relative_uris": False, "sanitize_html": False}
+    feed = feedparser.parse(io.BytesIO(body), **options)
+    if not feed.entries and not feed.get("version"):
+        return {"feeds": list(_feeds(url, body))}
+    return {
+        "title": plain(feed.feed.get("title", "")),
+        "count": len(feed.entries),
+        "entries": [_entry(url, entry) for entry in feed.entries[:most]],
+    }
+
+
+def _entry(url: str, entry: Mapping[str, Any]) -> dict[str, str]:
+    published = entry.get("published_parsed") or entry.get("updated_parsed")
+    content = entry.get("summary") or next((part.get("value", "") for part in entry.get("content", [])), "")
+    base = entry.get("title_detail", {}).get("base") or url
+    link = str(entry.get("link") or "")[:_ADDRESS]
+    return {
+        "title": plain(entry.get("title", "")),
+        "published": time.strftime("%Y-%m-%d %H:%M", published) if published else "",
+        "link": _joined(base, link) if link else "",
+        "summary": plain(content),
+    }
+
+
+def _joined(base: str, link: str) -> str:
+    try:
+        return urljoin(base, link)
+    except ValueError:
+        return link
+
+
+def _feeds(url: str, body: bytes) -> Iterator[str]:
+    """The feeds that a web page names."""
+    page = body[:_PAGE].decode("utf-8", "replace")
+    found = 0
+    for link in _LINK.finditer(page):
+        values = {name.lower(): value.strip("\"'") for name, value in _ATTRIBUTE.findall(link[1])}
+        if values.get("type", "").lower() in _FEED_TYPES and values.get("href") and found < _FEEDS:
+            found += 1
+            yield _joined(url, html.unescape(values["href"]))
+
+
+def plain(markup: object) -> str:
+    """The text of some markup, on one line; each character is looked at once or twice, whatever they are."""
+    return " ".join(html.unescape("".join(_texts(str(markup)[:_MARKUP]))).split())[:_TEXT]
+
+
+def _texts(markup: str) -> Iterator[str]:
+    position = 0
+    lower = markup.lower() if len(markup.lower()) == len(markup) else markup
+    while position < len(markup):
+        start = markup.find("<", position)
+        if start < 0:
+            yield markup[position:]
+            return
+        yield markup[position:start]
+        tag = _TAG.match(markup, start)
+        if markup.startswith("<!--", start):
+            position = _behind(markup, "-->", start)
+        elif tag is None and not markup.startswith(("<!", "<?"), start):
+            yield "<"
+            position = start + 1
+        else:
+            yield " "
+            position = _behind(markup, ">", start)
+            if tag is not None and tag[0].lower() in ("<script", "<style"):
+                position = _behind(lower, f"</{tag[1].lower()}", position)
+                position = _behind(markup, ">", position)
+
+
+def _behind(text: str, mark: str, start: int) -> int:
+    """The place behind the next mark; the end of the text where there is none."""
+    found = text.find(mark, start)
+    return found + len(mark) if found >= 0 else len(text)
+
+
+def main() -> None:
+    """Read from standard input, within limits of the process's own."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    except (ImportError, ValueError, OSError):
+        pass  # not every system has that limit; the time-out of the tool holds
+    asked = json.loads(sys.stdin.buffer.readline())
+    found = read(asked["url"], asked["type"], sys.stdin.buffer.read(), asked["most"])
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
