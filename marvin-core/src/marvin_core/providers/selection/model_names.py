@@ -68,7 +68,7 @@ def prefixed(catalog: Catalog, name: str, current: ProviderSpec | None) -> Provi
     """
     prefix, slash, _ = name.partition("/")
     spec = catalog.known.get(prefix) if slash else None
-    if spec is None or current is None:
+    if spec is None or current is None or (spec is current and name not in catalog.names(current)):
         return spec
     if catalog.has_own_models(current) and catalog.lists.asked(current):
         return None if name in catalog.names(current) else spec
