@@ -300,7 +300,8 @@ def gone(home: Path, served: list[str], model: str = "", **env: str) -> list[str
     of = models(home, **env)
     first = of.first()
     assert first is not None
-    provider, taken = first.provider, []
+    provider = first.provider
+    taken: list[str] = []
     for _ in range(20):
         following = of.successor(provider, served)
         if following is None:
@@ -371,7 +372,7 @@ def test_when_an_end_is_near(ahead: int, soon: bool, over: bool) -> None:
 def test_every_end_is_a_day_and_every_heir_another_model() -> None:
     for provider, ends in ENDS.items():
         for model, (end, heir) in ends.items():
-            assert datetime.strptime(end, "%Y-%m-%d").replace(tzinfo=UTC)
+            assert datetime.strptime(end, "%Y-%m-%d").replace(tzinfo=UTC).strftime("%Y-%m-%d") == end
             assert heir != model
             assert not has_ended(end_of(provider, heir)), f"{heir} has ended as well"
     assert end_of("openai", "gpt-5-mini-2025-08-07") == end_of("openai", "gpt-5-mini") == "2026-12-11"

@@ -90,6 +90,7 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedMod
     if current is not None and current.name != OFFLINE and _may_have_more(catalog, current):
         return NamedModel(spec=current, model=name)
     specs = {spec.name: spec for spec in (*([current] if current else []), *(spec for spec, _ in catalog.set_up()))}
+    specs.pop(OFFLINE, None)
     known = [f"{spec.name}/{model}" for spec in specs.values() for model in catalog.names(spec)]
     if not known:
         raise UsageError(f"No provider is set up, so none serves {name!r}. `marvin providers` says how to set one.")
