@@ -118,6 +118,7 @@ class Lab:
             self._check(self.program.python, "-m", "compileall", "-q", *map(str, self.program.root.glob("*/src")))
             self._service = self._shared or stack.enter_context(Service())
             self._env["OPENAI_COMPAT_URL"] = self.url = self._service.url
+            self._env["OPENAI_COMPAT_MODEL"] = "qwen/qwen3-32b"
             self._stack = stack.pop_all()
         return self
 

@@ -294,7 +294,13 @@ def trace() -> dict[str, Any]:
     answer, program = pause(_PAUSE, burst(text(ANSWER))), ["--non-interactive", "--prompt", PROMPT]
     with TemporaryDirectory(prefix="marvin-walk-") as home, ModelServer(answer, answer) as server:
         report = Path(home) / "report.json"
-        env = {"PATH": "/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8", "OPENAI_COMPAT_URL": server.url}
+        env = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": home,
+            "LANG": "C.UTF-8",
+            "OPENAI_COMPAT_URL": server.url,
+            "OPENAI_COMPAT_MODEL": "qwen/qwen3-32b",
+        }
         for words in (["-m", PACKAGE, *program], [__file__, "--traced", str(report), *program]):
             command = [sys.executable, "-P", *words]
             done = subprocess.run(command, env=env, cwd=home, capture_output=True, text=True, timeout=60)

@@ -52,9 +52,10 @@ class Start:
     def __init__(self, home: Path) -> None:
         self.home = home
 
-    def imported(self, *argv: str, url: str = "") -> set[str]:
+    def imported(self, *argv: str, url: str = "", model: str = "scripted") -> set[str]:
         """The modules that a run imports."""
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "OPENAI_COMPAT_URL": url}
+        more = {"OPENAI_COMPAT_MODEL": model} if model else {}
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "OPENAI_COMPAT_URL": url, **more}
         done = subprocess.run(
             [sys.executable, "-X", "importtime", "-P", "-m", "marvin_core", *argv],
             env=environment,
@@ -94,6 +95,15 @@ def loaded(found: set[str], *names: str) -> set[str]:
 def test_a_run_without_tool_calls_imports_nothing_heavy(start: Start) -> None:
     found = start.run(text("Hello."))
     assert {"asyncio", "httpx"} <= found, "the list is that of a real run"
+    assert loaded(found, *FORBIDDEN) == set()
+
+
+def test_asking_a_server_of_ones_own_for_its_model_imports_nothing_heavy(start: Start) -> None:
+    """One question on this machine, before the first request."""
+    with ModelServer(text("Hello.")) as server:
+        found = start.imported("--non-interactive", "--prompt", "hello", url=server.url, model="")
+        assert [request.method for request in server.requests] == ["GET", "POST"]
+    assert "marvin_core.providers.http.model_lists" in found
     assert loaded(found, *FORBIDDEN) == set()
 
 

@@ -11,6 +11,7 @@ from tests.e2e.support_e2e import Marvin
 
 
 def test_a_sound_installation(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    marvin_model_server.models[:] = ["qwen/qwen3-32b"]
     keys = {"GROQ_API_KEY": "gsk-very-secret", "OPENAI_COMPAT_API_KEY": "sk-very-secret"}
     result = marvin.run("doctor", env={**keys, "LLM_PROVIDER": "openai-compat"})
     assert (result.code, result.said) == (0, "")

@@ -71,7 +71,7 @@ def _old_gpt(version: tuple[int, int], *, omni: bool) -> ModelFacts:
 
 
 def _open_gpt(name: str) -> ModelFacts:
-    return ModelFacts(window=131_072, thinks=True, images=False)
+    return ModelFacts(thinks=True, images=False)  # its server says how large a window it gives
 
 
 def _o(name: str) -> ModelFacts:

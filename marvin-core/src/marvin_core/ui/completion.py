@@ -32,14 +32,14 @@ def candidates(line: str, session: SessionControl) -> Iterator[Candidate]:
     """What may follow the text before the cursor."""
     head, space, _ = line.partition(" ")
     word = re.split(r"[ \n]", line)[-1]
-    if not space and line.startswith("/"):
+    if space and head in _OF_MODELS:
+        yield from _names(word, "", _models(session))
+    elif not space and line.startswith("/"):
         yield from _names(word, "/", _slash_names(session))
     elif line.startswith("!") and shell_tool(session) is None:
         return
     elif not space and line.startswith("!"):
         yield from _names(word, "!", SHELL_WORDS)
-    elif head in _OF_MODELS:
-        yield from _names(word, "", _models(session))
     elif head == "/help":
         yield from _names(word, "", _slash_names(session))
     elif line.startswith("/"):

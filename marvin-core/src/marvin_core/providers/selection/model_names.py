@@ -69,7 +69,7 @@ def prefixed(catalog: Catalog, name: str, current: ProviderSpec | None) -> Provi
     """
     prefix, slash, _ = name.partition("/")
     spec = catalog.known.get(prefix) if slash else None
-    if spec is None or current is None:
+    if spec is None or current is None or (spec is current and name not in catalog.names(current)):
         return spec
     if catalog.has_own_models(current) and catalog.lists.asked(current):
         return None if name in catalog.names(current) else spec
@@ -98,6 +98,7 @@ def named(catalog: Catalog, name: str, current: ProviderSpec | None) -> NamedMod
     if current is not None and current.name != OFFLINE and _may_have_more(catalog, current):
         return NamedModel(spec=current, model=name)
     specs = {spec.name: spec for spec in (*([current] if current else []), *(spec for spec, _ in catalog.set_up()))}
+    specs.pop(OFFLINE, None)
     known = [f"{spec.name}/{model}" for spec in specs.values() for model in catalog.names(spec)]
     if not known:
         raise UsageError(

@@ -183,7 +183,9 @@ class Models:
         It is remembered, so that the next run begins with it. No model is taken twice in a run.
         """
         spec = self._catalog.known.get(gone.name)
-        if spec is None or gone.model not in (spec.default_model, self._catalog.default_model(spec)):
+        if spec is None or self._is_named(spec, gone.model):
+            return None
+        if gone.model not in (spec.default_model, self._catalog.default_model(spec)):
             return None
         self._gone.add((gone.name, gone.model))
         left = [model for model in served if (gone.name, model) not in self._gone]
@@ -196,6 +198,13 @@ class Models:
             for model in {gone.model, spec.default_model}:
                 store.remember_successor(address, model, best, listed=gone.model in served)
         return serving.provider
+
+    def _is_named(self, spec: ProviderSpec, model: str) -> bool:
+        """Whether the user asked for this very model."""
+        by_name = bool(self._config.model) and self._config.model not in (*ALIASES, *self._catalog.known)
+        first = self._choice.endpoint
+        chosen = by_name and first is not None and (first.provider, first.model) == (spec.name, model)
+        return chosen or self._catalog.named_by_variable(spec) == model
 
     def know(self, name: str) -> None:
         """Ask those services for their models that may tell what a name means. Blocks; `named` then knows them."""
