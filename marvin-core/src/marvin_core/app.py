@@ -44,7 +44,7 @@ class App:
             warn(self.choice.notice)
         if self.choice.endpoint is not None:
             self._clients.expect(self.choice.endpoint.base_url)
-        self._prices = Prices(config.prices, config.cache_folder / "prices.json")
+        self._prices = Prices(config.prices, config.cache_folder / "prices.json", long_writes=config.cache == "1h")
         self.meter = UsageMeter(self._prices.cost, self._prices.is_known)
         self._budgets = BudgetFactory(config, self._prices, self.catalog, warn)
         self.budget = self._budgets.of_run()

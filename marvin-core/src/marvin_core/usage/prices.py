@@ -25,12 +25,14 @@ class Prices:
     """Looks prices up.
 
     A model is looked up in the table once and then kept in the cache file, since the table takes most of a
-    second to import; the file counts until the table is another one, and for a week at most.
+    second to import; the file counts until the table is another one, and for a week at most. With `long_writes`
+    what goes into Anthropic's cache stays there for an hour, which costs twice as much as input.
     """
 
-    def __init__(self, own: Mapping[str, Price], cache: Path) -> None:
+    def __init__(self, own: Mapping[str, Price], cache: Path, *, long_writes: bool = False) -> None:
         self._own = own
         self._cache = cache
+        self._long_writes = long_writes
         self._local: set[str] = set()
         self._addresses: dict[str, str] = {}
         self._known: dict[str, Any] | None = None
@@ -90,7 +92,13 @@ class Prices:
             known[key] = _table_rates(provider, self._addresses.get(provider, ""), model)
             write_cache(self._cache, {"table": _table_stamp(), "since": self._since, "rates": known})
         rates: Mapping[str, Any] | None = known[key]
+        if rates and self._long_writes and "claude" in model:
+            return {**rates, "cache_write": _twice(rates["input"])}
         return rates
+
+
+def _twice(rate: Any) -> Any:
+    return [[start, 2 * price] for start, price in rate] if isinstance(rate, list) else 2 * rate
 
 
 def _is_fresh(since: Any) -> bool:
