@@ -67,8 +67,8 @@ def test_the_first_run_prints_what_the_tutorial_and_the_readme_say(tmp_path: Pat
 def test_the_configuration_of_the_how_to_is_accepted(tmp_path: Path, environment: dict[str, str]) -> None:
     folder = Path(environment["HOME"]) / ".config" / "marvin"
     folder.mkdir(parents=True)
-    fallback, service = blocks(DOCS / "how-to" / "set-a-provider.md", "yaml")
-    (folder / "config.yaml").write_text(fallback + service)
+    thinking, fallback, service = blocks(DOCS / "how-to" / "set-a-provider.md", "yaml")
+    (folder / "config.yaml").write_text(thinking + fallback + service)
     done = shell("marvin --non-interactive --prompt hello", tmp_path, environment)
     assert done.returncode == 1
     assert "WORK_MODELS_KEY" in done.stderr
@@ -132,7 +132,7 @@ def test_what_works_without_a_model_prints_what_the_page_says(tmp_path: Path, en
 
 
 def test_the_plain_chat_works_in_a_pipe(tmp_path: Path, environment: dict[str, str]) -> None:
-    dumb, pipe = blocks(DOCS / "how-to" / "screen-readers-and-pipes.md", "sh")
+    dumb, pipe, _ = blocks(DOCS / "how-to" / "screen-readers-and-pipes.md", "sh")
     done = shell(pipe, tmp_path, environment)
     assert done.returncode == 0, done.stderr
     assert re.search(rf"done in \d\.\d s\n{re.escape(str(tmp_path.resolve()))}\n", done.stdout)
@@ -141,14 +141,26 @@ def test_the_plain_chat_works_in_a_pipe(tmp_path: Path, environment: dict[str, s
     assert shell(f"{dumb.strip()} --plain </dev/null", tmp_path, environment).returncode == 0
 
 
+def test_an_answer_for_a_program_is_the_value_alone(tmp_path: Path, environment: dict[str, str]) -> None:
+    page = DOCS / "how-to" / "screen-readers-and-pipes.md"
+    (tmp_path / "files.json").write_text(blocks(page, "json")[0])
+    *_, command = blocks(page, "sh")
+    with ModelServer(answers.text('```json\n{"count": 1}\n```')) as server:
+        done = shell(command, tmp_path, {**environment, "OPENAI_COMPAT_URL": server.url})
+    assert (done.returncode, done.stdout) == (0, '{"count": 1}\n'), done.stderr
+
+
 # A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
 RUN = {
     "tutorial/first-run.md": {"sh": 4},
     "tutorial/your-first-pack.md": {"sh": 4, "python": 2, "toml": 1},  # tests/packs/test_tutorial.py
-    "how-to/set-a-provider.md": {"sh": 1, "yaml": 2},
+    "how-to/set-a-provider.md": {"sh": 1, "yaml": 3},
     "how-to/provider-local.md": {"sh": 1, "yaml": 1},  # tests/real/test_local_model.py
     "how-to/provider-copilot.md": {"sh": 1, "yaml": 1},  # tests/real/test_copilot_runtime.py
-    "how-to/provider-gemini.md": {"sh": 1},  # tests/e2e/test_provider_docs.py, as the five below
+    "how-to/provider-gemini.md": {"sh": 1},  # tests/e2e/test_provider_docs.py, as the eight below
+    "how-to/provider-deepseek.md": {"sh": 1},
+    "how-to/provider-mistral.md": {"sh": 1},
+    "how-to/provider-xai.md": {"sh": 1},
     "how-to/provider-groq.md": {"sh": 1},
     "how-to/provider-llama-server.md": {"sh": 1},
     "how-to/provider-ollama.md": {"sh": 1, "yaml": 1},
@@ -161,7 +173,7 @@ RUN = {
     "how-to/profiles.md": {"sh": 2},
     "how-to/sessions.md": {"sh": 4},
     "reference/session-file.md": {"json": 4},  # tests/core/sessions/test_records.py
-    "how-to/screen-readers-and-pipes.md": {"sh": 2},
+    "how-to/screen-readers-and-pipes.md": {"sh": 3, "json": 1},
     "how-to/test-a-pack.md": {"sh": 1, "python": 4, "toml": 1},  # and tests/core/testing/test_kit.py
 }
 

@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,40 @@ def test_paths_outside_of_the_working_directory_are_refused(marvin: Marvin, marv
 
 
 # --- json and stream-json ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "env", "yaml", "expected"),
+    [
+        ((), {}, "", None),
+        (("--thinking", "high"), {}, "", "high"),
+        ((), {"MARVIN_THINKING": "low"}, "", "low"),
+        ((), {}, "thinking: medium\n", "medium"),
+    ],
+)
+def test_how_hard_the_model_thinks_is_said_without_a_chat(
+    marvin: Marvin,
+    marvin_model_server: ModelServer,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    yaml: str,
+    expected: str | None,
+) -> None:
+    marvin.config(yaml)
+    marvin_model_server.script(text("Yes."))
+    assert marvin.ask(*argv, env=env).text == "Yes.\n"
+    (asked,) = [request.body for request in marvin_model_server.requests if request.method == "POST"]
+    assert asked.get("reasoning_effort") == expected
+
+
+def test_a_level_that_there_is_not(marvin: Marvin) -> None:
+    assert marvin.ask("--thinking", "hard").code == 2
+    done = marvin.run("config", "set", "thinking", "harder")
+    assert (done.code, "there is no thinking level 'harder'" in done.said) == (1, True)
+    assert marvin.run("config", "set", "thinking", "low").code == 0
+    marvin.config("thinking: hard\n")
+    result = marvin.ask()
+    assert (result.code, "Use one of: off, low, medium, high." in result.said) == (1, True)
 
 
 def test_json_is_one_object(marvin: Marvin, marvin_model_server: ModelServer) -> None:

@@ -25,6 +25,9 @@ def page(name: str) -> Path:
     [
         ("gemini", "GEMINI_BASE_URL", "/v1beta/openai", "GEMINI_API_KEY", text),
         ("groq", "GROQ_BASE_URL", "/openai/v1", "GROQ_API_KEY", text),
+        ("mistral", "MISTRAL_BASE_URL", "/v1", "MISTRAL_API_KEY", text),
+        ("deepseek", "DEEPSEEK_BASE_URL", "", "DEEPSEEK_API_KEY", text),
+        ("xai", "XAI_BASE_URL", "/v1", "XAI_API_KEY", text),
         ("openai", "OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY", answers_responses.text),
         ("openai-compat", "OPENAI_COMPAT_URL", "/api/v1", "OPENAI_COMPAT_API_KEY", text),
         ("llama-server", "LLAMA_SERVER_URL", "/v1", "", text),

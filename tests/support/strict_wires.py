@@ -342,7 +342,8 @@ def _responses_content(content: Any, text: str) -> None:
             _image_url(part["image_url"])
         else:
             assert part["type"] == text
-            assert set(part) == {"type", "text"}
+            assert set(part) - {"prompt_cache_breakpoint"} == {"type", "text"}
+            assert part.get("prompt_cache_breakpoint", {"mode": "explicit"}) == {"mode": "explicit"}
             assert part["text"]
 
 

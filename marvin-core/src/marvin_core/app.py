@@ -50,7 +50,7 @@ class App:
             ending = self.catalog.ending(self.choice.endpoint)
             if ending:
                 warn(ending)
-        self._prices = Prices(config.prices, config.cache_folder / "prices.json")
+        self._prices = Prices(config.prices, config.cache_folder / "prices.json", long_writes=config.cache == "1h")
         self.meter = UsageMeter(self._prices.cost, self._prices.is_known)
         self._budgets = BudgetFactory(config, self._prices, self.catalog, warn)
         self.budget = self._budgets.of_run()

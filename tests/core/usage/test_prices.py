@@ -248,3 +248,26 @@ def test_a_cache_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("in the way")
     assert Prices({}, tmp_path / "cache" / "prices.json").cost("openai", "gpt-5.1", BIG)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "size", "twice"),
+    [
+        ("anthropic", "claude-sonnet-4-5", 100_000, True),
+        ("anthropic", "claude-sonnet-4-5", 300_000, True),
+        ("openrouter", "anthropic/claude-sonnet-4.5", 100_000, True),
+        ("openai", "gpt-5.1", 100_000, False),
+        ("mine", "claude-at-home", 100_000, False),
+    ],
+)
+def test_what_is_to_stay_in_a_cache_for_an_hour_costs_twice_as_much_as_input(
+    tmp_path: Path, provider: str, model: str, size: int, twice: bool
+) -> None:
+    """Also in the reservation beforehand; what the user says of prices counts as it stands."""
+    own = {"claude-at-home": Price(input=1.0, cache_write=1.0)}
+    prices = Prices(own, tmp_path / "prices.json", long_writes=True)
+    fresh = prices.cost(provider, model, Usage(input_tokens=size))
+    written = prices.cost(provider, model, Usage(input_tokens=size, cache_write_tokens=size))
+    assert fresh
+    assert written == pytest.approx(2 * fresh if twice else fresh)
+    assert prices.worst(provider, model, size, 0) == pytest.approx(written)

@@ -31,13 +31,15 @@ class Prices:
     """Looks prices up.
 
     A model is looked up in the table once and then kept in the cache file, since the table takes most of a
-    second to import; the file counts until the table is another one, and for a week at most.
+    second to import; the file counts until the table is another one, and for a week at most. With `long_writes`
+    what goes into Anthropic's cache stays there for an hour, which costs twice as much as input.
     """
 
-    def __init__(self, own: Mapping[str, Price], cache: Path) -> None:
+    def __init__(self, own: Mapping[str, Price], cache: Path, *, long_writes: bool = False) -> None:
         self._own = own
         self._cache = cache
         self._free: dict[str, bool | None] = {}
+        self._long_writes = long_writes
         self._addresses: dict[str, str] = {}
         self._known: dict[str, Any] | None = None
         self._since = 0.0
@@ -103,6 +105,8 @@ class Prices:
             known[key] = self._looked_up(provider, model)
             write_cache(self._cache, {"table": _table_stamp(), "since": self._since, "rates": known})
         rates: Mapping[str, Any] | None = known[key]
+        if rates and self._long_writes and "claude" in model:
+            return {**rates, "cache_write": _twice(rates["input"])}
         return rates
 
     def _looked_up(self, provider: str, model: str) -> Mapping[str, Any] | None:
@@ -112,6 +116,10 @@ class Prices:
             return table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
         except Exception:  # a table that is broken knows no price, and must not end a run
             return None
+
+
+def _twice(rate: Any) -> Any:
+    return [[start, 2 * price] for start, price in rate] if isinstance(rate, list) else 2 * rate
 
 
 def _is_fresh(since: Any) -> bool:

@@ -354,6 +354,13 @@ def test_a_message_is_encoded_once() -> None:
 # Cache marks
 
 
+@pytest.mark.parametrize(("cache", "mark"), [("1h", {"type": "ephemeral", "ttl": "1h"}), ("5m", {"type": "ephemeral"})])
+def test_a_cache_that_is_to_last(cache: str, mark: Mapping[str, str]) -> None:
+    """All marks alike: a longer one must not stand behind a shorter one."""
+    text_of_body = json.dumps(sent(user("a"), tools=(READ_FILE,), system="ab", stable=1, cache=cache))
+    assert text_of_body.count('"cache_control"') == text_of_body.count(f'"cache_control": {json.dumps(mark)}') == 3
+
+
 def test_marks_follow_a_growing_conversation() -> None:
     """Each request has a mark where the one before it ended, so that all of that is read from the cache."""
     tools, system = (READ_FILE,), "Always the same. Today is Monday."

@@ -209,6 +209,15 @@ def test_a_provider_is_never_sent_more_tools_than_it_takes() -> None:
         ("o3", "off", {"effort": "low", "summary": "auto"}),
         ("o4-mini", "low", {"effort": "low", "summary": "auto"}),
         ("openai/gpt-5.2", "low", {"effort": "low", "summary": "auto"}),
+        ("gpt-5.6-terra", "off", {"effort": "none"}),
+        ("gpt-6-sol", "off", {"effort": "none"}),
+        ("gpt-6-luna", "high", {"effort": "high", "summary": "auto"}),
+        ("gpt-6-astra", "off", {"effort": "low", "summary": "auto"}),
+        ("gpt-6.1-sol", "off", {"effort": "low", "summary": "auto"}),
+        ("gpt-6.2-sol", "off", {"effort": "low", "summary": "auto"}),
+        ("openai/gpt-7", "medium", {"effort": "medium", "summary": "auto"}),
+        ("gpt-10.1-nova", "off", {"effort": "low", "summary": "auto"}),
+        ("gpt-6-chat-latest", "high", None),
         ("gpt-5.2-pro", "low", {"summary": "auto"}),
         ("gpt-5-pro", "high", {"effort": "high", "summary": "auto"}),
         ("gpt-4.1", "high", None),
@@ -221,6 +230,83 @@ def test_how_much_a_model_reasons(model: str, thinking: ThinkingLevel, reasoning
     body = sent(model=model, thinking=thinking)
     assert body.get("reasoning") == reasoning
     assert ("include" in body) == (reasoning is not None)
+
+
+def test_an_effort_that_a_model_refuses_gives_way_to_the_nearest() -> None:
+    """So that off stays the least that it can do, and does not become what it does by itself."""
+    said = (
+        "Unsupported value: 'none' is not supported with the 'gpt-6-nova' model. Supported values are: 'low', 'high'."
+    )
+    refused = error(400, {"error": {"message": said, "param": "reasoning.effort", "code": "unsupported_value"}})
+
+    async def go(server: ModelServer) -> None:
+        async with aclosing(connected(server.url, model="gpt-6-nova")) as provider:
+            for level in ("off", "off", "high"):
+                await answer_of(provider, request(thinking=level))
+
+    with ModelServer(refused, *(responses.text("x") for _ in range(3))) as server:
+        asyncio.run(go(server))
+        assert [asked.body["reasoning"]["effort"] for asked in server.requests] == ["none", "low", "low", "high"]
+
+
+def test_what_stays_the_same_of_the_prompt_is_marked_for_the_cache() -> None:
+    """From 5.6 on a prompt with a changing end would otherwise be written into the cache anew each time, for money."""
+    body = sent(model="gpt-6.1-sol", system="Be brief. Today is Sunday.", stable=9)
+    assert "instructions" not in body
+    mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+    assert body["input"][0] == {
+        "type": "message",
+        "role": "developer",
+        "content": [
+            {"type": "input_text", "text": "Be brief.", **mark},
+            {"type": "input_text", "text": " Today is Sunday."},
+        ],
+    }
+    earlier = sent(model="gpt-5.5", system="Be brief. Today is Sunday.", stable=9)
+    assert (earlier["instructions"], len(earlier["input"])) == ("Be brief. Today is Sunday.", 1)
+    assert earlier["prompt_cache_key"] == body["prompt_cache_key"]
+
+
+def test_a_service_that_takes_no_marks_gets_none() -> None:
+    refused = error(400, "Unknown parameter: 'input[0].content[0].prompt_cache_breakpoint'.")
+
+    async def go(server: ModelServer) -> None:
+        async with aclosing(connected(server.url, model="gpt-6")) as provider:
+            for _ in range(2):
+                await answer_of(provider, request(stable=2))
+
+    with ModelServer(refused, responses.text("a"), responses.text("b")) as server:
+        asyncio.run(go(server))
+        assert ["instructions" in asked.body for asked in server.requests] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("model", "cache", "kept"),
+    [
+        ("gpt-5.1", "1h", True),
+        ("gpt-5", "1h", True),
+        ("gpt-4.1", "1h", True),
+        ("gpt-5.1", "5m", False),
+        ("gpt-5.1", "", False),
+        ("gpt-5.6-sol", "1h", False),
+        ("gpt-6", "1h", False),
+        ("o3", "1h", False),
+    ],
+)
+def test_a_cache_that_is_to_last(model: str, cache: str, kept: bool) -> None:
+    assert sent(model=model, cache=cache).get("prompt_cache_retention") == ("24h" if kept else None)
+
+
+def test_what_is_written_into_the_cache_is_counted() -> None:
+    """From 5.6 on it costs more than what is read for the first time."""
+    usage = {
+        "input_tokens": 900,
+        "output_tokens": 7,
+        "input_tokens_details": {"cached_tokens": 1, "cache_write_tokens": 800},
+    }
+    deltas, _ = ask(responses.text("x", usage=usage))
+    expected = Usage(input_tokens=900, output_tokens=7, cache_read_tokens=1, cache_write_tokens=800)
+    assert UsageDelta(usage=expected) in deltas
 
 
 def test_a_conversation_has_one_cache_key_also_after_it_was_resumed() -> None:

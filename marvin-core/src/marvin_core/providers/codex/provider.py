@@ -21,7 +21,7 @@ def create(endpoint: Endpoint, client: ClientFactory) -> Provider:
 class Codex(Responses):
     """A model behind ChatGPT's service. A login that has come to its end is renewed once, then asked for again."""
 
-    without = ("max_output_tokens",)
+    without = ("max_output_tokens", "breakpoint", "retention")
     unlimited = True
 
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:

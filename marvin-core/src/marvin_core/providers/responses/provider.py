@@ -15,6 +15,7 @@ _REFUSED = (
     (b"encrypted content is not supported", "encrypted"),
     (b"text.format", "format"),
     (b"prompt_cache_retention", "retention"),
+    (b"prompt_cache_breakpoint", "breakpoint"),
 )
 
 

@@ -49,7 +49,8 @@ class ResponsesWire:
     def body(self, request: Request) -> bytes:
         """The JSON of a streamed request."""
         fields = [b'{"model":' + dump(self._model), b'"stream":true,"store":false', *self._tool_fields(request)]
-        if request.system:
+        marked = self._marked_system(request)
+        if request.system and not marked:
             fields.append(b'"instructions":' + dump(request.system))
         if request.max_output_tokens is not None and "max_output_tokens" not in self._without:
             fields.append(b'"max_output_tokens":%d' % max(request.max_output_tokens, LEAST_OUTPUT))
@@ -62,7 +63,7 @@ class ResponsesWire:
         items = self._messages.forms(with_ids(request.messages, _CALL_ID)) or [b""]
         fields.append(b'"prompt_cache_key":' + self._key(items[0]))
         # The rest is put around the first and the last item, so that all of it is copied once.
-        items[0] = b",".join(fields) + b',"input":[' + items[0]
+        items[0] = b",".join(fields) + b',"input":[' + marked + items[0]
         items[-1] += b"]}"
         return b",".join(items)
 
@@ -95,6 +96,19 @@ class ResponsesWire:
         self._forgotten.update(item["id"] for item in items)
         self._messages.forget()
         return True
+
+    def _marked_system(self, request: Request) -> bytes:
+        """The system prompt as the first item, marked for the cache where what stays the same of it ends.
+
+        From 5.6 on a model reads from the cache what ends at a mark, and pays for writing all else anew. Empty where
+        there is nothing to mark, or where the service takes no marks.
+        """
+        stable, rest = request.system[: request.stable], request.system[request.stable :]
+        if not (stable.strip() and rest.strip()) or "breakpoint" in self._without or not _takes_marks(self._model):
+            return b""
+        first = {"type": "input_text", "text": stable, "prompt_cache_breakpoint": {"mode": "explicit"}}
+        content = [first, {"type": "input_text", "text": rest}]
+        return dump({"type": "message", "role": "developer", "content": content}) + b","
 
     def _tool_fields(self, request: Request) -> list[bytes]:
         tools = self._tools.joined(request.tools)
@@ -184,11 +198,19 @@ def effort_of(model: str, thinking: ThinkingLevel) -> str:
         return "high" if thinking == "high" else ""  # what all of them take
     if thinking != "off":
         return thinking
-    found = _VERSION.match(name)
-    version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    version = _version(name)
     if version < (5, 0) or version > (6, 0) or "codex" in name or "astra" in name:
         return "low"  # what all of them take
     return "minimal" if version == (5, 0) else "none"
+
+
+def _version(name: str) -> tuple[int, int]:
+    found = _VERSION.match(name)
+    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+
+
+def _takes_marks(model: str) -> bool:
+    return _version(model.rpartition("/")[2]) >= (5, 6)
 
 
 def _format(schema: Mapping[str, Any]) -> bytes:
