@@ -57,7 +57,7 @@ TROUBLE: Mapping[str, tuple[Answer, str, str]] = {
         "is failing or overloaded (500): boom. ",
     ),
     "401": (error(401, "no good key"), "", "did not accept the API key (401): no good key. "),
-    "html": (html(), again("openai-compat gave a broken answer"), "answered with a web page"),
+    "html": (html(), "", "answered with a web page"),
     "empty": (text(""), again("openai-compat gave a broken answer"), "gave an empty answer. "),
     "only thinking": (text("", thinking="Hm."), "", "gave an empty answer. "),
 }

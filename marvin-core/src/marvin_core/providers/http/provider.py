@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _NOT_ALLOWED = (401, 403)
 _ERROR_BODY = 64 * 1024
 _MODEL_LIST = 4 * 1024 * 1024
+_MODELS = 5_000
+_MODEL_NAME = 200
+_ADAPTATIONS = 8
+"""How often a request may be sent again at once, each time without something that the service refused."""
 
 
 class HttpProvider(EndpointProvider, ABC):
@@ -106,7 +110,7 @@ class HttpProvider(EndpointProvider, ABC):
         client = self._connected()
         import httpx  # only now: who makes the client imports it without its command line, which takes longer
 
-        while True:
+        for left in reversed(range(_ADAPTATIONS + 1)):
             headers, body = await self._sendable_headers(), self._body(self._seen(request))
             try:
                 sent = client.build_request("POST", self._url, content=body, headers=headers)
@@ -116,10 +120,12 @@ class HttpProvider(EndpointProvider, ABC):
             if response.is_success:
                 return response
             said = await self._error_body(response)
-            if not await self._adapted(request, response.status_code, said) and not self._looks_away(
-                request, response, said
-            ):
+            adapted = left and (
+                await self._adapted(request, response.status_code, said) or self._looks_away(request, response, said)
+            )
+            if not adapted:
                 raise await self._refusal(response, said)
+        raise AssertionError("the last refusal is raised")
 
     def _seen(self, request: Request) -> Request:
         return request if self._sees else without_images(request)
@@ -246,11 +252,15 @@ class HttpProvider(EndpointProvider, ABC):
 
 
 def names_in(document: Any, field: str, name: str) -> list[str]:
-    """The names of the entries of a list of models, in whichever fields they are; empty where it is none."""
+    """The names of the entries of a list of models, in whichever fields they are; empty where it is none.
+
+    They are shown, and compared with others: what nobody could type is no name, and there is an end to them.
+    """
     try:
-        return [entry[name] for entry in document[field] if isinstance(entry[name], str)]
+        found = [entry[name] for entry in document[field][:_MODELS]]
     except (KeyError, TypeError):
         return []
+    return [each for each in found if isinstance(each, str) and len(each) <= _MODEL_NAME and each.isprintable()]
 
 
 def call_ids(request: Request) -> set[str]:

@@ -50,7 +50,7 @@ class OllamaStream(AnswerStream):
         start = data.lstrip()
         self._begun = bool(start)
         if start.startswith(b"<"):
-            raise self._broken("answered with a web page instead of a model's answer. Check OLLAMA_URL", start)
+            raise self._web_page("OLLAMA_URL", start)
         return data
 
     def _event(self, payload: bytes) -> None:
