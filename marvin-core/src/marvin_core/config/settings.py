@@ -67,7 +67,7 @@ MEANINGS: Mapping[str, str] = {
     "providers.NAME.headers": "Sent with every request.",
     "providers.NAME.auth_url": "Where `marvin providers login` logs in.",
     "providers.NAME.free": "Whether its requests cost nothing. Without it, what runs on this machine does.",
-    "fallback": "The models that go on where the chosen one fails: `PROVIDER` or `PROVIDER/MODEL`.",
+    "fallback": "The models that go on where one fails, in this order: `PROVIDER` or `PROVIDER/MODEL`.",
     "tools": "Tool sets, groups and names, as in --tools.",
     "ui": "The interface of the chat; packs bring others beside `plain`.",
     "permissions.allow": "Calls that are not asked about: `TOOL` or `TOOL(PATTERN)`, with * and ?.",

@@ -962,7 +962,7 @@ def test_a_path_that_does_not_exist_is_no_missing_model() -> None:
 @pytest.mark.parametrize(
     ("broken", "kind"),
     [
-        (html(), StreamBroken),
+        (html(), Unreachable),
         (html(status=502), Overloaded),
         (drop(), StreamBroken),
         (hang(), Unreachable),

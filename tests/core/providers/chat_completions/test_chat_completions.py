@@ -42,7 +42,8 @@ from marvin_core.api.messages import (
 )
 from marvin_core.api.providers import CallDelta, Delta, Request, Secret, Stop, TextDelta, ThinkingDelta, UsageDelta
 from marvin_core.api.tools import ToolSpec
-from marvin_core.providers.chat_completions.provider import create
+from marvin_core.http.client import HttpSettings, make_client
+from marvin_core.providers.chat_completions.provider import ChatCompletions, create
 from marvin_core.providers.chat_completions.request import ChatWire
 from marvin_core.providers.chat_completions.stream import ChatStream
 from marvin_core.testing import (
@@ -705,7 +706,7 @@ def test_what_a_service_sends_cannot_steer_the_terminal() -> None:
 
 def test_a_web_page_names_the_url_and_what_to_do() -> None:
     found = failure(html())
-    assert isinstance(found, StreamBroken)
+    assert isinstance(found, Unreachable), "which is not tried again"
     assert "/v1/chat/completions" in str(found)
     assert "base URL" in str(found)
 
@@ -855,6 +856,48 @@ def test_a_model_that_is_not_served_names_those_that_are(status: int, said: obje
     assert said_text.index("qwen/qwen3-32b") < said_text.index("llama-70b"), "the nearest name comes first"
     assert "more" in said_text
     assert "--model" in said_text
+
+
+def test_a_model_that_is_listed_and_refused_is_told_as_that() -> None:
+    """Accounts have no access to every model; "it serves m1, and not m1" would help nobody."""
+    found = failure(error(404, "The model `scripted` does not exist or you do not have access to it."))
+    assert isinstance(found, ModelNotFound)
+    assert "lists the model 'scripted', but refuses it to this account" in str(found)
+
+
+def test_a_list_of_models_is_taken_as_it_can_be_used() -> None:
+    """What nobody could type is no name, and there is an end to them."""
+    names = ["good", "x" * 100_000, "\x1b]0;title\x07", "\u202eevil", *(f"m{i}" for i in range(20_000))]
+
+    async def run(server: ModelServer) -> list[str]:
+        async with aclosing(chat(server.url)) as provider:
+            return await provider.served()
+
+    with ModelServer(models=names) as server:
+        served = asyncio.run(run(server))
+    assert served[:2] == ["good", "m0"]
+    assert len(served) <= 5_000
+
+
+class NeverContent(ChatCompletions):
+    """An adapter that finds something to leave out of every request."""
+
+    async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
+        return True
+
+
+def test_what_is_sent_again_without_a_pause_has_an_end() -> None:
+    """I22"""
+    with ModelServer(*[error(400, "no such field")] * 100) as server:
+
+        async def run() -> None:
+            made = NeverContent(endpoint(server.url), lambda: make_client(HttpSettings(), timeout_read=50.0, tls=None))
+            async with aclosing(made) as provider:
+                with pytest.raises(BadRequest):
+                    await answer_of(provider)
+
+        asyncio.run(run())
+        assert len(server.requests) < 20
 
 
 def test_a_path_that_does_not_exist_is_no_missing_model() -> None:

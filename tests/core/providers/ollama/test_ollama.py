@@ -459,7 +459,7 @@ def test_a_conversation_that_does_not_fit(answer: Answer) -> None:
         (ollama.lines({"message": {"tool_calls": [5]}}), StreamBroken),
         (ollama.lines('{"message": {"cont'), StreamBroken),
         (raw(b""), StreamBroken),
-        (html(), StreamBroken),
+        (html(), Unreachable),
         (drop(), StreamBroken),
     ],
 )

@@ -887,12 +887,17 @@ def test_a_stream_that_breaks_while_the_model_reasons_is_asked_for_again() -> No
         document([]),
         document({"object": "response", "status": "in_progress", "output": [responses.said("x")]}),
         raw(b'{"output": [{"ty', {"content-type": "application/json"}),
-        html(),
     ],
 )
 def test_what_is_no_response_is_a_broken_answer(answer: Answer) -> None:
     found = failure(answer)
     assert isinstance(found, StreamBroken)
+    assert "/v1/responses" in str(found)
+
+
+def test_a_web_page_is_another_place() -> None:
+    found = failure(html())
+    assert isinstance(found, Unreachable)
     assert "/v1/responses" in str(found)
 
 

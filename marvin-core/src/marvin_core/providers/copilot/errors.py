@@ -27,12 +27,13 @@ _NO_WAY = re.compile(
 )
 _NO_MODEL = re.compile(r"model\b.{0,80}(not supported|not available|not enabled|not found|unknown)|model_not", re.I)
 _WRAPPED = re.compile(r"^(JSON-RPC Error -?\d+: )?(Request [\w.]+ failed with message: )?(Execution failed: \w+, )?")
+_LONGEST = 64 * 1024
 _OTHER = "choose another provider with --provider"
 
 
 def typed(endpoint: Endpoint, message: str, kind: str = "", status: int | None = None) -> ProviderError:
     """The error for what the runtime says: its text, the kind that it names, the status of the service behind it."""
-    message, code = _unwrapped(message)
+    message, code = _unwrapped(message[:_LONGEST])
     shown = clean(endpoint, message) or "no explanation was given."
     if not re.search(r"[.!?…]$", shown):
         shown += "."

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from typing import Any, Literal, Protocol, TypeAlias
 
-from ...api.errors import ProviderError, StreamBroken
+from ...api.errors import ProviderError, StreamBroken, Unreachable
 from ...api.messages import StopReason, Usage
 from ...api.providers import Delta, Endpoint, Stop, TextDelta, ThinkingDelta, UsageDelta
 from .call_fragments import CallAssembler, PartialCall
@@ -132,11 +132,7 @@ class AnswerStream(ABC):
         if start:
             self._begun = True
             if start.startswith(b"<"):
-                raise self._broken(
-                    "answered with a web page instead of a model's answer. Check the base URL: it usually ends in /v1",
-                    start,
-                    final=True,
-                )
+                raise self._web_page("the base URL: it usually ends in /v1", start)
             if start.startswith((b"{", b"[")):
                 self._plain = bytearray()
         return data
@@ -188,6 +184,15 @@ class AnswerStream(ABC):
             out.append(UsageDelta(usage=self._usage))
             self._usage = None
         return out
+
+    def _web_page(self, check: str, start: bytes) -> Unreachable:
+        """The error for a web page: something else is at that address, and asking again would not change it."""
+        from .error_mapping import broken
+
+        told = broken(
+            self._endpoint, self._url, f"answered with a web page instead of a model's answer. Check {check}", start
+        )
+        return Unreachable(str(told), provider=told.provider)
 
     def _broken(self, what: str, payload: bytes = b"", *, final: bool = False) -> StreamBroken:
         from .error_mapping import broken

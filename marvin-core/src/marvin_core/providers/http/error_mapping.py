@@ -163,6 +163,14 @@ def not_served(endpoint: Endpoint, error: ProviderError, served: Sequence[str]) 
     near = near_names(endpoint.model, served, _LISTED, enough=FAINTLY_LIKE)
     shown = list(dict.fromkeys([*near, *served]))[:_LISTED]
     more = f" and {len(served) - len(shown)} more" if len(served) > len(shown) else ""
+    if endpoint.model in served:
+        what = f"{endpoint.provider} lists the model {endpoint.model!r}, but refuses it to this account."
+        return ModelNotFound(
+            f"{what} Choose another one with /model or --model: {', '.join(shown)}{more}.",
+            provider=endpoint.provider,
+            status=error.status,
+            served=served,
+        )
     return ModelNotFound(
         f"{endpoint.provider} does not serve the model {endpoint.model!r}. "
         f"It serves {', '.join(shown)}{more}. Choose one with /model or --model.",

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _NOT_ALLOWED = (401, 403)
 _ERROR_BODY = 64 * 1024
 _MODEL_LIST = 4 * 1024 * 1024
+_MODELS = 5_000
+_MODEL_NAME = 200
+_ADAPTATIONS = 8
+"""How often a request may be sent again at once, each time without something that the service refused."""
 
 
 class HttpProvider(EndpointProvider, ABC):
@@ -139,7 +143,7 @@ class HttpProvider(EndpointProvider, ABC):
         client = self._connected()
         import httpx  # only now: who makes the client imports it without its command line, which takes longer
 
-        while True:
+        for left in reversed(range(_ADAPTATIONS + 1)):
             headers, body = await self._sendable_headers(), self._body(self._seen(request))
             try:
                 sent = client.build_request("POST", self._url, content=body, headers=headers)
@@ -149,10 +153,12 @@ class HttpProvider(EndpointProvider, ABC):
             if response.is_success:
                 return response
             said = await self._error_body(response)
-            if not await self._adapted(request, response.status_code, said) and not self._looks_away(
-                request, response, said
-            ):
+            adapted = left and (
+                await self._adapted(request, response.status_code, said) or self._looks_away(request, response, said)
+            )
+            if not adapted:
                 raise await self._refusal(response, said)
+        raise AssertionError("the last refusal is raised")
 
     def _seen(self, request: Request) -> Request:
         return request if self._sees else without_images(request)

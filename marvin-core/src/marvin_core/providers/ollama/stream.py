@@ -51,8 +51,7 @@ class OllamaStream(AnswerStream):
         start = data.lstrip()
         self._begun = bool(start)
         if start.startswith(b"<"):
-            what = "answered with a web page instead of a model's answer. Check OLLAMA_URL"
-            raise self._broken(what, start, final=True)
+            raise self._web_page("OLLAMA_URL", start)
         return data
 
     def _event(self, payload: bytes) -> None:
