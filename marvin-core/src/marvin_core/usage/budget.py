@@ -250,15 +250,17 @@ class Budget:
     def _cost(self, hold: Reservation, usage: Usage, came: int, complete: bool) -> float:
         if usage.cost is not None:
             return usage.cost
-        estimated = -(-came // BYTES_PER_TOKEN)
-        if not came and not complete:  # what was not delivered may have been as long as any other
-            estimated = min(self._longest_answer, hold.output)
-        self._longest_answer = max(self._longest_answer, usage.output_tokens)
-        output = usage.output_tokens
+        provider, model, fed, output = hold.provider, hold.model, usage.input_tokens, usage.output_tokens
+        if not fed:
+            fed = self._input.unsaid(provider, model, hold.size, hold.input_tokens) if complete else hold.input_tokens
+        self._longest_answer = max(self._longest_answer, output)
         if not complete or not output:
+            estimated = self._input.answer(provider, model, came)
+            if not came and not complete:  # what was not delivered may have been as long as any other
+                estimated = min(self._longest_answer, hold.output)
             output = max(output, estimated)
-        billed = usage.replace(input_tokens=usage.input_tokens or hold.input_tokens, output_tokens=output)
-        return self._prices.cost(hold.provider, hold.model, billed) or 0.0
+        billed = usage.replace(input_tokens=fed, output_tokens=output)
+        return self._prices.cost(provider, model, billed) or 0.0
 
     def _rate(self, provider: str, model: str, tokens: int) -> Rate:
         """Raises `ConfigError` where the price is not known."""
