@@ -49,8 +49,7 @@ class Billing:
         self.closing = threading.Event()
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"billing": self}))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"billing": self}))
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -81,6 +80,13 @@ class Billing:
         """Charge so many tokens."""
         with self._lock:
             self.spent += manner.dear * (fed * INPUT + out * OUTPUT) / _MILLION
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that go away; what they owe is billed."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -575,10 +575,10 @@ def test_an_answer_beyond_its_limit_is_stopped(desk: Desk) -> None:
     taken: list[Delta] = []
     run(read(BudgetedProvider(Endless(name="p", model="m"), budget), until=10**6, taken=taken))
     assert taken[-1] == Stop(reason="length")
-    assert len(taken) == 8_192 * 8 // 1_000 + 2
-    assert left(budget) == 0
+    assert len(taken) == 8_192 * 4 // 1_000 + 2
+    assert left(budget) < 0.05
     _, hold = reserve(desk.budget("10"), ASKED)
-    assert hold.most_bytes == hold.output * 8
+    assert hold.most_bytes == hold.output * 4
 
 
 def test_a_service_that_ignored_its_limit_is_stopped_sooner_from_then_on(desk: Desk) -> None:
