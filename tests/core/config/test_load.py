@@ -539,3 +539,11 @@ def test_the_table_of_variables_lists_those_that_are_read() -> None:
     }
     assert read == {name for name in ENVIRONMENT if name.startswith(("MARVIN_", "XDG_"))}
     assert all(text.endswith(".") for text in ENVIRONMENT.values())
+
+
+@pytest.mark.parametrize("value", [".inf", "-.inf", ".nan", "-1"])
+@pytest.mark.parametrize("name", ["input", "output", "cache_read", "cache_write"])
+def test_a_price_that_is_no_amount_is_refused(desk: Desk, name: str, value: str) -> None:
+    desk.yaml(f"prices: {{m: {{{name}: {value}}}}}\n")
+    with pytest.raises(ConfigError, match=rf"prices.m.{name} in config.yaml takes USD, from 0 on"):
+        desk.config()

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+import fcntl
+import math
+import os
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from marvin_core import CallDelta, Delta, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
 from marvin_core.api.config import Price
@@ -20,14 +25,19 @@ from marvin_core.api.errors import (
     ProviderError,
     RateLimited,
     StreamBroken,
+    Unreachable,
     UsageError,
 )
-from marvin_core.api.messages import Image, Message, Text, user
+from marvin_core.api.messages import Image, Message, ProviderData, Text, Thinking, ToolCall, user
 from marvin_core.api.usage import Reservation
 from marvin_core.app import App
 from marvin_core.providers.budgeted import BudgetedProvider
+from marvin_core.providers.codex.provider import Codex
+from marvin_core.providers.copilot.provider import Copilot
 from marvin_core.usage.budget import Budget, budget_of
+from marvin_core.usage.estimates import InputEstimate
 from marvin_core.usage.prices import Prices
+from marvin_core.util.threads import in_thread
 from tests.support.engine import Hang, Script, run, settled, spec, until
 
 PRICES = {
@@ -141,13 +151,38 @@ def test_what_the_service_says_was_used_is_what_is_charged(desk: Desk) -> None:
 
 
 def test_a_service_that_does_not_say_what_was_used_is_charged_by_what_came(desk: Desk) -> None:
-    """1,000 tokens in as estimated, and 4,000 bytes out as 2,000 tokens."""
+    """Nothing corrects these estimates, so 2,000 bytes in and 4,000 out are taken as 1.2 a token."""
     budget = desk.budget("10")
     for usage in (None, Usage()):
         before = left(budget)
         _, hold = reserve(budget)
         settle(budget, hold, usage, 4_000, complete=True)
-        assert before - left(budget) == pytest.approx(0.001 + 0.02)
+        assert before - left(budget) == pytest.approx(0.001667 + 0.03334)
+    assert reserve(budget)[1].input_tokens == 1_667  # from then on that is reserved as well
+
+
+@pytest.mark.parametrize(
+    ("said", "cost"),
+    [
+        (Usage(input_tokens=900), 0.0009 + 0.02),  # of the answer nothing
+        (Usage(output_tokens=100), 0.001667 + 0.001),  # of the input nothing
+        (Usage(input_tokens=900, output_tokens=100), 0.0009 + 0.001),
+    ],
+)
+def test_what_a_service_says_was_nothing_although_it_came_is_estimated(desk: Desk, said: Usage, cost: float) -> None:
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    settle(budget, hold, said, 4_000)
+    assert left(budget) == pytest.approx(10 - cost)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -5.0, "0.01", True, {}, 10**400])
+def test_what_is_no_number_is_not_counted(desk: Desk, bad: Any) -> None:
+    """I11: neither as a cost nor as a count; the estimate takes its place."""
+    budget = desk.budget("10")
+    _, hold = reserve(budget)
+    settle(budget, hold, Usage(input_tokens=bad, output_tokens=bad, cost=bad), 4_000)
+    assert left(budget) == pytest.approx(10 - 0.001667 - 0.03334)
 
 
 def test_an_answer_that_was_cut_off_is_charged_by_what_came_where_that_is_more(desk: Desk) -> None:
@@ -404,11 +439,16 @@ async def read(provider: BudgetedProvider, until: int = 99, taken: list[Delta] |
 SAID = TextDelta(text="x" * 4_000)
 SPENT = [
     ([SAID, UsageDelta(usage=Usage(input_tokens=900, output_tokens=500)), Stop(reason="stop")], 0.0009 + 0.005),
-    ([SAID, Stop(reason="stop")], 0.001 + 0.02),
+    ([SAID, Stop(reason="stop")], 0.001667 + 0.03334),
     ([RateLimited("wait"), SAID], 0.0),
     ([UsageDelta(usage=Usage(input_tokens=900)), SAID, Overloaded("gone")], 0.0009 + 0.02),
     ([SAID, StreamBroken("gone")], 0.001 + 0.02),
-    ([StreamBroken("nothing of it can be read")], 0.001 + 0.01),
+    ([StreamBroken("nothing of it can be read")], 0.001 + 0.01),  # as long as the shortest last answer
+    ([Unreachable("no connection")], 0.0),
+    ([Unreachable("no byte in 900 s", sent=True)], 0.001 + 0.5),  # nobody knows how long it thought: all of it
+    ([Overloaded("busy", status=503)], 0.0),
+    ([Overloaded("the service behind did not answer in time", status=504)], 0.001 + 0.01),
+    ([Overloaded("said inside of an answer")], 0.001 + 0.01),
     ([CallDelta(key=0, name="tool", arguments="y" * 3_996), StreamBroken("gone")], 0.001 + 0.02),
 ]
 
@@ -457,3 +497,174 @@ def test_a_ledger_that_cannot_be_begun_ends_the_run(desk: Desk, tmp_path: Path) 
     (tmp_path / "home" / "marvin" / "data").write_text("in the way")
     with pytest.raises(ConfigError, match=r"--max-cost needs a ledger in .*/data/ledgers"):
         reserve(desk.budget("1"))
+
+
+def encrypted(provider: str, size: int) -> Message:
+    data = ProviderData(provider=provider, data={"items": [{"type": "reasoning", "encrypted_content": "A" * size}]})
+    return Message(role="assistant", content=(Thinking(text="", provider_data=data), Text(text="Hello.")))
+
+
+@pytest.mark.parametrize("kind", ["thinking", "text", "call"])
+def test_what_goes_back_to_its_service_word_for_word_counts(desk: Desk, kind: str) -> None:
+    """120 KB of encrypted reasoning are some ten thousand tokens."""
+    data = ProviderData(provider="p", data={"signature": "A" * 120_000})
+    block = {
+        "thinking": Thinking(text="", provider_data=data),
+        "text": Text(text="", provider_data=data),
+        "call": ToolCall(id="c", name="look", arguments="{}", provider_data=data),
+    }[kind]
+    asked = ASKED.replace(messages=(*ASKED.messages, Message(role="assistant", content=(block,))))
+    budget = desk.budget("10")
+    assert reserve(budget, asked)[1].input_tokens > 60_000
+    assert reserve(budget, asked, provider="q")[1].input_tokens < 1_100  # it goes to no other
+
+
+def test_a_request_with_encrypted_reasoning_is_refused_where_it_is_not_covered(desk: Desk) -> None:
+    with pytest.raises(BudgetExceeded):
+        reserve(desk.budget("0.05"), ASKED.replace(messages=(encrypted("p", 120_000),)))
+
+
+def test_each_message_is_measured_once(desk: Desk) -> None:
+    """Estimating is linear in what was added since the last request."""
+    estimate = InputEstimate()
+    messages = tuple(user("x" * 100) for _ in range(2_000))
+    first = estimate.size("p", Request(system="", messages=messages))
+    broken = Request(system="", messages=messages[:-1])
+    assert estimate.size("p", broken) == first - 120
+    for message in messages:
+        message.__dict__["content"] = None  # who looked at it again would fail
+    assert estimate.size("p", broken) == first - 120
+    twice = Request(system="", messages=(messages[0], messages[0]))
+    assert estimate.size("p", twice) == 240
+
+
+@given(st.lists(st.integers(1, 40_000), min_size=1, max_size=12), st.floats(0.5, 6.0))
+def test_once_counted_the_estimate_is_no_lower_than_the_count(sizes: list[int], density: float) -> None:
+    """Whatever the bytes of a token are, as long as they stay as they are."""
+    estimate = InputEstimate()
+    total = 5_000
+    estimate.learn("p", "m", total, math.ceil(total / density))
+    for size in sizes:
+        total += size
+        counted = math.ceil(total / density)
+        assert estimate.tokens("p", "m", total) >= counted - 1
+        estimate.learn("p", "m", total, counted)
+
+
+class Endless(Script):
+    """A service that ignores its limit."""
+
+    sent = 0
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        self.requests.append(request)
+        while True:
+            self.sent += 1
+            yield TextDelta(text="word " * 200)
+
+
+class NoLimit(Script):
+    """A service that takes no limit."""
+
+    unlimited = True
+
+
+def test_an_answer_beyond_its_limit_is_stopped(desk: Desk) -> None:
+    """It ends as one that is cut off at its limit, and is charged with what came."""
+    budget = desk.budget("0.2")
+    taken: list[Delta] = []
+    run(read(BudgetedProvider(Endless(name="p", model="m"), budget), until=10**6, taken=taken))
+    assert taken[-1] == Stop(reason="length")
+    assert len(taken) == 8_192 * 4 // 1_000 + 2
+    assert left(budget) < 0.05
+    _, hold = reserve(desk.budget("10"), ASKED)
+    assert hold.most_bytes == hold.output * 4
+
+
+def test_a_service_that_ignored_its_limit_is_stopped_sooner_from_then_on(desk: Desk) -> None:
+    budget = desk.budget("10")
+    _, hold = reserve(budget, ASKED.replace(max_output_tokens=1_000))
+    settle(budget, hold, Usage(input_tokens=900, output_tokens=4_000), 14_000)
+    _, hold = reserve(budget, ASKED.replace(max_output_tokens=1_000))
+    assert hold.most_bytes == 2_000
+
+
+def test_where_no_limit_is_taken_the_longest_answer_is_reserved_or_nothing_is_sent(desk: Desk) -> None:
+    """Codex and Copilot: the request cannot say how long the answer may be."""
+    script = [SAID, UsageDelta(usage=Usage(input_tokens=900, output_tokens=50_000)), Stop(reason="stop")]
+    provider = NoLimit(script, name="p", model="m")
+    budget = desk.budget("0.51")
+    run(read(BudgetedProvider(BudgetedProvider(provider, budget), desk.budget("1"))))
+    assert left(budget) == pytest.approx(0.51 - 0.0009 - 0.5)
+    poor = desk.budget("0.5")
+    with pytest.raises(BudgetExceeded, match=r"p takes no limit .* 50,000 tokens, 0\.50 USD"):
+        run(read(BudgetedProvider(NoLimit(script, name="p", model="m"), poor)))
+    assert left(poor) == 0.5
+
+
+def test_what_the_services_say_of_limits() -> None:
+    assert isinstance(Codex, type)
+    assert Codex.unlimited
+    assert Copilot.unlimited
+
+
+def test_settling_does_not_hold_up_the_loop_and_is_done_though_cancelled(desk: Desk, tmp_path: Path) -> None:
+    """The ledger is locked by another process meanwhile, here by another descriptor."""
+    budget = desk.budget("10", lock=40.0)
+    _, hold = reserve(budget)
+    (path,) = tmp_path.rglob("ledgers/*.jsonl")
+
+    async def go() -> None:
+        descriptor = os.open(path, os.O_RDWR)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        settling = asyncio.ensure_future(
+            budget.settle(hold, Usage(input_tokens=900, output_tokens=100), 0, complete=True)
+        )
+        waiting = asyncio.ensure_future(budget.reserve("p", "m", ASKED))
+        for _ in range(20):
+            await asyncio.sleep(0)  # the loop goes on
+        assert not settling.done()
+        settling.cancel()
+        waiting.cancel()
+        await asyncio.wait([settling, waiting])
+        os.close(descriptor)
+        await until(lambda: not budget._settling)
+        assert (await in_thread(budget.left))[1] == pytest.approx(10 - 0.0019)
+        await budget.aclose()
+
+    run(go())
+
+
+def test_what_a_cancelled_attempt_reserves_is_given_back(desk: Desk, tmp_path: Path) -> None:
+    budget = desk.budget("10", lock=40.0)
+    child = desk.child(budget)
+    reserve(budget)
+    (path,) = tmp_path.rglob("ledgers/*.jsonl")
+
+    async def go() -> None:
+        descriptor = os.open(path, os.O_RDWR)
+        asking = asyncio.ensure_future(child.reserve("p", "m", ASKED))
+        await asyncio.sleep(0)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        asking.cancel()
+        await asyncio.wait([asking])
+        os.close(descriptor)
+        before = budget.ledger.balance()
+        await until(lambda: not child._settling and budget.ledger.balance().left >= before.left)
+        await child.aclose()
+
+    run(go())
+    assert left(budget) == pytest.approx(10 - 0.001 - 0.5)
+
+
+def test_a_session_that_goes_on_goes_on_with_what_it_cost(desk: Desk) -> None:
+    budget = desk.budget("0.3")
+    budget.carry(0.25)
+    assert left(budget) == pytest.approx(0.05)
+    assert budget.spent() == 0.0
+    with pytest.raises(BudgetExceeded, match=r"0\.2500 USD are spent, 0\.2500 of them by earlier runs"):
+        reserve(budget, ASKED.replace(messages=(user("x" * 200_000),)))
+    child = desk.child(budget)
+    child.carry(5.0)  # its parent's ledger is not that of its session
+    assert left(child) == pytest.approx(0.05)
+    assert child.spent() is None

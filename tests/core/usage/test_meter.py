@@ -15,6 +15,7 @@ import pytest
 
 from marvin_core import MarvinError, Usage
 from marvin_core.api.timeouts import Timeouts
+from marvin_core.api.tool_context import ModelUsage
 from marvin_core.usage.meter import UsageMeter
 from marvin_core.util.state_files import locked
 from marvin_core.util.threads import in_thread
@@ -228,3 +229,72 @@ def test_what_is_done_without_a_model_is_no_model_request(tmp_path: Path) -> Non
     only.add("offline", "offline", Usage(cost=0.0))
     only.save_lifetime(tmp_path / "none.json", TIMEOUTS)
     assert not (tmp_path / "none.json").exists()
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -5.0, "0.01", True, {}, 10**400])
+def test_what_is_no_number_is_neither_a_cost_nor_a_count(bad: Any, tmp_path: Path) -> None:
+    """I22: the last line can always be written, and the lifetime totals stay whole."""
+    found = meter("dear", usage=Usage(input_tokens=10, output_tokens=5, cost=bad, reasoning_tokens=bad))
+    assert found.summary()["session_cost"] == 0.15
+    found.add("p", "dear", Usage(input_tokens=bad, output_tokens=bad))
+    assert found.summary()["session_cost"] is None  # nothing is known of it
+    json.dumps(found.summary(), allow_nan=False)
+    found.save_lifetime(tmp_path / "usage.json", TIMEOUTS)
+    json.loads((tmp_path / "usage.json").read_bytes(), parse_constant=pytest.fail)
+
+
+def test_what_a_service_told_in_part_has_an_unknown_cost() -> None:
+    """I11: an output of 0 where text came is no output that cost nothing."""
+    found = meter()
+    some = Usage(input_tokens=10)
+    assert run(found.count("p", "dear", some, whole=False)) is None
+    assert run(found.count("p", "free", some, whole=False)) == 0.0
+    assert found.tokens()["input_tokens"] == 20
+
+
+def test_each_provider_counts_for_itself() -> None:
+    """I11: one name at two services is two models; MARVIN_COST has the four fields that it had."""
+    found = UsageMeter(lambda provider, model, usage: {"p": 1.0, "q": 2.0}.get(provider), lambda provider, model: True)
+    for provider in ("p", "q", "p", "r"):
+        found.add(provider, "m", SOME)
+    assert found.by_provider() == {
+        "p": {"m": ModelUsage(requests=2, cost=2.0)},
+        "q": {"m": ModelUsage(requests=1, cost=2.0)},
+        "r": {"m": ModelUsage(requests=1, cost=None)},
+    }
+    assert set(found.summary()) == {"session_cost", "llm_turns", "model_turns", "model_cost"}
+    assert found.known_cost() == 4.0
+
+
+def test_an_estimate_is_marked_wherever_the_cost_comes_from() -> None:
+    found = meter()
+    found.add("copilot", "dear", SOME.replace(estimate=0.04))  # by the price of its tokens
+    found.add("copilot", "new", SOME.replace(estimate=0.04))  # by what the service says it counts for
+    found.add("copilot", "stated", SOME.replace(cost=0.5, estimate=None))
+    models = found.by_provider()["copilot"]
+    assert models["dear"] == ModelUsage(requests=1, cost=pytest.approx(0.15), estimated=True)
+    assert models["new"] == ModelUsage(requests=1, cost=0.04, estimated=True)
+    assert models["stated"] == ModelUsage(requests=1, cost=0.5)
+
+
+def test_what_was_saved_is_not_saved_again(tmp_path: Path) -> None:
+    """A chat saves after each prompt, and so may another one at the same time."""
+    path = tmp_path / "usage.json"
+    one, other = meter("dear"), meter("dear")
+    for found in (one, other, one, other):
+        found.save_lifetime(path, TIMEOUTS)
+    assert lifetime(path)["turns"] == {"dear": 2}
+    one.add("p", "dear", SOME)
+    assert one.lifetime(path)["p"]["dear"].requests == 3
+    one.save_lifetime(path, TIMEOUTS)
+    assert lifetime(path)["turns"] == {"dear": 3}
+    assert one.lifetime(path)["p"]["dear"].requests == 3
+
+
+def test_what_could_not_be_saved_is_saved_the_next_time(tmp_path: Path) -> None:
+    path = tmp_path / "usage.json"
+    found = meter("dear")
+    with locked(path, 1.0, 0.01), pytest.raises(MarvinError):
+        found.save_lifetime(path, Timeouts(lock=0.05, lock_poll=0.005))
+    found.save_lifetime(path, TIMEOUTS)
+    assert lifetime(path)["turns"] == {"dear": 1}

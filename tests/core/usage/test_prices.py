@@ -271,3 +271,74 @@ def test_what_is_to_stay_in_a_cache_for_an_hour_costs_twice_as_much_as_input(
     assert fresh
     assert written == pytest.approx(2 * fresh if twice else fresh)
     assert prices.worst(provider, model, size, 0) == pytest.approx(written)
+
+
+DAMAGED: list[Any] = [
+    float("nan"), float("inf"), -1.0, "3", True, [], {}, [[0]], [[0, -1.0]], [[5, 1.0]], [["0", 1.0]], [0, 1.0],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rate", DAMAGED)
+@pytest.mark.parametrize("name", ["input", "output", "cache_read", "thousand_requests"])
+def test_a_damaged_cache_is_looked_up_again(tmp_path: Path, name: str, rate: Any) -> None:
+    """It raises nothing and bills nothing that is no price."""
+    prices = with_rates(tmp_path, {"input": 3.0, "output": 15.0, name: rate}, "openai/gpt-5.1")
+    usage = Usage(input_tokens=1_000_000)
+    assert prices.cost("openai", "gpt-5.1", usage) == 1.25
+    assert prices.worst("openai", "gpt-5.1", 1_000_000, 0) == 1.25
+
+
+GATEWAY = "http://127.0.0.1:4000/v1"
+
+
+@pytest.mark.parametrize(
+    ("model", "cost"),
+    [
+        ("anthropic/claude-opus-4-6", 5.0),
+        ("claude-opus-4-6", 5.0),
+        ("openai/gpt-5.1", 1.25),
+        ("gpt-5.1", 1.25),
+        ("scripted", 0.0),
+        ("qwen/qwen3-32b", 0.0),
+        ("llama-3.3-70b", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_a_gateway_on_this_machine_costs_what_its_model_costs(tmp_path: Path, model: str, cost: float) -> None:
+    """I11: by the service that makes it; what nobody sells is free, and known to be so the next time."""
+    usage = Usage(input_tokens=1_000_000)
+    for name in ("openai-compat", "mine"):
+        prices = Prices({}, tmp_path / "prices.json")
+        prices.add(name, GATEWAY, free=None)
+        assert prices.cost(name, model, usage) == cost
+        again = Prices({}, tmp_path / "prices.json")
+        again.add(name, GATEWAY, free=None)
+        assert again.is_known(name, model)
+
+
+def test_what_is_said_to_be_free_or_not_goes_before_the_rule(tmp_path: Path) -> None:
+    usage = Usage(input_tokens=1_000_000)
+    prices = Prices({}, tmp_path / "prices.json")
+    prices.add("mine", GATEWAY, free=True)
+    assert prices.cost("mine", "claude-opus-4-6", usage) == 0.0
+    prices.add("mine", GATEWAY, free=None)
+    assert prices.cost("mine", "unheard-of", usage) == 0.0
+    prices.add("mine", GATEWAY, free=False)
+    assert prices.cost("mine", "unheard-of", usage) is None
+
+
+def test_models_that_nobody_sells_are_found_without_importing_the_table(tmp_path: Path) -> None:
+    code = """
+import sys
+from pathlib import Path
+from marvin_core import Usage
+from marvin_core.usage.prices import Prices
+
+prices = Prices({}, Path(sys.argv[1]))
+prices.add("mine", "http://127.0.0.1:1/v1", free=None)
+assert prices.cost("mine", "qwen/qwen3-32b", Usage(input_tokens=1)) == 0.0
+assert "genai_prices" not in sys.modules
+assert prices.cost("mine", "claude-opus-4-6", Usage(input_tokens=1))
+assert "genai_prices" in sys.modules
+"""
+    subprocess.run([sys.executable, "-P", "-c", code, str(tmp_path / "prices.json")], check=True, timeout=100)

@@ -39,8 +39,8 @@ _UNKNOWN_LIMIT = 4_096
 """The output limit that is set where that of the model is not known: every service takes it."""
 _UNKNOWN_LONGEST = 128_000
 """The longest answer of a model of which that is not known, where the service takes no limit."""
-_MOST_BYTES_PER_TOKEN = 8
-"""Of an answer: more than in any language or code, so that only one beyond its limit is stopped."""
+_USUAL_BYTES_PER_TOKEN = 4
+"""Of an answer, in prose: one that has so many for each token of its limit is at its end, or beyond it."""
 
 
 class Rate(Record):
@@ -155,7 +155,7 @@ class Budget:
         """The bytes from which on an answer is longer than what is reserved for it."""
         # One that ignored its limit before is stopped where the estimate says that the money is spent.
         unbound = (hold.provider, hold.model) in self._unbound
-        return output * (BYTES_PER_TOKEN if unbound else _MOST_BYTES_PER_TOKEN)
+        return output * (BYTES_PER_TOKEN if unbound else _USUAL_BYTES_PER_TOKEN)
 
     async def _take(self, wanted: Wanted) -> Taken | None:
         """Reserve the input and as much output as there may be; waits for what others may set free."""
@@ -250,15 +250,17 @@ class Budget:
     def _cost(self, hold: Reservation, usage: Usage, came: int, complete: bool) -> float:
         if usage.cost is not None:
             return usage.cost
-        estimated = -(-came // BYTES_PER_TOKEN)
-        if not came and not complete:  # what was not delivered may have been as long as any other
-            estimated = min(self._longest_answer, hold.output)
-        self._longest_answer = max(self._longest_answer, usage.output_tokens)
-        output = usage.output_tokens
+        provider, model, fed, output = hold.provider, hold.model, usage.input_tokens, usage.output_tokens
+        if not fed:
+            fed = self._input.unsaid(provider, model, hold.size, hold.input_tokens) if complete else hold.input_tokens
+        self._longest_answer = max(self._longest_answer, output)
         if not complete or not output:
+            estimated = self._input.answer(provider, model, came)
+            if not came and not complete:  # what was not delivered may have been as long as any other
+                estimated = min(self._longest_answer, hold.output)
             output = max(output, estimated)
-        billed = usage.replace(input_tokens=usage.input_tokens or hold.input_tokens, output_tokens=output)
-        return self._prices.cost(hold.provider, hold.model, billed) or 0.0
+        billed = usage.replace(input_tokens=fed, output_tokens=output)
+        return self._prices.cost(provider, model, billed) or 0.0
 
     def _rate(self, provider: str, model: str, tokens: int) -> Rate:
         """Raises `ConfigError` where the price is not known."""

@@ -12,6 +12,8 @@ from ..api.tools import ToolSpec
 
 BYTES_PER_TOKEN = 2
 """Of text that the service has not counted yet: fewer than in any language."""
+_FEWEST_BYTES = 1.2
+"""The same where the service never counts, so that nothing corrects it: fewer than in random letters and digits."""
 _MESSAGE_BYTES = 20
 """What the wire adds to each message, in tokens about ten."""
 _BLOCK_BYTES = 12
@@ -29,6 +31,7 @@ class InputEstimate:
 
     def __init__(self) -> None:
         self._counted: tuple[str, str, int, int] | None = None
+        self._uncounted: set[tuple[str, str]] = set()
         self._tools: tuple[ToolSpec, ...] = ()
         self._tools_size = 0
         self._provider = ""
@@ -56,12 +59,29 @@ class InputEstimate:
     def tokens(self, provider: str, model: str, size: int) -> int:
         """The input tokens that so many bytes are at most: as the service counted the last ones, and a margin."""
         if self._counted is None or self._counted[:2] != (provider, model):
-            return size // BYTES_PER_TOKEN
+            return math.ceil(size / (_FEWEST_BYTES if (provider, model) in self._uncounted else BYTES_PER_TOKEN))
         _, _, counted_size, counted = self._counted
-        dense = counted / max(counted_size, 1) * _MARGIN
         if size < counted_size:
-            return min(counted, math.ceil(size * dense))
-        return counted + math.ceil((size - counted_size) * max(dense, 1 / BYTES_PER_TOKEN))
+            return min(counted, math.ceil(size * self._dense(provider, model)))
+        return counted + math.ceil((size - counted_size) * self._dense(provider, model))
+
+    def answer(self, provider: str, model: str, size: int) -> int:
+        """The tokens of so many bytes of an answer that the service did not count."""
+        return math.ceil(size * self._dense(provider, model))
+
+    def unsaid(self, provider: str, model: str, size: int, reserved: int) -> int:
+        """The input tokens of a request that the service answered without a count."""
+        if self._counted is not None and self._counted[:2] == (provider, model):
+            return reserved
+        self._uncounted.add((provider, model))
+        return math.ceil(size / _FEWEST_BYTES)
+
+    def _dense(self, provider: str, model: str) -> float:
+        """Tokens a byte."""
+        if self._counted is None or self._counted[:2] != (provider, model):
+            return 1 / _FEWEST_BYTES if (provider, model) in self._uncounted else 1 / BYTES_PER_TOKEN
+        _, _, size, counted = self._counted
+        return max(counted / max(size, 1) * _MARGIN, 1 / BYTES_PER_TOKEN)
 
     def learn(self, provider: str, model: str, size: int, counted: int) -> None:
         """Take note of what the service counted for a request of this size."""
