@@ -7,7 +7,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from ..api.messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
 from ..api.record import Record
@@ -96,7 +96,7 @@ def story(whole: FullTranscript) -> Iterator[MessageItem | CompactionItem]:
     for number, message in enumerate(whole.messages):
         first.setdefault((message.role, message.text), number)
     shown = 0
-    for message, following in zip(healed, [*healed[1:], None], strict=True):
+    for message, following in pairwise([*healed, None]):
         if message.role == "tool":
             continue
         while places and places[0][0] <= shown:
