@@ -7,7 +7,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from ..api.messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
 from ..api.record import Record
@@ -93,10 +93,10 @@ def story(whole: FullTranscript) -> Iterator[MessageItem | CompactionItem]:
     others = [0, *accumulate(message.role != "tool" for message in whole.messages)]
     places = deque((others[each.before], each) for each in whole.compactions)
     first: dict[tuple[str, str], int] = {}
-    for number, message in enumerate(whole.messages):
-        first.setdefault((message.role, message.text), number)
+    for number, said in enumerate(whole.messages):
+        first.setdefault((said.role, said.text), number)
     shown = 0
-    for message, following in pairwise([*healed, None]):
+    for message, following in zip(healed, [*healed[1:], *([None] if healed else [])], strict=True):
         if message.role == "tool":
             continue
         while places and places[0][0] <= shown:
