@@ -93,10 +93,10 @@ def story(whole: FullTranscript) -> Iterator[MessageItem | CompactionItem]:
     others = [0, *accumulate(message.role != "tool" for message in whole.messages)]
     places = deque((others[each.before], each) for each in whole.compactions)
     first: dict[tuple[str, str], int] = {}
-    for number, message in enumerate(whole.messages):
-        first.setdefault((message.role, message.text), number)
+    for number, said in enumerate(whole.messages):
+        first.setdefault((said.role, said.text), number)
     shown = 0
-    for message, following in zip(healed, [*healed[1:], None], strict=True):
+    for message, following in zip(healed, [*healed[1:], *([None] if healed else [])], strict=True):
         if message.role == "tool":
             continue
         while places and places[0][0] <= shown:
