@@ -81,7 +81,7 @@ class Compactor:
 
         Returns the characters that go along with the messages.
         """
-        self.overhead = len(system) + sum(map(self._size_of, tools))
+        self.overhead = len(system) + self.characters_of(tools)
         asked, self._asked = self._asked, None
         limit = self._limit()
         if asked is not None:
@@ -265,6 +265,10 @@ class Compactor:
 
     def _characters(self, tokens: int) -> int:
         return self._session.model.window.room(tokens)
+
+    def characters_of(self, tools: Sequence[ToolSpec]) -> int:
+        """The characters of tools in a request."""
+        return sum(map(self._size_of, tools))
 
     def _size_of(self, tool: ToolSpec) -> int:
         """The characters of a tool's schema in a request."""
