@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -393,7 +394,7 @@ def test_the_users_own_instructions_for_a_folder_are_found_by_its_path(tmp_path:
 
 
 PLACES = '[{"label": "home", "name": "Elm", "address": "5 Elm St", "lat": 52.5, "lng": 13.4}]'
-LOG = '[{"role": "you", "text": "I moved to Rome", "time": "2026-01-01T10:00:00+00:00"}]'
+LOG = '{"role": "you", "text": "I moved to Rome", "time": "2026-01-01T10:00:00+00:00"}'
 
 
 def profile(tmp_path: Path) -> Path:
@@ -401,7 +402,8 @@ def profile(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "preferences.yaml").write_text("dietary: [vegan]\n")
     (folder / "saved_places.json").write_text(PLACES)
-    (folder / "chat_log.json").write_text(LOG)
+    entries = [{**json.loads(LOG), "folder": str(project(tmp_path))}, {**json.loads(LOG), "text": "Elsewhere"}]
+    (folder / "chat_log.json").write_text(json.dumps(entries))
     return folder
 
 
@@ -411,6 +413,7 @@ def test_a_non_interactive_run_knows_the_user_and_the_last_entries_in_short(tmp_
     in_order(sent(made), "- dietary: vegan", "Active profile: main", "5 Elm St", "- you: I moved to Rome", CODING)
     assert made.provider is not None
     assert len(made.provider.requests[0].messages) == 1
+    assert "Elsewhere" not in made.provider.requests[0].system
 
 
 @pytest.mark.parametrize("given", ["--working-dir", "MARVIN_DEPTH"])

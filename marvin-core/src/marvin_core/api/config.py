@@ -107,6 +107,8 @@ class Config(Record):
     endpoints: Mapping[str, EndpointSettings]
     prices: Mapping[str, Price]
     instructions: str
+    seed: bool
+    """Whether a chat begins with what was said last in its folder."""
     child_env: frozenset[str]
     timeouts: Timeouts
 

@@ -111,6 +111,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
         "prices": {name: Price(**entry) for name, entry in settings.get("prices", {}).items()},
         "instructions": settings.get("instructions", ""),
+        "seed": _switch("seed", settings),
         "fallback": tuple(map(str, settings.get("fallback", []))),
         "child_env": frozenset(map(str, settings.get("child_env", []))),
         "timeouts": _timeouts(settings.get("timeouts", {})),
@@ -126,6 +127,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for name, entry in settings.get("providers", {}).items():
         _endpoint(name, entry, {})
     _timeouts(settings.get("timeouts", {}))
+    _switch("seed", settings)
 
 
 def _current_folder() -> Path:
@@ -218,6 +220,14 @@ def _timeouts(values: Mapping[str, Any]) -> Timeouts:
     return Timeouts().replace(
         **{name: tuple(map(float, v)) if isinstance(v, list) else v for name, v in values.items()}
     )
+
+
+def _switch(key: str, settings: Mapping[str, Any]) -> bool:
+    """A key that is on, as it is without being named, or off."""
+    value = settings.get(key, "on")
+    if value not in ("on", "off"):
+        raise ConfigError(f"{key} in config.yaml is {value!r}; it takes on or off.")
+    return bool(value == "on")
 
 
 def _list(value: str) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ KEYS: Mapping[str, Any] = {
     "ca_file": str,
     "prices": {str: {"input": float, "output": float, "cache_read": float, "cache_write": float}},
     "instructions": str,
+    "seed": str,
     "timeouts": _TIMEOUTS,
 }
 """Every key of config.yaml and the type of its value; a `str` key stands for any name."""
@@ -70,6 +71,7 @@ MEANINGS: Mapping[str, str] = {
     "prices.NAME.cache_read": "What a million tokens cost that come from the service's cache.",
     "prices.NAME.cache_write": "What a million tokens cost that go into it.",
     "instructions": "Text that every system prompt carries.",
+    "seed": "`off`: a chat does not begin with what was said last in its folder; `on` without it.",
     "timeouts": "See below.",
 }
 """What each key means, by its full name; the reference page shows it."""

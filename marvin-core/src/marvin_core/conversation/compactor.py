@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..api.messages import Message
 from ..api.providers import OFFLINE
+from ..util.text import counted
 from ..util.threads import in_thread
 
 if TYPE_CHECKING:
@@ -26,9 +27,15 @@ CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
 """How many messages a conversation may have when a prompt begins, where it may not have many more."""
 _OVERFLOWS = 2
 """How often a request that was too large is made smaller and sent again."""
-_NOTHING = "There is nothing to compact yet: {:,} messages, and the newest stay word for word."
 _LEAST_TOKENS = 500
 """A conversation of fewer is not what makes a request too large."""
+
+
+def _nothing(messages: int) -> str:
+    """That there is nothing to compact, and why."""
+    if not messages:
+        return "There is nothing to compact: the conversation is empty."
+    return f"There is nothing to compact yet: {counted(messages, 'message')}, and the newest stay word for word."
 
 
 class SummaryModel(Protocol):
@@ -117,7 +124,7 @@ class Compactor:
         target = min(target_tokens, self._limit() // 2)
         messages = self._session.conversation.messages
         if not is_worth_it(messages, self._characters(target)):
-            return _NOTHING.format(len(messages))
+            return _nothing(len(messages))
         return await self._compact(target, quiet=True) or "The conversation stays as it is."
 
     def compact_later(self, target_tokens: int) -> str:
@@ -126,7 +133,7 @@ class Compactor:
 
         messages = self._session.conversation.messages
         if not is_worth_it(messages, self._characters(target_tokens)):
-            return _NOTHING.format(len(messages))
+            return _nothing(len(messages))
         self._asked = target_tokens
         return (
             f"Before the next request the older messages are backed up and become a summary, so that the conversation "
@@ -188,9 +195,8 @@ class Compactor:
         after = composed(found, await self._summary(found), backup.shown)
         if not self._replace(before, after):
             return ""
-        messages = "message" if len(before) == 1 else "messages"
         told = (
-            f"{why}The conversation was compacted: {len(before):,} {messages} became {len(after):,}, about "
+            f"{why}The conversation was compacted: {counted(len(before), 'message')} became {len(after):,}, about "
             f"{tokens:,} tokens became {self._tokens():,}; the whole of it is in {backup.shown}."
         )
         if not quiet:
