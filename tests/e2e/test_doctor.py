@@ -42,7 +42,7 @@ def test_a_server_that_is_not_there_is_broken(unconfigured: Marvin) -> None:
         result = unconfigured.run("doctor", env={"OPENAI_COMPAT_URL": url})
     assert result.code == 1
     assert f"cannot be reached at {url}" in result.text
-    assert "Start the server" in result.text
+    assert result.text.count("Start it") == 1, "the advice is given once"
 
 
 def test_a_server_that_never_answers_does_not_hold_it_up(unconfigured: Marvin) -> None:
@@ -62,6 +62,12 @@ def test_a_config_that_no_run_can_start_with_is_named(unconfigured: Marvin, cont
     assert "BROKEN" in result.text
     assert "marvin config edit" in result.text
     assert "Traceback" not in result.said
+
+
+def test_a_tool_that_waits_for_its_mode_is_no_fault(unconfigured: Marvin) -> None:
+    lines = unconfigured.run("doctor").text.splitlines()
+    (line,) = [line for line in lines if "end_elaborate" in line]
+    assert line.split() == ["ok", *"end_elaborate: offered only while /auto is on".split()]
 
 
 def test_tools_that_lack_something_are_named_with_what_they_lack(unconfigured: Marvin) -> None:

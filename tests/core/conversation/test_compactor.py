@@ -91,7 +91,7 @@ def ground(
     messages: Sequence[Message],
     provider: ScriptedProvider | None = None,
     *,
-    size: int = 250_000,
+    size: int | None = 250_000,
     timeouts: Timeouts | None = None,
 ) -> Ground:
     home, project = tmp_path / "home", tmp_path / "project"
@@ -458,7 +458,7 @@ class TestWhen:
 
     def test_the_oldest_turns_go_when_a_prompt_begins_and_are_backed_up(self, tmp_path: Path) -> None:
         """I16"""
-        at = ground(tmp_path, turns(25))
+        at = ground(tmp_path, turns(25), size=None)
         run(at.compactor.cap(40))
         assert len(at.conversation.messages) == 30
         (path,) = at.backups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -9,20 +10,22 @@ from typing import Any
 import pytest
 
 from marvin_core import Hook, HookContext
+from marvin_core.api.events import Event, Notice
+from marvin_core.conversation.documents import DOCUMENT_LIMIT
 from marvin_core.engine.system_prompt import (
     CODING,
     CODING_RULES,
-    DOCUMENT_LIMIT,
     PERSONALITY,
     Sources,
     coding_rules,
     own_instructions,
+    project_documents,
     stable_parts,
     volatile_part,
 )
 from marvin_core.profiles.personal import Personal
 from marvin_core.testing.tool_runner import installed_tools
-from tests.support.engine import Made, make, run, says, spec
+from tests.support.engine import Made, Script, calls, make, run, says, spec
 
 NOON = 1_700_000_000.0
 
@@ -179,19 +182,124 @@ def test_a_document_that_cannot_be_read_is_left_out(tmp_path: Path, kind: str) -
     assert ("(AGENTS.md)" in text) == (kind == "binary")
 
 
-def test_the_prompt_stays_the_same_while_nothing_changes(tmp_path: Path) -> None:
-    """Caches of the services hold: even when the files change, the beginning does not."""
-    made = make(tmp_path, says("One."), says("Two."))
+@pytest.mark.parametrize("name", ["AGENTS.md", ".marvin/instructions.md", ".marvin/spec.md", "own"])
+def test_what_changes_on_disk_counts_from_the_next_prompt_on(tmp_path: Path, name: str) -> None:
+    """Within a prompt nothing changes, so that the caches of the services hold."""
+    root = project(tmp_path)
+    path = own_instructions(tmp_path / "home", root) if name == "own" else root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = make(tmp_path, calls(("c1", "look", '{"name": "x"}')), *map(says, "1234"))
+    written: list[object] = []
+
+    def change(event: Event) -> None:
+        if event.type == "tool_execution_end":
+            written.append(path.write_text("New rules."))
+
+    async def go() -> None:
+        made.session.subscribe(change)
+        await made.session.submit("a")
+        await made.session.submit("b")
+        await made.session.submit("c")
+        path.unlink()
+        await made.session.submit("d")
+        await made.session.close()
+
+    run(go())
+    assert made.provider is not None
+    systems = [request.system for request in made.provider.requests]
+    assert len(written) == 1
+    assert ["New rules." in system for system in systems] == [False, False, True, True, False]
+    assert systems[0] == systems[1]
+    assert systems[2] == systems[3]
+
+
+def test_what_a_hook_adds_counts_from_the_next_prompt_on(tmp_path: Path) -> None:
+    class Counts(Hook):
+        asked = 0
+
+        async def system_prompt(self, context: HookContext) -> str | None:
+            self.asked += 1
+            return f"Asked {self.asked} times." if self.asked < 3 else None
+
+    made = make(tmp_path, calls(("c1", "look", '{"name": "x"}')), *map(says, "123"), hooks=[Counts()])
+
+    async def go() -> None:
+        for text in "abc":
+            await made.session.submit(text)
+        await made.session.close()
+
+    run(go())
+    assert made.provider is not None
+    asked = [number for request in made.provider.requests for number in (1, 2) if f"Asked {number} " in request.system]
+    assert asked == [1, 1, 2]
+    assert "Asked" not in made.provider.requests[-1].system
+
+
+# --- documents in a small window ------------------------------------------------------------------------------------
+
+
+def in_window(tmp_path: Path, window: int, **documents: int) -> tuple[str, list[str]]:
+    """The prompt of a model with this window for a project with documents of so many characters; what was told."""
+    root = project(tmp_path)
+    (root / ".marvin").mkdir(exist_ok=True)
+    for name, size in documents.items():
+        (root / ("AGENTS.md" if name == "agents" else f".marvin/{name}.md")).write_text(name[0] * size)
+    made = make(tmp_path, provider=Script(says("One."), says("Two."), context_window=window), specs=[])
 
     async def go() -> None:
         await made.session.submit("a")
-        (tmp_path / "project" / "AGENTS.md").write_text("New rules.")
         await made.session.submit("b")
         await made.session.close()
 
     run(go())
     assert made.provider is not None
-    assert made.provider.requests[0].system == made.provider.requests[1].system
+    one, two = made.provider.requests
+    assert one.system == two.system
+    return one.system, [event.text for event in made.seen(Notice)]
+
+
+ALL = {"agents": 6_000, "spec": 6_000, "ux": 6_000, "design": 6_000}
+
+
+def test_with_room_every_document_is_whole_and_nothing_is_told(tmp_path: Path) -> None:
+    system, told = in_window(tmp_path, 100_000, **ALL)
+    assert [letter * 6_000 in system for letter in "asud"] == [True] * 4
+    assert told == []
+
+
+def test_documents_are_shortened_before_instructions_are_and_the_notice_names_them(tmp_path: Path) -> None:
+    system, told = in_window(tmp_path, 7_000, **ALL)
+    assert len(system) <= 7_000 // 2 * 4 + 600
+    assert "a" * 6_000 in system
+    assert [letter * 1_000 in system for letter in "sud"] == [True] * 3
+    (notice,) = told
+    assert "shortened in it: .marvin/spec.md, .marvin/ux.md, .marvin/design.md" in notice
+    assert "left out" not in notice
+
+
+def test_the_last_documents_go_first_and_the_instructions_last(tmp_path: Path) -> None:
+    system, (notice,) = in_window(tmp_path, 4_800, **ALL)
+    assert "a" * 6_000 in system
+    assert "# .marvin/design.md" not in system
+    assert "left out of it: .marvin/design.md" in notice
+    system, (notice,) = in_window(tmp_path, 2_500, **ALL)
+    assert "# .marvin/" not in system
+    assert "more characters; read AGENTS.md to see them]" in system
+    assert "shortened in it: AGENTS.md" in notice
+    assert "left out of it: .marvin/design.md, .marvin/ux.md, .marvin/spec.md" in notice
+    system, (notice,) = in_window(tmp_path, 600, **ALL)
+    assert "AGENTS.md" not in system
+    assert notice.count("AGENTS.md") == 1
+
+
+def test_many_tools_leave_documents_less_room(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    (root / ".marvin").mkdir()
+    (root / ".marvin" / "design.md").write_text("d" * 6_000)
+    many = [spec(f"tool_{number}").replace(description="x" * 1_000) for number in range(60)]
+    made = make(tmp_path, provider=Script(says("One."), context_window=32_000), specs=many)
+    assert "d" * 1_000 not in sent(made)
+    assert "left out of it: .marvin/design.md" in made.seen(Notice)[0].text
 
 
 def test_another_working_directory_brings_its_own_instructions(tmp_path: Path) -> None:
@@ -251,8 +359,9 @@ def sources(root: Path, home: Path, **given: Any) -> Sources:
 
 
 def test_each_part_says_where_it_comes_from(tmp_path: Path) -> None:
-    parts = stable_parts(sources(Path(os.sep), tmp_path, extra="c"))
-    assert [part.origin for part in parts] == ["built in", "config.yaml", "built in", "AGENTS.md", ".marvin/spec.md"]
+    given = sources(Path(os.sep), tmp_path, extra="c")
+    assert [part.origin for part in stable_parts(given)] == ["built in", "config.yaml", "built in"]
+    assert [document.name for document in project_documents(given)] == ["AGENTS.md", ".marvin/spec.md"]
 
 
 def test_what_is_personal_stands_between_the_rules_and_the_project(tmp_path: Path) -> None:
@@ -285,7 +394,7 @@ def test_the_users_own_instructions_for_a_folder_are_found_by_its_path(tmp_path:
 
 
 PLACES = '[{"label": "home", "name": "Elm", "address": "5 Elm St", "lat": 52.5, "lng": 13.4}]'
-LOG = '[{"role": "you", "text": "I moved to Rome", "time": "2026-01-01T10:00:00+00:00"}]'
+LOG = '{"role": "you", "text": "I moved to Rome", "time": "2026-01-01T10:00:00+00:00"}'
 
 
 def profile(tmp_path: Path) -> Path:
@@ -293,7 +402,8 @@ def profile(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "preferences.yaml").write_text("dietary: [vegan]\n")
     (folder / "saved_places.json").write_text(PLACES)
-    (folder / "chat_log.json").write_text(LOG)
+    entries = [{**json.loads(LOG), "folder": str(project(tmp_path))}, {**json.loads(LOG), "text": "Elsewhere"}]
+    (folder / "chat_log.json").write_text(json.dumps(entries))
     return folder
 
 
@@ -303,6 +413,7 @@ def test_a_non_interactive_run_knows_the_user_and_the_last_entries_in_short(tmp_
     in_order(sent(made), "- dietary: vegan", "Active profile: main", "5 Elm St", "- you: I moved to Rome", CODING)
     assert made.provider is not None
     assert len(made.provider.requests[0].messages) == 1
+    assert "Elsewhere" not in made.provider.requests[0].system
 
 
 @pytest.mark.parametrize("given", ["--working-dir", "MARVIN_DEPTH"])

@@ -34,6 +34,11 @@ def log_of(tmp_path: Path) -> Path:
     return tmp_path / "home" / "marvin" / "profiles" / "main" / "chat_log.json"
 
 
+def here(tmp_path: Path) -> str:
+    """The folder that sessions of `make` work in."""
+    return str(tmp_path / "project")
+
+
 def test_eight_processes_at_once_lose_no_entry(tmp_path: Path) -> None:
     path = tmp_path / "chat_log.json"
     writers = [subprocess.Popen([sys.executable, "-P", "-c", WRITER, str(path), str(n)]) for n in range(8)]
@@ -60,7 +65,7 @@ def test_an_entry_says_who_what_and_when(tmp_path: Path) -> None:
     log = ChatLog(path, Timeouts(), print)
     log.append([entry(role, "漢字 🎉", 1_700_000_000.0) for role in ("you", "assistant", "system")])
     data = json.loads(path.read_text("utf-8"))
-    assert [list(one) for one in data] == [["role", "text", "time"]] * 3
+    assert [list(one) for one in data] == [["role", "text", "time", "folder"]] * 3
     assert [one["role"] for one in data] == ["you", "assistant", "system"]
     assert data[0]["time"].startswith("2023-11-1")
     assert path.stat().st_mode & 0o777 == 0o600
@@ -141,7 +146,7 @@ def test_a_chat_is_logged_and_the_next_one_begins_with_it(tmp_path: Path) -> Non
 
 
 def test_a_chat_that_is_gone_on_with_still_begins_with_what_was_said_before_it(tmp_path: Path) -> None:
-    ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0)])
+    ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0, here(tmp_path))])
     first = make(tmp_path, says("Fine."), argv=())
     chatted(first, "new")
     (path,) = tmp_path.rglob("*.jsonl")
@@ -156,15 +161,39 @@ def test_a_chat_that_is_gone_on_with_still_begins_with_what_was_said_before_it(t
 
 def test_only_the_last_twenty_entries_are_seeded(tmp_path: Path) -> None:
     log = ChatLog(log_of(tmp_path), Timeouts(), print)
-    log.append([entry("assistant" if number % 2 else "you", str(number), 0.0) for number in range(30)])
+    others = [entry("you", "elsewhere", 0.0, "/elsewhere"), entry("you", "of an older version", 0.0)]
+    for number in range(30):
+        log.append([entry("assistant" if number % 2 else "you", str(number), 0.0, here(tmp_path)), *others])
     made = make(tmp_path, says("Fine."), argv=())
     chatted(made, "new")
     assert made.provider is not None
     assert [message.text for message in made.provider.requests[0].messages] == [*map(str, range(10, 30)), "new"]
 
 
+def test_what_was_said_in_another_folder_is_not_sent(tmp_path: Path) -> None:
+    chatted(make(tmp_path, says("Hello Ada."), argv=()), "I am Ada")
+    other = tmp_path / "other"
+    other.mkdir()
+    made = make(tmp_path, says("No."), argv=())
+    made.parts.workspace.move(other)
+    assert made.session.profile.earlier() == 0
+    chatted(made, "Who am I?")
+    assert made.provider is not None
+    assert [message.text for message in made.provider.requests[0].messages] == ["Who am I?"]
+
+
+def test_seeding_can_be_turned_off(tmp_path: Path) -> None:
+    ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0, here(tmp_path))])
+    made = make(tmp_path, says("Fine."), argv=(), yaml="seed: off\n")
+    assert made.session.profile.earlier() == 0
+    chatted(made, "new")
+    assert made.provider is not None
+    assert [message.text for message in made.provider.requests[0].messages] == ["new"]
+    assert said(log_of(tmp_path))[-2:] == [("you", "new"), ("assistant", "Fine.")], "it is still logged"
+
+
 def test_a_cleared_chat_is_not_seeded_again(tmp_path: Path) -> None:
-    ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0)])
+    ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0, here(tmp_path))])
     made = make(tmp_path, says("Fine."), argv=())
     made.session.sessions.clear()
     chatted(made, "new")
@@ -173,7 +202,7 @@ def test_a_cleared_chat_is_not_seeded_again(tmp_path: Path) -> None:
 
 
 def test_a_non_interactive_run_neither_logs_nor_seeds(tmp_path: Path) -> None:
-    ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0)])
+    ChatLog(log_of(tmp_path), Timeouts(), print).append([entry("you", "old", 0.0, here(tmp_path))])
     made = make(tmp_path, says("Fine."))
     chatted(made, "new")
     assert made.provider is not None

@@ -119,6 +119,8 @@ class Config(Record):
     endpoints: Mapping[str, EndpointSettings]
     prices: Mapping[str, Price]
     instructions: str
+    seed: bool
+    """Whether a chat begins with what was said last in its folder."""
     child_env: frozenset[str]
     allow_addresses: tuple[str, ...]
     """Hosts and networks of this machine and its surroundings that tools may reach."""

@@ -193,6 +193,10 @@ class ProfileControl(Protocol):
         """All profiles."""
         ...
 
+    def misspelled(self, name: str) -> str:
+        """The question whether another profile is meant, where there is none of this name but one like it."""
+        ...
+
     def switch(self, name: str) -> Path:
         """Go on with another profile, a new one where there is none; returns its folder.
 
@@ -203,6 +207,10 @@ class ProfileControl(Protocol):
 
     def preferences(self) -> Mapping[str, Any]:
         """What is set in preferences.yaml."""
+        ...
+
+    def earlier(self) -> int:
+        """How many messages of earlier chats in this folder a new chat begins with."""
         ...
 
     def saved_places(self) -> Sequence[Mapping[str, Any]]:

@@ -126,6 +126,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "endpoints": {name: _endpoint(name, entry, env) for name, entry in settings.get("providers", {}).items()},
         "prices": _prices(settings.get("prices", {})),
         "instructions": settings.get("instructions", ""),
+        "seed": _switch("seed", settings),
         "fallback": tuple(map(str, settings.get("fallback", []))),
         "child_env": frozenset(map(str, settings.get("child_env", []))),
         "allow_addresses": tuple(map(str, settings.get("allow_addresses", []))),
@@ -147,6 +148,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     levels_of(settings)
     cache_lifetime(settings.get("cache", ""))
     _prices(settings.get("prices", {}))
+    _switch("seed", settings)
 
 
 def _current_folder() -> Path:
@@ -254,6 +256,14 @@ def _prices(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Price]:
             if amount(dollars) is None:
                 raise ConfigError(f"prices.{model}.{name} in config.yaml takes USD, from 0 on, found {dollars!r}.")
     return {model: Price(**entry) for model, entry in values.items()}
+
+
+def _switch(key: str, settings: Mapping[str, Any]) -> bool:
+    """A key that is on, as it is without being named, or off."""
+    value = settings.get(key, "on")
+    if value not in ("on", "off"):
+        raise ConfigError(f"{key} in config.yaml is {value!r}; it takes on or off.")
+    return bool(value == "on")
 
 
 def _list(value: str) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ KEYS: Mapping[str, Any] = {
     "prices": {str: {"input": float, "output": float, "cache_read": float, "cache_write": float}},
     "instructions": str,
     "allow_addresses": list,
+    "seed": str,
     "timeouts": _TIMEOUTS,
     "limits": dict.fromkeys(Limits().as_dict(), int),
 }
@@ -82,6 +83,7 @@ MEANINGS: Mapping[str, str] = {
     "prices.NAME.cache_write": "What a million tokens cost that go into it.",
     "instructions": "Text that every system prompt carries.",
     "allow_addresses": "Hosts and networks that tools may reach, though they are private or this machine itself.",
+    "seed": "`off`: a chat does not begin with what was said last in its folder; `on` without it.",
     "timeouts": "See below.",
     "limits": "See below.",
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..api.messages import Message
 from ..api.providers import OFFLINE
+from ..util.text import counted
 from ..util.threads import in_thread
 
 if TYPE_CHECKING:
@@ -26,9 +27,15 @@ CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
 """How many messages a conversation may have when a prompt begins, where it may not have many more."""
 _OVERFLOWS = 2
 """How often a request that was too large is made smaller and sent again."""
-_NOTHING = "There is nothing to compact yet: {:,} messages, and the newest stay word for word."
 _LEAST_TOKENS = 500
 """A conversation of fewer is not what makes a request too large."""
+
+
+def _nothing(messages: int) -> str:
+    """That there is nothing to compact, and why."""
+    if not messages:
+        return "There is nothing to compact: the conversation is empty."
+    return f"There is nothing to compact yet: {counted(messages, 'message')}, and the newest stay word for word."
 
 
 class SummaryModel(Protocol):
@@ -81,7 +88,7 @@ class Compactor:
 
         Returns the characters that go along with the messages.
         """
-        self.overhead = len(system) + sum(map(self._size_of, tools))
+        self.overhead = len(system) + self.characters_of(tools)
         asked, self._asked = self._asked, None
         limit = self._limit()
         if asked is not None:
@@ -117,7 +124,7 @@ class Compactor:
         target = min(target_tokens, self._limit() // 2)
         messages = self._session.conversation.messages
         if not is_worth_it(messages, self._characters(target)):
-            return _NOTHING.format(len(messages))
+            return _nothing(len(messages))
         return await self._compact(target, quiet=True) or "The conversation stays as it is."
 
     def compact_later(self, target_tokens: int) -> str:
@@ -126,7 +133,7 @@ class Compactor:
 
         messages = self._session.conversation.messages
         if not is_worth_it(messages, self._characters(target_tokens)):
-            return _NOTHING.format(len(messages))
+            return _nothing(len(messages))
         self._asked = target_tokens
         return (
             f"Before the next request the older messages are backed up and become a summary, so that the conversation "
@@ -188,7 +195,7 @@ class Compactor:
         after = composed(found, await self._summary(found), backup.shown)
         if not self._replace(before, after):
             return ""
-        fewer = f"compacted: {len(before):,} messages became {len(after):,}, about"
+        fewer = f"compacted: {counted(len(before), 'message')} became {len(after):,}, about"
         told = (
             f"{why}The conversation was {fewer if len(after) < len(before) else 'shortened: about'} {tokens:,} tokens "
             f"became {self._tokens():,}; the whole of it is in {backup.shown}."
@@ -265,6 +272,10 @@ class Compactor:
 
     def _characters(self, tokens: int) -> int:
         return self._session.model.window.room(tokens)
+
+    def characters_of(self, tools: Sequence[ToolSpec]) -> int:
+        """The characters of tools in a request."""
+        return sum(map(self._size_of, tools))
 
     def _size_of(self, tool: ToolSpec) -> int:
         """The characters of a tool's schema in a request."""

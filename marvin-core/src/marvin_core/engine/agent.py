@@ -58,7 +58,7 @@ class Agent:
             BudgetExceeded: where the cost ceiling covers no further round; a last answer says how far it came.
         """
         self._autonomy.begin()
-        self._requests.tell_left_out()
+        self._requests.begin_prompt()
         model = self._parts.model
         settings = PromptSettings(
             provider=model.for_prompt(), thinking=model.thinking, ceiling=model.ceiling or self._parts.setup.budget

@@ -115,7 +115,7 @@ def build(setup: SessionSetup) -> SessionParts:
     config = setup.config
     bus, clock, workspace = Bus(), SystemClock(), Workspace(config)
     writer = SessionWriter(config.data_folder / "sessions", config.timeouts, bus.warn, config.limits.session_line)
-    profile = SessionProfile(config, bus, clock)
+    profile = SessionProfile(config, bus, clock, workspace)
     usage = UsageTotals(setup.meter, config.config_folder / "usage.json", config.timeouts, setup.budget)
     bus.subscribe(usage.listen)
     processes = _processes(setup, workspace, bus)

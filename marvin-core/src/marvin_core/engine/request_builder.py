@@ -39,7 +39,7 @@ class RequestBuilder:
 
     async def prompt_parts(self) -> list[PromptPart]:
         """The parts of the system prompt of the next request."""
-        return await self._prompt.parts()
+        return await self._prompt.parts(self._compactor.characters_of(self._parts.toolbox.offered))
 
     async def build(self, settings: PromptSettings, ending: str = "") -> tuple[Request, int]:
         """The next request, and the characters in it.
@@ -47,10 +47,11 @@ class RequestBuilder:
         Args:
             ending: why it is the last one, for the model to read; it may call no tool then.
         """
-        *stable, volatile = [part.text for part in await self.prompt_parts()]
+        offered = _taken(settings.provider, self._parts.toolbox.offered)
+        parts = await self._prompt.parts(self._compactor.characters_of(offered))
+        *stable, volatile = [part.text for part in parts]
         same = "\n\n".join(stable)
         system = "\n\n".join(filter(None, [same, volatile, ending]))
-        offered = _taken(settings.provider, self._parts.toolbox.offered)
         conversation = self._parts.conversation
         await self._parts.model.measure(conversation.characters + len(system))
         along = await self._compactor.prepare(system, offered)
@@ -70,7 +71,12 @@ class RequestBuilder:
         )
         return request, sent
 
-    def tell_left_out(self) -> None:
+    def begin_prompt(self) -> None:
+        """Have what changed since the last prompt count, and tell which tools do not come along."""
+        self._prompt.begin()
+        self._tell_left_out()
+
+    def _tell_left_out(self) -> None:
         """Tell which tools the model is not offered because it takes fewer, where that is not what was told last."""
         provider, offered = self._parts.model.provider, self._parts.toolbox.offered
         names = [spec.name for spec in offered[len(_taken(provider, offered)) :]]

@@ -10,6 +10,8 @@ from typing import Any
 from ..api.config import Config
 from ..api.record import Record
 from ..api.tools import Mode
+from ..conversation.documents import Document, FittedDocuments, fitted
+from ..conversation.window import CHARACTERS_PER_TOKEN
 from ..profiles.personal import Personal
 from ..util.text import listed, one_line
 from .hook_runner import HookRunner
@@ -27,9 +29,6 @@ You work inside one directory; every path is relative to it. Absolute paths and 
 CODING_RULES = """\
 - Calls that only read may be made several at once; everything else runs in order.
 - A tool error says what to do next. Do that instead of repeating the call."""
-
-DOCUMENT_LIMIT = 8_000
-"""Characters of one project document that go into the prompt."""
 
 _INSTRUCTION_FILES = (".marvin-instructions", ".marvin/instructions.md")
 _AGENTS_FILE = "AGENTS.md"
@@ -63,7 +62,7 @@ class Sources(Record):
 
 
 def stable_parts(sources: Sources) -> list[PromptPart]:
-    """The parts that stay the same while nobody changes what they are made from; documents come last."""
+    """The parts that stay the same while nobody changes what they are made from, but for the documents."""
     parts = [PromptPart(origin="built in", text=PERSONALITY)]
     if sources.bounds:
         lines = "\n".join(f"- {bound}" for bound in sources.bounds)
@@ -79,7 +78,7 @@ def stable_parts(sources: Sources) -> list[PromptPart]:
     if sources.mode == "coding":
         text = f"{coding_rules(sources.guidance)}\nThe working directory is {sources.root}."
         parts.append(PromptPart(origin="built in", text=text))
-    return [*parts, *_project_parts(sources)]
+    return parts
 
 
 def coding_rules(guidance: Sequence[str]) -> str:
@@ -125,19 +124,34 @@ def _place(place: Mapping[str, Any]) -> str:
     return f"{place.get('label') or 'place'}: {told}"
 
 
-def _project_parts(sources: Sources) -> Iterator[PromptPart]:
-    given: list[tuple[str, str | None]] = [(name, sources.read(name)) for name in _INSTRUCTION_FILES]
+def project_documents(sources: Sources) -> list[Document]:
+    """The instructions of the project and of the user for it, then what it is to become."""
     own = own_instructions(sources.home, sources.root)
-    given.append((str(own), _text_of(own)))
-    given.append((_AGENTS_FILE, sources.read(_AGENTS_FILE)))
-    for name, text in given:
-        if text and text.strip():
-            heading = f"# Instructions for this project ({name})"
-            yield PromptPart(origin=name, text=f"{heading}\n{_cut(text.strip(), name)}")
-    for name in _DOCUMENTS if sources.mode == "coding" else ():
-        text = (sources.read(name) or "").strip()
-        if text:
-            yield PromptPart(origin=name, text=f"# {name}\n{_cut(text, name)}")
+    given = [(name, sources.read(name)) for name in _INSTRUCTION_FILES]
+    given += [(str(own), _text_of(own)), (_AGENTS_FILE, sources.read(_AGENTS_FILE))]
+    heading = "# Instructions for this project ({})"
+    found = [_document(name, heading.format(name), text, binding=True) for name, text in given]
+    names = _DOCUMENTS if sources.mode == "coding" else ()
+    found += [_document(name, f"# {name}", sources.read(name), binding=False) for name in names]
+    return [document for document in found if document.text]
+
+
+def _document(name: str, heading: str, text: str | None, *, binding: bool) -> Document:
+    return Document(name=name, heading=heading, text=(text or "").strip(), binding=binding)
+
+
+def document_stamps(mode: Mode, root: Path, home: Path) -> object:
+    """What differs once one of the documents has changed on disk; cheap enough to be asked for at each prompt."""
+    names = (*_INSTRUCTION_FILES, _AGENTS_FILE, *(_DOCUMENTS if mode == "coding" else ()))
+    return [_stamp(path) for path in (own_instructions(home, root), *(root / name for name in names))]
+
+
+def _stamp(path: Path) -> object:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def own_instructions(home: Path, root: Path) -> Path:
@@ -153,12 +167,6 @@ def _text_of(path: Path) -> str | None:
         return None
 
 
-def _cut(text: str, name: str) -> str:
-    if len(text) <= DOCUMENT_LIMIT:
-        return text
-    return f"{text[:DOCUMENT_LIMIT]}\n[... {len(text) - DOCUMENT_LIMIT:,} more characters; read {name} to see them]"
-
-
 def volatile_part(now: float, jobs: Sequence[str]) -> str:
     """What changes from request to request: the jobs that run, and the date."""
     from time import localtime, strftime
@@ -169,31 +177,95 @@ def volatile_part(now: float, jobs: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
+def _room(window: int) -> int:
+    """The characters that the prompt and the tools may take: half of the window, by the plain estimate.
+
+    The corrected one would change from answer to answer, and the prompt with it.
+    """
+    return window // 2 * CHARACTERS_PER_TOKEN
+
+
+def _told(fit: FittedDocuments, window: int) -> str:
+    shortened = f"shortened in it: {', '.join(fit.shortened)}" if fit.shortened else ""
+    left_out = f"left out of it: {', '.join(fit.left_out)}" if fit.left_out else ""
+    return (
+        f"The system prompt and the tools would take more than half of the window of {window:,} tokens. Documents are "
+        f"{'; '.join(filter(None, [shortened, left_out]))}. The model can read the files. For more room, offer fewer "
+        "tools (--tools, !mode) or take a model with a larger window."
+    )
+
+
 class SystemPrompt:
     """The system prompt of a session.
 
-    The stable parts are kept until the folder, the mode, the profile, what the profile holds, or what the groups of
-    the offered tools say changes, so that the caches of the services hold.
+    The stable parts are kept, so that the caches of the services hold, until the folder, the mode, the profile, what
+    the profile holds, or what the groups of the offered tools say changes. The documents of the project and what hooks
+    add are looked at again when a prompt begins. Where everything beside the conversation would take more than half of
+    the window, documents are shortened, then left out.
     """
 
     def __init__(self, parts: SessionParts, hooks: HookRunner) -> None:
         self._session = parts
         self._hooks = hooks
+        self._is_due = True
         self._key: object = None
-        self._stable: list[PromptPart] = []
+        self._stamps: object = None
+        self._fixed: list[PromptPart] = []
+        self._documents: list[Document] = []
+        self._added: list[PromptPart] = []
+        self._fit = FittedDocuments(limits={})
+        self._fitted_for: object = None
 
-    async def parts(self) -> list[PromptPart]:
-        """The parts of the prompt for the next request, in their order."""
+    def begin(self) -> None:
+        """A new prompt: what changed on disk, and what hooks add now, counts from here on."""
+        self._is_due = True
+
+    async def parts(self, tools: int) -> list[PromptPart]:
+        """The parts of the prompt for the next request, in their order.
+
+        Args:
+            tools: the characters of the tools that the request carries.
+        """
         session = self._session
         jobs = [f"{job.id} ({one_line(job.command, 60)})" for job in session.processes.job_list() if job.running]
         volatile = volatile_part(session.clock.now(), jobs)
         key = (session.workspace.root, session.workspace.mode, session.profile.stamp(), session.toolbox.guidance())
-        if key != self._key:
-            stable = stable_parts(self._sources())
-            added = await self._hooks.system_prompt()
-            self._stable = [*stable, *(PromptPart(origin="hooks of packs", text=text) for text in added)]
-            self._key = key
-        return [*self._stable, PromptPart(origin="built in, new each time", text=volatile)]
+        if self._is_due or key != self._key:
+            await self._look(key)
+        await self._fit_into_window(tools)
+        limits = self._fit.limits
+        shown = [document for document in self._documents if document.name in limits]
+        documents = [PromptPart(origin=one.name, text=one.shown(limits[one.name])) for one in shown]
+        last = PromptPart(origin="built in, new each time", text=volatile)
+        return [*self._fixed, *documents, *self._added, last]
+
+    async def _look(self, key: object) -> None:
+        """Take what changed since the parts were made."""
+        workspace = self._session.workspace
+        stamps = document_stamps(workspace.mode, workspace.root, self._session.config.home)
+        if (key, stamps) != (self._key, self._stamps):
+            sources = self._sources()
+            self._fixed, self._documents = stable_parts(sources), project_documents(sources)
+            self._key, self._stamps = key, stamps
+        added = await self._hooks.system_prompt()
+        self._added = [PromptPart(origin="hooks of packs", text=text) for text in added]
+        self._fitted_for = None
+        self._is_due = False
+
+    async def _fit_into_window(self, tools: int) -> None:
+        """Give the documents what the rest leaves of half of the window, and tell where that is less than they are."""
+        model = self._session.model
+        if not self._documents or self._fitted_for == (tools, model.window.size):
+            return
+        rest = tools + sum(len(part.text) for part in (*self._fixed, *self._added))
+        whole = sum(document.size for document in self._documents)
+        if rest + whole > _room(model.window.size):
+            await model.measure(rest + whole)  # the window may only be unknown
+        fit = fitted(self._documents, _room(model.window.size) - rest)
+        less = (fit.shortened, fit.left_out)
+        if any(less) and less != (self._fit.shortened, self._fit.left_out):
+            self._session.bus.warn(_told(fit, model.window.size))
+        self._fit, self._fitted_for = fit, (tools, model.window.size)
 
     def _sources(self) -> Sources:
         session = self._session

@@ -6,6 +6,7 @@ import json
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -29,18 +30,20 @@ COMPACT = 200
 
 
 class ChatEntry(Record):
-    """One thing that was said; `time` is ISO 8601 with the offset from UTC."""
+    """One thing that was said; `time` is ISO 8601 with the offset from UTC, `folder` where the chat worked."""
 
     role: Speaker
     text: str
     time: str
+    folder: str = ""
 
 
-def entry(role: Speaker, text: str, now: float) -> ChatEntry:
+def entry(role: Speaker, text: str, now: float, folder: str = "") -> ChatEntry:
     """An entry of this moment, in seconds since the epoch."""
     from datetime import datetime
 
-    return ChatEntry(role=role, text=text, time=datetime.fromtimestamp(now).astimezone().isoformat(timespec="seconds"))
+    time = datetime.fromtimestamp(now).astimezone().isoformat(timespec="seconds")
+    return ChatEntry(role=role, text=text, time=time, folder=folder)
 
 
 class ChatLog:
@@ -63,8 +66,12 @@ class ChatLog:
             kept = [*self._items(), *(one.as_dict() for one in entries)][-KEPT:]
             replace_file(self._path, json.dumps(kept, ensure_ascii=False, indent=1).encode("utf-8", "replace"))
 
-    def newest(self, count: int) -> list[ChatEntry]:
-        """The last entries, oldest first; empty where there is no log. Raises as `append`."""
+    def newest(self, count: int, folder: str | None = None) -> list[ChatEntry]:
+        """The last entries, oldest first; empty where there is no log. Raises as `append`.
+
+        Args:
+            folder: count only those of chats in this folder.
+        """
         try:
             items = _parsed(self._path.read_bytes())
         except FileNotFoundError:
@@ -72,8 +79,9 @@ class ChatLog:
         if items is None:
             with locked(self._path, self._timeouts.lock, self._timeouts.lock_poll):
                 items = self._items()
-        found = (_entry_of(item) for item in items[-count:])
-        return [one for one in found if one is not None]
+        found = (_entry_of(item) for item in reversed(items or ()))
+        wanted = (one for one in found if one is not None and folder in (None, one.folder))
+        return [*islice(wanted, count)][::-1]
 
     def _items(self) -> list[Any]:
         """Everything in the file, read under its lock; a damaged file is moved aside."""
@@ -99,7 +107,9 @@ def _parsed(content: bytes) -> list[Any] | None:
 def _entry_of(item: Any) -> ChatEntry | None:
     if not isinstance(item, dict) or item.get("role") not in get_args(Speaker) or not isinstance(item.get("text"), str):
         return None
-    return ChatEntry(role=item["role"], text=item["text"], time=str(item.get("time", "")))
+    return ChatEntry(
+        role=item["role"], text=item["text"], time=str(item.get("time", "")), folder=str(item.get("folder", ""))
+    )
 
 
 def seed(entries: Sequence[ChatEntry]) -> list[Message]:

@@ -12,6 +12,7 @@ from ..api.errors import MarvinError
 from ..api.events import AgentEnd, AgentStart, Event, SessionClear
 from ..api.tool_context import Clock
 from ..conversation.conversation import Conversation
+from ..guard.files.workspace import Workspace
 from ..util.bus import Bus
 from ..util.threads import in_thread
 from .chat_log import SEEDED, ChatEntry, ChatLogWriter, Speaker, compact, entry, seed
@@ -31,12 +32,14 @@ _ENDINGS = {
 class SessionProfile:
     """The active profile, which `switch` may change in mid-session.
 
-    Chats are logged in it and begin with the newest of what was said. A non-interactive run does neither. Where an
-    agent is nested or a working directory is given, nothing personal is told to the model.
+    Chats are logged in it and begin with the newest of what was said in their folder. A non-interactive run does
+    neither. Where an agent is nested or a working directory is given, nothing personal is told to the model.
     """
 
-    def __init__(self, config: Config, bus: Bus, clock: Clock) -> None:
+    def __init__(self, config: Config, bus: Bus, clock: Clock, workspace: Workspace) -> None:
         self._clock = clock
+        self._workspace = workspace
+        self._seeding = config.seed
         self._chat = not config.non_interactive
         self._personal = config.depth == 0 and not config.rooted
         self._begun = False
@@ -60,6 +63,10 @@ class SessionProfile:
         self.name = name
         self.all.protect(name)
         return self.folder
+
+    def misspelled(self, name: str) -> str:
+        """As `Profiles.misspelled`."""
+        return self.all.misspelled(name)
 
     def names(self) -> list[str]:
         """All profiles."""
@@ -93,7 +100,16 @@ class SessionProfile:
         )
 
     def _newest(self) -> list[ChatEntry]:
-        return self.all.chat_log(self.name).newest(SEEDED)
+        """What was said last in this folder; what was said elsewhere may be nothing for whoever answers here."""
+        return self.all.chat_log(self.name).newest(SEEDED, self._folder) if self._seeding else []
+
+    @property
+    def _folder(self) -> str:
+        return str(self._workspace.root)
+
+    def earlier(self) -> int:
+        """How many messages of earlier chats a new one begins with here. Blocks."""
+        return len(seed(self._read(self._newest, []))) if self._chat and self._personal and not self._begun else 0
 
     def _read(self, read: Callable[[], T], otherwise: T) -> T:
         """What can be read; a profile that cannot be costs what it holds, never the conversation."""
@@ -140,7 +156,7 @@ class SessionProfile:
 
     def _add(self, role: Speaker, text: str) -> None:
         if text.strip():
-            self._chronicle.add(self.all.chat_log(self.name), entry(role, text, self._clock.now()))
+            self._chronicle.add(self.all.chat_log(self.name), entry(role, text, self._clock.now(), self._folder))
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

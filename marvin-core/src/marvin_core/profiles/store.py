@@ -12,7 +12,7 @@ from ..api.errors import UsageError
 from ..api.timeouts import Timeouts
 from ..config.program import command_name
 from ..util.state_files import locked, make_private_folder, replace_file, set_aside
-from ..util.text import cut
+from ..util.text import cut, did_you_mean, near_names
 from ..util.untrusted_json import parse_json
 from .chat_log import ChatLog
 
@@ -100,6 +100,11 @@ class Profiles:
             ) from None
         self.preferences_file(name)
         return folder
+
+    def misspelled(self, name: str) -> str:
+        """The question whether another profile is meant, where there is none of this name but one like it."""
+        names = self.names()
+        return "" if name in names else did_you_mean(near_names(name, names))
 
     def switch(self, name: str) -> Path:
         """Make a profile the active one, a new one where there is none of that name; returns its folder.

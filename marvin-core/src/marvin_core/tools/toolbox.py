@@ -103,6 +103,10 @@ class Toolbox:
             self.missing[name] = reason
             self.offered = tuple(self._specs.values())
 
+    def is_held(self, name: str) -> bool:
+        """Whether a tool is only kept back, and lacks nothing."""
+        return name in self._held and name in self.missing and not self._reason(self._all[name], self._config)
+
     def release(self, name: str) -> None:
         """Offer a tool again that was held back."""
         if self._held.pop(name, "") and name in self._all:

@@ -64,8 +64,8 @@ class DoctorReport:
     def _heading(self, text: str) -> None:
         self._run.write(f"\n{text}\n")
 
-    def broken(self, text: str, advice: str) -> None:
-        """Print something that is broken and what to do about it."""
+    def broken(self, text: str, advice: str = "") -> None:
+        """Print something that is broken and what to do about it, unless the text says that."""
         self.problems += 1
         self._line("BROKEN", text, advice)
 
@@ -140,10 +140,7 @@ class DoctorReport:
         try:
             served = await app.models.served(endpoint.provider)
         except MarvinError as error:
-            advice = (
-                "Start the server." if app.choice.local else "Check the network, the address, the key and HTTPS_PROXY."
-            )
-            self.broken(str(error), advice)
+            self.broken(str(error))  # which says what to do, too
         else:
             self._served(endpoint, [model.name for model in served])
         finally:
@@ -162,10 +159,12 @@ class DoctorReport:
 
     def tools(self, app: App) -> None:
         """The tools that are not offered, by what they lack."""
-        missing = app.session(asker=None, interactive=False).toolbox.missing
+        toolbox = app.session(asker=None, interactive=False).toolbox
+        missing = toolbox.missing
         self._heading(f"Tools: {len(app.plugins.tools) - len(missing)} of {len(app.plugins.tools)} are offered")
         by_reason: dict[str, list[str]] = {}
         for name, reason in missing.items():
             by_reason.setdefault(reason, []).append(name)
         for reason, names in by_reason.items():
-            self._line("none", f"{', '.join(names)}: {reason}")
+            waiting = all(map(toolbox.is_held, names))
+            self._line("ok" if waiting else "none", f"{', '.join(names)}: {'offered ' if waiting else ''}{reason}")

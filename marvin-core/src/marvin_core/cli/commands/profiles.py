@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...api.errors import UsageError
 from ...config.program import command_name
 from ...profiles.chat_log import KEPT
 from ...profiles.store import Profiles
@@ -45,6 +46,10 @@ def use_profile(context: typer.Context, name: _Name) -> None:
     run: CommandContext = context.obj
     profiles = _profiles(run)
     is_new = name not in profiles.names()
+    meant = profiles.misspelled(name)
+    if meant:
+        made = f"`{command_name()} profiles new {name}` makes it."
+        raise UsageError(f"There is no profile {name!r}. {meant} {made}")
     folder = profiles.switch(name)
     run.write(f"{'Made and chose' if is_new else 'Chose'} the profile {name}: {folder}\n")
 

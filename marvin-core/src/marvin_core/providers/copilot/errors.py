@@ -28,7 +28,7 @@ _NO_WAY = re.compile(
 _NO_MODEL = re.compile(r"model\b.{0,80}(not supported|not available|not enabled|not found|unknown)|model_not", re.I)
 _WRAPPED = re.compile(r"^(JSON-RPC Error -?\d+: )?(Request [\w.]+ failed with message: )?(Execution failed: \w+, )?")
 _LONGEST = 64 * 1024
-_OTHER = "choose another provider with --provider"
+_OTHER = "choose another model (/model, --model)"
 
 
 def typed(endpoint: Endpoint, message: str, kind: str = "", status: int | None = None) -> ProviderError:
@@ -50,7 +50,9 @@ def typed(endpoint: Endpoint, message: str, kind: str = "", status: int | None =
         )
     if status in (None, 400, 404) and _NO_MODEL.search(f"{message} {code}"):
         text = f"{endpoint.provider} does not serve the model {endpoint.model!r} to this account: {shown}"
-        return ModelNotFound(f"{text} Choose another one with --model.", provider=endpoint.provider, status=status)
+        return ModelNotFound(
+            f"{text} Choose another one with /model or --model.", provider=endpoint.provider, status=status
+        )
     return from_error(endpoint, endpoint.base_url, {"message": message, "type": code or kind, "code": status})
 
 

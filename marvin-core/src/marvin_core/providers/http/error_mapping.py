@@ -29,7 +29,7 @@ from .error_reports import ErrorReport, clean, excerpt, report_of, report_of_err
 from .error_words import Kind
 
 _LISTED = 8
-_OTHER = "choose another provider with --provider"
+_OTHER = "choose another model (/model, --model)"
 
 _WITHOUT_STATUS: tuple[tuple[Kind, int], ...] = (
     ("key", 401),
@@ -62,7 +62,7 @@ _TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
     Overloaded: ("{provider} is failing or overloaded", f"Try again in a little while, or {_OTHER}."),
     StreamBroken: ("The answer of {provider} was unusable", "Try again."),
     Refused: ("The safety system of {provider} refused the request", "Rephrase it, or choose another model."),
-    ModelNotFound: ("{provider} does not serve the model {model}", "Choose another one with --model."),
+    ModelNotFound: ("{provider} does not serve the model {model}", "Choose another one with /model or --model."),
     BadRequest: (
         "{provider} did not accept the request to {url}",
         "Check the base URL and the model (/model, --model).",
@@ -70,7 +70,7 @@ _TEXTS: Mapping[type[ProviderError], tuple[str, str]] = {
 }
 _WITHOUT_IMAGES = (
     "The model of {provider} does not take images",
-    "Choose a model that sees images with --model, or go back to before the image with /tree.",
+    "Choose a model that sees images with /model or --model, or go back to before the image with /tree.",
 )
 
 
@@ -244,7 +244,7 @@ def _closed(error: Exception) -> str:
 def _check_key(endpoint: Endpoint) -> str:
     if not endpoint.key_hint:
         return "Check API key: this provider is set up without one."
-    return f"Check API key: {'correct' if endpoint.key else 'set'} {endpoint.key_hint}."
+    return f"Check API key: {'the one in ' if endpoint.key else 'set '}{endpoint.key_hint}{' is refused' if endpoint.key else ''}."
 
 
 def _advice(shown: str, error: BaseException) -> str:

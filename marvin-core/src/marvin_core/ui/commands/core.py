@@ -44,7 +44,7 @@ def core_commands() -> list[Command]:
         _command("retry", "ask the model for its last answer again", _retry),
         _command("jobs [stop ID]", "what runs in the background; stop one", _jobs),
         _command("preferences", "what this profile prefers", settings.preferences),
-        _command("profiles [NAME]", "the profiles; with a name, switch to that one", settings.profiles),
+        _command("profiles [[new] NAME]", "the profiles; with a name, switch to that one", settings.profiles),
         _command("saved", "the places that this profile saved", settings.saved),
         _command("usage", "tokens, cost and tool calls of this session and of all", _usage),
     ]

@@ -112,7 +112,9 @@ async def mode(session: SessionControl, words: str) -> str:
     shown = f"Tools: {session.toolbox.selection}; {count}: {some or 'none'}."
     if words:
         return shown
-    return f"{shown}\n!mode NAME chooses others: {', '.join(SETS)}, or groups and names as in coding,-git."
+    group = next((spec.group for spec in session.tools if spec.group), "")
+    example = f" as in all,-{group}" if group else ""
+    return f"{shown}\n!mode NAME chooses others: {', '.join(SETS)}, or groups and names{example}."
 
 
 async def preferences(session: SessionControl, words: str) -> str:
@@ -128,8 +130,13 @@ async def profiles(session: SessionControl, words: str) -> str:
     profile = session.profile
     names = await in_thread(profile.names)
     if words:
-        folder = await in_thread(lambda: profile.switch(words))
-        return f"{'Switched to' if words in names else 'Made'} the profile {words}: {folder}"
+        asked, _, name = words.partition(" ")
+        name = name.strip() if asked == "new" and name else words
+        meant = await in_thread(lambda: profile.misspelled(name)) if name == words else ""
+        if meant:
+            raise UsageError(f"There is no profile {name!r}. {meant} /profiles new {name} makes it.")
+        folder = await in_thread(lambda: profile.switch(name))
+        return f"{'Switched to' if name in names else 'Made'} the profile {name}: {folder}"
     lines = [f"{'*' if name == profile.name else ' '} {name}" for name in names]
     return "\n".join([*lines, "/profiles NAME switches to another one, and makes one that is not there."])
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from ...api.providers import OFFLINE
 from ...api.session import SessionControl
+from ...util.text import counted
 
 NO_MODEL = (
     "Marvin, without a model: none is configured. /model says how to set one.\n"
@@ -52,8 +53,21 @@ def _collect_garbage_again() -> None:
 
 
 def _greeting(session: SessionControl) -> str:
-    resumed = f"\nGoing on with the session {session.id}." if session.id else ""
-    return _who_answers(session) + resumed
+    goes_on = f"Going on with the session {session.id}." if session.id else _seeded(session)
+    return "\n".join(filter(None, [_who_answers(session), goes_on]))
+
+
+def _seeded(session: SessionControl) -> str:
+    """What goes to the model beside what is typed here; without a model it goes nowhere."""
+    if not session.configured or session.models.provider_name == OFFLINE:
+        return ""
+    count = session.profile.earlier()
+    if not count:
+        return ""
+    return (
+        f"{counted(count, 'message')} of earlier chats in this folder {'goes' if count == 1 else 'go'} along with the "
+        "first request. /clear begins without; `seed: off` in config.yaml ends it."
+    )
 
 
 def _who_answers(session: SessionControl) -> str:

@@ -1,4 +1,4 @@
-"""What is mistyped on the command line is refused with what may be meant, and nothing is sent to a model."""
+"""First steps: what is mistyped is refused and not sent, hints can be typed, and a chat says what it begins with."""
 
 from __future__ import annotations
 
@@ -88,3 +88,32 @@ def test_hints_name_the_command_as_it_can_be_typed(unconfigured: Marvin, way: st
     ).text
     assert "!marvin providers runs it from here" in typed
     assert f"in a shell `{name} providers`" in typed
+
+
+# --- what goes along with the first request -------------------------------------------------------------------------
+
+
+def test_a_chat_says_what_it_begins_with(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    marvin_model_server.script(text("Hello Ada."), text("Ada."), text("Who?"), text("Who?"))
+    first = marvin.run("--plain", stdin=b"I am Ada\n")
+    assert "earlier chats" not in first.text
+    second = marvin.run("--plain", stdin=b"Who am I?\n")
+    assert "2 messages of earlier chats in this folder go along with the first request" in second.text
+    assert len(marvin_model_server.requests[1].body["messages"]) == 4
+    other = marvin.home / "other"
+    other.mkdir()
+    third = marvin.run("--plain", stdin=b"Who am I?\n", cwd=other)
+    assert "earlier chats" not in third.text
+    marvin.config("seed: off\n")
+    fourth = marvin.run("--plain", stdin=b"Who am I?\n")
+    assert "earlier chats" not in fourth.text
+    for request in marvin_model_server.requests[2:]:
+        assert len(request.body["messages"]) == 2, "the system prompt and what was typed"
+
+
+@pytest.mark.parametrize("value", ["maybe", "''", "[]", "1"])
+def test_a_wrong_value_of_seed_is_named(unconfigured: Marvin, value: str) -> None:
+    unconfigured.config(f"seed: {value}\n")
+    result = unconfigured.run("tools", "list")
+    assert result.code == 1
+    assert "seed" in result.said
