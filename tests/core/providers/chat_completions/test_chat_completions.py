@@ -871,7 +871,7 @@ def test_a_list_of_models_is_taken_as_it_can_be_used() -> None:
 
     async def run(server: ModelServer) -> list[str]:
         async with aclosing(chat(server.url)) as provider:
-            return await provider.served()
+            return [model.name for model in await provider.served()]
 
     with ModelServer(models=names) as server:
         served = asyncio.run(run(server))

@@ -244,7 +244,8 @@ def _closed(error: Exception) -> str:
 def _check_key(endpoint: Endpoint) -> str:
     if not endpoint.key_hint:
         return "Check API key: this provider is set up without one."
-    return f"Check API key: {'the one in ' if endpoint.key else 'set '}{endpoint.key_hint}{' is refused' if endpoint.key else ''}."
+    found = f"the one in {endpoint.key_hint} is refused" if endpoint.key else f"set {endpoint.key_hint}"
+    return f"Check API key: {found}."
 
 
 def _advice(shown: str, error: BaseException) -> str:
