@@ -53,7 +53,14 @@ def probe(servers: Iterable[tuple[ProviderSpec, str]], timeouts: Timeouts) -> Se
 
 def first_listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts) -> str:
     """The first model that a server on this machine lists; empty where it does not say."""
-    return next(iter(_listed(spec, base_url, timeouts)), "")
+    import threading
+
+    found: list[str] = []
+    # In a thread: whoever sends a byte now and then is waited for no longer than the rest.
+    asking = threading.Thread(target=lambda: found.extend(_listed(spec, base_url, timeouts)), daemon=True)
+    asking.start()
+    asking.join(timeouts.model_list)
+    return next(iter(found), "")
 
 
 def _ask(spec: ProviderSpec, base_url: str, timeouts: Timeouts, answers: dict[str, LocalServer]) -> None:
