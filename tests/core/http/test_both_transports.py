@@ -154,7 +154,10 @@ def differences(numbers: Iterator[int]) -> list[tuple[int, list[Outcome], list[O
         for number in numbers:
             reads, closes = mutated(number)
             mine, its = await both(saying(reads, closes=closes), GENEROUS if closes else SILENCE)
-            if mine != its:
+            # On a connection that stays open, a second request depends on what stands behind the first response: there
+            # the two differ on purpose, as a test below has it.
+            compared = 2 if closes else 1
+            if mine[:compared] != its[:compared]:
                 found.append((number, mine, its))
         return found
 

@@ -75,7 +75,7 @@ MEANINGS: Mapping[str, str] = {
     "permissions.ask": "Calls that are asked about.",
     "permissions.deny": "Calls that never run.",
     "child_env": "Secret variables that programs which tools start may see all the same.",
-    "transport": "`direct`, Marvin's own connections, or `stock`, those of the library httpx.",
+    "transport": "`direct`, Marvin's own connections to model services, or `stock`, those of the library httpx.",
     "ca_file": "A file with the certificate authorities to trust; SSL_CERT_FILE without it.",
     "prices.NAME.input": "What a million input tokens of this model cost, in USD.",
     "prices.NAME.output": "What a million output tokens cost.",

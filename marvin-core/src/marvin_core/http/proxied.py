@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from ..util.threads import in_thread
+from .connect import within
 
 if TYPE_CHECKING:
     from .addresses import AddressGuard
@@ -85,7 +86,9 @@ class GuardedProxy(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request through the proxy."""
         host, port = request.url.host, request.url.port or _PORTS.get(request.url.scheme, 0)
-        await in_thread(lambda: self._guard.check_behind_proxy(host, port))
+        limit = request.extensions.get("timeout", {}).get("connect")
+        late = httpx.ConnectTimeout(f"{host} could not be looked up within {limit or 0:g} s")
+        await within(limit, late, in_thread(lambda: self._guard.check_behind_proxy(host, port)))
         return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Origin: TypeAlias = tuple[str, str, int]
 _PORTS = {"http": 80, "https": 443}
 _HEADER_LIMIT = 100 * 1024
-_READ_SIZE = 64 * 1024
+_READ_SIZE = 128 * 1024
 _REPEATABLE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """Methods that change nothing at the server, however often a request comes."""
 

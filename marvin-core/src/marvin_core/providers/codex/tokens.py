@@ -32,6 +32,8 @@ CLIENT_ID = "app_EMoamEEZ73f0CkXaXp7hrann"
 _SERVICE = "codex"
 _EARLY = 60
 """How many seconds before its end a token is renewed, so that none ends on its way."""
+_LARGEST = 1_000_000
+"""Bytes of an answer with tokens."""
 _REFUSALS = range(400, 404)
 _ACCOUNT = "https://api.openai.com/auth"
 
@@ -257,26 +259,35 @@ async def ask(
         AuthFailed: it did not accept what was sent; the text does not yet say what to do.
         ProviderError: another sub-class, for any other failure.
     """
+    import asyncio
+
     import httpx
 
     from ..http import error_mapping
     from ..http.error_reports import report_of
+    from ..http.provider import gather
 
     url = f"{endpoint.base_url.rstrip('/')}/oauth/token"
     limit = endpoint.timeouts.http
+    said = bytearray()
     try:
-        answer = await client.post(url, data=dict(form), timeout=limit)
+        async with asyncio.timeout(limit):
+            async with client.stream("POST", url, data=dict(form), timeout=limit) as answer:
+                await gather(answer, said, _LARGEST)
+    except TimeoutError:
+        late = httpx.ReadTimeout("")
+        raise error_mapping.from_transport(endpoint, url, late, begun=False, silence=limit) from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise error_mapping.from_transport(endpoint, url, error, begun=False, silence=limit) from None
     status = answer.status_code
     if status in _REFUSALS:
-        said = report_of(endpoint, status, answer.headers, answer.content).message
-        text = f"{endpoint.provider} did not accept the login ({status}): {said}"
+        reason = report_of(endpoint, status, answer.headers, bytes(said)).message
+        text = f"{endpoint.provider} did not accept the login ({status}): {reason}"
         raise AuthFailed(text, provider=endpoint.provider, status=status)
     if not answer.is_success:
-        raise error_mapping.from_status(endpoint, url, status, answer.headers, answer.content)
+        raise error_mapping.from_status(endpoint, url, status, answer.headers, bytes(said))
     try:
-        return tokens_of(answer.json(), endpoint.base_url, before)
+        return tokens_of(json.loads(said), endpoint.base_url, before)
     except (ValueError, KeyError, TypeError, AttributeError):
         # What came may hold a token, so it is not shown.
         raise error_mapping.broken(endpoint, url, "answered a login with something that holds no tokens") from None

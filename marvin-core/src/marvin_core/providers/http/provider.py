@@ -204,7 +204,7 @@ class HttpProvider(EndpointProvider, ABC):
         said = bytearray()
         try:
             async with asyncio.timeout(self._timeouts.http):
-                await _gather(response, said, _ERROR_BODY)
+                await gather(response, said, _ERROR_BODY)
         except (TimeoutError, httpx.HTTPError):
             pass  # what has come explains more than the failure to read on
         finally:
@@ -239,7 +239,7 @@ class HttpProvider(EndpointProvider, ABC):
         try:
             async with asyncio.timeout(timeouts.model_list):
                 async with self._connected().stream("GET", url, headers=headers) as response:
-                    await _gather(response, said, _MODEL_LIST)
+                    await gather(response, said, _MODEL_LIST)
         except TimeoutError:
             late = httpx.ReadTimeout("")
             raise from_transport(self._endpoint, url, late, begun=False, silence=timeouts.model_list) from None
@@ -268,7 +268,7 @@ class HttpProvider(EndpointProvider, ABC):
         try:
             async with asyncio.timeout(self._timeouts.model_list):
                 async with self._connected().stream(method, url, headers=headers, content=content) as response:
-                    await _gather(response, answer, _MODEL_LIST)
+                    await gather(response, answer, _MODEL_LIST)
             return json.loads(answer)
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
             return None
@@ -297,7 +297,8 @@ def call_ids(request: Request) -> set[str]:
     return {call.id for message in request.messages for call in message.calls}
 
 
-async def _gather(response: httpx.Response, into: bytearray, limit: int) -> None:
+async def gather(response: httpx.Response, into: bytearray, limit: int) -> None:
+    """Read a response, or as much of it as `limit` bytes are."""
     async with aclosing(cast("AsyncGenerator[bytes, None]", response.aiter_bytes())) as body:
         async for data in body:
             into += data[: limit - len(into)]

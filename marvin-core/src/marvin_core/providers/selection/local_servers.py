@@ -49,15 +49,26 @@ def probe(servers: Iterable[tuple[ProviderSpec, str]], timeouts: Timeouts) -> Se
     return [answers[spec.name] for spec, _ in asked if spec.name in answers]
 
 
+def listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts, key: Secret | None = None) -> list[ServedModel]:
+    """The models that a server on this machine lists; empty where it does not say. Blocks, `model_list` at most."""
+    import threading
+
+    found: list[ServedModel] = []
+    # In a thread: whoever sends a byte now and then is waited for no longer than the rest.
+    asking = threading.Thread(target=lambda: found.extend(_listed(spec, base_url, timeouts, key)), daemon=True)
+    asking.start()
+    asking.join(timeouts.model_list)
+    return list(found)
+
+
 def _ask(spec: ProviderSpec, base_url: str, timeouts: Timeouts, answers: dict[str, LocalServer]) -> None:
-    models = [model.name for model in listed(spec, base_url, timeouts)]
+    models = [model.name for model in _listed(spec, base_url, timeouts)]
     if models:
         model = spec.default_model if spec.default_model in models else models[0]
         answers[spec.name] = LocalServer(provider=spec.name, model=model, reason=f"it answers at {base_url}")
 
 
-def listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts, key: Secret | None = None) -> list[ServedModel]:
-    """The models that a server on this machine lists; empty where it does not say."""
+def _listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts, key: Secret | None = None) -> list[ServedModel]:
     from contextlib import closing
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
