@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from ..api.config import Price
 from ..api.messages import Usage
 from ..util.state_files import read_trusted_json, write_cache
+from .price_updates import table_stamp, use_updated_table
 
 _PER = 1_000_000
 _KEPT = 7 * 24 * 3600
@@ -74,7 +74,11 @@ class Prices:
     def _kept(self) -> dict[str, Any]:
         if self._known is None:
             kept = read_trusted_json(self._cache)
-            current = isinstance(kept, dict) and kept.get("table") == _table_stamp() and _is_fresh(kept.get("since"))
+            current = (
+                isinstance(kept, dict)
+                and kept.get("table") == table_stamp(self._cache.parent)
+                and _is_fresh(kept.get("since"))
+            )
             rates = kept.get("rates") if current else None
             self._known = rates if isinstance(rates, dict) else {}
             self._since = float(kept["since"]) if self._known else time.time()
@@ -87,26 +91,15 @@ class Prices:
         known = self._kept()
         key = self._key(provider, model)
         if key not in known:
+            use_updated_table(self._cache.parent)
             known[key] = table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
-            write_cache(self._cache, {"table": _table_stamp(), "since": self._since, "rates": known})
+            write_cache(self._cache, {"table": table_stamp(self._cache.parent), "since": self._since, "rates": known})
         rates: Mapping[str, Any] | None = known[key]
         return rates
 
 
 def _is_fresh(since: Any) -> bool:
     return isinstance(since, (int, float)) and 0 <= time.time() - since < _KEPT
-
-
-def _table_stamp() -> int:
-    """What changes with the bundled table, found without importing it; 0 where there is none."""
-    from importlib.machinery import PathFinder
-
-    spec = PathFinder.find_spec("genai_prices")
-    folders = (spec.submodule_search_locations if spec else None) or []
-    try:
-        return max((os.stat(f"{folder}/data.py").st_mtime_ns for folder in folders), default=0)
-    except OSError:
-        return 0
 
 
 def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
