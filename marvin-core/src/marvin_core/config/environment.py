@@ -35,6 +35,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "TERM": "The kind of terminal; in a dumb one the chat writes plain lines.",
     "XTERM_VERSION": "Set by xterm itself, which does not fold long rows when its window gets narrower.",
     "EDITOR": "The program that `marvin config edit` opens; nano without it.",
+    "MARVIN_URL_PRICES": "Where `marvin models update` gets the table of prices, where not from its makers.",
     "CI": "Set by CI services.",
 }
 """The variables that Config reads, with their meaning; providers and packs declare theirs beside these."""

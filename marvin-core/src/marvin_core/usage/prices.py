@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from ..api.config import Price
 from ..api.messages import Usage
 from ..util.numbers import amount
 from ..util.state_files import read_trusted_json, write_cache
+from .price_updates import table_stamp, use_updated_table
 
 _PER = 1_000_000
 _KEPT = 7 * 24 * 3600
@@ -88,7 +88,11 @@ class Prices:
     def _kept(self) -> dict[str, Any]:
         if self._known is None:
             kept = read_trusted_json(self._cache)
-            current = isinstance(kept, dict) and kept.get("table") == _table_stamp() and _is_fresh(kept.get("since"))
+            current = (
+                isinstance(kept, dict)
+                and kept.get("table") == table_stamp(self._cache.parent)
+                and _is_fresh(kept.get("since"))
+            )
             rates = kept.get("rates") if current else None
             found = rates if isinstance(rates, dict) else {}
             self._known = {key: value for key, value in found.items() if value is None or _are_rates(value)}
@@ -103,7 +107,7 @@ class Prices:
         key = self._key(provider, model)
         if key not in known:
             known[key] = self._looked_up(provider, model)
-            write_cache(self._cache, {"table": _table_stamp(), "since": self._since, "rates": known})
+            write_cache(self._cache, {"table": table_stamp(self._cache.parent), "since": self._since, "rates": known})
         rates: Mapping[str, Any] | None = known[key]
         if rates and self._long_writes and "claude" in model:
             return {**rates, "cache_write": _twice(rates["input"])}
@@ -111,6 +115,7 @@ class Prices:
 
     def _looked_up(self, provider: str, model: str) -> Mapping[str, Any] | None:
         try:
+            use_updated_table(self._cache.parent)
             if self._is_by_model(provider):
                 return (_makers_rates(model) if _may_be_sold(model) else None) or _FREE
             return table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
@@ -138,14 +143,6 @@ def _are_tiers(value: Any) -> bool:
         return False
     pairs = [isinstance(tier, list) and len(tier) == 2 and None not in map(amount, tier) for tier in value]
     return all(pairs) and any(not start for start, _ in value)
-
-
-def _table_stamp() -> int:
-    """What changes with the bundled table, found without importing it; 0 where there is none."""
-    try:
-        return max((os.stat(path).st_mtime_ns for path in _table_files()), default=0)
-    except OSError:
-        return 0
 
 
 def _table_files() -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from marvin_core.api.providers import ProviderSpec
 from marvin_core.api.timeouts import Timeouts
-from marvin_core.providers.selection.local_servers import first_listed
+from marvin_core.providers.selection.local_servers import listed
 
 SPEC = ProviderSpec(name="llama-server", factory="", base_url="", default_model="")
 
@@ -28,5 +28,5 @@ def test_single_bytes_are_waited_for_no_longer_than_a_list_of_models_is() -> Non
         threading.Thread(target=drip, daemon=True).start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         begun = time.monotonic()
-        assert first_listed(SPEC, url, Timeouts(probe=30.0, model_list=0.3)) == ""
+        assert listed(SPEC, url, Timeouts(probe=30.0, model_list=0.3)) == []
         assert time.monotonic() - begun < 25

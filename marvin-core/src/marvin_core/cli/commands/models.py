@@ -90,7 +90,7 @@ def _facts(app: App, spec: ProviderSpec, model: str) -> ModelFacts:
     if not spec.in_process:
         from ...providers.selection.price_table import table_facts
 
-        facts = facts.or_else(table_facts(spec.name, app.catalog.base_url(spec), model))
+        facts = facts.or_else(table_facts(spec.name, app.catalog.base_url(spec), model, app.config.cache_folder))
     return facts.or_else(ModelFacts(input=0.0, output=0.0)) if app.catalog.is_local(spec) else facts
 
 
@@ -145,18 +145,33 @@ def _yes(value: bool | None) -> str:
 def _update(run: CommandContext, app: App) -> None:
     """Ask all services that are set up for their lists, and say what came of it; 1 where nothing did."""
     names = [spec.name for spec, _ in app.catalog.set_up()]
-    told = asyncio.run(_asked(app, names))
-    for name, (works, text) in zip(names, told, strict=True):
+    told = asyncio.run(_asked(run, app, names))
+    for name, (works, text) in zip([*names, "prices"], told, strict=True):
         run.say(f"{'ok' if works else 'failed':8}{name}: {text}\n")
-    if told and not any(works for works, _ in told):
+    if not any(works for works, _ in told):
         raise typer.Exit(1)
 
 
-async def _asked(app: App, names: Sequence[str]) -> list[tuple[bool, str]]:
+async def _asked(run: CommandContext, app: App, names: Sequence[str]) -> list[tuple[bool, str]]:
     try:
-        return list(await asyncio.gather(*(_answer(app, name) for name in names)))
+        return list(await asyncio.gather(*(_answer(app, name) for name in names), _prices(run)))
     finally:
         await app.models.aclose()
+
+
+async def _prices(run: CommandContext) -> tuple[bool, str]:
+    from ...http.clients import Clients
+    from ...usage.price_updates import fetch_table
+
+    clients = Clients(run.config)
+    try:
+        url = run.secrets.setting("MARVIN_URL_PRICES") or ""
+        count = await fetch_table(clients.for_tools(), url, run.config.cache_folder)
+    except MarvinError as error:
+        return False, str(error)
+    finally:
+        await clients.close()
+    return True, f"the table knows {counted(count, 'service')}"
 
 
 async def _answer(app: App, name: str) -> tuple[bool, str]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ...api.model_facts import ModelFacts
+from ...usage.price_updates import use_updated_table
 from ...usage.prices import table_entry, table_rates
 
 
-def table_facts(provider: str, address: str, model: str) -> ModelFacts:
+def table_facts(provider: str, address: str, model: str, cache_folder: Path) -> ModelFacts:
     """The window and the prices of a model in the table; nothing where it does not know it."""
+    use_updated_table(cache_folder)
     entry = table_entry(provider, address, model)
     if entry is None:
         return ModelFacts()

@@ -126,7 +126,7 @@ class ServiceLists:
         """The window that the price table gives for a model, which takes the time of its import."""
         from .price_table import table_facts
 
-        window = table_facts(spec.name, self._services.base_url(spec), model).window
+        window = table_facts(spec.name, self._services.base_url(spec), model, self._config.cache_folder).window
         if window is not None:
             self.store.keep_window_of_table(f"{spec.name} {model}", window)
         return window
