@@ -492,7 +492,7 @@ UNSEEN = {"thinking": {"type": "adaptive", "display": "summarized"}, "output_con
         ("claude-haiku-4-5-20251001", {}),
         (OPUS, {}),
         ("claude-opus-4-8", {}),
-        ("kimi-k3", {}),
+        ("kimi-k3", {"thinking": {"type": "disabled"}}),
         ("claude-opus-5", {"thinking": {"type": "disabled"}}),
         ("claude-sonnet-5", {"thinking": {"type": "disabled"}}),
         ("claude-haiku-5-5", {"thinking": {"type": "disabled"}}),
@@ -523,6 +523,7 @@ NOT_BETWEEN = '"thinking.type.between_tools" is not supported for this model.'
         ("claude-haiku-7", [USE_BETWEEN], ["disabled", "between_tools", "between_tools"]),
         ("claude-haiku-7", [USE_BETWEEN, NOT_BETWEEN], ["disabled", "between_tools", "adaptive", "adaptive"]),
         ("claude-sonnet-8", [NOT_BETWEEN], ["between_tools", "adaptive", "adaptive"]),
+        ("glm-5.3", ["thinking: unknown field"], ["disabled", "", ""]),
     ],
 )
 def test_a_way_to_think_less_that_is_refused_gives_way_to_the_next(
@@ -537,7 +538,22 @@ def test_a_way_to_think_less_that_is_refused_gives_way_to_the_next(
 
     with ModelServer(*(error(400, "invalid_request_error", said) for said in refusals), text("a"), text("b")) as server:
         asyncio.run(run(server))
-        assert [asked.body["thinking"]["type"] for asked in server.requests] == expected
+        assert [asked.body.get("thinking", {"type": ""})["type"] for asked in server.requests] == expected
+
+
+def test_unsigned_thinking_goes_back_to_models_of_other_makers_only() -> None:
+    """DeepSeek and Kimi in this format refuse a conversation that lacks it; Claude one that has it."""
+    shown = message(thought("Let me", ""), called("read_file", {"path": "a"}), finish="tool_use")
+    for model, expected in (("deepseek-v4-pro", True), (SONNET, False)):
+        deltas, _ = ask(shown, model=model)
+        assembly = Assembly("anthropic", model)
+        for delta in deltas:
+            assembly.feed(delta)
+        made = assembly.message()
+        outputs = tool([output(call.id) for call in made.calls])
+        body = sent(user("Go"), made, outputs, model=model, thinking="high", max_output=64000)
+        kinds = [block["type"] for block in body["messages"][1]["content"]]
+        assert ("thinking" in kinds) is expected
 
 
 def test_the_newest_models_are_told_what_to_do_with_thinking_from_before_a_change() -> None:

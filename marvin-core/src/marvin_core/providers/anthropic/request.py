@@ -15,7 +15,7 @@ from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of, text_of
 from ..http.turns import GO_ON
-from .thinking import generation_of, next_off, plan, returned
+from .thinking import generation_of, less, plan, returned
 
 _USER = b'{"role":"user","content":['
 _OUTPUT = _USER + b'{"type":"tool_result"'
@@ -56,11 +56,9 @@ class AnthropicWire:
 
     def think_otherwise(self, thinking: ThinkingLevel, said: bytes) -> bool:
         """Try another way to think less from now on, where this one was refused; false where there is none."""
-        off = next_off(self.generation.off, said) if thinking == "off" else ""
-        if not off:
-            return False
-        self.generation = self.generation.replace(off=off)
-        return True
+        generation = less(self.generation, said) if thinking == "off" else self.generation
+        changed, self.generation = generation != self.generation, generation
+        return changed
 
     def leave_format_out(self) -> bool:
         """From now on ask for no form of the answer; false where none was asked for anyway."""

@@ -32,6 +32,7 @@ class AnthropicStream(AnswerStream):
         self._counts = dict.fromkeys(_COUNTS, 0)
         self._open: dict[object, dict[str, Any]] = {}
         self._thoughts: list[dict[str, Any]] = []
+        self._unsigned = "claude" not in endpoint.model  # models of other makers want it back all the same
 
     @property
     def is_complete(self) -> bool:
@@ -147,7 +148,7 @@ class AnthropicStream(AnswerStream):
         if block.get("input"):
             whole = json.dumps(block["input"], ensure_ascii=False)
             self._switch(self._calls.take({"index": index, "function": {"arguments": whole}}))
-        elif block.get("signature") or block.get("data"):
+        elif block.get("signature") or block.get("data") or (self._unsigned and block.get("thinking")):
             self._switch("thinking")
             self._flush(last=True)
             # Neighbours become one block of the message, so the last of them has the data of all.

@@ -49,7 +49,8 @@ def generation_of(model: str) -> Generation:
     """
     found = _VERSION.search(model)
     if found is None:
-        return Generation(form="adaptive" if "claude" in model else "budget")
+        # Models of other makers think unasked, where they can, and show it without a signature.
+        return Generation(form="adaptive") if "claude" in model else Generation(form="budget", off="disabled")
     version = (int(found[2]), int(found[3] or 0))
     if version < (4, 6):
         return Generation(form="budget" if version >= (3, 7) else "none")
@@ -64,11 +65,13 @@ def _off(family: str | None, version: tuple[int, int]) -> Off:
     return "between_tools" if family == "sonnet" else "low"
 
 
-def next_off(refused: Off, said: bytes) -> Off:
-    """What to try in place of a way to think less that a model refused; empty where there is no other."""
-    if refused == "disabled" and b"between_tools" in said:
-        return "between_tools"
-    return "low" if refused in ("disabled", "between_tools") else ""
+def less(generation: Generation, said: bytes) -> Generation:
+    """The generation with another way to think less, where a model refused this one; the same where there is none."""
+    if generation.form == "budget":
+        return generation.replace(off="") if generation.off else generation
+    if generation.off == "disabled" and b"between_tools" in said:
+        return generation.replace(off="between_tools")
+    return generation.replace(off="low") if generation.off in ("disabled", "between_tools") else generation
 
 
 class ThinkingPlan(Record):

@@ -104,7 +104,9 @@ class ChatStream(AnswerStream):
         delta = choice.get("delta") or choice.get("message") or {}
         thinking = delta.get("reasoning_content") or delta.get("reasoning")
         if thinking:
-            self._think(_text(thinking), "reasoning_content" if delta.get("reasoning_content") else "reasoning")
+            if self._take_place:
+                self._came_in("reasoning_content" if delta.get("reasoning_content") else "reasoning")
+            self._add("thinking", thinking if isinstance(thinking, str) else _text(thinking))
         if delta.get("reasoning_details"):
             self._keep_details(delta["reasoning_details"])
         if _is_signed(delta.get("extra_content")):
@@ -125,16 +127,17 @@ class ChatStream(AnswerStream):
         if self._reason == "error":
             raise self._broken("reported an error inside the answer", json.dumps(choice).encode())
 
-    def _think(self, text: str, place: str) -> None:
-        if self._take_place:
-            self._take_place, self._place = False, place
-        self._add("thinking", text)
+    def _came_in(self, place: str) -> None:
+        """Note the field that thinking comes in, once for an answer."""
+        self._take_place, self._place = False, place
 
     def _parts_of(self, content: Any) -> str:
         """The text of content in parts, of which some may be thinking."""
         for part in content:
             if part.get("type") == "thinking":
-                self._think(_text(part["thinking"]), "content")
+                if self._take_place:
+                    self._came_in("content")
+                self._add("thinking", _text(part["thinking"]))
         return _text(content)
 
     def _release(self) -> None:
