@@ -197,6 +197,16 @@ class TestInTheMiddleOfATurn:
         assert len([size for size in sizes if size > server.room]) == 1
         assert not [text for text in told(made) if "there is no more room to make" in text]
 
+    def test_a_prompt_that_is_larger_than_the_window_is_shortened_and_told_as_that(self, tmp_path: Path) -> None:
+        said = {"message": "the request exceeds the available context size, try increasing it", "n_ctx": 2048}
+        with SmallServer(2048, said) as server:
+            made = make(tmp_path, provider=cast("Script", adapter(server.url)), specs=())
+            (result,) = submit(made, "word " * 1_600)
+        assert result.error is None
+        (line,) = [text for text in told(made) if "did not fit" in text]
+        assert "The conversation was shortened: about 2,000 tokens became " in line
+        assert len(server.requests) == 2
+
     def test_a_window_that_a_service_says_is_never_larger_than_what_is_known(self, tmp_path: Path) -> None:
         """What did not fit into a small window did not fit because of a larger one."""
         said = {"message": "This model's maximum context length is 1000000 tokens."}

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from marvin_core.api.errors import (
     AuthFailed,
@@ -301,3 +303,64 @@ def test_an_overloaded_service_may_say_when_to_come_back() -> None:
         seen = Outcome(busy)
         assert len(busy.requests) == requests
         assert (seen.error is None) == (requests == 2)
+
+
+KINDS = (AuthFailed, BadRequest, ConfigError, ContextOverflow, ModelNotFound, Overloaded, QuotaExhausted, RateLimited)
+MORE_KINDS = (*KINDS, Refused, StreamBroken, Unreachable)
+NUMBERS = st.integers(0, 4)
+
+
+class Anything(Chain):
+    """Each model has any other for larger and for successor, and the chain names them in any order, some twice."""
+
+    def __init__(self, models: Sequence[Provider], chain: Sequence[int], larger: Sequence[int], next_: Sequence[int]):
+        super().__init__(*[models[number] for number in chain])
+        self._models = list(models)
+        self._of = {"larger": larger, "successor": next_}
+
+    def larger(self, small: Provider) -> Provider | None:
+        return self._models[self._of["larger"][self._models.index(small)]]
+
+    def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
+        return self._models[self._of["successor"][self._models.index(gone)]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    failures=st.lists(st.lists(st.sampled_from([*MORE_KINDS, None]), min_size=1, max_size=5), min_size=5, max_size=5),
+    chain=st.lists(NUMBERS, max_size=6),
+    larger=st.lists(NUMBERS, min_size=5, max_size=5),
+    successors=st.lists(NUMBERS, min_size=5, max_size=5),
+    restarts=st.booleans(),
+)
+def test_whatever_fails_there_is_an_end(
+    failures: list[list[type[MarvinError] | None]],
+    chain: list[int],
+    larger: list[int],
+    successors: list[int],
+    restarts: bool,
+) -> None:
+    """I22: no model is gone over to twice in a prompt, and none is asked more often than there are tries."""
+    tries = len(TIMEOUTS.retry_backoff) + 1
+    models = [
+        provider(f"m{number}", *[GOOD if kind is None else [kind("failed")] for kind in (kinds * 20)])
+        for number, kinds in enumerate(failures)
+    ]
+    others = Anything(models, chain, larger, successors)
+    deltas: list[Delta] = []
+
+    async def go() -> None:
+        resilient = Resilient(models[0], TIMEOUTS, others, others, restarts=restarts)
+        async with aclosing(resilient.stream(request())) as stream:  # type: ignore[type-var]
+            async for delta in stream:
+                deltas.append(delta)  # noqa: PERF401  # what came before an error stays
+
+    try:
+        asyncio.run(go())
+    except MarvinError:
+        pass
+    else:
+        assert deltas[-1] == Stop(reason="stop")
+    switched = [delta.model for delta in deltas if isinstance(delta, Switched)]
+    assert len(switched) == len(set(switched)) <= 4
+    assert all(len(model.requests) <= tries for model in models)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -89,6 +90,15 @@ def test_retry_after_replaces_the_pause() -> None:
     timeouts = TIMEOUTS.replace(retry_backoff=(30.0,))
     seen, asked, _ = resilient(error(429, "slow down", {"Retry-After": "0.2"}), text("Hi"), timeouts=timeouts)
     assert announcements(seen) == ["Rate limited by acme, trying again in 0.2 s (1 of 1)"]
+    assert (text_of(seen), asked) == ("Hi", 2)
+
+
+@pytest.mark.parametrize("status", [503, 529])
+@pytest.mark.parametrize("headers", [{"Retry-After": "0.2"}, {"retry-after-ms": "200", "retry-after": "9"}], ids=str)
+def test_a_service_in_trouble_may_say_when_to_come_back(status: int, headers: Mapping[str, str]) -> None:
+    timeouts = TIMEOUTS.replace(retry_backoff=(30.0,))
+    seen, asked, _ = resilient(error(status, "busy", headers), text("Hi"), timeouts=timeouts)
+    assert announcements(seen) == ["acme is overloaded, trying again in 0.2 s (1 of 1)"]
     assert (text_of(seen), asked) == ("Hi", 2)
 
 

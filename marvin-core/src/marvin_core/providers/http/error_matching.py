@@ -10,7 +10,7 @@ SEARCHED = 8 * 1024
 """How many characters of what a service said are looked at."""
 _GAP = 100
 _DIGITS = 12
-_SMALLEST_WINDOW = 256
+SMALLEST_WINDOW = 256
 """A smaller number is no window."""
 _SEEN_ALIKE: Mapping[int, str | None] = {
     **dict.fromkeys(map(ord, "_-"), " "),
@@ -35,7 +35,7 @@ def window_in(words: str) -> int | None:
     """The window in tokens that an overflow names; None where it names none."""
     for row in _PLAIN["overflow"]:
         window = _matched(row, words)[1]
-        if window is not None and window >= _SMALLEST_WINDOW:
+        if window is not None and window >= SMALLEST_WINDOW:
             return window
     return None
 
@@ -48,7 +48,7 @@ def rate_outgrown(words: str) -> int | None:
     if "request too large" not in words:
         return None
     limit, requested = _matched("(tpm): limit #", words)[1], _matched("requested #", words)[1]
-    return limit if limit is not None and requested is not None and requested > limit >= _SMALLEST_WINDOW else None
+    return limit if limit is not None and requested is not None and requested > limit >= SMALLEST_WINDOW else None
 
 
 def _matched(row: str, words: str) -> tuple[bool, int | None]:

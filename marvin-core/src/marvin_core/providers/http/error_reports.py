@@ -10,11 +10,12 @@ from urllib.parse import urlsplit, urlunsplit
 from ...api.providers import Endpoint
 from ...api.record import Record
 from ...util.text import one_line
-from .error_matching import SEARCHED, plain
+from .error_matching import SEARCHED, SMALLEST_WINDOW, plain
 from .retry_times import after_headers, after_text, seconds
 
 _MESSAGE_LIMIT = 500
 _EXCERPT = 200
+_PAYLOAD = 64 * 1024
 _CODE_LIMIT = 100
 _DETAILS_READ = 20
 _SHORTEST_SECRET = 8
@@ -71,7 +72,7 @@ def clean(endpoint: Endpoint, text: str, limit: int = _MESSAGE_LIMIT) -> str:
 
 def excerpt(endpoint: Endpoint, payload: bytes) -> str:
     """The beginning of what a service sent."""
-    return clean(endpoint, payload.decode("utf-8", "replace"), _EXCERPT)
+    return clean(endpoint, payload[:_PAYLOAD].decode("utf-8", "replace"), _EXCERPT)
 
 
 def shown_url(url: str) -> str:
@@ -176,7 +177,7 @@ def _carried_headers(document: Any) -> Mapping[str, str]:
 def _window(document: Any) -> int | None:
     """The window that llama.cpp names beside its message."""
     size = _error(document).get("n_ctx")
-    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
+    return size if isinstance(size, int) and size >= SMALLEST_WINDOW else None
 
 
 def _without_markup(text: str) -> str:
