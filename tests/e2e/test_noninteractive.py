@@ -194,6 +194,9 @@ def test_paths_outside_of_the_working_directory_are_refused(marvin: Marvin, marv
 # --- json and stream-json ------------------------------------------------------------------------
 
 
+FREE = {"requests": 2, "cost": 0.0, "estimated": False}
+
+
 def test_json_is_one_object(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     marvin_model_server.script(calls(READ, text="I look. "), text("Grüße.\n\n"))
     result = marvin.ask("--output-format", "json")
@@ -211,6 +214,7 @@ def test_json_is_one_object(marvin: Marvin, marvin_model_server: ModelServer) ->
             "reasoning_tokens": 0,
         },
         "cost": 0.0,
+        "providers": {"openai-compat": {**FREE, "models": {"qwen/qwen3-32b": FREE}}},
         "turns": 2,
         "is_error": False,
         "exit_code": 0,
