@@ -112,7 +112,7 @@ def test_without_a_ceiling_there_is_no_budget_and_no_ledger(desk: Desk, tmp_path
     assert not list(tmp_path.rglob("ledgers"))
 
 
-@pytest.mark.parametrize("value", ["", "much", "-1", "nan", "inf", "1,5"])
+@pytest.mark.parametrize("value", ["", "much", "-1", "nan", "inf", "1e300", "1,5"])
 def test_a_ceiling_that_is_no_amount_is_refused(tmp_path: Path, value: str) -> None:
     with pytest.raises(UsageError, match=r"--max-cost is .* as in 2\.50"):
         settled(tmp_path, f"--max-cost={value}")
