@@ -229,6 +229,9 @@ def test_a_level_that_there_is_not(marvin: Marvin) -> None:
     assert (result.code, "Use one of: off, low, medium, high." in result.said) == (1, True)
 
 
+FREE = {"requests": 2, "cost": 0.0, "estimated": False}
+
+
 def test_json_is_one_object(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     marvin_model_server.script(calls(READ, text="I look. "), text("Grüße.\n\n"))
     result = marvin.ask("--output-format", "json")
@@ -246,6 +249,7 @@ def test_json_is_one_object(marvin: Marvin, marvin_model_server: ModelServer) ->
             "reasoning_tokens": 0,
         },
         "cost": 0.0,
+        "providers": {"openai-compat": {**FREE, "models": {"qwen/qwen3-32b": FREE}}},
         "turns": 2,
         "is_error": False,
         "exit_code": 0,

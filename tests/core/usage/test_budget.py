@@ -28,7 +28,7 @@ from marvin_core.api.errors import (
     Unreachable,
     UsageError,
 )
-from marvin_core.api.messages import Image, Message, ProviderData, Text, Thinking, ToolCall, user
+from marvin_core.api.messages import Block, Image, Message, ProviderData, Text, Thinking, ToolCall, user
 from marvin_core.api.usage import Reservation
 from marvin_core.app import App
 from marvin_core.providers.budgeted import BudgetedProvider
@@ -112,7 +112,7 @@ def test_without_a_ceiling_there_is_no_budget_and_no_ledger(desk: Desk, tmp_path
     assert not list(tmp_path.rglob("ledgers"))
 
 
-@pytest.mark.parametrize("value", ["", "much", "-1", "nan", "inf", "1,5"])
+@pytest.mark.parametrize("value", ["", "much", "-1", "nan", "inf", "1e300", "1,5"])
 def test_a_ceiling_that_is_no_amount_is_refused(tmp_path: Path, value: str) -> None:
     with pytest.raises(UsageError, match=r"--max-cost is .* as in 2\.50"):
         settled(tmp_path, f"--max-cost={value}")
@@ -508,12 +508,12 @@ def encrypted(provider: str, size: int) -> Message:
 def test_what_goes_back_to_its_service_word_for_word_counts(desk: Desk, kind: str) -> None:
     """120 KB of encrypted reasoning are some ten thousand tokens."""
     data = ProviderData(provider="p", data={"signature": "A" * 120_000})
-    block = {
+    blocks: dict[str, Block] = {
         "thinking": Thinking(text="", provider_data=data),
         "text": Text(text="", provider_data=data),
         "call": ToolCall(id="c", name="look", arguments="{}", provider_data=data),
-    }[kind]
-    asked = ASKED.replace(messages=(*ASKED.messages, Message(role="assistant", content=(block,))))
+    }
+    asked = ASKED.replace(messages=(*ASKED.messages, Message(role="assistant", content=(blocks[kind],))))
     budget = desk.budget("10")
     assert reserve(budget, asked)[1].input_tokens > 60_000
     assert reserve(budget, asked, provider="q")[1].input_tokens < 1_100  # it goes to no other
@@ -591,7 +591,8 @@ def test_a_service_that_ignored_its_limit_is_stopped_sooner_from_then_on(desk: D
 
 def test_where_no_limit_is_taken_the_longest_answer_is_reserved_or_nothing_is_sent(desk: Desk) -> None:
     """Codex and Copilot: the request cannot say how long the answer may be."""
-    script = [SAID, UsageDelta(usage=Usage(input_tokens=900, output_tokens=50_000)), Stop(reason="stop")]
+    used = Usage(input_tokens=900, output_tokens=50_000)
+    script: list[Delta] = [SAID, UsageDelta(usage=used), Stop(reason="stop")]
     provider = NoLimit(script, name="p", model="m")
     budget = desk.budget("0.51")
     run(read(BudgetedProvider(BudgetedProvider(provider, budget), desk.budget("1"))))

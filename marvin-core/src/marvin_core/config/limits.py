@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, cast
 
 from ..api.errors import ConfigError, UsageError
+from ..util.numbers import amount
 
 if TYPE_CHECKING:
     from ..api.providers import CacheLifetime
@@ -49,9 +49,10 @@ def max_cost(flag: str | None, variable: str | None) -> float | None:
     if not value and flag is None:
         return None
     try:
-        if 0 <= float(value) < math.inf:
-            return float(value)
+        dollars = amount(float(value))
     except ValueError:
-        pass
+        dollars = None
+    if dollars is not None:
+        return dollars
     text = f"{name} is {value!r}; it takes US dollars, from 0 on, as in 2.50."
     raise ConfigError(text) if flag is None else UsageError(text)

@@ -79,7 +79,7 @@ class Summarizer(Record):
             if came.begun and not complete:
                 self.meter.add(provider.name, provider.model, came.usage or Usage())
         usage = sound(came.usage or Usage())
-        whole = bool(usage.output_tokens) or not came.text
+        whole = bool(usage.input_tokens and (usage.output_tokens or not came.text))
         cost = await self.meter.count(provider.name, provider.model, usage, whole=whole)
         self.bus.emit(UsageReport(provider=provider.name, model=provider.model, usage=usage, cost=cost))
         if not came.text.strip():

@@ -118,8 +118,8 @@ class Exchange:
         provider, model, usage = self._provider.name, self._provider.model, self._assembly.usage or Usage()
         if self._assembly.usage is not None:
             self._parts.model.window.calibrate(self._sent, usage.input_tokens)
-        # A service that counts nothing of what it said did not tell all.
-        whole = bool(usage.output_tokens) or not self._assembly.started
+        # A service that counts nothing of what it was sent, or of what it said, did not tell all.
+        whole = bool(usage.input_tokens and (usage.output_tokens or not self._assembly.started))
         cost = await self._parts.meter.count(provider, model, usage, whole=whole)
         self._bus.emit(UsageReport(provider=provider, model=model, usage=usage, cost=cost))
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from ..api.errors import BudgetExceeded, ConfigError
+from ..api.errors import BudgetExceeded, ConfigError, MarvinError
 from ..api.messages import Usage
 from ..api.providers import Request
 from ..api.record import Record
@@ -132,24 +132,26 @@ class Budget:
         hold = Reservation(provider=provider, model=model, size=size, input_tokens=tokens)
         if rate.input == 0 and rate.output == 0:
             return request, hold
-        known = self._longest(provider, model)
-        limit = request.max_output_tokens or known or _UNKNOWN_LIMIT
-        usual = min(limit, _LAST_OUTPUT)
-        wanted: Wanted | None = None
-        if not limited:
-            limit = known or _UNKNOWN_LONGEST
-            wanted = None if self._closed else Wanted(rate=rate, least=limit, most=limit, keep=0)
-        elif self._last:
-            wanted = Wanted(rate=rate, least=min(limit, _LEAST_LAST_OUTPUT), most=usual, keep=0)
-        elif not self._closed:
-            keep = later.input + math.ceil(usual * later.output)
-            wanted = Wanted(rate=rate, least=min(limit, _LEAST_OUTPUT), most=limit, keep=keep)
-        taken = None if wanted is None else await self._take(wanted)
+        wanted = self._wanted(hold, request, rate, later, limited)
+        taken = None if self._closed else await self._take(wanted)
         if taken is None:
-            raise BudgetExceeded(await self.told(_unlimited(provider, model, limit, rate) if not limited else ""))
+            raise BudgetExceeded(await self.told("" if limited else _unlimited(hold, wanted)))
         return request.replace(max_output_tokens=taken.output), hold.replace(
             key=taken.key, amount=taken.amount, output=taken.output, most_bytes=self._most_bytes(hold, taken.output)
         )
+
+    def _wanted(self, hold: Reservation, request: Request, rate: Rate, later: Rate, limited: bool) -> Wanted:
+        """What a request needs; `later` is the rate of the last answer, which is held back for it."""
+        known = self._longest(hold.provider, hold.model)
+        if not limited:
+            longest = known or _UNKNOWN_LONGEST
+            return Wanted(rate=rate, least=longest, most=longest, keep=0)
+        limit = request.max_output_tokens or known or _UNKNOWN_LIMIT
+        usual = min(limit, _LAST_OUTPUT)
+        if self._last:
+            return Wanted(rate=rate, least=min(limit, _LEAST_LAST_OUTPUT), most=usual, keep=0)
+        keep = later.input + math.ceil(usual * later.output)
+        return Wanted(rate=rate, least=min(limit, _LEAST_OUTPUT), most=limit, keep=keep)
 
     def _most_bytes(self, hold: Reservation, output: int) -> int:
         """The bytes from which on an answer is longer than what is reserved for it."""
@@ -221,7 +223,7 @@ class Budget:
             self._input.learn(hold.provider, hold.model, hold.size, usage.input_tokens)
         if not hold.key:
             return
-        if usage.output_tokens > hold.output or came > hold.most_bytes:
+        if usage.output_tokens > hold.output:
             self._unbound.add((hold.provider, hold.model))
         amount = hold.amount if silent else math.ceil(self._cost(hold, usage, came, complete) * _MICRO)
         await asyncio.shield(self._settle_later(hold.key, amount))
@@ -240,7 +242,7 @@ class Budget:
     async def _settled(self, key: str, amount: int) -> None:
         try:
             await in_thread(lambda: self._settle(key, amount))
-        except BudgetExceeded as error:
+        except MarvinError as error:
             self.warn(f"What a request cost could not be written down, so its worst case counts. {error}")
 
     def _settle(self, key: str, amount: int) -> None:
@@ -364,11 +366,11 @@ def _open(config: Config) -> Ledger:
         raise ConfigError(f"--max-cost needs a ledger in {folder}, which cannot be written: {error}") from error
 
 
-def _unlimited(provider: str, model: str, longest: int, rate: Rate) -> str:
-    dollars = (rate.input + longest * rate.output) / _MICRO
+def _unlimited(hold: Reservation, wanted: Wanted) -> str:
+    dollars = (wanted.rate.input + wanted.least * wanted.rate.output) / _MICRO
     return (
-        f"{provider} takes no limit for the length of an answer, so the longest one of {model} has to be covered: "
-        f"{longest:,} tokens, {dollars:.2f} USD. "
+        f"{hold.provider} takes no limit for the length of an answer, so the longest one of {hold.model} has to be "
+        f"covered: {wanted.least:,} tokens, {dollars:.2f} USD. "
     )
 
 

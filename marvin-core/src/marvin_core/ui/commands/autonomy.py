@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...api.errors import BudgetExceeded, ConfigError, MarvinError, UsageError
 from ...api.providers import OFFLINE
 from ...api.session import SessionControl
+from ...util.numbers import amount
 from .settings import check_free
 
 _TURNS = 50
@@ -73,6 +74,6 @@ def _limits(words: str) -> tuple[float | None, int]:
         dollars = float(budget) if budget.strip() else None
     except ValueError:
         raise UsageError(f"That is no number. Use {_PLAY}.") from None
-    if turns < 1 or (dollars is None and not flag) or (dollars is not None and not 0 < dollars < float("inf")):
+    if turns < 1 or (dollars is None and not flag) or (dollars is not None and not amount(dollars)):
         raise UsageError(f"Say how much it may cost. Use {_PLAY}.")
     return dollars, turns
