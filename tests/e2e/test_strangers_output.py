@@ -54,7 +54,7 @@ def test_an_error_of_a_service_is_disarmed(marvin: Marvin, marvin_model_server: 
 TOOLS = """
 from typing import Any
 
-from marvin_core import ToolResult, tool
+from marvin_core import ToolContext, ToolResult, tool
 
 
 class Odd:
@@ -69,6 +69,12 @@ CYCLE["self"] = CYCLE
 async def shout() -> str:
     \"\"\"Return terminal sequences.\"\"\"
     return {pwned!r} + "shouted"
+
+
+@tool(access=["read"])
+async def asks(context: ToolContext) -> str:
+    \"\"\"Ask with terminal sequences.\"\"\"
+    return "chose " + await context.ask({pwned!r} + "Which way?", [{pwned!r} + "left", "right"])
 
 
 @tool(access=["read"])
@@ -115,6 +121,18 @@ def test_what_tools_and_sessions_hold_is_disarmed_in_every_command(
     path.write_bytes(path.read_bytes().replace(b'"id":"', b'"id":"\\u001b[2J', 1))
     for words in (("sessions", "list"), ("sessions", "doctor"), ("sessions", "show", path.stem)):
         assert_disarmed(marvin.run(*words))
+
+
+def test_a_chat_in_a_pipe_is_disarmed(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """Answers in pieces, tool lines, questions with their choices, and outputs."""
+    add_tools(marvin)
+    pieces = ["before \x1b", "]0;PWN", "ED\x07after"]
+    marvin_model_server.script(
+        calls(("shout", {}), (f"made{PWNED}up", {}), text=f"I{PWNED} look."), text("".join(pieces), chunks=pieces)
+    )
+    result = marvin.run("--plain", stdin=b"/asks\nright\n/shout\nGo on.\nexit\n")
+    assert result.code == 0
+    assert_disarmed(result, "Which way?", "left/right]", "chose right", "shouted", "I look.", "before after")
 
 
 def test_strange_details_end_no_run_and_every_call_has_its_output(

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from marvin_core.api.errors import UsageError
+from marvin_core.api.events import Notice
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.profiles.store import Profiles
+from marvin_core.ui.plain.line_history import LineHistory
 from tests.support.engine import make, run, says
 
 
@@ -94,6 +96,7 @@ SETTER = """
 import sys
 from pathlib import Path
 from marvin_core.profiles.store import Profiles
+from marvin_core.ui.plain.line_history import LineHistory
 from marvin_core.api.timeouts import Timeouts
 Profiles(Path(sys.argv[1]), Timeouts()).change_preference("main", f"key{sys.argv[2]}", lambda _: int(sys.argv[2]))
 """
@@ -179,3 +182,44 @@ def test_a_session_works_in_the_active_profile_and_may_switch(tmp_path: Path) ->
         data = json.loads((home / "profiles" / name / "chat_log.json").read_text())
         assert data[0]["text"] == f"at {name}"
     assert (home / "last_profile").read_text() == "play\n"
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from marvin_core.util.state_files import locked
+with locked(Path(sys.argv[1]), 50, 0.01):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("name", ["preferences.yaml", "saved_places.json", "chat_log.json"])
+def test_a_prompt_waits_for_nobody_who_holds_a_damaged_file(tmp_path: Path, name: str) -> None:
+    made = make(tmp_path, says("Fine."), timeouts=Timeouts(lock=60.0))
+    folder = made.config.config_folder / "profiles" / "main"
+    folder.mkdir(parents=True)
+    (folder / name).write_text("a: [")
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(folder / name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+
+        async def go() -> None:
+            assert (await made.session.submit("go")).text == "Fine."
+            await made.session.close()
+
+        run(go(), limit=40.0)
+        process.kill()
+    assert (folder / name).read_text() == "a: ["
+    assert any("is held by another process" in event.text for event in made.seen(Notice))
+
+
+def test_the_folder_of_a_profile_is_for_this_user_alone_whoever_makes_it(tmp_path: Path) -> None:
+    """The lines that were typed make it, too."""
+    home = tmp_path / "home"
+    LineHistory(lambda: home / "profiles" / "main" / "history").store_string("a line")
+    profiles(tmp_path / "other").create("work")
+    for folder in (home, home / "profiles", home / "profiles" / "main", tmp_path / "other" / "profiles" / "work"):
+        assert folder.stat().st_mode & 0o777 == 0o700

@@ -224,3 +224,41 @@ def test_no_cache_and_a_folder_in_its_place(tmp_path: Path) -> None:
     assert read_trusted_json(tmp_path) is None
     write_cache(tmp_path, [1])
     write_cache(tmp_path / "x" / ".." / "y", [1])
+
+
+SWEEPER = """
+import sys
+from pathlib import Path
+from marvin_core.util.state_files import replace_file
+replace_file(Path(sys.argv[1]), b"new")
+"""
+
+
+def test_what_killed_writers_left_goes_with_the_next_write_there(tmp_path: Path) -> None:
+    """As the names are those of real ones: the process is stopped in the middle of a write, and killed."""
+    path = tmp_path / "state.json"
+    with child(WRITER, path) as process:
+        deadline = time.monotonic() + 50
+        while not (left := list(tmp_path.glob(".state.json.*"))) and time.monotonic() < deadline:
+            os.kill(process.pid, 0)
+        process.kill()
+    left = list(tmp_path.glob(".state.json.*"))
+    fresh, other = tmp_path / ".state.json.1.2.marvin-tmp", tmp_path / ".profile.1.2"
+    for kept in (fresh, other):
+        kept.write_text("mine")
+    old = time.time() - 7_200
+    for forgotten in (*left, other):
+        os.utime(forgotten, (old, old))
+    subprocess.run([sys.executable, "-c", SWEEPER, str(path)], check=True, timeout=50)
+    assert path.read_bytes() == b"new"
+    assert [forgotten for forgotten in left if forgotten.exists()] == []
+    assert fresh.exists()
+    assert other.exists()
+
+
+def test_every_folder_that_is_made_is_for_this_user_alone(tmp_path: Path) -> None:
+    replace_file(tmp_path / "a" / "b" / "state.json", b"x")
+    with locked(tmp_path / "c" / "d" / "state.json", 1.0, 0.01):
+        pass
+    for folder in ("a", "a/b", "c", "c/d"):
+        assert (tmp_path / folder).stat().st_mode & 0o777 == 0o700

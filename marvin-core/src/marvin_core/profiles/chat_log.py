@@ -21,6 +21,8 @@ from ..util.untrusted_json import parse_json
 
 Speaker: TypeAlias = Literal["you", "assistant", "system"]
 
+_AT_ONCE = 0.0
+"""What is read while a prompt is made waits for nobody."""
 KEPT = 1_000
 """How many entries the file keeps."""
 SEEDED = 20
@@ -77,7 +79,7 @@ class ChatLog:
         except FileNotFoundError:
             return []
         if items is None:
-            with locked(self._path, self._timeouts.lock, self._timeouts.lock_poll):
+            with locked(self._path, _AT_ONCE, self._timeouts.lock_poll):
                 items = self._items()
         found = (_entry_of(item) for item in reversed(items or ()))
         wanted = (one for one in found if one is not None and folder in (None, one.folder))

@@ -17,6 +17,8 @@ from ..util.untrusted_json import parse_json
 from .chat_log import ChatLog
 
 DEFAULT = "main"
+_AT_ONCE = 0.0
+"""What is read while a prompt is made waits for nobody."""
 _NAME = re.compile(r"\w[\w.-]{0,63}")
 _TEMPLATE = """\
 # What Marvin should know about you. Every line is optional: take the # away to use it.
@@ -189,7 +191,7 @@ class Profiles:
             return None
         except ValueError:
             pass
-        with locked(path, self._timeouts.lock, self._timeouts.lock_poll):
+        with locked(path, _AT_ONCE, self._timeouts.lock_poll):  # whoever holds it is at work on it, or will move it
             try:
                 return parse(path.read_bytes())  # another process may have mended it by now
             except FileNotFoundError:

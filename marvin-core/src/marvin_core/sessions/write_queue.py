@@ -33,12 +33,18 @@ class WriteQueue:
         self._thread: threading.Thread | None = None
         self._problems: deque[str] = deque()
         self._told = False
+        self._given_up = False
         self._closing = False
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits to be written."""
+        """Whether everything is written, and nobody is at it."""
         return not self._waiting and not self._using.locked()
+
+    @property
+    def lacks(self) -> bool:
+        """Whether something is not written of which nobody was told that."""
+        return bool(self._waiting) and not self._given_up
 
     def add(self, write: Write) -> None:
         """Have it written after what was added before: now, where nobody else has the file."""
@@ -52,8 +58,8 @@ class WriteQueue:
         thread = self._thread
         if thread is not None and thread.is_alive():
             await in_thread(thread.join)
-        elif self._waiting:
-            await in_thread(lambda: self._drain(patient=True))
+        elif not self.idle:
+            await in_thread(self._wait)
         self._report()
 
     async def sync(self, then: Callable[[], None]) -> None:
@@ -65,6 +71,11 @@ class WriteQueue:
         self._closing = True
         if self._using.acquire(blocking=False):
             self._leave()
+
+    def _wait(self) -> None:
+        self._using.acquire()
+        self._leave()
+        self._drain(patient=True)
 
     def _sync(self, then: Callable[[], None]) -> None:
         self._using.acquire()
@@ -97,6 +108,7 @@ class WriteQueue:
             except MarvinError as error:
                 self.transcript.close()
                 self._fail(str(error))
+                self._given_up = True
                 return False
             finally:
                 self._leave()
@@ -112,7 +124,7 @@ class WriteQueue:
             except (TypeError, ValueError, RecursionError) as error:  # it could never be written, and holds up the rest
                 self._problems.append(f"Something that was said cannot be saved: {error}.")
             self._waiting.popleft()
-        self._told = False
+        self._told = self._given_up = False
 
     def _leave(self) -> None:
         if self._closing and not self._waiting:

@@ -161,7 +161,7 @@ class SessionWriter:
                 await queue.settle()
         finally:
             for queue in queues:
-                if not queue.idle:
+                if queue.lacks:
                     self._warn(f"{queue.transcript.path} lacks the last of what was said: it could not be written.")
             self._left.clear()
             self.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -34,6 +35,10 @@ PROTECTED = (
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _PROBE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_TEMPORARY = (".marvin-", ".tmp")
+"""How the name of a file begins and ends that is still being written."""
+_FORGOTTEN = 3_600
+"""The age, in seconds, of such a file whose writer was killed."""
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
@@ -56,6 +61,7 @@ class SandboxPaths:
         self._given = os.path.abspath(root)
         self._root = Path(os.path.realpath(root))
         self._hidden = [tuple(pattern.split("/")) for pattern in HIDDEN]
+        self._swept: set[tuple[str, ...]] = set()
         self._protected = [tuple(pattern.split("/")) for pattern in protected]
         self._writable = None if writable is None else frozenset(os.path.normpath(file) for file in writable)
 
@@ -114,6 +120,7 @@ class SandboxPaths:
                 old = self._writable_status(path, place)
                 if old is not None and create_only:
                     raise FileExistsError
+                self._sweep_once(place)
                 self._put(place, data, old, create_only)
             except BaseException:
                 descent.remove_made_folders()
@@ -239,9 +246,15 @@ class SandboxPaths:
         self._regular(path, status)
         return status
 
+    def _sweep_once(self, place: Place) -> None:
+        if place.parts[:-1] not in self._swept:
+            self._swept.add(place.parts[:-1])
+            with suppress(OSError):
+                _sweep(place.folder)
+
     @staticmethod
     def _put(place: Place, data: bytes, old: os.stat_result | None, create_only: bool) -> None:
-        temporary = f".marvin-{os.urandom(8).hex()}.tmp"
+        temporary = f"{_TEMPORARY[0]}{os.urandom(8).hex()}{_TEMPORARY[1]}"
         with ExitStack() as undo:
             # 0666: the kernel takes the umask off, which could not be read without setting it.
             descriptor = os.open(temporary, _CREATE, 0o666, dir_fd=place.folder)
@@ -255,6 +268,7 @@ class SandboxPaths:
                 # Whoever makes the name first has it; the finished file then replaces the empty one.
                 os.close(os.open(place.name, _CREATE, 0o666, dir_fd=place.folder))
                 undo.callback(_discard, place.name, place.folder)
+            # Not synced, unlike Marvin's own state: a disk takes ten times as long for that as for all the rest.
             os.replace(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
             undo.pop_all()
 
@@ -302,6 +316,19 @@ def _take_over(descriptor: int, old: os.stat_result) -> None:
         with suppress(PermissionError):  # only the superuser can give a file away
             os.fchown(descriptor, old.st_uid, old.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+def _sweep(folder: int) -> None:
+    """Remove what writers that were killed left in a folder."""
+    listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
+    try:
+        for name in os.listdir(listing):
+            if not name.startswith(_TEMPORARY[0]) or not name.endswith(_TEMPORARY[1]):
+                continue
+            if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < time.time() - _FORGOTTEN:
+                os.unlink(name, dir_fd=folder)
+    finally:
+        os.close(listing)
 
 
 def _discard(name: str, folder: int) -> None:

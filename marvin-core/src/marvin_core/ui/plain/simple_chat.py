@@ -15,6 +15,7 @@ from ...api.events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, 
 from ...api.session import SessionControl
 from ...util.signals import ending
 from ...util.terminal_text import TerminalFilter, disarm
+from ...util.text import one_line
 from ..rendering import Paint, call_line, diff_lines, for_people, outcome_line
 from ..typed_lines import Display, LineInterpreter
 
@@ -137,7 +138,7 @@ class SimpleChat:
         # The loop's own handler only notes a signal, and nothing else runs while this waits.
         handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            answer = self._input(f"[{'/'.join(choices)}] ").strip().lower()
+            answer = self._input(one_line(f"[{'/'.join(choices)}]") + " ").strip().lower()
         except (EOFError, _EndedError):
             return choices[-1]
         except KeyboardInterrupt:

@@ -21,6 +21,7 @@ from ...api.events import (
 )
 from ...api.session import SessionControl
 from ...util.signals import ending
+from ...util.text import one_line
 from ..completion import Candidate, candidates
 from ..rendering import (
     SHOWN,
@@ -89,7 +90,7 @@ class TerminalChat:
             else:
                 loop.add_signal_handler(number, self._end)
         self._session.subscribe(self._show)
-        self._editor.write(self._wrapped(greeting))
+        self._editor.write(self._wrapped(clean(greeting)))
         self._editor.flush()
         if prompt:
             self._take(prompt, prompt)
@@ -207,7 +208,7 @@ class TerminalChat:
             self._finish_text()
             self._editor.write(self._paint("notice", self._wrapped(clean(question))))
             self._answer = asyncio.get_running_loop().create_future()
-            sign = f"[{'/'.join(choices)}] "
+            sign = one_line(f"[{'/'.join(choices)}]") + " "
             self._editor.question(sign)
             activity, self._activity = self._activity, ""
             self._update()
