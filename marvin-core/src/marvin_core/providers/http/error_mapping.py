@@ -237,7 +237,7 @@ def _kind(report: ErrorReport) -> type[ProviderError]:
 def _check_key(endpoint: Endpoint) -> str:
     if not endpoint.key_hint:
         return "Check API key: this provider is set up without one."
-    return f"Check API key: {'the one in ' if endpoint.key else 'set '}{endpoint.key_hint}{' is refused' if endpoint.key else ''}."
+    return f"Check API key: {f'is {endpoint.key_hint} the right one?' if endpoint.key else f'set {endpoint.key_hint}.'}"
 
 
 def _advice(shown: str, error: BaseException) -> str:
