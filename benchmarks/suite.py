@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import answers, ceiling, chat, compaction, packs, rounds, sessions, startup, streams, turns
+from benchmarks import answers, ceiling, chat, compaction, packs, rounds, sessions, stalls, startup, streams, turns
 from benchmarks.lab import BenchmarkError, Lab
 from benchmarks.service import ServiceError
 from benchmarks.table import Row, headline, table
@@ -52,6 +52,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from turns.rows(lab, 1)
     yield from compaction.rows(lab, 3 if quick else 11)
     yield from chat.rows(lab, 3 if quick else 9, 1 if quick else 3)
+    yield from stalls.rows(lab)
     yield _schemas(lab)
     yield from ceiling.rows()
 

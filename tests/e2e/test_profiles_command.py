@@ -17,6 +17,9 @@ def test_list_use_new_and_show(unconfigured: Marvin) -> None:
     assert "marvin profiles use work" in made.text
     assert unconfigured.run("profiles", "list").text == "* main\n  work\n"
     assert unconfigured.run("profiles", "use", "work").code == 0
+    misspelled = unconfigured.run("profiles", "use", "wrok")
+    assert misspelled.code == 2
+    assert "Did you mean 'work'? `marvin profiles new wrok` makes it." in misspelled.said
     assert unconfigured.run("profiles").text == "  main\n* work\n"
     (unconfigured.config_folder / "profiles" / "work" / "preferences.yaml").write_text("dietary: [vegan]\n")
     shown = unconfigured.run("profiles", "show").text

@@ -298,7 +298,7 @@ class TestTheTools:
 
     def test_by_hand_with_nothing_to_compact_it_says_so(self, tmp_path: Path) -> None:
         found = make(tmp_path, specs=WITH_SESSION).call("compact_history")
-        assert "There is nothing to compact yet" in found.text
+        assert "There is nothing to compact: the conversation is empty" in found.text
 
 
 class TestBetweenPrompts:
@@ -361,6 +361,14 @@ class TestBetweenPrompts:
         assert (len(messages) == 61) == stays
         assert any(message.is_summary for message in messages) != stays
         assert_accepted(messages)
+
+    def test_an_empty_chat_has_nothing_to_compact(self, tmp_path: Path) -> None:
+        async def work(chat: Chat) -> None:
+            assert await chat.do("/compact") == "There is nothing to compact: the conversation is empty."
+            await chat.session.submit("first")
+            assert "2 messages, and the newest" in await chat.do("/compact")
+
+        chatting(make(tmp_path, says("One.")), work)
 
     def test_a_session_goes_on_from_its_compacted_conversation(self, tmp_path: Path) -> None:
         """I16: also after a resume; what was said before stays in the file."""

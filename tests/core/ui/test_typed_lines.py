@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import pytest
+
 from marvin_core import Hook, HookContext, ToolResult, ToolSpec, tool
 from marvin_core.tools.schema import describe
+from marvin_core.ui.commands.core import core_commands
+from marvin_core.ui.manual_calls import help_about
 from marvin_core.ui.typed_lines import Display, LineInterpreter
-from tests.support.engine import Made, make, run
+from tests.support.engine import Made, make, run, says
 
 ASIDE = "\n[exit code 0]"
 
@@ -64,3 +68,54 @@ def test_a_typed_command_is_not_asked_about(tmp_path: Path) -> None:
 def test_a_call_by_hand_is_asked_about(tmp_path: Path) -> None:
     (told,) = shown(make(tmp_path, argv=(), specs=[], asker=refuse), "/shout command=hello")
     assert "the answer was no" in told
+
+
+# --- what is meant for a shell, and names that a command and a tool share --------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line", ["marvin providers", "`marvin doctor`", "./marvin config show", "marvin providers login x"]
+)
+def test_a_command_for_a_shell_is_not_sent_to_a_model(tmp_path: Path, line: str) -> None:
+    made = make(tmp_path, argv=(), specs=[])
+    (told,) = shown(made, line)
+    assert f"!{line} runs it from here" in told
+    assert made.provider is not None
+    assert made.provider.requests == []
+
+
+@pytest.mark.parametrize("line", ["marvin", "marvin tools are great, which of them do you like?", "doctor who"])
+def test_a_request_that_begins_like_one_is_sent(tmp_path: Path, line: str) -> None:
+    made = make(tmp_path, says("Hm."), argv=(), specs=[])
+    shown(made, line)
+    assert made.provider is not None
+    assert made.provider.requests[0].messages[-1].text == line
+
+
+@tool(access=["read"])
+async def tree(max_depth: Annotated[int, "How deep"] = 2) -> str:
+    """Show folders."""
+    return f"{max_depth} deep"
+
+
+def test_a_name_that_a_command_and_a_tool_share_means_what_its_words_fit(tmp_path: Path) -> None:
+    made = make(tmp_path, argv=(), specs=[])
+    made.session.commands = {command.name: command for command in core_commands()}
+    made.session.toolbox.add(describe(tree, source="tests"), tree)
+    assert shown(made, "/tree max_depth=1") == ["1 deep"]
+    again = make(tmp_path, argv=(), specs=[])
+    again.session.commands = made.session.commands
+    again.session.toolbox.add(describe(tree, source="tests"), tree)
+    (told,) = shown(again, "/tree 1")
+    assert "This session is not on disk yet" in told
+    told = help_about(again.session, "tree")
+    assert "/tree [NUMBER]" in told
+    assert "Example: /tree max_depth=" in told
+
+
+def test_no_suggestion_is_said_twice(tmp_path: Path) -> None:
+    made = make(tmp_path, argv=(), specs=[])
+    made.session.commands = {command.name: command for command in core_commands()}
+    made.session.toolbox.add(describe(tree, source="tests"), tree)
+    (told,) = shown(made, "/tre")
+    assert told.count("'tree'") == 1

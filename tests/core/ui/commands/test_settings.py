@@ -165,6 +165,13 @@ def test_what_the_profile_holds(tmp_path: Path) -> None:
         assert await chat.do("/saved") == "home: Ada, 1 Hill Rd"
         assert (await chat.do("/profiles ../x")).startswith("Error: ")
         assert (await chat.do("/profiles main")).startswith("Switched to the profile main: ")
+        for near in ("wrok", "work2", "mian"):
+            told = await chat.do(f"/profiles {near}")
+            assert told.startswith(f"Error: There is no profile {near!r}. Did you mean ")
+            assert f"/profiles new {near} makes it" in told
+        assert chat.session.profile.name == "main"
+        assert chat.session.profile.names() == ["main", "work"]
+        assert (await chat.do("/profiles new work2")).startswith("Made the profile work2: ")
 
     chatting(make(tmp_path), work)
 

@@ -244,8 +244,7 @@ def _closed(error: Exception) -> str:
 def _check_key(endpoint: Endpoint) -> str:
     if not endpoint.key_hint:
         return "Check API key: this provider is set up without one."
-    found = f"the one in {endpoint.key_hint} is refused" if endpoint.key else f"set {endpoint.key_hint}"
-    return f"Check API key: {found}."
+    return f"Check API key: {f'is {endpoint.key_hint} the right one?' if endpoint.key else f'set {endpoint.key_hint}.'}"
 
 
 def _advice(shown: str, error: BaseException) -> str:
