@@ -10,7 +10,7 @@ from marvin_core.tools.schema import describe
 from marvin_core.ui.completion import candidates
 from marvin_core.ui.manual_calls import help_about
 from tests.support import engine_tools
-from tests.support.engine import make, spec
+from tests.support.engine import Script, make, says, spec
 
 MAIL = describe(engine_tools.send_mail, source="tests", group="mail")
 
@@ -66,3 +66,11 @@ def test_the_names_behind_help_are_completed(tmp_path: Path) -> None:
     (found,) = candidates("/help send_m", session)
     assert (found.text, found.replaces) == ("send_mail ", len("send_m"))
     assert [found.text for found in candidates("/send_m", session)] == ["/send_mail "]
+
+
+def test_models_are_completed_behind_the_command(tmp_path: Path) -> None:
+    small = Script(says("one"), name="small", model="s1")
+    session = make(tmp_path, provider=small).session
+    assert [found.text for found in candidates("/model s", session)] == ["s1 ", "small/s1 "]
+    assert [found.text for found in candidates("!model small/", session)] == ["small/s1 "]
+    assert [found.text for found in candidates("/model hi", session)] == ["high "]
