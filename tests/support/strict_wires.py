@@ -54,7 +54,7 @@ def groq(body: Body) -> None:
 
 def openrouter(body: Body) -> None:
     """The same, with the reasoning that OpenRouter wants back, and with ids of its own making, however long."""
-    fields = (COMMON - {"reasoning_effort"}) | {"parallel_tool_calls", "reasoning"}
+    fields = (COMMON - {"reasoning_effort"}) | {"parallel_tool_calls", "reasoning", "cache_control"}
     _chat(body, fields, own=frozenset({"reasoning_details"}), longest_id=1000)
 
 

@@ -361,6 +361,20 @@ def test_a_cache_that_is_to_last(cache: str, mark: Mapping[str, str]) -> None:
     assert text_of_body.count('"cache_control"') == text_of_body.count(f'"cache_control": {json.dumps(mark)}') == 3
 
 
+def test_a_gateway_that_knows_one_lifetime_gets_that() -> None:
+    async def run(server: ModelServer) -> None:
+        async with aclosing(claude(server.url, model=OPUS, cache="1h")) as provider:
+            for _ in range(2):
+                await answer_of(provider, request())
+
+    refusal = error(
+        400, "invalid_request_error", "messages.0.content.0.cache_control.ttl: Extra inputs are not permitted"
+    )
+    with ModelServer(refusal, text("a"), text("b")) as server:
+        asyncio.run(run(server))
+        assert ['"ttl"' in asked.content.decode() for asked in server.requests] == [True, False, False]
+
+
 def test_marks_follow_a_growing_conversation() -> None:
     """Each request has a mark where the one before it ended, so that all of that is read from the cache."""
     tools, system = (READ_FILE,), "Always the same. Today is Monday."

@@ -248,6 +248,26 @@ def test_calls_and_reasoning_of_joined_answers_are_kept() -> None:
     assert body["messages"][2]["tool_calls"][0]["id"] == "c1"
 
 
+# Caches that have to be asked for
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "cache", "expected"),
+    [
+        ("openrouter", "anthropic/claude-opus-5.5", "", {"type": "ephemeral"}),
+        ("openrouter", "anthropic/claude-opus-5.5", "1h", {"type": "ephemeral", "ttl": "1h"}),
+        ("openrouter", "openai/gpt-5.1", "1h", None),
+        ("acme", "claude-opus-5-5", "1h", None),
+    ],
+)
+def test_claude_behind_openrouter_is_cached(provider: str, model: str, cache: str, expected: object) -> None:
+    """Otherwise each request of a conversation is paid for in full."""
+    options: dict[str, Any] = {"provider": provider, "model": model, "cache": cache}
+    server = strict.StrictServer(*script())
+    turn(server, **options)
+    assert [body.get("cache_control") for body in server.taken] == [expected] * 4
+
+
 # Efforts
 
 

@@ -58,6 +58,8 @@ class Anthropic(HttpProvider):
             return self._wire.stop_returning()
         if b"thinking" in said and self._wire.think_otherwise(request.thinking, said):
             return True
+        if b"ttl" in said and self._wire.cache_shortly():
+            return True
         # Schemas are taken in part only. What comes is checked here as well.
         about_format = b"output_config" in said or b"output_format" in said or b"schema" in said
         return request.output_schema is not None and about_format and self._wire.leave_format_out()

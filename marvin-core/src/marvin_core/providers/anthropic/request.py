@@ -60,6 +60,11 @@ class AnthropicWire:
         changed, self.generation = generation != self.generation, generation
         return changed
 
+    def cache_shortly(self) -> bool:
+        """From now on ask for the usual lifetime of the cache; false where that was asked for anyway."""
+        before, self._mark = self._mark, _MARK
+        return before != _MARK
+
     def leave_format_out(self) -> bool:
         """From now on ask for no form of the answer; false where none was asked for anyway."""
         before, self._with_format = self._with_format, False

@@ -13,6 +13,7 @@ from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
 from ..http.turns import UNDERSTOOD, in_order
 from .services import (
+    cache_control,
     format_field,
     learnt,
     placeholder_signature,
@@ -36,6 +37,7 @@ class ChatWire:
         self._endpoint = endpoint
         self._service = service_of(endpoint)
         self._traits = traits_of(self._service)
+        self._cache = cache_control(self._service, endpoint)
         self._placeholder = placeholder_signature(self._service, endpoint.model)
         self._messages = Encoded(self._message)
         self._tools = EncodedTools(self._tool, endpoint.max_tools)
@@ -49,6 +51,8 @@ class ChatWire:
             fields["stream_options"] = {"include_usage": True}
         if self._traits.parallel and request.tools:
             fields["parallel_tool_calls"] = True
+        if self._cache is not None:
+            fields["cache_control"] = self._cache
         if request.output_schema is not None:
             from ..http.schemas import is_strict
 

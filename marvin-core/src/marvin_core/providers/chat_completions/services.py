@@ -159,6 +159,13 @@ def format_field(service: Service, schema: Mapping[str, Any], *, strict: bool) -
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
+def cache_control(service: Service, endpoint: Endpoint) -> Mapping[str, Any] | None:
+    """What has a gateway mark a request for Claude's cache, which keeps nothing unasked; None where none does."""
+    if service != "openrouter" or "claude" not in endpoint.model:
+        return None
+    return {"type": "ephemeral", "ttl": "1h"} if endpoint.cache == "1h" else {"type": "ephemeral"}
+
+
 def placeholder_signature(service: Service, model: str) -> Mapping[str, Any] | None:
     """What stands for the signature of a call that another model made; None where none is asked for.
 
