@@ -181,8 +181,9 @@ class TestInTheMiddleOfATurn:
             ({"message": "the request exceeds the available context size, try increasing it", "n_ctx": 4096}, {}),
             ({"message": "The decoder prompt (length 9999) is longer than the maximum model length of 4096."}, {}),
             ({"message": "the request exceeds the available context size"}, {"max_model_len": 4096}),
+            ({"message": "Requested tokens (9999) exceed context window of 4096"}, {"context_length": 262_144}),
         ],
-        ids=["llama.cpp", "vLLM", "asked once it did not fit"],
+        ids=["llama.cpp", "vLLM", "asked once it did not fit", "lists what the model was made for"],
     )
     def test_what_a_server_says_of_its_window_is_learnt(
         self, tmp_path: Path, said: Mapping[str, Any], listed: Mapping[str, Any]

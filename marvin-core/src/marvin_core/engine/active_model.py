@@ -35,7 +35,7 @@ class ActiveModel:
         self._chosen = source.first()
         self._lent: Provider | None = None
         self._windows: dict[tuple[str, str], Window] = {}
-        self._measured: Provider | None = None
+        self._told: set[tuple[str, str]] = set()
 
     def _changed(self) -> None:
         self._writer.changed(provider=self.provider_name, model=self.model, thinking=self.thinking)
@@ -48,7 +48,7 @@ class ActiveModel:
     def window(self) -> Window:
         """The window of the model that answers now, with what was learnt of it."""
         provider = self._answering
-        key = (provider.name, provider.model) if provider else ("", "")
+        key = _key(provider)
         if key not in self._windows:
             self._windows[key] = Window(provider.context_window if provider else None)
         return self._windows[key]
@@ -183,14 +183,15 @@ class ActiveModel:
         """
         provider = self._answering
         size = said if said is not None or provider is None else await self._asked(provider)
+        self._told.add(_key(provider))
         if size is not None and size < self.window.size:
             self.window.resize(size)
 
     async def _asked(self, provider: Provider) -> int | None:
-        """What the service says of the window of its model; it is asked once."""
-        if provider is self._measured or not isinstance(provider, Measures):
+        """What the service says of the window of its model; nothing where it has said so before."""
+        if _key(provider) in self._told or not isinstance(provider, Measures):
             return None
-        self._measured = provider
+        self._told.add(_key(provider))
         return await provider.find_window()
 
 
@@ -205,3 +206,7 @@ class _Summaries:
 
     def lent(self, provider: Provider) -> None:
         """Nothing of the prompt itself changes."""
+
+
+def _key(provider: Provider | None) -> tuple[str, str]:
+    return (provider.name, provider.model) if provider is not None else ("", "")

@@ -224,6 +224,7 @@ PIECES = st.sampled_from(
         "requested ",
         "request too large ",
         "\x1b]0;",
+        "\x9b31m",
         "try again in 1m",
         "\u202e",
         "\ud800",
