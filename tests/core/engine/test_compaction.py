@@ -27,6 +27,7 @@ from marvin_core.sessions.reader import load
 from marvin_core.testing import Answer, ModelServer, RecordedRequest, ScriptedModels, answers
 from marvin_core.tools import session_tools as tools
 from marvin_core.tools.schema import describe
+from tests.support import answers_ollama as ollama
 from tests.support.chat import Chat, chatting
 from tests.support.chatting import chat as adapter
 from tests.support.conversations import answer, assert_accepted, conversations, rounds, turns
@@ -63,6 +64,19 @@ class SmallServer(ModelServer):
         if len(request.content) > self.room:
             return answers.error(400, {"error": self._said})
         return answers.text("Fine.", usage=None)
+
+
+class SmallOllama(ollama.OllamaServer):
+    """An Ollama whose model takes 4,096 tokens, whatever is asked for."""
+
+    room = 4096 * 4
+
+    def answer_to(self, request: RecordedRequest) -> Answer:
+        if request.path == "/api/show":
+            return answers.document({"model_info": {"qwen3.context_length": 4096}})
+        if len(request.content) > self.room:
+            return answers.error(400, {"error": "prompt too long; exceeded max context length by 100 tokens"})
+        return ollama.text("Fine.", usage=None)
 
 
 def falling_back(tmp_path: Path, *chain: tuple[ModelServer, int]) -> Made:
@@ -197,6 +211,20 @@ class TestInTheMiddleOfATurn:
         assert made.parts.model.window.size == 4096
         assert len([size for size in sizes if size > server.room]) == 1
         assert not [text for text in told(made) if "there is no more room to make" in text]
+
+    def test_ollama_is_asked_what_its_model_takes_once_something_did_not_fit(self, tmp_path: Path) -> None:
+        """A model may take less than the window that is asked for; the refusal does not say how much."""
+        with SmallOllama() as server:
+            provider = ollama.connected(server)
+            made = make(tmp_path, provider=cast("Script", provider))
+            made.parts.conversation.load(SHORTER)
+            results = submit(made, "Go on", *["And on. " * 300] * 20)
+            asked = [request for request in server.requests if request.path == "/api/chat"]
+        assert [result.error for result in results] == [None] * 21
+        assert made.parts.model.window.size == 4096
+        assert [len(request.content) > server.room for request in asked].count(True) == 1
+        assert {request.body["options"]["num_ctx"] for request in asked[1:]} == {4096}
+        assert len([request for request in server.requests if request.path == "/api/show"]) == 1
 
     def test_a_prompt_that_is_larger_than_the_window_is_shortened_and_told_as_that(self, tmp_path: Path) -> None:
         said = {"message": "the request exceeds the available context size, try increasing it", "n_ctx": 2048}
