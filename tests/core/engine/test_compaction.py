@@ -36,6 +36,10 @@ from tests.support.engine import QUICK, SPECS, Hang, Made, Script, calls, make, 
 FOUND = [value for value in vars(tools).values() if isinstance(value, Tool)]
 WITH_SESSION = (*SPECS, *(describe(one, source="marvin-core", module=tools.__name__, group="session") for one in FOUND))
 LONG = [user("Build the parser"), *rounds(30, size=4_000)]
+TOO_MANY_A_MINUTE = (
+    "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 4096, Requested 9999. The input "
+    "or output tokens must be reduced in order to run successfully."
+)
 SHORTER = [user("Build the parser"), *rounds(10, size=3_000)]
 OVERFLOW = answers.error(
     400,
@@ -62,7 +66,7 @@ class SmallServer(ModelServer):
         if request.method == "GET":
             return answers.document({"object": "list", "data": [{"id": "scripted", **self._listed}]})
         if len(request.content) > self.room:
-            return answers.error(400, {"error": self._said})
+            return answers.error(self._said.get("status", 400), {"error": self._said})
         return answers.text("Fine.", usage=None)
 
 
@@ -196,8 +200,9 @@ class TestInTheMiddleOfATurn:
             ({"message": "The decoder prompt (length 9999) is longer than the maximum model length of 4096."}, {}),
             ({"message": "the request exceeds the available context size"}, {"max_model_len": 4096}),
             ({"message": "Requested tokens (9999) exceed context window of 4096"}, {"context_length": 262_144}),
+            ({"message": TOO_MANY_A_MINUTE, "code": "rate_limit_exceeded", "status": 429}, {}),
         ],
-        ids=["llama.cpp", "vLLM", "asked once it did not fit", "lists what the model was made for"],
+        ids=["llama.cpp", "vLLM", "asked once it did not fit", "lists what it was made for", "tokens a minute"],
     )
     def test_what_a_server_says_of_its_window_is_learnt(
         self, tmp_path: Path, said: Mapping[str, Any], listed: Mapping[str, Any]
