@@ -13,7 +13,6 @@ from .http.clients import Clients
 from .plugins.manager import Plugins
 from .providers.selection.catalog import Catalog
 from .providers.selection.choose import Choice, choose
-from .providers.selection.fallback_chain import check_chain
 from .providers.selection.models import Models
 from .usage.budgets import BudgetFactory
 from .usage.meter import UsageMeter
@@ -40,6 +39,8 @@ class App:
             secrets.declare(spec.secrets)
         self.catalog = Catalog(config, secrets, self.plugins.providers)
         if config.fallback:
+            from .providers.selection.fallback_chain import check_chain
+
             check_chain(config.fallback, self.catalog)
         self._clients = Clients(config)
         self.choice: Choice = choose(config, self.catalog, self._probe if chat else None)

@@ -27,6 +27,7 @@ from marvin_core.sessions.reader import load
 from marvin_core.testing import Answer, ModelServer, RecordedRequest, ScriptedModels, answers
 from marvin_core.tools import session_tools as tools
 from marvin_core.tools.schema import describe
+from tests.support import answers_ollama as ollama
 from tests.support.chat import Chat, chatting
 from tests.support.chatting import chat as adapter
 from tests.support.conversations import answer, assert_accepted, conversations, rounds, turns
@@ -35,6 +36,10 @@ from tests.support.engine import QUICK, SPECS, Hang, Made, Script, calls, make, 
 FOUND = [value for value in vars(tools).values() if isinstance(value, Tool)]
 WITH_SESSION = (*SPECS, *(describe(one, source="marvin-core", module=tools.__name__, group="session") for one in FOUND))
 LONG = [user("Build the parser"), *rounds(30, size=4_000)]
+TOO_MANY_A_MINUTE = (
+    "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 4096, Requested 9999. The input "
+    "or output tokens must be reduced in order to run successfully."
+)
 SHORTER = [user("Build the parser"), *rounds(10, size=3_000)]
 OVERFLOW = answers.error(
     400,
@@ -61,8 +66,21 @@ class SmallServer(ModelServer):
         if request.method == "GET":
             return answers.document({"object": "list", "data": [{"id": "scripted", **self._listed}]})
         if len(request.content) > self.room:
-            return answers.error(400, {"error": self._said})
+            return answers.error(self._said.get("status", 400), {"error": self._said})
         return answers.text("Fine.", usage=None)
+
+
+class SmallOllama(ollama.OllamaServer):
+    """An Ollama whose model takes 4,096 tokens, whatever is asked for."""
+
+    room = 4096 * 4
+
+    def answer_to(self, request: RecordedRequest) -> Answer:
+        if request.path == "/api/show":
+            return answers.document({"model_info": {"qwen3.context_length": 4096}})
+        if len(request.content) > self.room:
+            return answers.error(400, {"error": "prompt too long; exceeded max context length by 100 tokens"})
+        return ollama.text("Fine.", usage=None)
 
 
 def falling_back(tmp_path: Path, *chain: tuple[ModelServer, int]) -> Made:
@@ -181,8 +199,10 @@ class TestInTheMiddleOfATurn:
             ({"message": "the request exceeds the available context size, try increasing it", "n_ctx": 4096}, {}),
             ({"message": "The decoder prompt (length 9999) is longer than the maximum model length of 4096."}, {}),
             ({"message": "the request exceeds the available context size"}, {"max_model_len": 4096}),
+            ({"message": "Requested tokens (9999) exceed context window of 4096"}, {"context_length": 262_144}),
+            ({"message": TOO_MANY_A_MINUTE, "code": "rate_limit_exceeded", "status": 429}, {}),
         ],
-        ids=["llama.cpp", "vLLM", "asked once it did not fit"],
+        ids=["llama.cpp", "vLLM", "asked once it did not fit", "lists what it was made for", "tokens a minute"],
     )
     def test_what_a_server_says_of_its_window_is_learnt(
         self, tmp_path: Path, said: Mapping[str, Any], listed: Mapping[str, Any]
@@ -196,6 +216,20 @@ class TestInTheMiddleOfATurn:
         assert made.parts.model.window.size == 4096
         assert len([size for size in sizes if size > server.room]) == 1
         assert not [text for text in told(made) if "there is no more room to make" in text]
+
+    def test_ollama_is_asked_what_its_model_takes_once_something_did_not_fit(self, tmp_path: Path) -> None:
+        """A model may take less than the window that is asked for; the refusal does not say how much."""
+        with SmallOllama() as server:
+            provider = ollama.connected(server)
+            made = make(tmp_path, provider=cast("Script", provider))
+            made.parts.conversation.load(SHORTER)
+            results = submit(made, "Go on", *["And on. " * 300] * 20)
+            asked = [request for request in server.requests if request.path == "/api/chat"]
+        assert [result.error for result in results] == [None] * 21
+        assert made.parts.model.window.size == 4096
+        assert [len(request.content) > server.room for request in asked].count(True) == 1
+        assert {request.body["options"]["num_ctx"] for request in asked[1:]} == {4096}
+        assert len([request for request in server.requests if request.path == "/api/show"]) == 1
 
     def test_a_prompt_that_is_larger_than_the_window_is_shortened_and_told_as_that(self, tmp_path: Path) -> None:
         said = {"message": "the request exceeds the available context size, try increasing it", "n_ctx": 2048}

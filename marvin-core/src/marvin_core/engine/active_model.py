@@ -37,8 +37,8 @@ class ActiveModel:
         self._chosen = source.first()
         self._lent: Provider | None = None
         self._windows: dict[tuple[str, str], Window] = {}
-        self._told: dict[tuple[str, str], int | None] = {}
-        self._measured: Provider | None = None
+        self._listed: dict[tuple[str, str], int | None] = {}
+        self._told: set[tuple[str, str]] = set()
         self._last: Provider | None = None
 
     def _changed(self) -> None:
@@ -52,10 +52,10 @@ class ActiveModel:
     def window(self) -> Window:
         """The window of the model that answers now, with what was learnt of it."""
         provider = self._answering
-        key = (provider.name, provider.model) if provider else ("", "")
+        key = _key(provider)
         if key not in self._windows:
-            self._told[key] = provider.context_window if provider else None
-            self._windows[key] = Window(self._told[key])
+            self._listed[key] = provider.context_window if provider else None
+            self._windows[key] = Window(self._listed[key])
         return self._windows[key]
 
     @property
@@ -198,15 +198,14 @@ class ActiveModel:
         if self._last is provider:  # it has answered by now, so that nothing waits for what is asked beside
             self.source.refresh(provider)
         self._last = provider
-        window, key = self.window, (provider.name, provider.model)
-        if provider.context_window != self._told[key]:  # the service said it by itself meanwhile
-            self._told[key] = provider.context_window
-            window.resize(provider.context_window or window.size)
-        if provider.context_window is None and window.tokens(characters) >= window.warn / 2:
+        window, key, size = self.window, _key(provider), provider.context_window
+        if size is None and window.tokens(characters) >= window.warn / 2:
             size = await self._asked(provider)
-            if size is not None:
-                self._told[key] = size
-                window.resize(size)
+        elif size == self._listed[key] or key in self._told:
+            return
+        if size is not None:  # the service has said it by now
+            self._listed[key] = size
+            window.resize(size)
 
     async def overflowed(self, said: int | None) -> None:
         """A request did not fit: go by what the service says of the window, or says now that it is asked.
@@ -215,14 +214,15 @@ class ActiveModel:
         """
         provider = self._answering
         size = said if said is not None or provider is None else await self._asked(provider)
+        self._told.add(_key(provider))
         if size is not None and size < self.window.size:
             self.window.resize(size)
 
     async def _asked(self, provider: Provider) -> int | None:
-        """What the service says of the window of its model; it is asked once."""
-        if provider is self._measured or not isinstance(provider, Measures):
+        """What the service says of the window of its model; nothing where it has said so before."""
+        if _key(provider) in self._told or not isinstance(provider, Measures):
             return None
-        self._measured = provider
+        self._told.add(_key(provider))
         return await provider.find_window()
 
 
@@ -237,3 +237,7 @@ class _Summaries:
 
     def lent(self, provider: Provider) -> None:
         """Nothing of the prompt itself changes."""
+
+
+def _key(provider: Provider | None) -> tuple[str, str]:
+    return (provider.name, provider.model) if provider is not None else ("", "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import sys
 import time
 from collections.abc import Mapping
 from email.utils import formatdate
@@ -31,6 +33,7 @@ ENDPOINT = endpoint("https://models.example/v1")
 URL = "https://models.example/v1/chat/completions"
 MOST_SECONDS = 30.0
 """Linear work over the largest text below takes less than one on a slow machine; quadratic work takes hours."""
+MOST_BYTES = 100_000_000
 REFUSALS = [json.loads(line) for line in Path(__file__).with_name("refusals.jsonl").read_text("utf-8").splitlines()]
 """One a line: the service, the status and the error object as it sends them, and what they become."""
 OVERFLOWS = [row for row in REFUSALS if row["becomes"] == "ContextOverflow"]
@@ -224,6 +227,7 @@ PIECES = st.sampled_from(
         "requested ",
         "request too large ",
         "\x1b]0;",
+        "\x9b31m",
         "try again in 1m",
         "\u202e",
         "\ud800",
@@ -303,7 +307,7 @@ def assert_fit_to_be_shown(text: str) -> None:
 def test_work_over_hostile_texts_is_linear(text: str) -> None:
     """A megabyte of each, as a body, as a message, as a code, as headers, and inside an answer."""
     long = text * (1_000_000 // len(text))
-    begun = time.monotonic()
+    begun, size = time.monotonic(), largest()
     for said in (long, {"message": long, "code": long, "type": [long]}, {"message": {"deep": long}}):
         failure(400, said)
         from_error(ENDPOINT, URL, said)
@@ -311,7 +315,14 @@ def test_work_over_hostile_texts_is_linear(text: str) -> None:
     refuses_images(ENDPOINT, 400, {}, long.encode())
     clean(ENDPOINT, long)
     assert time.monotonic() - begun < MOST_SECONDS
+    assert largest() - size < MOST_BYTES
     assert len(str(found)) < 1_200
+
+
+def largest() -> int:
+    """The largest size in bytes that this process has had."""
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size if sys.platform == "darwin" else size * 1024
 
 
 def test_a_key_behind_any_number_of_spaces_is_not_shown() -> None:

@@ -128,7 +128,7 @@ WORDS: Mapping[Kind, tuple[Said, ...]] = {
         Said("Mistral", "too large for model with #", "docs.mistral.ai/resources/known-limitations"),
         Said("Cohere", "number of tokens*cannot exceed #", "github.com/cohere-ai/sandbox-topically/issues/4"),
         Said("Cohere", "too many tokens", "docs.cohere.com/reference/errors"),
-        Said("Cohere", "size limit exceeded", "docs.cohere.com/reference/errors"),
+        Said("Cohere", "size limit exceeded by*tokens", "docs.cohere.com/reference/errors"),
         Said("Bedrock", "input is too long for requested model", "github.com/aws-samples/bedrock-chat/issues/95"),
         Said("Bedrock", "max input tokens: #", "docs.aws.amazon.com/bedrock, ValidationException"),
         Said("Bedrock", "too many input tokens", "docs.aws.amazon.com/bedrock, ValidationException"),

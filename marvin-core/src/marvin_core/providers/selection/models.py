@@ -16,13 +16,13 @@ from ...http.clients import Clients
 from ...util.imports import imported
 from .catalog import Catalog, how_to_use
 from .choose import Choice
-from .fallback_chain import FallbackChain
 from .lifetimes import has_ended
 from .model_names import NamedModel, default_of, find, named
 from .successors import heir
 
 if TYPE_CHECKING:
     from ...api.usage import CostCeiling
+    from .fallback_chain import FallbackChain
 
 
 class Locate(Protocol):
@@ -55,7 +55,8 @@ class Models:
         self._locate = locate
         self._ceiling = ceiling
         self._made: dict[tuple[str, str], Provider] = {}
-        self._chain = FallbackChain(config.fallback, lambda name: self.named(name, None), warn)
+        self._warn = warn
+        self._chain: FallbackChain | None = None
         self._gone: set[tuple[str, str]] = set()
 
     @property
@@ -150,6 +151,10 @@ class Models:
         """The models to go on with, in the order of config.yaml; without a word there, Copilot."""
         spec = self._catalog.known.get(failed.name)
         if self._config.fallback:
+            if self._chain is None:
+                from .fallback_chain import FallbackChain
+
+                self._chain = FallbackChain(self._config.fallback, lambda name: self.named(name, None), self._warn)
             yield from self._chain.usable(failed)
         elif spec is not None and not self._catalog.is_local(spec):
             copilot = self._copilot()
