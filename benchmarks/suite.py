@@ -53,7 +53,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from compaction.rows(lab, 3 if quick else 11)
     yield from chat.rows(lab, 3 if quick else 9, 1 if quick else 3)
     yield _schemas(lab)
-    yield from ceiling.rows()
+    yield from ceiling.rows(quick=quick)
 
 
 def _schemas(lab: Lab) -> Row:

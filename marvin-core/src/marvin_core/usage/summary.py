@@ -37,9 +37,8 @@ class UsageTotals:
 
         Raises:
             OSError, ConfigError: where usage.json cannot be read or is damaged.
-            BudgetExceeded: where the ledger of the cost ceiling cannot be read.
         """
-        ceiling, left = self._budget.left() if self._budget is not None else (None, None)
+        ceiling, left = self._left() or (None, None)
         return UsageSummary(
             tokens=self._meter.tokens(),
             cost=self._meter.summary()["session_cost"],
@@ -49,6 +48,14 @@ class UsageTotals:
             ceiling=ceiling,
             left=left,
         )
+
+    def _left(self) -> tuple[float, float] | None:
+        if self._budget is None:
+            return None
+        try:
+            return self._budget.left()
+        except MarvinError:  # the ledger is gone, as the next request says; what was used is known all the same
+            return self._budget.standing
 
     def prompt_ended(self) -> float:
         """Bring usage.json up to date. Blocks.
