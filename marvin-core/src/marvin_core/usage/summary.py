@@ -63,9 +63,13 @@ class UsageTotals:
         Returns:
             What was spent since the last prompt ended, in USD, as far as it is known; agents below included.
         """
-        spent = None if self._budget is None else self._budget.spent()
-        now = self._meter.known_cost() if spent is None else spent
-        before, self._told = self._told, max(now, self._told)
         with suppress(OSError, MarvinError):  # the end of the run tries again, and tells
             self._meter.save_lifetime(self._totals, self._timeouts)
+        before, self._told = self._told, max(self._spent(), self._told)
         return self._told - before
+
+    def _spent(self) -> float:
+        spent = None
+        with suppress(MarvinError):  # the ledger is gone, as the next request says
+            spent = self._budget.spent() if self._budget is not None else None
+        return self._meter.known_cost() if spent is None else spent
