@@ -37,9 +37,10 @@ def summary(provider: Provider) -> tuple[str, UsageMeter]:
 
 def test_a_try_that_failed_is_counted_beside_the_one_that_did_not() -> None:
     """I11: the service bills both."""
-    cut = [USED, StreamBroken("cut off")]
     provider = ScriptedProvider(
-        cut, [StreamBroken("no answer")], [TextDelta(text="Summed up."), USED, Stop(reason="stop")]
+        [USED, StreamBroken("cut off")],
+        [StreamBroken("no answer")],
+        [TextDelta(text="Summed up."), USED, Stop(reason="stop")],
     )
     text, meter = summary(Resilient(provider, TIMEOUTS))
     assert text == "Summed up."
