@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, NamedTuple, Self
@@ -17,6 +18,10 @@ _WORDS = "the quick brown fox jumps over a lazy dog and goes on "
 _ARGUMENTS = json.dumps({"path": "."})
 _MILLION = 1_000_000
 _DEFAULT_LIMIT = 32_000
+_PIECE = 500
+"""Bytes of text at once."""
+_SPEED = 2_000
+"""Tokens a second of an answer beyond its limit, as the fastest services make them: what is not read is billed."""
 
 
 class Manner(NamedTuple):
@@ -130,6 +135,8 @@ class _Handler(BaseHTTPRequestHandler):
             for delta, size in answer.pieces(cut=cut):
                 self._event({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
                 sent += size / manner.density
+                if manner.longer:
+                    time.sleep(size / manner.density / _SPEED)
             if cut:
                 self.close_connection = True
                 return
@@ -184,7 +191,7 @@ class _Answer:
             arguments = json.dumps({"path": _WORDS * (2 * self._bytes // len(_WORDS))})
         left = max(self._bytes - len(arguments), 0)
         while left > 0:
-            piece = (_WORDS * (min(left, 500) // len(_WORDS) + 1))[: min(left, 500)]
+            piece = (_WORDS * (_PIECE // len(_WORDS) + 1))[: min(left, _PIECE)]
             left -= len(piece)
             yield {"content": piece}, len(piece)
         if arguments:

@@ -54,7 +54,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from chat.rows(lab, 3 if quick else 9, 1 if quick else 3)
     yield from stalls.rows(lab)
     yield _schemas(lab)
-    yield from ceiling.rows()
+    yield from ceiling.rows(quick=quick)
 
 
 def _schemas(lab: Lab) -> Row:

@@ -10,10 +10,11 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_core import CallDelta, Delta, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
@@ -669,3 +670,52 @@ def test_a_session_that_goes_on_goes_on_with_what_it_cost(desk: Desk) -> None:
     child.carry(5.0)  # its parent's ledger is not that of its session
     assert left(child) == pytest.approx(0.05)
     assert child.spent() is None
+
+
+NO_WAIT: dict[str, Any] = {"ceiling": 0.0}
+FATES = st.sampled_from(["exact", "late", "nothing", "no output", "cut", "lost", "silent", "refused"])
+STEP = st.tuples(st.integers(0, 2), FATES, st.integers(100, 30_000), st.floats(0.0, 1.0))
+
+
+@given(st.lists(STEP, max_size=25), st.floats(2.0, 6.0), st.floats(0.05, 1.0))
+@settings(max_examples=40, deadline=None)
+def test_whatever_becomes_of_requests_their_bills_stay_within_the_ceiling(
+    steps: list[tuple[int, str, int, float]], density: float, dollars: float
+) -> None:
+    """I11: of three agents, by the bill of the service: what it read and what it made, also where it says nothing."""
+    with TemporaryDirectory() as folder:
+        desk = Desk(Path(folder))
+        parent = desk.under("--max-cost", f"{dollars:.6f}", **NO_WAIT)
+        agents = [parent, desk.child(parent, **NO_WAIT), desk.child(parent, **NO_WAIT)]
+        billed = run(served(agents, steps, density))
+        assert billed <= dollars * 1.05
+        assert left(parent) <= dollars * 1.05 - billed
+        run(parent.aclose())
+
+
+async def served(agents: list[Budget], steps: list[tuple[int, str, int, float]], density: float) -> float:
+    """What a service bills for these requests; how much of each answer it makes is part of its step."""
+    billed = 0.0
+    for number, fate, size, part in steps:
+        budget = agents[number]
+        try:
+            request, hold = await budget.reserve("p", "m", Request(system="x" * size, messages=()))
+        except BudgetExceeded:
+            continue
+        fed, out = math.ceil(size / density), math.floor((request.max_output_tokens or 0) * part)
+        if fate == "lost":
+            out = min(out, 1_000)  # no longer than what is taken for the shortest of answers
+        came = 0 if fate in ("lost", "silent") else math.floor(out * density)
+        usage = {
+            "exact": Usage(input_tokens=fed, output_tokens=out),
+            "late": Usage(input_tokens=fed, output_tokens=out),
+            "no output": Usage(input_tokens=fed),
+            "cut": Usage(input_tokens=fed, output_tokens=1),
+        }.get(fate)
+        if fate == "refused":
+            await budget.refused(hold)
+            continue
+        done = fate in ("exact", "late", "nothing", "no output")
+        await budget.settle(hold, usage, came, complete=done, silent=fate == "silent")
+        billed += (fed + 10 * out) / 1_000_000
+    return billed

@@ -342,3 +342,15 @@ assert prices.cost("mine", "claude-opus-4-6", Usage(input_tokens=1))
 assert "genai_prices" in sys.modules
 """
     subprocess.run([sys.executable, "-P", "-c", code, str(tmp_path / "prices.json")], check=True, timeout=100)
+
+
+@pytest.mark.parametrize("provider", ["openai", "codex"])
+def test_what_openai_writes_into_its_cache_costs_more_where_the_table_says_so(tmp_path: Path, provider: str) -> None:
+    """From gpt-5.6 on a write is billed at 1.25 times the input; before, it is input as any other."""
+    prices = Prices({}, tmp_path / "prices.json")
+    written = Usage(input_tokens=100_000, cache_write_tokens=100_000)
+    fresh = Usage(input_tokens=100_000)
+    newer, older = "gpt-5.6-sol", "gpt-5.1"
+    assert prices.cost(provider, newer, written) == pytest.approx(1.25 * (prices.cost(provider, newer, fresh) or 0))
+    assert prices.worst(provider, newer, 100_000, 0) == prices.cost(provider, newer, written)
+    assert prices.cost(provider, older, written) == prices.cost(provider, older, fresh)

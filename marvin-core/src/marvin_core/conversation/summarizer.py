@@ -68,38 +68,45 @@ class Summarizer(Record):
         """One request. What it used is counted, however it ends."""
         provider = self.provider
         request = Request(system=PROMPT, messages=(user(task),), tool_choice="none")
-        came = _PartialAnswer()
+        came = _PartialAnswer(provider)
         complete = False
         try:
             async with aclosing(cast("AsyncGenerator[Delta, None]", provider.stream(request))) as deltas:
                 async for delta in deltas:
-                    came.take(delta)
+                    if isinstance(delta, (Retrying, Switched)):
+                        self._count_part(came)
+                        came = _PartialAnswer(provider)
+                    else:
+                        came.take(delta)
             complete = True
         finally:
-            if came.begun and not complete:
-                self.meter.add(provider.name, provider.model, came.usage or Usage())
+            if not complete:
+                self._count_part(came)
         usage = sound(came.usage or Usage())
         whole = bool(usage.input_tokens and (usage.output_tokens or not came.text))
-        cost = await self.meter.count(provider.name, provider.model, usage, whole=whole)
-        self.bus.emit(UsageReport(provider=provider.name, model=provider.model, usage=usage, cost=cost))
+        cost = await self.meter.count(came.provider, came.model, usage, whole=whole)
+        self.bus.emit(UsageReport(provider=came.provider, model=came.model, usage=usage, cost=cost))
         if not came.text.strip():
             raise MarvinError("its answer was empty.")
         return came.text.strip()
 
+    def _count_part(self, came: _PartialAnswer) -> None:
+        """Count what an answer that did not come to its end is known to have used."""
+        if came.begun:
+            self.meter.add(came.provider, came.model, came.usage or Usage())
+
 
 class _PartialAnswer:
-    """What came of an answer so far."""
+    """What came of one try of an answer so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, provider: Provider) -> None:
+        self.provider, self.model = provider.name, provider.model
         self.text = ""
         self.begun = False
         self.usage: Usage | None = None
 
     def take(self, delta: Delta) -> None:
         """Add a piece."""
-        if isinstance(delta, (Retrying, Switched)):
-            self.text = ""
-            return
         self.begun = True
         if isinstance(delta, TextDelta):
             self.text += delta.text

@@ -96,11 +96,7 @@ class Driver:
 
     async def _account(self) -> None:
         """Add what the prompt cost to the session and to usage.json."""
-        try:
-            spent = await in_thread(self._parts.usage.prompt_ended)
-        except Exception as error:  # the result must not depend on this
-            self._parts.bus.warn(f"What this prompt cost is not known to the session: {error}")
-            return
+        spent = await in_thread(self._parts.usage.prompt_ended)
         if spent:
             self._parts.writer.spent(spent)
 

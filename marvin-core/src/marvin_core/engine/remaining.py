@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..api.messages import Text, ToolOutput
+from ..api.messages import Text, ToolOutput, tool
 from ..api.usage import CostCeiling
 from ..conversation.compactor import Compactor
 from ..conversation.window import Window, characters
@@ -41,8 +41,7 @@ class Remaining:
 
     def added(self, outputs: Sequence[ToolOutput], ceiling: CostCeiling | None) -> list[ToolOutput]:
         """The outputs of a round; the last one says what is left after them, where that is little."""
-        added = sum(characters_of(output) for output in outputs)
-        tokens, dollars = self._tokens(added), _dollars(ceiling)
+        tokens, dollars = self._tokens(characters([tool(outputs)])), _dollars(ceiling)
         if not outputs or not _is_little(self._parts.model.window, tokens, dollars):
             return list(outputs)
         told = f"About {tokens:,} tokens are left before older messages become a summary."
@@ -54,13 +53,6 @@ class Remaining:
         window = self._parts.model.window
         used = window.tokens(self._parts.conversation.characters + self._compactor.overhead + added)
         return max(window.compact - used, 0)
-
-
-def characters_of(output: ToolOutput) -> int:
-    """The characters of an output that count against the window."""
-    from ..api.messages import tool
-
-    return characters([tool([output])])
 
 
 def _dollars(ceiling: CostCeiling | None) -> tuple[float, float] | None:

@@ -223,7 +223,7 @@ class Budget:
             self._input.learn(hold.provider, hold.model, hold.size, usage.input_tokens)
         if not hold.key:
             return
-        if usage.output_tokens > hold.output:
+        if usage.output_tokens > hold.output or came > 2 * hold.most_bytes:
             self._unbound.add((hold.provider, hold.model))
         amount = hold.amount if silent else math.ceil(self._cost(hold, usage, came, complete) * _MICRO)
         await asyncio.shield(self._settle_later(hold.key, amount))

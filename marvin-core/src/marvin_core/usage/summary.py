@@ -37,9 +37,8 @@ class UsageTotals:
 
         Raises:
             OSError, ConfigError: where usage.json cannot be read or is damaged.
-            BudgetExceeded: where the ledger of the cost ceiling cannot be read.
         """
-        ceiling, left = self._budget.left() if self._budget is not None else (None, None)
+        ceiling, left = self._left() or (None, None)
         return UsageSummary(
             tokens=self._meter.tokens(),
             cost=self._meter.summary()["session_cost"],
@@ -50,15 +49,27 @@ class UsageTotals:
             left=left,
         )
 
+    def _left(self) -> tuple[float, float] | None:
+        if self._budget is None:
+            return None
+        try:
+            return self._budget.left()
+        except MarvinError:  # the ledger is gone, as the next request says; what was used is known all the same
+            return self._budget.standing
+
     def prompt_ended(self) -> float:
         """Bring usage.json up to date. Blocks.
 
         Returns:
             What was spent since the last prompt ended, in USD, as far as it is known; agents below included.
         """
-        spent = None if self._budget is None else self._budget.spent()
-        now = self._meter.known_cost() if spent is None else spent
-        before, self._told = self._told, max(now, self._told)
         with suppress(OSError, MarvinError):  # the end of the run tries again, and tells
             self._meter.save_lifetime(self._totals, self._timeouts)
+        before, self._told = self._told, max(self._spent(), self._told)
         return self._told - before
+
+    def _spent(self) -> float:
+        spent = None
+        with suppress(MarvinError):  # the ledger is gone, as the next request says
+            spent = self._budget.spent() if self._budget is not None else None
+        return self._meter.known_cost() if spent is None else spent
