@@ -11,8 +11,8 @@ import random
 import socket
 import ssl
 import struct
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import TypeAlias
 
 import httpx
@@ -66,8 +66,9 @@ async def outcomes(transport: httpx.AsyncBaseTransport, url: str, silence: float
         return [first, await outcome(client, url)]
 
 
-async def both(server: Server, silence: float = GENEROUS) -> tuple[list[Outcome], list[Outcome]]:
-    """What both transports make of the responses of a server."""
+@asynccontextmanager
+async def listening(server: Server) -> AsyncIterator[str]:
+    """The address of such a server."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -77,8 +78,13 @@ async def both(server: Server, silence: float = GENEROUS) -> tuple[list[Outcome]
         finally:
             writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
-        url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as made:
+        yield f"http://127.0.0.1:{made.sockets[0].getsockname()[1]}/"
+
+
+async def both(server: Server, silence: float = GENEROUS) -> tuple[list[Outcome], list[Outcome]]:
+    """What both transports make of the responses of a server."""
+    async with listening(server) as url:
         return await outcomes(ours(), url, silence), await outcomes(theirs(), url, silence)
 
 
@@ -352,15 +358,13 @@ def test_two_responses_in_one_packet_are_two_answers_to_httpx_only() -> None:
 
 
 def test_as_marvin_uses_it_httpx_does_not_take_them_either() -> None:
-    async def run() -> list[Outcome]:
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await reader.readuntil(b"hello")
-            writer.write(WHOLE[0] + WHOLE[8])
-            await reader.read()
-            writer.close()
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"hello")
+        writer.write(WHOLE[0] + WHOLE[8])
+        await reader.read()
 
-        async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
-            url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+    async def run() -> list[Outcome]:
+        async with listening(serve) as url:
             async with make_client(HttpSettings(transport="stock"), timeout_read=GENEROUS, tls=None) as client:
                 return [await outcome(client, url), await outcome(client, url)]
 
