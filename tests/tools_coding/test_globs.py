@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,34 @@ def test_any_text_is_a_pattern_or_a_clear_error(text: str) -> None:
     except ToolError:
         return
     assert 1 <= len(alternatives) <= 200
+
+
+SEGMENTS = st.sampled_from(["**", "*", "a", "a*", "?", "b"])
+
+
+PARTS = st.lists(st.sampled_from(["a", "b", "aa", "c"]), min_size=1, max_size=7)
+
+
+def plainly(names: list[str], parts: list[str]) -> bool:
+    """What a pattern matches, by trying everything."""
+    if not names or not parts:
+        return not names and not parts
+    if names[0] != "**":
+        return re.fullmatch(names[0].replace("*", ".*").replace("?", "."), parts[0]) is not None and plainly(
+            names[1:], parts[1:]
+        )
+    rest = names[1:]
+    if not rest:
+        return True
+    return any(plainly(rest, parts[skipped:]) for skipped in range(len(parts)))
+
+
+@given(st.lists(SEGMENTS, min_size=1, max_size=6), PARTS)
+def test_folders_match_as_if_everything_were_tried(names: list[str], parts: list[str]) -> None:
+    assert bool(compile_glob("/".join(names)).fullmatch("/".join(parts))) == plainly(names, parts)
+
+
+@pytest.mark.parametrize("pattern", ["**/" * 40 + "y", "**/d/" * 30 + "y", "**/*/" * 30 + "y", "**/*d*/" * 30 + "y"])
+def test_no_pattern_takes_for_ever_in_a_deep_tree(pattern: str) -> None:
+    """Trying everything would take longer than anybody waits: the sum of all ways is above 10^15."""
+    assert not compile_glob(pattern).fullmatch("d/" * 60 + "x")

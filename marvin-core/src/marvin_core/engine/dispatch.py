@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..api.errors import ToolError
@@ -20,12 +21,15 @@ from ..guard.permissions.verdicts import strongest
 from ..guard.redaction import redacted
 from ..tools.toolbox import LoadedTool
 from ..util.failures import is_failure
+from ..util.threads import in_thread
 from .call_context import CallContext
 from .call_timer import CallTimer
 from .hook_runner import HookRunner
 from .parts import SessionParts
 
 _GO_ON = "What it was to do may be done. Check, then try it another way."
+_LONG_ARGUMENTS = 20_000
+"""Characters of arguments that are read beside the event loop: where they are broken, mending them takes long."""
 
 
 class Dispatcher:
@@ -153,12 +157,9 @@ class Dispatcher:
 
     async def _checked(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin) -> ToolResult:
         """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
-        from ..tools.arguments import parse_arguments  # not needed before the first request is out
-
         try:
             spec = self._parts.toolbox.spec(call.name)
-            others = self._parts.toolbox.offered
-            shown.update(parse_arguments(call.arguments, spec, complete=call.complete, others=others))
+            shown.update(await self._parsed(call, spec))
         finally:
             told = redacted(shown, self._secrets)
             self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told, origin=origin))
@@ -167,6 +168,14 @@ class Dispatcher:
         await self._permit(spec, {**shown, **values}, origin)
         result = await self._run(loaded, call, values)
         return await self._hooks.after_tool(spec, shown, result)
+
+    async def _parsed(self, call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
+        """The arguments of a call. Where they are broken and long, mending them takes too long for the event loop."""
+        from ..tools.arguments import parse_arguments  # not needed before the first request is out
+
+        others = self._parts.toolbox.offered
+        parse = partial(parse_arguments, call.arguments, spec, complete=call.complete, others=others)
+        return await in_thread(parse) if len(call.arguments) > _LONG_ARGUMENTS else parse()
 
     async def _permit(self, spec: ToolSpec, arguments: Mapping[str, Any], origin: CallOrigin) -> None:
         root = self._parts.workspace.root

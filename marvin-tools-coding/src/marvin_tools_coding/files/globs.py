@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import reduce
 from itertools import pairwise
 
 from marvin_core import ToolError
 
 _MOST_ALTERNATIVES = 200
+_FOLDERS = "(?:[^/]+/)*"
 
 
 def compile_glob(pattern: str) -> re.Pattern[str]:
@@ -98,15 +98,26 @@ def _anywhere(pattern: str) -> re.Pattern[str]:
 
 
 def _translate(pattern: str) -> str:
-    names = pattern.split("/")
-    return reduce(_join, ((name, index == len(names) - 1) for index, name in enumerate(names)), "")
+    first, *others = _between_folders(pattern)
+    if not others:
+        return "/".join(first)
+    # As for stars below: the first folders that fit are as good as any later ones, and are never tried again.
+    middle = "".join(f"(?>{_FOLDERS}?{''.join(f'{name}/' for name in run)})" for run in others[:-1] if run)
+    last = f"{_FOLDERS}{'/'.join(others[-1])}" if others[-1] else ".+"
+    return f"{''.join(f'{name}/' for name in first)}{middle}{last}"
 
 
-def _join(expression: str, part: tuple[str, bool]) -> str:
-    name, is_last = part
-    if name == "**":
-        return expression + (".+" if is_last else "(?:[^/]+/)*")
-    return expression + _translate_name(name) + ("" if is_last else "/")
+def _between_folders(pattern: str) -> list[list[str]]:
+    """The names between one `**` and the next, as expressions; several `**` in a row are one."""
+    runs: list[list[str]] = [[]]
+    before = ""
+    for name in pattern.split("/"):
+        if name != "**":
+            runs[-1].append(_translate_name(name))
+        elif before != "**":
+            runs.append([])
+        before = name
+    return runs
 
 
 def _translate_name(name: str) -> str:
