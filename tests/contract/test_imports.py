@@ -47,7 +47,7 @@ def test_each_module_is_imported_alone_without_a_warning(group: int) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=150,
         check=True,
     )
     assert done.stdout + done.stderr == ""

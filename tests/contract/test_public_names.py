@@ -71,7 +71,7 @@ def test_importing_the_package_imports_nothing_else() -> None:
         "import sys, json\nbefore = set(sys.modules)\nimport marvin_core\n"
         "print(json.dumps(sorted(set(sys.modules) - before)))"
     )
-    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=150, check=True)
     ours = {"marvin_core", "marvin_core.version"}
     assert set(json.loads(done.stdout)) <= {*ours, "typing", "__future__", "collections.abc", *BY_TYPING}
 

@@ -21,7 +21,7 @@ from typing import IO, Any
 from marvin_core.testing import ModelServer
 
 PROGRAM = (sys.executable, "-P", "-m", "marvin_core")
-LIMIT = 50.0
+LIMIT = 150.0
 """Seconds that anything may take before the test fails; a run takes 0.3, and much more on a busy machine."""
 COST_FIELDS = {"session_cost", "llm_turns", "model_turns", "model_cost"}
 QUICK_RETRIES = "timeouts: {retry_backoff: [0.05, 0.05, 0.05]}\n"

@@ -27,7 +27,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def shell(script: str, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["bash", "-euc", script], cwd=cwd, env=env, capture_output=True, text=True, timeout=50)
+    return subprocess.run(["bash", "-euc", script], cwd=cwd, env=env, capture_output=True, text=True, timeout=150)
 
 
 @pytest.fixture

@@ -106,6 +106,6 @@ class Installed:
         environment = {"HOME": str(self.home), "PATH": path, "LANG": "C.UTF-8", **variables}
         marvin = self.folder / "venv" / "bin" / "marvin"
         return subprocess.run(
-            [marvin, *words], cwd=self.home, env=environment, capture_output=True, text=True, timeout=60,
+            [marvin, *words], cwd=self.home, env=environment, capture_output=True, text=True, timeout=150,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip

@@ -55,7 +55,7 @@ def test_a_hook_of_a_pack_denies_and_asks(installed: Installed) -> None:
         ["--plain"],
         env={"HOME": str(installed.home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TERM": "dumb"},
         encoding="utf-8",
-        timeout=50,
+        timeout=150,
     )
     chat.expect_exact("> ")
     chat.sendline("/roll_dice count=2")
@@ -85,7 +85,7 @@ def test_a_slash_command_of_a_pack_runs(installed: Installed) -> None:
         env={"HOME": str(installed.home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=150,
     )
     assert "Good day, Ada. There are 5 tools." in chat.stdout
 
@@ -105,7 +105,7 @@ def test_an_interface_of_a_pack_is_chosen_by_the_configuration(installed: Instal
     try:
         marvin = str(installed.folder / "venv" / "bin" / "marvin")
         environment = {"HOME": str(installed.home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-        chat = pexpect.spawn(marvin, ["hello"], env=environment, timeout=50, encoding="utf-8")
+        chat = pexpect.spawn(marvin, ["hello"], env=environment, timeout=150, encoding="utf-8")
         chat.expect(pexpect.EOF)
         chat.wait()  # `close` alone sends signals to one that is slow to go
         chat.close()

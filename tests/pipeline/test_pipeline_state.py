@@ -138,7 +138,7 @@ def test_a_reader_never_sees_half_a_phase_and_no_writer_is_lost(state: PipelineS
 
 def marvin(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-P", "-m", "marvin_core", "pipeline", *map(str, words)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=150, check=False)
 
 
 def test_the_status_on_the_command_line(marvin_home: Path, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class Place:
     def run(self, argv: Sequence[str], *, stdin: bytes = b"", **env: str) -> Ended:
         """Run a program to its end."""
         done = subprocess.run(
-            argv, input=stdin, capture_output=True, env=self.environment(**env), cwd=self.home, timeout=50, check=False
+            argv, input=stdin, capture_output=True, env=self.environment(**env), cwd=self.home, timeout=150, check=False
         )
         return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -371,7 +371,7 @@ def test_a_current_folder_that_is_gone_is_an_error_with_advice(desk: Desk) -> No
         "try: load([], {'HOME': '/'})\nexcept ConfigError as error: print(error)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=desk.cwd, capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-c", script], cwd=desk.cwd, capture_output=True, text=True, timeout=150, check=False
     )
     assert done.stdout.startswith("The current folder cannot be used: No such file or directory."), done.stderr
 

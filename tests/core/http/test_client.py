@@ -55,7 +55,7 @@ def in_new_process(code: str, folder: Path | None = None) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=50,
+        timeout=150,
         env={"PYTHONPATH": str(folder)} if folder else {},
     )
     return done.stdout.strip()

@@ -275,7 +275,7 @@ def test_an_interface_of_a_pack_is_chosen_by_config(tmp_path: Path) -> None:
     (place.home / "marvin").mkdir()
     (place.home / "marvin" / "config.yaml").write_text("ui: tiny\n")
     chat = pexpect.spawn(
-        sys.executable, [*MARVIN[1:], "hello"], env=place.environment(), cwd=place.home, encoding="utf-8", timeout=50
+        sys.executable, [*MARVIN[1:], "hello"], env=place.environment(), cwd=place.home, encoding="utf-8", timeout=150
     )
     chat.expect_exact("tiny: hello, configured: True")
     chat.expect(pexpect.EOF)

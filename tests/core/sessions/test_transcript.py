@@ -276,7 +276,7 @@ def child(code: str, *arguments: str) -> str:
         capture_output=True,
         check=False,
         text=True,
-        timeout=50,
+        timeout=150,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

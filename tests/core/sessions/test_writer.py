@@ -210,7 +210,7 @@ def test_a_disk_that_fills_up_is_told_once_and_leaves_a_file_that_can_be_resumed
         capture_output=True,
         check=False,
         text=True,
-        timeout=50,
+        timeout=150,
     )
     assert done.returncode == 0, done.stderr
     told, kept, files = done.stdout.splitlines()
@@ -547,7 +547,7 @@ def test_two_processes_on_one_session_make_two_branches_and_lose_nothing(session
         go(left)
         go(right)
         for process in (left, right):
-            process.communicate(timeout=50)
+            process.communicate(timeout=150)
             assert process.returncode == 0
     assert diagnose(session, Timeouts()).problems == ()
     assert [branch.messages for branch in branches(session, "")] == [151, 151]

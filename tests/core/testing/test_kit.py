@@ -326,7 +326,7 @@ def run_tests(folder: Path, source: str) -> str:
     """What pytest reports of these tests; its last line, without the dashes, comes first."""
     (folder / "test_inner.py").write_text(f"import os, socket, subprocess, sys, pathlib, tempfile, pytest\n{source}")
     command = [*PYTEST, *PLUGINS, "--basetemp", str(folder / "temp"), "test_inner.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=150, check=False)
     lines = (done.stdout + done.stderr).strip().splitlines()
     return "\n".join([lines[-1].strip("= "), *lines])
 
@@ -400,7 +400,7 @@ def test_home_and_working_directory_are_the_tests_own(
     assert (Path.home(), Path.cwd()) == (marvin_home, marvin_repository)
     assert marvin_home.parent == tmp_path
     asked = [sys.executable, "-P", "-m", "marvin_core", "packs", "list"]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=150, check=False)
     assert done.stdout.startswith("core"), done.stderr
     assert (marvin_home / ".cache" / "marvin").is_dir()
     log = subprocess.run(["git", "log", "--format=%s"], capture_output=True, text=True, check=True)
@@ -421,7 +421,7 @@ def test_the_plugin_imports_nothing_until_a_fixture_is_used(tmp_path: Path) -> N
 
 def test_fixtures_are_named_for_marvin_and_none_is_automatic(tmp_path: Path) -> None:
     listing = [*PYTEST, *PLUGINS, "--fixtures", "-q", "."]
-    listed = subprocess.run(listing, cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False)
+    listed = subprocess.run(listing, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False)
     lines = [line for line in listed.stdout.splitlines() if "testing/plugin.py" in line]
     assert {line.partition(" ")[0] for line in lines} == {
         "marvin_guard",
@@ -445,6 +445,6 @@ def test_the_documented_example_works_as_it_is_written() -> None:
     pack = [(folder / name).read_text().count("\n") for name in ("pyproject.toml", "marvin_dice.py")]
     assert sum(pack) < 40
     done = subprocess.run(
-        [*PYTEST, *PLUGINS, "-q"], cwd=folder, capture_output=True, text=True, timeout=50, check=False
+        [*PYTEST, *PLUGINS, "-q"], cwd=folder, capture_output=True, text=True, timeout=150, check=False
     )
     assert done.stdout.splitlines()[-1].startswith("3 passed"), done.stdout

@@ -51,7 +51,7 @@ def dead_agent(ledger: Ledger, amount: int, keep: int = 0) -> None:
         os._exit(9)
     """
     program = [sys.executable, "-c", textwrap.dedent(code), ledger.address, str(amount), str(keep)]
-    assert subprocess.run(program, check=False, timeout=50).returncode == 9
+    assert subprocess.run(program, check=False, timeout=150).returncode == 9
 
 
 def test_a_request_is_reserved_and_then_settled_with_what_it_cost(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_where_a_reservation_cannot_be_written_nothing_is_spent_and_nothing_is_t
     ledger = begin(tmp_path)
     before = path_of(ledger).read_bytes()
     program = [sys.executable, "-c", textwrap.dedent(FULL_DISK), ledger.address]
-    done = subprocess.run(program, check=True, capture_output=True, text=True, timeout=50)
+    done = subprocess.run(program, check=True, capture_output=True, text=True, timeout=150)
     assert "cannot be used: the disk is full. Nothing more is spent without it" in done.stdout
     assert path_of(ledger).read_bytes() == before
 

@@ -225,7 +225,7 @@ def test_a_price_is_looked_up_in_the_table_once_and_kept(tmp_path: Path) -> None
         "      prices.cost('openai', 'no-such-model-at-all', usage), 'genai_prices' in sys.modules)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(cache)], capture_output=True, check=True, text=True, timeout=50
+        [sys.executable, "-c", code, str(cache)], capture_output=True, check=True, text=True, timeout=150
     )
     assert done.stdout.split() == ["True", str(cost), "None", "False"]
 

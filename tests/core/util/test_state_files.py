@@ -104,7 +104,7 @@ def test_a_reader_sees_the_old_content_or_the_new(tmp_path: Path) -> None:
         assert seen == {b"a", b"b"}, "the writer was at work meanwhile"
     finally:
         (tmp_path / "stop").touch()
-        writer.communicate(timeout=50)
+        writer.communicate(timeout=150)
 
 
 def test_a_failure_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: replace_file(Path(sys.argv[1]), b'x' * 100_000)\nexcept OSError: print('refused')\n"
     )
-    out, _ = child(script, path).communicate(timeout=50)
+    out, _ = child(script, path).communicate(timeout=150)
     assert out == "refused\n"
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -145,7 +145,7 @@ def test_a_lock_held_elsewhere_is_waited_for_and_then_given_up(tmp_path: Path) -
         with locked(path, 0.2, 0.01):
             raise AssertionError("two hold it")
     assert time.monotonic() - began >= 0.2
-    holder.communicate("\n", timeout=50)
+    holder.communicate("\n", timeout=150)
     with locked(path, 0.2, 0.01):
         assert path.with_name("state.json.lock").exists()
     assert path.with_name("state.json.lock").exists(), "removing it would let two processes in"
@@ -173,7 +173,7 @@ def test_no_update_of_two_processes_is_lost(tmp_path: Path) -> None:
     path.write_text("0")
     children = [child(COUNTER, path) for _ in range(2)]
     for one in children:
-        one.communicate(timeout=50)
+        one.communicate(timeout=150)
         assert one.returncode == 0
     assert path.read_text() == "50"
 

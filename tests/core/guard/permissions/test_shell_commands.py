@@ -311,6 +311,6 @@ def test_scripts_are_read_as_a_real_shell_reads_them(script: str, tmp_path: Path
     """`t` writes its arguments down; bash and we must see the same calls of it."""
     seen = tmp_path / "seen"
     define = f't() {{ local IFS=" "; printf "%s\\n" "t $*" >> {seen}; }}\n'
-    subprocess.run(["bash", "-c", define + script], check=True, timeout=10)
+    subprocess.run(["bash", "-c", define + script], check=True, timeout=150)
     ours = [part.partition(" > ")[0] for part in parts(script) if part.startswith("t ")]
     assert ours == seen.read_text().splitlines()

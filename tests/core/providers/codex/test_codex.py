@@ -599,7 +599,7 @@ def test_two_processes_do_not_spend_one_refresh_token_twice(tmp_path: Path, chat
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    results = [process.communicate(timeout=50) for process in running]
+    results = [process.communicate(timeout=150) for process in running]
     assert results == [("Hi\n", ""), ("Hi\n", "")]
     assert len(chatgpt.asked("/oauth/token")) == 1
 
