@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _NO_CHAT = re.compile(r"embed|rerank|whisper|moderation|\b(tts|bge|clip)\b", re.IGNORECASE)
 """What servers list beside models that answer."""
 _REQUESTS = "/chat/completions"
+_DATED = re.compile(r"-20\d{6}$")
 
 
 class Services(Protocol):
@@ -49,10 +51,14 @@ class ServiceLists:
         return kept.models if kept is not None else ()
 
     def asked(self, spec: ProviderSpec) -> tuple[ServedModel, ...]:
-        """The models that a service lists. Asks where no list is at hand; a server on this machine once in each run."""
+        """The models that a service lists. Asks where no list is at hand; a server on this machine once in each run.
+
+        A service elsewhere may take seconds: it is not asked from an event loop, which would stand still.
+        """
         address = self.address(spec)
         local = self._services.is_local(spec)
-        if address and address not in self._asked and (local or not self.known(spec)):
+        may_ask = local or not (self.known(spec) or _on_event_loop())
+        if address and address not in self._asked and may_ask:
             self._asked.add(address)
             self.keep(spec, self._ask(spec, local=local))
         return self.known(spec)
@@ -132,10 +138,29 @@ class ServiceLists:
         return window
 
 
+def _on_event_loop() -> bool:
+    asyncio = sys.modules.get("asyncio")  # where nobody imported it there is none
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def chat_models(models: Iterable[ServedModel]) -> list[str]:
     """The names of those models that answer, in the order of the list; of all where none seems to."""
     names = [model.name for model in models]
     return [name for name in names if not _NO_CHAT.search(name)] or names
+
+
+def is_listed(model: str, names: Iterable[str]) -> bool:
+    """Whether a list has this model, as it is or as one of its versions is called."""
+    return any(
+        name == model or name in (f"{model}:latest", f"models/{model}") or _DATED.sub("", name) == model
+        for name in names
+    )
 
 
 def same_place(one: str, other: str) -> bool:
