@@ -79,10 +79,14 @@ class ActiveModel:
         """Go on with the model that a name means; of a tier, say why. Raises as `ModelSource.named`."""
         serving = self.source.named(name, self._chosen.provider if self._chosen else None)
         self._take(serving)
-        if serving.notice:
-            self._bus.warn(serving.notice)
+        self._tell_end(serving.provider)
         if name in ALIASES:
             self._bus.tell(f"{name} is {serving.provider.model} of {serving.provider.name}: {serving.reason}.")
+
+    def _tell_end(self, provider: Provider) -> None:
+        ending = self.source.ending(provider)
+        if ending:
+            self._bus.warn(ending)
 
     def know(self, name: str) -> None:
         """Learn what services have to say of a name, before it is used; blocks for a while."""
@@ -130,6 +134,7 @@ class ActiveModel:
         else:
             self._chosen = Serving(provider=serving.provider, reason="the session was with it")
             self.window = self._make_window()
+            self._tell_end(serving.provider)
 
     @contextmanager
     def pro(self) -> Iterator[None]:

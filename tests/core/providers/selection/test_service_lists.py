@@ -417,8 +417,10 @@ def test_a_model_that_ends_soon_is_told_once(tmp_path: Path) -> None:
     assert len(said) == 1
     assert f"gpt-5.1 of openai ends on {day(20)}" in said[0]
     assert "marvin models" in said[0]
-    endpoint = known.endpoint(known.known["openai"], "gpt-5.2", "")
-    assert known.ending(endpoint) == ""
+    assert known.ending("openai", "gpt-5.2") == ""
+    assert known.ending("openai", "gpt-4.1") != "", "our own table tells it"
+    assert known.ending("openai", "gpt-4.1") == ""
+    assert known.ending("nobody", "gpt-4.1") == ""
 
 
 def test_no_default_ends_soon() -> None:
