@@ -102,6 +102,14 @@ def test_a_model_that_ends_is_told_once(unconfigured: Marvin) -> None:
         assert "ends on" not in second.said
 
 
+def test_a_model_that_is_taken_in_a_chat_and_ends_is_told_of_once(here: Marvin, strict: StrictServer) -> None:
+    strict.entries = [{}, {"shutdown_date": "2020-01-01"}]
+    asked = here.run("doctor"), here.run("models")  # which show the end in their own way, or not at all
+    assert [result.code for result in asked] == [0, 0]
+    shown = here.run("--plain", stdin=b"/model fake-2\n/model fake-1\n/model fake-2\n")
+    assert f"{shown.text}{shown.said}".count("fake-2 of openai-compat ended on 2020-01-01") == 1
+
+
 def test_the_list_of_models(here: Marvin, strict: StrictServer) -> None:
     strict.entries = [{"max_model_len": 8_192, "capabilities": {"vision": True}}]
     text_of = here.run("models").text

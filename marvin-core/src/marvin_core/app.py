@@ -48,7 +48,7 @@ class App:
             warn(self.choice.notice)
         if self.choice.endpoint is not None:
             self._clients.expect(self.choice.endpoint.base_url)
-            ending = self.catalog.ending(self.choice.endpoint)
+            ending = self.catalog.ending(self.choice.endpoint.provider, self.choice.endpoint.model)
             if ending:
                 warn(ending)
         self._prices = Prices(config.prices, config.cache_folder / "prices.json", long_writes=config.cache == "1h")

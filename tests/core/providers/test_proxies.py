@@ -180,7 +180,7 @@ def test_through_a_tunnel_with_tls_and_an_authority_of_ones_own(
     with ModelServer(ANSWERS[wire]("Hi"), tls=authority.server) as server, tunnel(server.port) as (proxy, asked):
         env = {"HTTPS_PROXY": proxy, "SSL_CERT_FILE": str(authority.certificate)}
         assert ask(wire, f"https://{HOST}/v1", tmp_path, env, f"transport: {transport}\n").text == "Hi"
-        assert asked == [f"CONNECT {HOST}:443 HTTP/1.1"]
+        assert set(asked) == {f"CONNECT {HOST}:443 HTTP/1.1"}
         assert len([asked for asked in server.requests if not asked.path.endswith("/api/show")]) == 1
 
 

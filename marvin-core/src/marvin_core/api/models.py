@@ -17,8 +17,6 @@ class Serving(Record):
 
     provider: Provider
     reason: str
-    notice: str = ""
-    """What is to be said of it once, as that it ends soon."""
 
 
 class ModelEntry(Record):
@@ -64,6 +62,10 @@ class ModelSource(Protocol):
 
     def know(self, name: str) -> None:
         """Learn what services have to say of a name, so that `named` need not ask them. Blocks for a while."""
+        ...
+
+    def ending(self, provider: Provider) -> str:
+        """What is to be said of a model that ends soon; empty of any other, and once it was said."""
         ...
 
     def refresh(self, provider: Provider) -> None:

@@ -95,13 +95,17 @@ class ActiveModel:
         if name in ALIASES:
             self.thinking = self._level_of(ALIASES[name])
         self._take(serving)
-        if serving.notice:
-            self._bus.warn(serving.notice)
+        self._tell_end(serving.provider)
         if name in ALIASES:
             self._bus.tell(f"{name} is {serving.provider.model} of {serving.provider.name}: {serving.reason}.")
 
     def _level_of(self, tier: str) -> ThinkingLevel:
         return self._config.tier_thinking.get(tier, self.thinking)
+
+    def _tell_end(self, provider: Provider) -> None:
+        ending = self.source.ending(provider)
+        if ending:
+            self._bus.warn(ending)
 
     def know(self, name: str) -> None:
         """Learn what services have to say of a name, before it is used; blocks for a while."""
@@ -162,6 +166,7 @@ class ActiveModel:
             self._changed()
         else:
             self._chosen = Serving(provider=serving.provider, reason="the session was with it")
+            self._tell_end(serving.provider)
 
     @contextmanager
     def pro(self) -> Iterator[None]:

@@ -14,11 +14,12 @@ from functools import lru_cache
 
 from ..api.model_facts import ModelFacts
 
-_GPT = re.compile(r"gpt-(\d{1,2})(?:\.(\d{1,2}))?(o?)(?![\d.])")
-_O = re.compile(r"o(\d)(?!\d)")
-_CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
-_GEMINI = re.compile(r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)")
-_GROK = re.compile(r"grok-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+# Patterns as texts: each is compiled when a name of its family is first met, and not at the start.
+_GPT = r"gpt-(\d{1,2})(?:\.(\d{1,2}))?(o?)(?![\d.])"
+_O = r"o(\d)(?!\d)"
+_CLAUDE = r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
+_GEMINI = r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)"
+_GROK = r"grok-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
 _NEWEST = (99, 0)
 """The version of a name without a number, as `gemini-flash-latest`."""
 _LONGEST_NAME = 200
@@ -49,7 +50,7 @@ def _version(found: re.Match[str] | None) -> tuple[int, int]:
 
 
 def _gpt(name: str) -> ModelFacts:
-    found = _GPT.match(name)
+    found = re.match(_GPT, name)
     if found is None:
         return ModelFacts()  # gpt-image-2, gpt-realtime
     version = _version(found)
@@ -75,7 +76,7 @@ def _open_gpt(name: str) -> ModelFacts:
 
 
 def _o(name: str) -> ModelFacts:
-    if _O.match(name) is None:
+    if re.match(_O, name) is None:
         return ModelFacts()  # an olmo, an orca
     return ModelFacts(window=200_000, longest=100_000, thinks=True, images="-mini" not in name or name.startswith("o4"))
 
@@ -85,7 +86,7 @@ def _codex(name: str) -> ModelFacts:
 
 
 def _claude(name: str) -> ModelFacts:
-    version = _version(_CLAUDE.match(name))
+    version = _version(re.match(_CLAUDE, name))
     if version < (4, 6):
         return ModelFacts(window=200_000, longest=_old_claude(name, version), thinks=version >= (3, 7), images=True)
     return ModelFacts(window=1_000_000, longest=128_000, thinks=True, images=True)
@@ -98,14 +99,14 @@ def _old_claude(name: str, version: tuple[int, int]) -> int:
 
 
 def _gemini(name: str) -> ModelFacts:
-    version = _version(_GEMINI.match(name))
+    version = _version(re.match(_GEMINI, name))
     if version < (2, 5):
         return ModelFacts(window=1_000_000, longest=8_192, thinks=False, images=True)
     return ModelFacts(window=1_048_576, longest=65_536, thinks=True, images=True)
 
 
 def _grok(name: str) -> ModelFacts:
-    found = _GROK.match(name)
+    found = re.match(_GROK, name)
     major, minor = _version(found)
     if found is not None and minor > 9:
         minor //= 10  # 4.20 came between 4.1 and 4.3

@@ -95,6 +95,10 @@ class ScriptedModels:
     def know(self, name: str) -> None:
         """Nobody has to be asked."""
 
+    def ending(self, provider: Provider) -> str:
+        """Nothing ends."""
+        return ""
+
     def refresh(self, provider: Provider) -> None:
         """Nothing ages."""
 

@@ -202,6 +202,9 @@ def test_a_provider_is_never_sent_more_tools_than_it_takes() -> None:
     ("model", "thinking", "reasoning"),
     [
         ("gpt-5.1", "off", {"effort": "none"}),
+        ("gpt-6.1-sol", "off", {"effort": "low", "summary": "auto"}),
+        ("gpt-6-luna", "high", {"effort": "high", "summary": "auto"}),
+        ("gpt-9", "medium", {"effort": "medium", "summary": "auto"}),
         ("gpt-5.1", "medium", {"effort": "medium", "summary": "auto"}),
         ("gpt-5", "off", {"effort": "minimal", "summary": "auto"}),
         ("gpt-5-mini", "high", {"effort": "high", "summary": "auto"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import time
@@ -25,8 +26,9 @@ from marvin_core.providers.selection.lifetimes import ENDS, end_of, ends_soon, h
 from marvin_core.providers.selection.list_store import ListStore
 from marvin_core.providers.selection.model_names import find
 from marvin_core.providers.selection.models import Models
-from marvin_core.providers.selection.service_lists import chat_models, same_place
+from marvin_core.providers.selection.service_lists import chat_models, is_listed, same_place
 from marvin_core.testing.model_server import LoopbackServer
+from marvin_core.util.threads import in_thread
 from tests.support.listing_servers import StrictServer
 
 KEY = "sk-0123456789abcdef"
@@ -209,6 +211,32 @@ def test_the_key_of_openrouter_is_a_secret(tmp_path: Path) -> None:
     assert KEY not in secrets.child_environment().values()
 
 
+def test_no_service_elsewhere_is_asked_from_an_event_loop(tmp_path: Path) -> None:
+    """It may take seconds in which the chat would stand still; a thread asks, or nobody does."""
+    with StrictServer(models=["fake-1"]) as server:
+        known = catalog(tmp_path, OPENAI_COMPAT_URL=server.url.replace("127.0.0.1", "127.1"))
+        compat = known.known["openai-compat"]
+
+        async def asked() -> list[str]:
+            return [known.default_model(compat), await in_thread(lambda: known.default_model(compat))]
+
+        assert asyncio.run(asked()) == ["qwen/qwen3-32b", "fake-1"]
+
+
+@pytest.mark.parametrize(
+    ("model", "names", "listed"),
+    [
+        ("a", ["b", "a"], True),
+        ("llama3.2", ["llama3.2:latest"], True),
+        ("claude-haiku-4-5", ["claude-haiku-4-5-20251001"], True),
+        ("claude-haiku-4", ["claude-haiku-4-5-20251001"], False),
+        ("a", [], False),
+    ],
+)
+def test_a_list_has_a_model_by_one_of_its_names(model: str, names: list[str], listed: bool) -> None:
+    assert is_listed(model, names) is listed
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
@@ -389,8 +417,10 @@ def test_a_model_that_ends_soon_is_told_once(tmp_path: Path) -> None:
     assert len(said) == 1
     assert f"gpt-5.1 of openai ends on {day(20)}" in said[0]
     assert "marvin models" in said[0]
-    endpoint = known.endpoint(known.known["openai"], "gpt-5.2", "")
-    assert known.ending(endpoint) == ""
+    assert known.ending("openai", "gpt-5.2") == ""
+    assert known.ending("openai", "gpt-4.1") != "", "our own table tells it"
+    assert known.ending("openai", "gpt-4.1") == ""
+    assert known.ending("nobody", "gpt-4.1") == ""
 
 
 def test_no_default_ends_soon() -> None:

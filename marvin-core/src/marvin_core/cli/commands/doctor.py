@@ -147,8 +147,10 @@ class DoctorReport:
             await app.models.aclose()
 
     def _served(self, endpoint: Endpoint, served: list[str]) -> None:
+        from ...providers.selection.service_lists import is_listed
+
         where = endpoint.base_url or endpoint.provider
-        if not served or not endpoint.model or endpoint.model in served:
+        if not served or not endpoint.model or is_listed(endpoint.model, served):
             self._line("ok", f"{where} answers{', and serves the model' if served else ''}")
             return
         near = near_names(endpoint.model, served, _SHOWN, enough=FAINTLY_LIKE) or served[:_SHOWN]

@@ -160,15 +160,15 @@ class Catalog:
         own = spec.keyless and not self._at_home(spec)
         return own or not spec.default_model or (spec.keyless and bool(_LOOPBACK.match(base_url)))
 
-    def ending(self, endpoint: Endpoint) -> str:
+    def ending(self, provider: str, model: str) -> str:
         """What is to be said of a model that ends within sixty days; empty of any other, and once it was said."""
-        spec = self.known.get(endpoint.provider)
-        ends = self.lists.facts(spec, endpoint.model).ends if spec is not None else ""
-        if not ends_soon(ends) or not self.lists.store.tell_once(f"{endpoint.provider}/{endpoint.model} {ends}"):
+        spec = self.known.get(provider)
+        ends = self.lists.facts(spec, model).ends if spec is not None else ""
+        if not ends_soon(ends) or not self.lists.store.tell_once(f"{provider}/{model} {ends}"):
             return ""
-        heir = heir_of(endpoint.provider, endpoint.model)
+        heir = heir_of(provider, model)
         return (
-            f"{endpoint.model} of {endpoint.provider} {'ended' if has_ended(ends) else 'ends'} on {ends}"
+            f"{model} of {provider} {'ended' if has_ended(ends) else 'ends'} on {ends}"
             f"{f'; the service names {heir} in its place' if heir else ''}. "
             "Take another one with --model, or with /model in a chat; `marvin models` lists them."
         )

@@ -18,7 +18,7 @@ SOON = 60
 """Days before its end in which one is told of it."""
 
 _Ends: TypeAlias = Mapping[str, tuple[str, str]]
-_DATED = re.compile(r"-(20\d{6}|20\d\d-\d\d-\d\d)$")
+_DATED = r"-(20\d{6}|20\d\d-\d\d-\d\d)$"
 """How a snapshot of a model is named, which ends with it."""
 
 ENDS: Mapping[str, _Ends] = {
@@ -92,9 +92,11 @@ def ends_soon(day: str) -> bool:
 
 
 def _entry(provider: str, model: str) -> tuple[str, str]:
-    ends = ENDS.get(provider, {})
+    ends = ENDS.get(provider)
+    if ends is None:
+        return "", ""
     name = model.lower()
-    return ends.get(name) or ends.get(_DATED.sub("", base_name(name))) or ("", "")
+    return ends.get(name) or ends.get(re.sub(_DATED, "", base_name(name))) or ("", "")
 
 
 def _day(ahead: int) -> str:

@@ -112,8 +112,7 @@ class Models:
 
     def _serving(self, found: NamedModel, reason: str) -> Serving:
         endpoint = self._catalog.endpoint(found.spec, found.model, "")
-        provider = self._provider(endpoint, found.spec.factory)
-        return Serving(provider=provider, reason=reason, notice=self._catalog.ending(endpoint))
+        return Serving(provider=self._provider(endpoint, found.spec.factory), reason=reason)
 
     def _provider(self, endpoint: Endpoint, factory: str) -> Provider:
         key = (endpoint.provider, endpoint.model)
@@ -220,6 +219,10 @@ class Models:
             find(self._catalog, name, None)
         except MarvinError:  # `named` says it
             return
+
+    def ending(self, provider: Provider) -> str:
+        """What is to be said of a model that ends soon; see `ModelSource.ending`."""
+        return self._catalog.ending(provider.name, provider.model)
 
     def refresh(self, provider: Provider) -> None:
         """Have the list of a service that was used looked after in the background, if it is on another machine."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ...api.model_facts import ModelFacts, ServedModel
@@ -13,20 +14,23 @@ from .lifetimes import end_of
 from .list_store import ListStore
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from ...api.config import Config
     from ...api.providers import Endpoint, ProviderSpec
 
-_NO_CHAT = re.compile(r"embed|rerank|whisper|moderation|\b(tts|bge|clip)\b", re.IGNORECASE)
+    class Services(Protocol):
+        """Where services are, and how they are asked."""
+
+        def base_url(self, spec: ProviderSpec) -> str: ...
+        def is_local(self, spec: ProviderSpec) -> bool: ...
+        def endpoint(self, spec: ProviderSpec, model: str, origin: str) -> Endpoint: ...
+
+
+_NO_CHAT = r"(?i)embed|rerank|whisper|moderation|\b(tts|bge|clip)\b"
 """What servers list beside models that answer."""
 _REQUESTS = "/chat/completions"
-
-
-class Services(Protocol):
-    """Where services are, and how they are asked."""
-
-    def base_url(self, spec: ProviderSpec) -> str: ...
-    def is_local(self, spec: ProviderSpec) -> bool: ...
-    def endpoint(self, spec: ProviderSpec, model: str, origin: str) -> Endpoint: ...
+_DATED = r"-20\d{6}$"
 
 
 class ServiceLists:
@@ -49,10 +53,14 @@ class ServiceLists:
         return kept.models if kept is not None else ()
 
     def asked(self, spec: ProviderSpec) -> tuple[ServedModel, ...]:
-        """The models that a service lists. Asks where no list is at hand; a server on this machine once in each run."""
+        """The models that a service lists. Asks where no list is at hand; a server on this machine once in each run.
+
+        A service elsewhere may take seconds: it is not asked from an event loop, which would stand still.
+        """
         address = self.address(spec)
         local = self._services.is_local(spec)
-        if address and address not in self._asked and (local or not self.known(spec)):
+        may_ask = local or not (self.known(spec) or _on_event_loop())
+        if address and address not in self._asked and may_ask:
             self._asked.add(address)
             self.keep(spec, self._ask(spec, local=local))
         return self.known(spec)
@@ -132,10 +140,29 @@ class ServiceLists:
         return window
 
 
+def _on_event_loop() -> bool:
+    asyncio = sys.modules.get("asyncio")  # where nobody imported it there is none
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def chat_models(models: Iterable[ServedModel]) -> list[str]:
     """The names of those models that answer, in the order of the list; of all where none seems to."""
     names = [model.name for model in models]
-    return [name for name in names if not _NO_CHAT.search(name)] or names
+    return [name for name in names if not re.search(_NO_CHAT, name)] or names
+
+
+def is_listed(model: str, names: Iterable[str]) -> bool:
+    """Whether a list has this model, as it is or as one of its versions is called."""
+    return any(
+        name == model or name in (f"{model}:latest", f"models/{model}") or re.sub(_DATED, "", name) == model
+        for name in names
+    )
 
 
 def same_place(one: str, other: str) -> bool:
