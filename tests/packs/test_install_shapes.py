@@ -10,9 +10,10 @@ import pytest
 from tests.packs.support_packs import Installed
 
 CORE = set(
-    "annotated-doc annotated-types anyio certifi genai-prices h11 httpcore httpcore2 httpx httpx2 idna"
-    " markdown-it-py marvin-core mdurl pluggy prompt-toolkit pydantic pydantic-core pygments rich ruamel-yaml"
-    " shellingham truststore typer typing-extensions typing-inspection wcwidth".split()
+    "annotated-doc annotated-types anyio attrs certifi genai-prices h11 httpcore httpcore2 httpx httpx2 idna"
+    " jsonschema jsonschema-specifications markdown-it-py marvin-core mdurl pluggy prompt-toolkit pydantic"
+    " pydantic-core pygments referencing rich rpds-py ruamel-yaml shellingham truststore typer typing-extensions"
+    " typing-inspection wcwidth".split()
 )
 CODING = {"marvin-tools-coding", "pathspec"}
 PIPELINE = {"marvin-pipeline"}

@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 
-from marvin_core.api.providers import Endpoint, Measures, Secret
+from marvin_core.api.messages import Message, Text, user
+from marvin_core.api.providers import Endpoint, Measures, Request, Secret, ThinkingLevel
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers.chat_completions.provider import create
 from tests.e2e.support_e2e import Marvin, assert_loadable, block_texts
 from tests.real.components import asked
 from tests.real.llama_server import NAME, WINDOW
+from tests.support.chatting import answer_of, text_of
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("llama"), pytest.mark.timeout(300)]
 
@@ -79,6 +81,26 @@ def test_a_conversation_that_outgrows_the_window_goes_on(marvin: Marvin, provide
     kept = list((marvin.project / ".marvin" / "logs").glob("context-backup-*.jsonl"))
     assert any("First part: the grey heron" in path.read_text("utf-8") for path in kept)
     assert_loadable(marvin.messages())
+
+
+def test_answers_in_a_row_are_gone_on_from(llama: str) -> None:
+    """As in play mode: the server refuses two of them at the end, and would continue the text of one."""
+    told = [Message(role="assistant", content=(Text(text=text),)) for text in ("One.", "Two.", "Three.")]
+    given = Endpoint(provider="llama-server", base_url=f"{llama}/v1", model=NAME, key=Secret(""), key_hint="")
+
+    async def run() -> list[str]:
+        settings = HttpSettings(timeouts=Timeouts(http=LIMIT))
+        provider = create(given, lambda: make_client(settings, timeout_read=LIMIT, tls=None))
+        try:
+            levels: tuple[ThinkingLevel, ...] = ("off", "high")
+            requests = [
+                Request(system="Be brief.", messages=(user("Explore."), *told), thinking=level) for level in levels
+            ]
+            return [text_of(await answer_of(provider, request)) for request in requests]
+        finally:
+            await provider.aclose()
+
+    assert all(text.strip() for text in asyncio.run(run()))
 
 
 def test_a_prompt_larger_than_the_window_is_said_to_be_one(marvin: Marvin, provider: str) -> None:

@@ -183,9 +183,9 @@ def test_a_session_begun_elsewhere_goes_on_at_mistral() -> None:
     assert said[-1]["content"] == "Well?\n\nSo?\n\nGo."
 
 
-@pytest.mark.parametrize("status", [400, 422, 500])
+@pytest.mark.parametrize("status", [400, 404, 422, 500])
 def test_its_models_behind_other_servers_are_understood_after_a_refusal_of_each_kind(status: int) -> None:
-    """llama.cpp, vLLM and others fill the templates of these models, and some of them answer 500."""
+    """llama.cpp, vLLM, MLX and others fill the templates of these models, and some of them answer 404 or 500."""
     rules = (strict.wants_nine, strict.wants_turns_or_outputs, strict.wants_the_user_last)
     server = strict.StrictServer(*script(), rules=rules, status=status)
     assert len(turn(server, begun())) == 2

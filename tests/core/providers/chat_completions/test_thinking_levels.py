@@ -51,6 +51,10 @@ ENABLED = {"thinking": {"type": "enabled"}}
 DISABLED = {"thinking": {"type": "disabled"}}
 KEPT = {"thinking": {"type": "enabled", "clear_thinking": False}}
 HIGH = {"reasoning_effort": "high"}
+LLAMA = [
+    llama(enable_thinking=False, reasoning_effort="low"),
+    *(llama(enable_thinking=True, reasoning_effort=level) for level in LEVELS[1:]),
+]
 
 
 @pytest.mark.parametrize(
@@ -80,14 +84,8 @@ HIGH = {"reasoning_effort": "high"}
         ("groq", "qwen/qwen3-32b", [{**GROQ_QWEN, "reasoning_effort": "none"}, GROQ_QWEN, GROQ_QWEN, GROQ_QWEN]),
         ("groq", "llama-3.3-70b-versatile", NOTHING),
         ("openrouter", "qwen/qwen3-32b", [{"reasoning": {"effort": e}} for e in ("none", *LEVELS[1:])]),
-        (
-            "llama-server",
-            "",
-            [
-                llama(enable_thinking=False, reasoning_effort="low"),
-                *(llama(enable_thinking=True, reasoning_effort=e) for e in LEVELS[1:]),
-            ],
-        ),
+        ("llama-server", "", LLAMA),
+        ("local", "", LLAMA),
     ],
 )
 def test_levels_in_the_words_of_each_service(provider: str, model: str, expected: list[Mapping[str, Any]]) -> None:

@@ -12,9 +12,9 @@ from .services import refused_fields
 from .stream import ChatStream
 
 _OTHER_LIMIT = "max_completion_tokens"
-_FAILED = 500
-_REFUSALS = (400, 422, _FAILED)
-"""Of these, servers of one's own answer the last where the model's template refuses a conversation."""
+_REFUSALS = (400, 422)
+_OF_TEMPLATES = (404, 500)
+"""What servers of one's own answer as well where the model's template refuses a conversation."""
 _WITH_EFFORT = {"reasoning_effort", "reasoning"}
 
 
@@ -71,12 +71,12 @@ class ChatCompletions(HttpProvider):
         return ChatStream(self._endpoint, self._url, lambda: call_ids(request))
 
     async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
-        if status not in _REFUSALS:
+        if status not in (*_REFUSALS, *_OF_TEMPLATES):
             return False
         text = said.decode("utf-8", "replace")
         if self._wire.learn(text):
             return True
-        if status == _FAILED:
+        if status in _OF_TEMPLATES:
             return False
         if request.max_output_tokens is not None and self._wire.limit_field != _OTHER_LIMIT and _OTHER_LIMIT in text:
             self._wire.limit_field = _OTHER_LIMIT

@@ -131,7 +131,7 @@ class ChatWire:
     def _reasoning(self, message: Message) -> Mapping[str, Any]:
         """What the model thought before this answer, in the form in which its service gave it."""
         thoughts = [block for block in message.content if isinstance(block, Thinking)]
-        own = message.model in ("", self._endpoint.model)
+        own = not self._endpoint.model or message.model in ("", self._endpoint.model)
         form: dict[str, Any] = {}
         for block in thoughts if own else ():
             form.update(self._own(block.provider_data))

@@ -27,6 +27,7 @@ _NAMES: Mapping[str, Service] = {
     "groq": "groq",
     "openrouter": "openrouter",
     "llama-server": "llama-server",
+    "local": "llama-server",
     "deepseek": "deepseek",
     "moonshot": "moonshot",
     "zhipu": "zhipu",
