@@ -51,6 +51,7 @@ class Billing:
         self.manners = manners
         self.spent = 0.0
         self.requests = 0
+        self._open = 0
         self.closing = threading.Event()
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
@@ -73,6 +74,7 @@ class Billing:
         """Count a request; returns its number, from 1 on."""
         with self._arrived:
             self.requests += 1
+            self._open += 1
             self._arrived.notify_all()
             return self.requests
 
@@ -81,9 +83,16 @@ class Billing:
         with self._arrived:
             return self._arrived.wait_for(lambda: self.requests >= count, limit)
 
+    def billed(self, limit: float) -> bool:
+        """Block until every request has its bill; whether they have."""
+        with self._arrived:
+            return self._arrived.wait_for(lambda: not self._open, limit)
+
     def bill(self, manner: Manner, fed: float, out: float) -> None:
-        """Charge so many tokens."""
-        with self._lock:
+        """Charge so many tokens for a request."""
+        with self._arrived:
+            self._open -= 1
+            self._arrived.notify_all()
             self.spent += manner.dear * (fed * INPUT + out * OUTPUT) / _MILLION
 
 
@@ -114,6 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         answer = _Answer(manner, limit, last=request.get("tool_choice") == "none")
         fate = manner.fate if number % manner.every == 0 else "answered"
         if fate == "refused":
+            self.billing.bill(manner, 0.0, 0.0)
             self._document(503, {"error": {"message": "The server is overloaded."}})
             return
         if fate in ("eaten", "silent"):

@@ -95,8 +95,8 @@ def measured(case: Case) -> tuple[float, int]:
                 home.finish(home.start(f"--max-cost={case.ceiling}", *(["--continue"] if number else [])))
         else:
             home.tree()
-        if not billing.requests:
-            raise BenchmarkError(f"{case.what}: no request was sent, so the row would mean nothing")
+        if not billing.requests or not billing.billed(_LIMIT):
+            raise BenchmarkError(f"{case.what}: no request was sent, or one has no bill: the row would mean nothing")
         return billing.spent, billing.requests
 
 

@@ -366,3 +366,16 @@ class Agents(RuleBasedStateMachine):
 
 Agents.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
 TestAgents = Agents.TestCase
+
+
+@pytest.mark.parametrize("amount", ["-1", "1.5", "true", "NaN", "1e999", '"5"', "null", "1" + "0" * 400])
+@pytest.mark.parametrize("kind", ["ceiling", "reserve", "keep", "settle"])
+def test_an_amount_that_is_none_counts_for_nothing(tmp_path: Path, kind: str, amount: str) -> None:
+    """No sum of it raises, whatever stands in the file."""
+    ledger = begin(tmp_path)
+    entry = f'{{"type":"{kind}","id":"k","scope":"","within":"","pid":{os.getpid()},"started":1,"amount":{amount}}}\n'
+    with path_of(ledger).open("a") as file:
+        file.write(entry)
+    reserved(ledger, 200)
+    assert left(ledger) == 800
+    assert ledger.balance().ceiling / 1_000_000 == 0.001
