@@ -283,7 +283,7 @@ def test_an_address_that_is_no_url(unconfigured: Marvin) -> None:
         pytest.param(error(400, "no such field"), 1, ["no such field"], id="400"),
         pytest.param(error(429, "slow down"), 1 + RETRIES, ["slow down"], id="429"),
         pytest.param(error(500, "boom"), 1 + RETRIES, ["boom"], id="500"),
-        pytest.param(html(), 1 + RETRIES, ["web page", "/v1"], id="html"),
+        pytest.param(html(), 1, ["web page", "/v1"], id="html"),
         pytest.param(drop(), 1 + RETRIES, ["gave no answer"], id="dropped"),
         pytest.param(
             document({"error": {"message": "out of memory", "type": "server_error"}}),
