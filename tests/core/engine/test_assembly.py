@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,3 +136,19 @@ def test_an_answer_that_never_said_that_it_ended_is_broken() -> None:
 )
 def test_an_answer_without_text_and_calls_is_empty(deltas: list[Delta], empty: bool) -> None:
     assert assemble(*deltas).is_empty is empty
+
+
+def test_short_pieces_take_little_more_memory_than_their_text() -> None:
+    """A character of its own takes eighty bytes."""
+    assembly = Assembly("acme", "m")
+    pieces = [chr(0x4E00 + number % 20_000) for number in range(100_000)]
+    tracemalloc.start()
+    try:
+        for piece in pieces:
+            assembly.feed(TextDelta(text=str(piece.encode(), "utf-8")))  # an object of its own each
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert taken < 10 * len(pieces)
+    assert assembly.message("stop").text == "".join(pieces)
+    assert not assembly.is_empty

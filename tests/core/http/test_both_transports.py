@@ -175,6 +175,7 @@ def test_mutated_responses_mean_the_same_to_both() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_three_thousand_mutated_responses_mean_the_same_to_both() -> None:
     assert differences(iter(range(3_000))) == []
 

@@ -9,19 +9,34 @@ from ..api.providers import CallDelta, Delta, Stop, TextDelta, ThinkingDelta, Us
 from ..util.numbers import sound
 
 CANCELLED = "[Cancelled]"
+_PIECES = 1_000
+"""So many pieces are kept apart: a short one takes many times the memory of its characters."""
 
 
 class _Part:
-    """One block while it grows; pieces are joined once, at the end."""
+    """One block while it grows; pieces are joined at the end, and before where there are many."""
 
-    __slots__ = ("id", "kind", "name", "provider_data", "texts")
+    __slots__ = ("_joined", "_pieces", "id", "kind", "name", "provider_data")
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.id = ""
         self.name = ""
-        self.texts: list[str] = []
+        self._joined: list[str] = []
+        self._pieces: list[str] = []
         self.provider_data: ProviderData | None = None
+
+    def add(self, piece: str) -> None:
+        """Take a piece of its text."""
+        self._pieces.append(piece)
+        if len(self._pieces) == _PIECES:
+            self._joined.append("".join(self._pieces))
+            self._pieces.clear()
+
+    @property
+    def texts(self) -> list[str]:
+        """Its text, in pieces."""
+        return self._joined + self._pieces
 
 
 class Assembly:
@@ -39,12 +54,12 @@ class Assembly:
     def feed(self, delta: Delta) -> _Part | None:
         """Take a piece; returns the part of a call that it belongs to, if it does."""
         if isinstance(delta, TextDelta):
-            self._last("text").texts.append(delta.text)
+            self._last("text").add(delta.text)
         elif isinstance(delta, CallDelta):
             return self._feed_call(delta)
         elif isinstance(delta, ThinkingDelta):
             part = self._last("thinking")
-            part.texts.append(delta.text)
+            part.add(delta.text)
             part.provider_data = delta.provider_data or part.provider_data
         elif isinstance(delta, UsageDelta):
             self.usage = sound(delta.usage)
@@ -65,7 +80,7 @@ class Assembly:
             self._parts.append(part)
         part.name = delta.name or part.name
         part.provider_data = delta.provider_data or part.provider_data
-        part.texts.append(delta.arguments)
+        part.add(delta.arguments)
         return part
 
     def _own_id(self, given: str) -> str:

@@ -62,7 +62,7 @@ class HeadDeadline(httpx.AsyncBaseTransport):
         except (httpx.ConnectError, httpx.ProxyError) as error:
             if not self._proxy:
                 raise
-            raise type(error)(f"{self._proxy} said or failed: {error}") from error
+            raise type(error)(f"{error} (through {self._proxy})") from error
         finally:
             request.extensions.pop("trace", None)
 
