@@ -227,3 +227,23 @@ def test_bad_session_files_end_neither_lists_nor_the_next_run(marvin: Marvin, ma
     result = marvin.ask("--continue", prompt="two")
     assert (result.code, result.text) == (0, "Second.\n")
     assert "was skipped: it is nested more than 100 deep" in result.said
+
+
+def test_the_limit_of_a_line_holds_for_every_command(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """What is too long for a line is cut when written; with a lower limit, it is passed over and named."""
+    marvin.config("limits: {session_line: 50000}\n")
+    marvin_model_server.script(text("An answer. " * 10_000), text("Short."))
+    assert marvin.ask(prompt="one").code == 0
+    (path,) = marvin.session_files()
+    assert max(map(len, path.read_bytes().split(b"\n"))) <= 50_000
+    shown = marvin.run("sessions", "show", path.stem)
+    assert "characters were left out.]" in shown.text
+    assert marvin.run("sessions", "doctor").code == 0
+    marvin.config("limits: {session_line: 2000}\n")
+    for words in (("sessions", "show", path.stem), ("sessions", "export", path.stem)):
+        result = marvin.run(*words)
+        assert (result.code, "is longer than 2,000 bytes" in result.err.decode()) == (0, True)
+    assert marvin.run("sessions", "doctor").code == 1
+    again = marvin.ask("--continue", prompt="two")
+    assert (again.code, again.text) == (0, "Short.\n")
+    assert "is longer than 2,000 bytes" in again.said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -100,6 +101,23 @@ class TestLimits:
         assert (folder / "target").exists()
         assert (folder / "context-backup-20200101-000000-000.jsonl").is_symlink()
         assert (folder / "context-backup-20200101-000000-001.jsonl").is_dir()
+
+
+class TestHostileFiles:
+    def test_what_a_repository_brings_as_backups_costs_nothing(self, tmp_path: Path) -> None:
+        found = coding(tmp_path)
+        folder = found.write(SAID, NOON).path.parent
+        with (folder / "context-backup-20261118-000000-000.jsonl").open("wb") as stream:
+            stream.truncate(300_000_000)  # a hole of zeros
+        (folder / "context-backup-20261118-000000-001.jsonl").write_bytes(b"[" * 100_000 + b"teapot\n\xff\0teapot\n")
+        tracemalloc.start()
+        try:
+            told = found.search("teapot", 5)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert "Where is the Teapot made?" in told
+        assert peak < 20_000_000
 
 
 class TestWriting:

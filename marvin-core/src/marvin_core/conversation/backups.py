@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
@@ -15,10 +16,10 @@ from ..api.errors import MarvinError, ToolError
 from ..api.messages import Message, ToolCall, ToolOutput, from_dict, to_dict
 from ..api.record import Record
 from ..guard.files.workspace import Workspace
-from ..util.json_lines import record_line
+from ..util.json_lines import lines_forwards, record_line
 from ..util.state_files import make_private_folder, update_file
 from ..util.text import counted
-from ..util.untrusted_json import parse_json
+from ..util.untrusted_json import LARGEST, parse_json
 from .backup_limits import remove_old
 
 _START = "context-backup-"
@@ -249,13 +250,18 @@ def _hits(files: Sequence[Path], words: Sequence[str]) -> Iterator[_Hit]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a backup; none where it is a link or cannot be read."""
+    """The lines of a backup; none where it is a link, cannot be read, or is larger than any backup of ours."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return
-    with os.fdopen(descriptor, encoding="utf-8", errors="replace") as stream:
-        yield from enumerate(stream, 1)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST:
+            for number, (line, _) in enumerate(lines_forwards(descriptor, 0, status.st_size), 1):
+                yield number, line.decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
 
 
 def _told(line: str) -> Iterator[_Hit]:

@@ -130,7 +130,7 @@ class Lifecycle:
         """The branches of this session, oldest end first."""
         from ..sessions.search import branches
 
-        return branches(*self._position())
+        return branches(*self._position(), self._parts.config.limits.session_line)
 
     def go_to(self, branch: Branch) -> int:
         """Go on at the end of a branch of this session; returns how many messages it has."""

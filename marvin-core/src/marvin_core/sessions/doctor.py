@@ -37,24 +37,24 @@ class Diagnosis(Record):
     """Whether the content itself is at fault, and not the mode alone."""
 
 
-def diagnose(path: Path, timeouts: Timeouts) -> Diagnosis:
-    """Look for what is wrong.
+def diagnose(path: Path, timeouts: Timeouts, largest: int = LARGEST_LINE) -> Diagnosis:
+    """Look for what is wrong. `largest` is the most bytes of a line.
 
     Raises:
         SessionError: where the file cannot be read.
         MarvinError: where another process holds it.
     """
     with _held(path, timeouts) as descriptor:
-        return _diagnose(path, descriptor)
+        return _diagnose(path, descriptor, largest)
 
 
-def repair(path: Path, timeouts: Timeouts) -> tuple[Diagnosis, Path | None]:
+def repair(path: Path, timeouts: Timeouts, largest: int = LARGEST_LINE) -> tuple[Diagnosis, Path | None]:
     """Mend a file; returns what was wrong, and where the original is kept where it had to be replaced.
 
     Raises as `diagnose`, `SessionError` also where the folder cannot be written; the file is then as it was.
     """
     with _held(path, timeouts) as descriptor:
-        found = _diagnose(path, descriptor)
+        found = _diagnose(path, descriptor, largest)
         try:
             os.fchmod(descriptor, _MODE)
             if not found.damaged:
@@ -97,9 +97,9 @@ def _keep(path: Path) -> Path:
             number += 1
 
 
-def _diagnose(path: Path, descriptor: int) -> Diagnosis:
+def _diagnose(path: Path, descriptor: int, largest: int) -> Diagnosis:
     status = os.fstat(descriptor)
-    lines = lines_forwards(descriptor, 0, status.st_size, LARGEST_LINE)
+    lines = lines_forwards(descriptor, 0, status.st_size, largest)
     examined = FileCheck(lines, path.stem, status.st_mtime)
     problems = examined.told()
     damaged = bool(problems)
@@ -171,10 +171,10 @@ class FileCheck:
             if not line.strip() and whole:
                 continue
             if not whole:
-                self._tell(number, f"is longer than {LARGEST_LINE:,} bytes.", "leaves it out")
+                self._tell(number, "is too long (`limits.session_line` in config.yaml).", "leaves it out")
                 continue
             try:
-                record = parse_json(line, LARGEST_LINE)
+                record = parse_json(line, len(line))
                 if record["type"] == "session":
                     self._headers[number] = header_of(record)
                 else:
@@ -311,8 +311,8 @@ def _calls(message: Message, line: int) -> dict[str, _Waiting]:
 
 def _check(record: Any) -> None:
     """Raises ValueError, KeyError or TypeError where a record cannot be used."""
-    if not isinstance(record["id"], str):
-        raise ValueError("its id is no text")
+    if not isinstance(record["id"], str) or not isinstance(record["type"], str):
+        raise ValueError("its id or its type is no text")
     if record["type"] == "message":
         from_dict(record["message"])
     elif record["type"] == "compaction":

@@ -13,7 +13,7 @@ from ..api.record import Record
 from ..api.session import Branch, SessionEntry
 from ..util.text import one_line
 from .reader import BackwardReader
-from .records import Header
+from .records import LARGEST_LINE, Header
 from .store import read_header, sessions
 
 _AROUND = 60
@@ -68,19 +68,20 @@ def entries(folder: Path, working_dir: str = "") -> Iterator[tuple[Path, Session
         yield path, survey(path)
 
 
-def search(folder: Path, text: str, shown: int = 3) -> Iterator[SearchHit]:
+def search(folder: Path, text: str, shown: int = 3, largest: int = LARGEST_LINE) -> Iterator[SearchHit]:
     """The sessions with a text in their title or a message, the one written last first.
 
     Capitals and line breaks do not matter. What was said before a compaction is found as well.
 
     Args:
         shown: how many snippets of a session to give at most.
+        largest: the most bytes of a line; longer ones are passed over.
     """
     wanted = re.compile(re.escape(one_line(text)), re.IGNORECASE)
     for path in sessions(folder):
         try:
             written = path.stat().st_mtime
-            header, records = _read(path)
+            header, records = _read(path, largest)
         except (OSError, SessionError):
             continue
         texts = [one_line(visible_text(message)) for message in _messages(records.values())]
@@ -90,9 +91,9 @@ def search(folder: Path, text: str, shown: int = 3) -> Iterator[SearchHit]:
             yield SearchHit(entry=_entry(header, len(texts), written), snippets=snippets, messages=len(hits))
 
 
-def _read(path: Path) -> tuple[Header, dict[str, dict[str, Any]]]:
+def _read(path: Path, largest: int) -> tuple[Header, dict[str, dict[str, Any]]]:
     """The newest header and all records by id, the oldest first."""
-    with BackwardReader(path) as reader:
+    with BackwardReader(path, largest) as reader:
         reader.read_all()
         return reader.header(), dict(reversed(reader.records.items()))
 
@@ -117,13 +118,13 @@ def _snippet(text: str, start: int, end: int) -> str:
     return f"{'…' if first else ''}{text[first:last]}{'…' if last < len(text) else ''}"
 
 
-def branches(path: Path, current: str) -> list[Branch]:
+def branches(path: Path, current: str, largest: int = LARGEST_LINE) -> list[Branch]:
     """The branches of a session, in the order in which they ended. `current` is the record that the one in use ends in.
 
     Raises:
         SessionError: where the file cannot be read.
     """
-    _, records = _read(path)
+    _, records = _read(path, largest)
     lineages = _Lineages(records)
     places = {key: lineages.place(key) for key in _ends(records) | {current: None} if key in records}
     inner = lineages.inner()

@@ -95,7 +95,7 @@ def show_session(context: typer.Context, session_id: _Id) -> None:
 
 
 def _whole(run: CommandContext, session_id: str) -> FullTranscript:
-    whole = load_full(find(_folder(run), session_id))
+    whole = load_full(find(_folder(run), session_id), run.config.limits.session_line)
     for problem in whole.problems:
         run.streams.err(f"marvin: {problem}")
     return whole
@@ -111,7 +111,7 @@ def search_sessions(
     if not wanted.strip():
         raise UsageError("There is nothing to look for. Give some text.")
     found = False
-    for hit in search(_folder(run), wanted):
+    for hit in search(_folder(run), wanted, largest=run.config.limits.session_line):
         found = True
         run.write(f"{hit.entry.id}  {hit.entry.title}\n")
         run.write("".join(f"    {snippet}\n" for snippet in hit.snippets))
@@ -159,7 +159,8 @@ def rename_session(
         raise UsageError("The title is empty. Give some words.")
     path = find(_folder(run), session_id)
     written = path.stat()
-    writer = Transcript.resumed(path, load(path), run.config.timeouts)
+    loaded = load(path, largest=run.config.limits.session_line)
+    writer = Transcript.resumed(path, loaded, run.config.timeouts)
     try:
         writer.change_header(title=new)
         # A title is no use of the session: it keeps its place in the lists.
@@ -197,10 +198,11 @@ def _examine(run: CommandContext, path: Path, *, mend: bool) -> bool:
     """Tell what is wrong with a file; returns whether nothing is, or nothing is any more."""
     kept: Path | None = None
     try:
+        largest = run.config.limits.session_line
         if mend:
-            found, kept = repair(path, run.config.timeouts)
+            found, kept = repair(path, run.config.timeouts, largest)
         else:
-            found = diagnose(path, run.config.timeouts)
+            found = diagnose(path, run.config.timeouts, largest)
     except MarvinError as error:
         run.write(f"{path.name}\n    {error}\n")
         return False
