@@ -20,7 +20,7 @@ from marvin_core.testing.tool_runner import installed_tools
 GOALS = {"ordinary": 50.0, "hostile": 250.0}
 """Milliseconds."""
 _BEAT = 0.001
-_LIMITS = {"tool": 20.0, "http": 20.0}
+_LIMITS = {"tool": 5.0, "http": 5.0}
 """Seconds after which a tool is ended, where the loop lets it be."""
 _FEED = "https://feeds.example/{}"
 

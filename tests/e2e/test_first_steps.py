@@ -20,6 +20,8 @@ from tests.e2e.support_e2e import Marvin
         (["--non-interactive", "sesions"], "sessions`"),
         (["--plain", "tool"], "tools`"),
         (["pipline"], "pipeline`"),
+        (["provider", "list"], "marvin providers list`"),
+        (["sesions", "show", "x"], "marvin sessions show x`"),
     ],
 )
 def test_a_lone_word_close_to_a_sub_command(
@@ -33,7 +35,9 @@ def test_a_lone_word_close_to_a_sub_command(
     assert marvin.session_files() == []
 
 
-@pytest.mark.parametrize("argv", [["hello"], ["--", "hlep"], ["--prompt", "hlep"], ["hlep me"], ["hlep", "me"]])
+@pytest.mark.parametrize(
+    "argv", [["hello"], ["--", "hlep"], ["--prompt", "hlep"], ["hlep me"], ["hlep", "me"], ["provider", "choice"]]
+)
 def test_what_is_a_prompt_is_sent(marvin: Marvin, marvin_model_server: ModelServer, argv: list[str]) -> None:
     marvin_model_server.script(text("Hi."))
     result = marvin.run("--non-interactive", *argv)

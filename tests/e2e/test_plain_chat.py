@@ -352,7 +352,7 @@ def test_without_a_provider(unconfigured: Marvin, chat: Open) -> None:
     """It says how to set one, calls tools, and a suggested line is sent by Enter alone."""
     terminal = chat(program=unconfigured)
     greeting = terminal.until(PROMPT)
-    assert "`marvin providers` says how to set one" in greeting
+    assert "/model says how to set one" in greeting
     assert "Created a.txt" in terminal.say("/create_file path=a.txt content=hello")
     assert (unconfigured.project / "a.txt").read_text() == "hello"
     shown = terminal.say("run `rm a.txt`")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Container, Iterable, Sequence
+from typing import Any
 
 from ..api.errors import UsageError
 from ..config.flags import parse
@@ -14,19 +16,35 @@ _FLAGS = {"help": "--help", "version": "--version"}
 
 
 def refuse(argv: Sequence[str], index: int, names: Iterable[str]) -> None:
-    """Raise `UsageError` where the first bare word is the only one and may be meant for one of the names.
+    """Raise `UsageError` where the first bare word may be meant for one of the names, and no prompt begins with it.
 
+    None does where it is the only word, or where the next one is a sub-command below that name, as in `provider list`.
     What was given as --prompt or after `--` is a prompt, whatever it says.
     """
     near = nearest(argv[index], names)
-    if not near or parse(argv).words != [argv[index]]:
+    words = parse(argv).words if near else []
+    if words[:1] != [argv[index]] or (len(words) > 1 and words[1] not in _below(near)):
         return
     command = command_name()
-    flags = [word for number, word in enumerate(argv) if number != index]
+    flags = [word for word in argv if word not in words]
     raise UsageError(
-        f"There is no sub-command {argv[index]!r}, and nothing was sent. Did you mean `{command} {near}`? "
-        f"To send the word as a prompt, write: {' '.join([command, *flags, '--prompt', argv[index]])}"
+        f"There is no sub-command {argv[index]!r}, and nothing was sent. "
+        f"Did you mean `{' '.join([command, near, *words[1:]])}`? To send what you typed as a prompt, write: "
+        f"{' '.join([command, *flags, '--prompt', shlex.quote(' '.join(words))])}"
     )
+
+
+def _below(name: str) -> Container[str]:
+    """The sub-commands below one of the core's."""
+    import typer  # slow to import, and needed by nobody who types a prompt
+
+    from .commands import all as subcommands
+
+    application = typer.Typer()
+    subcommands.extend(application)
+    root: Any = typer.main.get_command(application)
+    below: Container[str] = getattr(root.commands.get(name), "commands", ())
+    return below
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
