@@ -156,7 +156,7 @@ class DoctorReport:
         near = near_names(endpoint.model, served, _SHOWN, enough=FAINTLY_LIKE) or served[:_SHOWN]
         self.broken(
             f"{where} answers, but does not list the model {endpoint.model}.",
-            f"Choose one that it lists, with --model or `marvin config set model NAME`: {', '.join(near)}.",
+            f"Choose one that it lists, with --model or `{command_name()} config set model NAME`: {', '.join(near)}.",
         )
 
     def tools(self, app: App) -> None:

@@ -170,7 +170,7 @@ class Catalog:
         return (
             f"{model} of {provider} {'ended' if has_ended(ends) else 'ends'} on {ends}"
             f"{f'; the service names {heir} in its place' if heir else ''}. "
-            "Take another one with --model, or with /model in a chat; `marvin models` lists them."
+            f"Take another one with --model, or with /model in a chat; `{command_name()} models` lists them."
         )
 
     def names(self, spec: ProviderSpec) -> tuple[str, ...]:
