@@ -14,7 +14,7 @@ from ..api.tools import Mode
 from ..api.usage import CostCeiling
 from ..conversation.compactor import Compactor
 from .autonomy import Autonomy
-from .dispatch import Dispatcher
+from .calls.dispatch import Dispatcher
 from .exchange import Exchange
 from .parts import SessionParts
 from .request_builder import PromptSettings, RequestBuilder

@@ -18,7 +18,7 @@ from ..tools.toolbox import Toolbox
 from .active_model import ActiveModel
 from .agent import Agent
 from .autonomy import Autonomy
-from .dispatch import Dispatcher
+from .calls.dispatch import Dispatcher
 from .driver import Driver
 from .hook_runner import HookRunner
 from .lifecycle import Lifecycle

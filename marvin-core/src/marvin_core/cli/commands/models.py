@@ -12,6 +12,7 @@ import typer
 from ...api.errors import MarvinError
 from ...api.model_facts import ModelFacts
 from ...api.record import Record
+from ...config.program import command_name
 from ...util.text import counted, one_line
 from ..run import CommandContext
 
@@ -58,7 +59,9 @@ def models(
         return
     specs = [app.catalog.spec(provider, "", by_flag=True)] if provider else [spec for spec, _ in app.catalog.set_up()]
     if not specs:
-        run.say(f"{app.catalog.how_to()}\n`{command_name()} models PROVIDER` lists what is known of a service all the same.\n")
+        run.say(
+            f"{app.catalog.how_to()}\n`{command_name()} models PROVIDER` lists what is known of a service all the same.\n"
+        )
         return
     rows = [row for spec in specs for row in _rows(app, spec)]
     if as_json:

@@ -8,24 +8,24 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..api.errors import ToolError
-from ..api.events import CallOrigin, ToolExecutionEnd, ToolExecutionStart
-from ..api.hooks import Ask, Deny
-from ..api.messages import Image, Text, ToolCall, ToolOutput
-from ..api.tool_context import SessionView
-from ..api.tools import ToolResult, ToolSpec
-from ..conversation.compactor import Compactor
-from ..conversation.pairing import INTERRUPTED, interrupted
-from ..guard.permissions.policy import Policy
-from ..guard.permissions.verdicts import strongest
-from ..guard.redaction import redacted
-from ..tools.toolbox import LoadedTool
-from ..util.failures import is_failure
-from ..util.threads import in_thread
-from .call_context import CallContext
-from .call_timer import CallTimer
-from .hook_runner import HookRunner
-from .parts import SessionParts
+from ...api.errors import ToolError
+from ...api.events import CallOrigin, ToolExecutionEnd, ToolExecutionStart
+from ...api.hooks import Ask, Deny
+from ...api.messages import Image, Text, ToolCall, ToolOutput
+from ...api.tool_context import SessionView
+from ...api.tools import ToolResult, ToolSpec
+from ...conversation.compactor import Compactor
+from ...conversation.pairing import INTERRUPTED, interrupted
+from ...guard.permissions.policy import Policy
+from ...guard.permissions.verdicts import strongest
+from ...guard.redaction import redacted
+from ...tools.toolbox import LoadedTool
+from ...util.failures import is_failure
+from ...util.threads import in_thread
+from ..hook_runner import HookRunner
+from ..parts import SessionParts
+from .context import CallContext
+from .timer import CallTimer
 
 _GO_ON = "What it was to do may be done. Check, then try it another way."
 _LONG_ARGUMENTS = 20_000
@@ -171,7 +171,7 @@ class Dispatcher:
 
     async def _parsed(self, call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
         """The arguments of a call. Where they are broken and long, mending them takes too long for the event loop."""
-        from ..tools.arguments import parse_arguments  # not needed before the first request is out
+        from ...tools.arguments import parse_arguments  # not needed before the first request is out
 
         others = self._parts.toolbox.offered
         parse = partial(parse_arguments, call.arguments, spec, complete=call.complete, others=others)
@@ -226,7 +226,7 @@ class Dispatcher:
         return self._parts.setup.secrets.known()
 
     def _redacted(self, call: ToolCall, result: ToolResult) -> ToolOutput:
-        from ..util.text import storable
+        from ...util.text import storable
 
         secrets = self._secrets
         blocks = tuple(
@@ -238,7 +238,7 @@ class Dispatcher:
     def _audit(self, name: str, arguments: Mapping[str, Any], text: str, elapsed: float) -> None:
         path = self._parts.config.subagent_log
         if path is not None:
-            from .call_log import append
+            from .log import append
 
             shown = redacted(", ".join(f"{k}={v}" for k, v in arguments.items()), self._secrets)
             append(path, self._parts.clock.now(), name, shown, text, elapsed)
@@ -252,7 +252,7 @@ def _presentable(name: str, result: ToolResult) -> ToolResult:
         raise ToolError(f"{name} returned {content!r:.100}, which is neither text nor image. {_GO_ON}")
     details = result.details
     if details is not None:
-        from ..util.plain_data import plain
+        from ...util.plain_data import plain
 
         try:
             details = plain(dict(details))

@@ -7,13 +7,13 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..api.errors import ToolError
-from ..api.events import ToolExecutionUpdate
-from ..api.tool_context import Clock, Paths, Processes, SessionView
-from ..api.tools import Mode, ToolSpec
-from ..guard.redaction import redacted
-from .call_timer import CallTimer
-from .parts import SessionParts
+from ...api.errors import ToolError
+from ...api.events import ToolExecutionUpdate
+from ...api.tool_context import Clock, Paths, Processes, SessionView
+from ...api.tools import Mode, ToolSpec
+from ...guard.redaction import redacted
+from ..parts import SessionParts
+from .timer import CallTimer
 
 if TYPE_CHECKING:
     import httpx
