@@ -59,9 +59,8 @@ def models(
         return
     specs = [app.catalog.spec(provider, "", by_flag=True)] if provider else [spec for spec, _ in app.catalog.set_up()]
     if not specs:
-        run.say(
-            f"{app.catalog.how_to()}\n`{command_name()} models PROVIDER` lists what is known of a service all the same.\n"
-        )
+        hint = f"`{command_name()} models PROVIDER` lists what is known of a service all the same."
+        run.say(f"{app.catalog.how_to()}\n{hint}\n")
         return
     rows = [row for spec in specs for row in _rows(app, spec)]
     if as_json:
