@@ -106,6 +106,8 @@ class Config(Record):
     permissions: Permissions
     endpoints: Mapping[str, EndpointSettings]
     prices: Mapping[str, Price]
+    prices_url: str
+    """Where a newer table of prices comes from; empty for where its makers keep it."""
     instructions: str
     child_env: frozenset[str]
     timeouts: Timeouts
