@@ -118,6 +118,8 @@ class Config(Record):
     permissions: Permissions
     endpoints: Mapping[str, EndpointSettings]
     prices: Mapping[str, Price]
+    prices_url: str
+    """Where a newer table of prices comes from; empty for where its makers keep it."""
     instructions: str
     seed: bool
     """Whether a chat begins with what was said last in its folder."""

@@ -105,6 +105,7 @@ def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
         "writable_files": _list(env["MARVIN_WRITABLE_FILES"]) if env.get("MARVIN_WRITABLE_FILES") else None,
         "ticket": env.get("MARVIN_TICKET", ""),
         "ledger": env.get("MARVIN_LEDGER", ""),
+        "prices_url": env.get("MARVIN_URL_PRICES", ""),
         "subagent_log": cwd / log if log else None,
         "color": not env.get("NO_COLOR"),
         "editor": env.get("EDITOR") or "nano",

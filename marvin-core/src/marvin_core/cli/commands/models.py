@@ -167,8 +167,7 @@ async def _prices(run: CommandContext) -> tuple[bool, str]:
 
     clients = Clients(run.config)
     try:
-        url = run.secrets.setting("MARVIN_URL_PRICES") or ""
-        count = await fetch_table(clients.for_tools(), url, run.config.cache_folder)
+        count = await fetch_table(clients.for_tools(), run.config.prices_url, run.config.cache_folder)
     except MarvinError as error:
         return False, str(error)
     finally:
