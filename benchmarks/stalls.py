@@ -100,6 +100,7 @@ def rows(lab: Lab, limit: float | None = None) -> Iterator[Row]:
 
 def stalls(folder: Path) -> Iterator[Stall]:
     """Every call, in a project made for it."""
+    folder.mkdir()
     with own_home(folder / "home") as home, own_working_dir(folder / "work") as work, HttpReplay() as replay:
         _project(work)
         _feeds(replay)

@@ -186,6 +186,7 @@ transport: stock
 ca_file: /etc/ca.pem
 prices:
   m1: {input: 1, output: 2.5, cache_read: 0.1, cache_write: 3}
+seed: off
 instructions: |
   Be brief.
 allow_addresses: [intranet.example, 10.1.0.0/16]
@@ -226,6 +227,7 @@ def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
     assert config.child_env == {"AWS_PROFILE", "5"}
     assert config.prices["m1"].as_dict() == {"input": 1.0, "output": 2.5, "cache_read": 0.1, "cache_write": 3.0}
     assert config.instructions == "Be brief.\n"
+    assert not config.seed
     assert config.timeouts == Timeouts(tool=5.0, retry_backoff=(0.5, 1.0))
     assert config.limits == Limits(answer=1000, download=5, parallel_calls=3)
     assert config.allow_addresses == ("intranet.example", "10.1.0.0/16")
