@@ -190,7 +190,6 @@ seed: off
 instructions: |
   Be brief.
 allow_addresses: [intranet.example, 10.1.0.0/16]
-seed: "off"
 timeouts:
   tool: 5
   retry_backoff: [0.5, 1]
