@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -28,6 +29,7 @@ class Driver:
         self._agent = agent
         self._compactor = compactor
         self.busy = False
+        self._accounting: asyncio.Future[None] | None = None
 
     def check_free(self) -> None:
         """Raise `MarvinError` where a submission is in flight."""
@@ -63,7 +65,7 @@ class Driver:
             self._parts.model.prompt_ended()
             answer = _joined(answers)
             self._parts.bus.emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
-            await self._account()
+            self._accounting = asyncio.ensure_future(self._account(self._accounting, self._parts.writer.id))
             await self._parts.writer.flush(self._parts.state)
             await self._parts.profile.flush()
         return TurnResult(text=answer, error=error, output=output)
@@ -94,11 +96,18 @@ class Driver:
                 "another model."
             ) from None
 
-    async def _account(self) -> None:
-        """Add what the prompt cost to the session and to usage.json."""
+    async def _account(self, earlier: asyncio.Future[None] | None, session_id: str) -> None:
+        """Add what a prompt cost to the session and to usage.json; nobody who waits for the prompt waits for it."""
+        if earlier is not None:
+            await asyncio.wait([earlier])
         spent = await in_thread(self._parts.usage.prompt_ended)
-        if spent:
+        if spent and self._parts.writer.id == session_id:
             self._parts.writer.spent(spent)
+
+    async def accounted(self) -> None:
+        """Wait until what the prompts cost is written down."""
+        if self._accounting is not None:
+            await self._accounting
 
     async def _begin(self, text: str | None) -> None:
         parts = self._parts

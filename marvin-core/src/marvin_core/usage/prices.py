@@ -20,7 +20,8 @@ _KEPT = 7 * 24 * 3600
 _TABLE_NAMES = {"gemini": "google", "codex": "openai", "openai-compat": "openrouter", "copilot": "github-copilot"}
 """Where the price table names a provider differently."""
 _FREE: Mapping[str, Any] = {"input": 0.0, "output": 0.0}
-_MAKERS = re.compile(r"^        model_match=(.*?)^        \w+=", re.DOTALL | re.MULTILINE)
+_MAKER = b"\n        model_match="
+_NEXT = re.compile(rb"\n        \w")
 _CLAUSE = re.compile(r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'")
 """Where the text of the table says by which names of models it knows who makes them."""
 _ANYWHERE = "openai-compat"
@@ -40,6 +41,7 @@ class Prices:
         self._cache = cache
         self._free: dict[str, bool | None] = {}
         self._long_writes = long_writes
+        self._sold: dict[str, bool] = {}
         self._addresses: dict[str, str] = {}
         self._known: dict[str, Any] | None = None
         self._since = 0.0
@@ -74,7 +76,14 @@ class Prices:
         own = self._own.get(f"{provider}/{model}") or self._own.get(model)
         if own is not None:
             return own.as_dict()
-        return {} if self._free.get(provider) else None
+        if self._free.get(provider):
+            return {}
+        return {} if self._is_by_model(provider) and not self._may_be_sold(model) else None
+
+    def _may_be_sold(self, model: str) -> bool:
+        if model not in self._sold:
+            self._sold[model] = _may_be_sold(model)
+        return self._sold[model]
 
     def _is_by_model(self, provider: str) -> bool:
         """Whether it depends on the model if this provider costs anything."""
@@ -117,7 +126,7 @@ class Prices:
         try:
             use_updated_table(self._cache.parent)
             if self._is_by_model(provider):
-                return (_makers_rates(model) if _may_be_sold(model) else None) or _FREE
+                return _makers_rates(model) or _FREE
             return table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
         except Exception:  # a table that is broken knows no price, and must not end a run
             return None
@@ -156,10 +165,12 @@ def _may_be_sold(model: str) -> bool:
     """Whether the table may know who sells a model, found without importing it, which takes most of a second."""
     name = model.rpartition("/")[2].lower()
     try:
-        texts = [Path(path).read_text("utf-8") for path in _table_files()]
-    except (OSError, ValueError):
+        parts = [part for path in _table_files() for part in Path(path).read_bytes().split(_MAKER)[1:]]
+    except OSError:
         return True
-    clauses = [clause for text in texts for part in _MAKERS.findall(text) for clause in _CLAUSE.findall(part)]
+    clauses = [
+        clause for part in parts for clause in _CLAUSE.findall(_NEXT.split(part, 1)[0].decode("utf-8", "replace"))
+    ]
     return not clauses or any(_fits(kind, value, name) for kind, value in clauses)
 
 
