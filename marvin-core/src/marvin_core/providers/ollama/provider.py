@@ -47,6 +47,8 @@ class Ollama(HttpProvider):
 
     async def find_window(self) -> int | None:
         """The window in tokens, after asking for the model's own limit, which the one asked for cannot exceed."""
+        if self._measured:
+            return self._window
         self._measured = True
         said = await self._fetched("POST", self._sibling("/api/show"), dump({"model": self.model}))
         facts = said.get("model_info") if isinstance(said, dict) else None
@@ -56,9 +58,8 @@ class Ollama(HttpProvider):
         return self._window
 
     async def _open(self, request: Request) -> httpx.Response:
-        if not self._measured:
-            # The model's own limit may be far less, and more than that is cut off without a word.
-            await self.find_window()
+        # The model's own limit may be far less, and more than that is cut off without a word.
+        await self.find_window()
         return await super()._open(request)
 
     def _sibling(self, path: str) -> str:
