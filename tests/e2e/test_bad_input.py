@@ -275,7 +275,7 @@ def test_an_address_that_is_no_url(unconfigured: Marvin) -> None:
         pytest.param(
             error(429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}),
             1,
-            ["quota or credit", "--provider"],
+            ["quota or credit", "/model"],
             id="quota",
         ),
         pytest.param(error(402, "Payment required"), 1, ["quota or credit"], id="402"),

@@ -84,7 +84,8 @@ class Terminal:
 
     def ready(self) -> None:
         """Wait for the first prompt; keys before it are still the terminal's own."""
-        self.until("works.\n> ")
+        self.until("works.\n")
+        self.until("\n> ")
 
     def say(self, line: str, expected: str) -> str:
         """Type a line and wait for what it shows."""
