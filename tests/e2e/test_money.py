@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -158,6 +160,48 @@ def test_what_a_session_cost_without_a_ceiling_counts_too(marvin: Marvin, server
     assert done.code == 3
     assert "0.1000 USD are spent, 0.1000 of them by earlier runs" in done.said
     assert posts(server) == 1
+
+
+def ledgers(marvin: Marvin) -> list[Path]:
+    return list((marvin.home / ".local" / "share" / "marvin" / "ledgers").glob("*"))
+
+
+def last_line(path: Path) -> bytes:
+    return path.read_bytes().splitlines()[-1]
+
+
+def test_what_a_killed_run_spent_counts_too(marvin: Marvin, server: ModelServer) -> None:
+    """Rounds that were paid, and the request that was under way, by its worst case; once."""
+    server.script(answers.text("One.", usage=usage(10_000, 1_000)))
+    assert marvin.ask("--max-cost", "0.2").code == 0
+    server.script(answers.calls(("list_dir", {"path": "."}), usage=usage(10_000, 1_000)), answers.hang())
+    running = marvin.ask_in_background("--continue", "--max-cost", "0.2")
+    running.until(lambda: posts(server) == 3, "the second round")
+    running.send(signal.SIGKILL)
+    running.finish()
+    most = server.requests[-1].body["max_tokens"] * 10 / 1_000_000
+    server.script(answers.text("Two.", usage=usage(100, 10)), answers.text("Three.", usage=usage(100, 10)))
+    for _ in range(2):
+        done = marvin.ask("--continue", "--max-cost", "0.04")
+        assert done.code == 3
+        spent = float(re.search(r"([\d.]+) of them by earlier runs", done.said)[1])  # type: ignore[index]
+        assert 0.04 + most <= spent <= 0.04 + most + 0.02
+    assert marvin.ask("--continue", "--max-cost", "0.4").text == "Two.\n"
+    assert ledgers(marvin) == []
+
+
+def test_a_chat_that_is_killed_between_prompts_is_not_charged_twice(marvin: Marvin, server: ModelServer) -> None:
+    server.script(answers.text("One.", usage=usage(10_000, 1_000)))
+    chat = marvin.start("--plain", "--max-cost", "1", stdin=-1)
+    assert chat.process.stdin is not None
+    chat.process.stdin.write(b"hello\n")
+    chat.process.stdin.flush()
+    chat.until(lambda: any(b'"amount":20000}' in path.read_bytes() for path in ledgers(marvin)), "the account")
+    chat.until(lambda: all(b'"session"' in last_line(path) for path in ledgers(marvin)), "the note of it")
+    chat.send(signal.SIGKILL)
+    chat.finish()
+    done = marvin.ask("--continue", "--max-cost", "0.001")
+    assert "0.0200 of them by earlier runs" in done.said
 
 
 GATEWAY = "anthropic/claude-opus-4-6"
