@@ -162,6 +162,26 @@ def test_what_a_session_cost_without_a_ceiling_counts_too(marvin: Marvin, server
     assert posts(server) == 1
 
 
+def test_an_interrupted_request_has_no_known_cost(marvin: Marvin, server: ModelServer) -> None:
+    """Not even where no byte of its answer had come: the service works on it all the same."""
+    server.script(answers.hang())
+    running = marvin.ask_in_background()
+    running.until(lambda: posts(server), "a request")
+    running.send(signal.SIGINT)
+    cost = running.finish().cost()
+    assert (cost["session_cost"], cost["llm_turns"]) == (None, 1)
+
+
+def test_a_run_that_is_interrupted_between_two_tries_cost_what_is_known(marvin: Marvin, server: ModelServer) -> None:
+    marvin.config(f"{PRICED}timeouts: {{retry_backoff: [30]}}\n")
+    server.script(answers.error(429, "slow down"))
+    running = marvin.ask_in_background()
+    running.until(lambda: b"trying again" in running.err, "the pause")
+    running.send(signal.SIGINT)
+    cost = running.finish().cost()
+    assert (cost["session_cost"], cost["llm_turns"]) == (0.0, 0)
+
+
 def ledgers(marvin: Marvin) -> list[Path]:
     return list((marvin.home / ".local" / "share" / "marvin" / "ledgers").glob("*"))
 
