@@ -100,6 +100,16 @@ def test_a_time_out_has_no_known_cost_and_is_reserved_in_full(marvin: Marvin, se
     assert posts(server) < 10
 
 
+def test_comments_that_keep_a_connection_alive_are_no_refusal(marvin: Marvin, server: ModelServer) -> None:
+    """OpenRouter sends them while a model thinks, which is billed, also where the answer is not waited for."""
+    alive = Answer(steps=(b": OPENROUTER PROCESSING\n\n", 0.1) * 100)
+    server.script(*[alive] * 20)
+    assert marvin.ask("--max-cost", "1").cost()["session_cost"] is None
+    chat = marvin.run("--plain", "--max-cost", "0.3", stdin=b"".join(b"prompt %d\n" % n for n in range(20)))
+    assert "The cost ceiling of 0.3 USD is reached" in chat.text
+    assert posts(server) < 10
+
+
 def test_a_service_that_is_not_there_costs_nothing(marvin: Marvin) -> None:
     marvin.env["OPENAI_COMPAT_URL"] = "http://127.0.0.1:9/v1"
     done = marvin.ask("--max-cost", "0.3")
