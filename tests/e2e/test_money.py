@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -98,6 +100,16 @@ def test_a_time_out_has_no_known_cost_and_is_reserved_in_full(marvin: Marvin, se
     assert posts(server) < 10
 
 
+def test_comments_that_keep_a_connection_alive_are_no_refusal(marvin: Marvin, server: ModelServer) -> None:
+    """OpenRouter sends them while a model thinks, which is billed, also where the answer is not waited for."""
+    alive = Answer(steps=(b": OPENROUTER PROCESSING\n\n", 0.1) * 100)
+    server.script(*[alive] * 20)
+    assert marvin.ask("--max-cost", "1").cost()["session_cost"] is None
+    chat = marvin.run("--plain", "--max-cost", "0.3", stdin=b"".join(b"prompt %d\n" % n for n in range(20)))
+    assert "The cost ceiling of 0.3 USD is reached" in chat.text
+    assert posts(server) < 10
+
+
 def test_a_service_that_is_not_there_costs_nothing(marvin: Marvin) -> None:
     marvin.env["OPENAI_COMPAT_URL"] = "http://127.0.0.1:9/v1"
     done = marvin.ask("--max-cost", "0.3")
@@ -158,6 +170,68 @@ def test_what_a_session_cost_without_a_ceiling_counts_too(marvin: Marvin, server
     assert done.code == 3
     assert "0.1000 USD are spent, 0.1000 of them by earlier runs" in done.said
     assert posts(server) == 1
+
+
+def test_an_interrupted_request_has_no_known_cost(marvin: Marvin, server: ModelServer) -> None:
+    """Not even where no byte of its answer had come: the service works on it all the same."""
+    server.script(answers.hang())
+    running = marvin.ask_in_background()
+    running.until(lambda: posts(server), "a request")
+    running.send(signal.SIGINT)
+    cost = running.finish().cost()
+    assert (cost["session_cost"], cost["llm_turns"]) == (None, 1)
+
+
+def test_a_run_that_is_interrupted_between_two_tries_cost_what_is_known(marvin: Marvin, server: ModelServer) -> None:
+    marvin.config(f"{PRICED}timeouts: {{retry_backoff: [30]}}\n")
+    server.script(answers.error(429, "slow down"))
+    running = marvin.ask_in_background()
+    running.until(lambda: b"trying again" in running.err, "the pause")
+    running.send(signal.SIGINT)
+    cost = running.finish().cost()
+    assert (cost["session_cost"], cost["llm_turns"]) == (0.0, 0)
+
+
+def ledgers(marvin: Marvin) -> list[Path]:
+    return list((marvin.home / ".local" / "share" / "marvin" / "ledgers").glob("*"))
+
+
+def last_line(path: Path) -> bytes:
+    return path.read_bytes().splitlines()[-1]
+
+
+def test_what_a_killed_run_spent_counts_too(marvin: Marvin, server: ModelServer) -> None:
+    """Rounds that were paid, and the request that was under way, by its worst case; once."""
+    server.script(answers.text("One.", usage=usage(10_000, 1_000)))
+    assert marvin.ask("--max-cost", "0.2").code == 0
+    server.script(answers.calls(("list_dir", {"path": "."}), usage=usage(10_000, 1_000)), answers.hang())
+    running = marvin.ask_in_background("--continue", "--max-cost", "0.2")
+    running.until(lambda: posts(server) == 3, "the second round")
+    running.send(signal.SIGKILL)
+    running.finish()
+    most = server.requests[-1].body["max_tokens"] * 10 / 1_000_000
+    server.script(answers.text("Two.", usage=usage(100, 10)), answers.text("Three.", usage=usage(100, 10)))
+    for _ in range(2):
+        done = marvin.ask("--continue", "--max-cost", "0.04")
+        assert done.code == 3
+        spent = float(re.search(r"([\d.]+) of them by earlier runs", done.said)[1])  # type: ignore[index]
+        assert 0.04 + most <= spent <= 0.04 + most + 0.02
+    assert marvin.ask("--continue", "--max-cost", "0.4").text == "Two.\n"
+    assert ledgers(marvin) == []
+
+
+def test_a_chat_that_is_killed_between_prompts_is_not_charged_twice(marvin: Marvin, server: ModelServer) -> None:
+    server.script(answers.text("One.", usage=usage(10_000, 1_000)))
+    chat = marvin.start("--plain", "--max-cost", "1", stdin=-1)
+    assert chat.process.stdin is not None
+    chat.process.stdin.write(b"hello\n")
+    chat.process.stdin.flush()
+    chat.until(lambda: any(b'"amount":20000}' in path.read_bytes() for path in ledgers(marvin)), "the account")
+    chat.until(lambda: all(b'"session"' in last_line(path) for path in ledgers(marvin)), "the note of it")
+    chat.send(signal.SIGKILL)
+    chat.finish()
+    done = marvin.ask("--continue", "--max-cost", "0.001")
+    assert "0.0200 of them by earlier runs" in done.said
 
 
 GATEWAY = "anthropic/claude-opus-4-6"

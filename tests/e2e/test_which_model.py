@@ -8,6 +8,7 @@ import pytest
 
 from marvin_core.testing import ModelServer, calls, cut_after, error, text
 from tests.e2e.support_e2e import Marvin, conversation, posts
+from tests.support.listing_servers import StrictServer
 
 KEY = "sk-0123456789abcdef"
 
@@ -194,6 +195,20 @@ def test_a_default_model_that_is_gone_is_replaced_with_one_notice(
     named = marvin.ask("--model", "openai/gpt-oss-200b", env=groq)
     assert named.code == 1
     assert "openai/gpt-oss-121b" in named.said
+
+
+def test_a_name_that_the_server_only_spells_otherwise_is_taken_as_it_is_meant(tmp_path: Path, warm_cache: Path) -> None:
+    """Nobody asks for the list of a model that was named, so the refusal tells it."""
+    with StrictServer(text("Here."), text("Still."), models=["Qwen/Qwen3-32B", "Qwen/Qwen3-32B-AWQ"]) as server:
+        marvin = Marvin(tmp_path, None, warm_cache)
+        marvin.config(f"provider: mine\nproviders: {{mine: {{base_url: '{server.url}'}}}}\n")
+        result = marvin.ask("--model", "qwen3-32b")
+        assert (result.code, result.text) == (0, "Here.\n")
+        assert "mine/qwen3-32b is called mine/Qwen/Qwen3-32B" in result.said
+        assert marvin.ask("--continue").text == "Still.\n"
+        assert models_of(server) == ["qwen3-32b", "Qwen/Qwen3-32B", "Qwen/Qwen3-32B"]
+        wrong = marvin.ask("--model", "qwen3-30b")
+        assert (wrong.code, "It serves Qwen/Qwen3-32B" in wrong.said) == (1, True)
 
 
 def test_tools_that_a_service_does_not_take_are_named_once(marvin: Marvin, marvin_model_server: ModelServer) -> None:

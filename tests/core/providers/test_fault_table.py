@@ -43,9 +43,9 @@ def rows() -> list[list[str]]:
 
 
 def functions_of(name: str) -> set[str]:
-    """The tests of a file, wherever below tests it is."""
-    (path,) = TESTS.rglob(name)
-    return {node.name for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.FunctionDef)}
+    """The tests of the files of this name, wherever below tests they are."""
+    trees = [ast.parse(path.read_text("utf-8")) for path in TESTS.rglob(name)]
+    return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -52,6 +52,7 @@ class Driver:
         error: Exception | None = None
         output: str | None = None
         try:
+            await self._work_for(self._parts.writer.id)
             await self._begin(text)
             reason = await self._agent.run()
             output = await self._in_form(answers)
@@ -103,6 +104,11 @@ class Driver:
         spent = await in_thread(self._parts.usage.prompt_ended)
         if spent and self._parts.writer.id == session_id:
             self._parts.writer.spent(spent)
+        await self._work_for(session_id)
+
+    async def _work_for(self, session_id: str) -> None:
+        if self._parts.setup.budget is not None:
+            await in_thread(lambda: self._parts.usage.work_for(session_id))
 
     async def accounted(self) -> None:
         """Wait until what the prompts cost is written down."""

@@ -28,6 +28,7 @@ class Exchange:
         self._sent = sent
         self._bus = parts.bus
         self._assembly = self._begun()
+        self._pausing = False
 
     def _begun(self) -> Assembly:
         return Assembly(self._provider.name, self._provider.model)
@@ -61,6 +62,7 @@ class Exchange:
         return answer
 
     def _take(self, delta: Delta) -> None:
+        self._pausing = isinstance(delta, Retrying)
         if isinstance(delta, Retrying):
             self._count_part()
             self._bus.warn(delta.text)
@@ -92,14 +94,15 @@ class Exchange:
 
     def _keep_part(self, ended: Literal["cancelled", "broken"]) -> None:
         """Keep what came of an answer that did not come to its end, and count what it is known to have used."""
-        self._count_part()
+        # Nothing came of a request that was cancelled: the service has it all the same, and what it used is unknown.
+        self._count_part(sent=ended == "cancelled" and not self._pausing)
         if not self._assembly.is_empty:
             self._give_up_calls(self._finish(ended))
 
-    def _count_part(self) -> None:
+    def _count_part(self, *, sent: bool = False) -> None:
         """Count what an answer that did not come to its end is known to have used."""
         assembly = self._assembly
-        if assembly.usage is not None or assembly.started:
+        if assembly.usage is not None or assembly.started or sent:
             self._parts.meter.add(assembly.provider, assembly.model, assembly.usage or Usage())
 
     def _give_up_calls(self, answer: Message | None) -> None:

@@ -54,12 +54,17 @@ class Lifecycle:
     def go_on(self, path: Path) -> None:
         """Go on with a session before there is an interface, which is told of it later.
 
-        What the session cost so far counts under the cost ceiling. Blocks, so no loop may run yet.
+        What the session cost so far counts under the cost ceiling, in runs that were killed as well. Blocks, so no
+        loop may run yet.
         """
         with self._parts.bus.keeping():
             self.open(path)
-        if self._parts.setup.budget is not None:
-            self._parts.setup.budget.carry(self._parts.writer.cost)
+        budget, writer = self._parts.setup.budget, self._parts.writer
+        if budget is not None:
+            lost = budget.left_behind(writer.id)
+            if lost:
+                writer.spent(lost)
+            budget.carry(writer.cost)
 
     def open(self, path: Path, leaf: str = "") -> int:
         """Go on with the session in a file, at the end of a branch; returns how many messages that has."""

@@ -30,6 +30,12 @@ def base_name(model: str) -> str:
     return model[:_LONGEST_NAME].rpartition("/")[2].partition(":")[0].lower()
 
 
+def is_spelled_otherwise(asked: str, listed: str) -> bool:
+    """Whether a service lists a model that was asked for, and calls it a little otherwise: `Qwen/Qwen3-32B`."""
+    plain, other = (name.lower().replace(".", "-") for name in (asked, listed))
+    return asked != listed and plain in (other, other.rpartition("/")[2])
+
+
 @lru_cache(maxsize=512)
 def facts_by_name(model: str) -> ModelFacts:
     """What the name of a model tells; nothing for families that differ from model to model."""

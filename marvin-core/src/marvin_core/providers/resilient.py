@@ -34,6 +34,7 @@ from ..api.providers import (
     UsageDelta,
 )
 from ..api.timeouts import Timeouts
+from .generations import is_spelled_otherwise
 from .wrapper import WrapperProvider
 
 _REASONS: dict[type[ProviderError], str] = {
@@ -43,6 +44,7 @@ _REASONS: dict[type[ProviderError], str] = {
 }
 _TOO_LONG = "The conversation is too long for {previous}; {model} goes on with it"
 _GONE = "{previous} is no longer served; {model} takes its place"
+_SPELLED = "{previous} is called {model}"
 _FAILED = "{previous} failed: {error} {model} goes on"
 _ELSEWHERE = (RateLimited, Overloaded, StreamBroken, AuthFailed, QuotaExhausted, Unreachable)
 """What another service may do better."""
@@ -62,7 +64,7 @@ class Alternatives(Protocol):
         ...
 
     def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
-        """What takes the place of a model that its service no longer serves."""
+        """What takes the place of a model that its service no longer serves, or calls otherwise."""
         ...
 
 
@@ -133,6 +135,8 @@ class Resilient(WrapperProvider):
         previous = self._full_name()
         other = self._better(error)
         told = _TOO_LONG if isinstance(error, ContextOverflow) else _GONE
+        if other is not None and is_spelled_otherwise(self.model, other.model):
+            told = _SPELLED
         if other is None and self._may_fall_back(error):
             other, told = self._fallback(), _FAILED
             self._stands_in = self._stands_in or other is not None

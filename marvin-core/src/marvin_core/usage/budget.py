@@ -319,6 +319,15 @@ class Budget:
             self.ledger.settle("earlier", amount)
             self._earlier += amount
 
+    def work_for(self, session: str, written: float) -> None:
+        """Note the session that the money is spent for; `written` is what its file has of it, in USD. Blocks."""
+        if self.ledger.owned:
+            self.ledger.work_for(session, self._earlier + round(written * _MICRO))
+
+    def left_behind(self, session: str) -> float:
+        """What killed runs of a session spent that its file does not have, in USD: told once, and blocks."""
+        return self.ledger.left_behind(session) / _MICRO if self.ledger.owned else 0.0
+
     def spent(self) -> float | None:
         """What this run and the agents below it cost so far, in USD; None where a parent counts that. Blocks."""
         if not self.ledger.owned:

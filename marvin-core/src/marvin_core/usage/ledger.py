@@ -7,6 +7,8 @@ Each line is a record of its own. Amounts are whole micro-dollars.
 - `reserve {id, scope, pid, started, amount}`: the worst case of a request that is about to be sent.
 - `keep {id, scope, pid, started, amount}`: what an agent holds back for its last answer.
 - `settle {id, amount}`: what a reservation came to; what was kept, to nothing.
+- `session {id, pid, started, amount}`: the agent that began the ledger works for this session, whose own file has
+  `amount` of what is spent. A ledger that is left by a killed agent so tells what the session is to count as well.
 
 What is not settled counts in full, also when its agent has died: the service bills what it streamed. Only
 what a dead agent held back is free again. A last line that was not written to its end, and whatever
@@ -19,11 +21,11 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from ..api.errors import BudgetExceeded, ConfigError
+from ..api.errors import BudgetExceeded, ConfigError, MarvinError
 from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..guard.processes.tree import start_of
@@ -49,6 +51,20 @@ class LedgerEntry(Record):
         return self.started is not None and start_of(self.pid) == self.started
 
 
+class LedgerSession(Record):
+    """The session that an agent works for, and what its file has of the spent."""
+
+    id: str
+    pid: int
+    started: int
+    amount: int
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the agent's process still runs."""
+        return start_of(self.pid) == self.started
+
+
 class Balance(Record):
     """How an agent's money stands, in micro-dollars.
 
@@ -71,6 +87,7 @@ class LedgerState:
         self._spent: dict[str, int] = {}
         self._settled: set[str] = set()
         self.open: dict[str, LedgerEntry] = {}
+        self.session: LedgerSession | None = None
 
     def feed(self, line: bytes) -> None:
         """Take one line."""
@@ -79,7 +96,13 @@ class LedgerState:
         except ValueError:
             return
         if isinstance(record, dict) and _is_amount(record.get("amount")):
-            kinds = {"ceiling": self._limit, "settle": self._settle, "reserve": self._reserve, "keep": self._reserve}
+            kinds = {
+                "ceiling": self._limit,
+                "settle": self._settle,
+                "reserve": self._reserve,
+                "keep": self._reserve,
+                "session": self._work_for,
+            }
             take = kinds.get(str(record.get("type")))
             if take is not None:
                 take(record)
@@ -103,6 +126,16 @@ class LedgerState:
             entry = self.open.pop(key, None)
             scope = entry.scope if entry else ""
             self._spent[scope] = self._spent.get(scope, 0) + record["amount"]
+
+    def _work_for(self, record: dict[str, Any]) -> None:
+        pid, started = record.get("pid"), record.get("started")
+        if _is_amount(pid) and _is_amount(started):
+            self.session = LedgerSession(id=str(record.get("id")), pid=pid, started=started, amount=record["amount"])
+
+    def beyond(self) -> int:
+        """What is spent, and reserved for requests, beyond what the session's file has of it."""
+        spent = sum(self._spent.values()) + sum(entry.amount for entry in self.open.values() if not entry.kept)
+        return max(spent - (self.session.amount if self.session else 0), 0)
 
     def has(self, scope: str) -> bool:
         """Whether there is a ceiling for this scope."""
@@ -238,6 +271,28 @@ class Ledger:
         """Say what a reservation came to."""
         with self._locked() as descriptor:
             self._write(descriptor, {"type": "settle", "id": key, "amount": amount})
+
+    def work_for(self, session: str, amount: int) -> None:
+        """Note the session that the money is spent for, and how much of that its own file has."""
+        with self._locked() as descriptor:
+            own = {"pid": os.getpid(), "started": start_of(os.getpid())}
+            self._write(descriptor, {"type": "session", "id": session, **own, "amount": amount})
+
+    def left_behind(self, session: str) -> int:
+        """What killed agents spent for a session, beyond what its own file has of it. Their ledgers are removed."""
+        beyond = 0
+        for path in self._path.parent.glob("*.jsonl"):
+            with suppress(MarvinError):  # one that is in use, or that another agent has taken up meanwhile
+                beyond += Ledger(path, "", self._timeouts)._taken_up(session)
+        return beyond
+
+    def _taken_up(self, session: str) -> int:
+        with self._locked() as descriptor:
+            found = self._book.session
+            if found is None or found.id != session or found.is_live or not os.fstat(descriptor).st_nlink:
+                return 0
+            self.remove()
+            return self._book.beyond()
 
     def remove(self) -> None:
         """Remove the file; for the agent that began it, when all others have ended."""

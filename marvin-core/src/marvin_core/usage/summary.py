@@ -57,6 +57,15 @@ class UsageTotals:
         except MarvinError:  # the ledger is gone, as the next request says; what was used is known all the same
             return self._budget.standing
 
+    def work_for(self, session_id: str) -> None:
+        """Note under the cost ceiling whose prompts these are, and that the session has what is spent until now.
+
+        Blocks. Where this process is killed, whoever goes on with the session finds there what it spent.
+        """
+        if self._budget is not None:
+            with suppress(MarvinError):  # the ledger is gone, as the next request says
+                self._budget.work_for(session_id, self._told)
+
     def prompt_ended(self) -> float:
         """Bring usage.json up to date. Blocks.
 

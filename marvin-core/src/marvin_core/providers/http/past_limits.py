@@ -42,4 +42,5 @@ def lifeless(endpoint: Endpoint, url: str, seconds: float) -> Unreachable:
         f"{endpoint.provider} ({shown_url(url)}) sent nothing of an answer for {seconds:g} s, only what keeps the "
         "connection alive. Try again, or choose another provider with --provider.",
         provider=endpoint.provider,
+        sent=True,
     )

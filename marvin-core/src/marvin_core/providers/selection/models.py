@@ -14,6 +14,7 @@ from ...api.providers import OFFLINE, Endpoint, Lists, Provider, ProviderFactory
 from ...config.tiers import ALIASES, TIERS
 from ...http.clients import Clients
 from ...util.imports import imported
+from ..generations import is_spelled_otherwise
 from .catalog import Catalog, how_to_use
 from .choose import Choice
 from .lifetimes import has_ended
@@ -182,12 +183,18 @@ class Models:
             return None
 
     def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
-        """What takes the place of a default model that its service no longer serves; a model by name has none.
+        """What takes the place of a default model that its service no longer serves.
 
-        It is remembered, so that the next run begins with it. No model is taken twice in a run.
+        It is remembered, so that the next run begins with it. No model is taken twice in a run. A model by name has
+        none, but where the service only spells it otherwise.
         """
         spec = self._catalog.known.get(gone.name)
-        if spec is None or self._is_named(spec, gone.model):
+        if spec is None:
+            return None
+        meant = next((model for model in served if is_spelled_otherwise(gone.model, model)), "")
+        if meant and gone.model not in served:
+            return self._serving(NamedModel(spec=spec, model=meant), "its service spells it so").provider
+        if self._is_named(spec, gone.model):
             return None
         if gone.model not in (spec.default_model, self._catalog.default_model(spec)):
             return None
