@@ -140,6 +140,15 @@ def test_a_chat_refuses_later_prompts_and_stays_open(marvin: Marvin, server: Mod
     assert posts(server) == 4
 
 
+def test_play_mode_without_a_budget_of_its_own_ends_with_that_of_the_run(marvin: Marvin, server: ModelServer) -> None:
+    lines = ["/play --turns 3", "/usage"]
+    result = marvin.run("--plain", "--max-cost", "0.001", stdin="\n".join(lines).encode())
+    assert result.code == 0
+    assert "The cost ceiling of 0.001 USD is reached" in result.text
+    assert "Play mode is over." in result.text
+    assert posts(server) == 0
+
+
 def test_after_clear_a_chat_still_counts_from_its_start(marvin: Marvin, server: ModelServer) -> None:
     server.script(answers.text("One.", usage=usage(10_000, 100)), answers.text("Two.", usage=usage(10_000, 100)))
     done = marvin.run("--plain", "--max-cost", "1", stdin=b"one\n/clear\ntwo\n/usage\n")

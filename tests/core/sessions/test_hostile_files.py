@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -23,7 +24,7 @@ from marvin_core.sessions.export_html import as_html
 from marvin_core.sessions.reader import load, load_full
 from marvin_core.sessions.records import Header, header_line
 from marvin_core.sessions.search import branches, entries, search, survey
-from marvin_core.sessions.store import newest_of, read_header
+from marvin_core.sessions.store import newest_of, read_header, sessions
 from marvin_core.sessions.transcript import Transcript
 from tests.support.counting import times_called
 
@@ -299,3 +300,14 @@ def test_counting_counts(tmp_path: Path) -> None:
 
     assert lines_run(lambda: quadratic(200)) > 3 * lines_run(lambda: quadratic(100))
     assert times_called("quadratic", lambda: quadratic(1)) == 1
+
+
+def test_only_files_are_sessions(tmp_path: Path) -> None:
+    """A pipe waits for somebody who writes, and a device has no end: nothing opens them."""
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "device.jsonl").symlink_to("/dev/zero")
+    (tmp_path / "gone.jsonl").symlink_to("nowhere")
+    (tmp_path / "s.jsonl").write_bytes(header_line(HEADER))
+    assert sessions(tmp_path) == [tmp_path / "s.jsonl"]
+    assert newest_of(tmp_path, "/w") == tmp_path / "s.jsonl"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 from ..api.errors import SessionError
@@ -11,15 +12,23 @@ from .records import LARGEST_LINE, Header, header_of
 
 
 def sessions(folder: Path) -> list[Path]:
-    """The session files of a folder, the one written last first."""
-    return sorted(folder.glob("*.jsonl"), key=lambda path: (_written_last(path), path.name), reverse=True)
+    """The session files of a folder, the one written last first.
+
+    Nothing else is one, whatever its name: opening a pipe waits for somebody who writes, and a device has no end.
+    """
+    found = [
+        (written, path.name, path) for path in folder.glob("*.jsonl") if (written := _written_last(path)) is not None
+    ]
+    return [path for _, _, path in sorted(found, reverse=True)]
 
 
-def _written_last(path: Path) -> int:
+def _written_last(path: Path) -> int | None:
+    """When a file was written; None for what is none, or was removed meanwhile."""
     try:
-        return path.stat().st_mtime_ns
-    except OSError:  # removed meanwhile
-        return 0
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns if stat.S_ISREG(status.st_mode) else None
 
 
 def read_header(path: Path) -> Header | None:
