@@ -287,7 +287,7 @@ async def ask(
     if not answer.is_success:
         raise error_mapping.from_status(endpoint, url, status, answer.headers, bytes(said))
     try:
-        return tokens_of(json.loads(said), endpoint.base_url, before)
+        return tokens_of(parse_json(said), endpoint.base_url, before)
     except (ValueError, KeyError, TypeError, AttributeError):
         # What came may hold a token, so it is not shown.
         raise error_mapping.broken(endpoint, url, "answered a login with something that holds no tokens") from None
