@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import httpx
 
 _SHOWN = 300
-"""Characters of an address that an error shows; one of a redirect may have 65,536."""
+"""Characters of an address or a message that an error shows; the address of a redirect may have 65,536."""
 _REASON = 80
 _LONGEST_WAIT = 9
 """Digits of the seconds that a server asks to wait."""
@@ -95,7 +95,7 @@ def _explained(url: httpx.URL) -> Iterator[None]:
     except httpx.DecodingError as error:
         raise ToolError(f"{url} sent something that cannot be decompressed: {error}. Use another source.") from error
     except httpx.HTTPError as error:
-        what = str(error) or type(error).__name__
+        what = str(error)[:_SHOWN] or type(error).__name__
         raise ToolError(f"The connection to {url} failed: {what}. Check the address, or try again later.") from error
 
 
