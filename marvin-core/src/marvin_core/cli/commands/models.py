@@ -165,9 +165,10 @@ async def _prices(run: CommandContext) -> tuple[bool, str]:
     from ...http.clients import Clients
     from ...usage.price_updates import fetch_table
 
-    clients = Clients(run.config)
+    clients, url = Clients(run.config), run.config.prices_url
+    clients.trust(url)  # a copy in the user's own network
     try:
-        count = await fetch_table(clients.for_tools(), run.config.prices_url, run.config.cache_folder)
+        count = await fetch_table(clients.for_tools(), url, run.config.cache_folder)
     except MarvinError as error:
         return False, str(error)
     finally:
