@@ -152,6 +152,13 @@ def test_updating_asks_the_services_again(here: Marvin) -> None:
     assert "cannot be fetched" in gone.text
 
 
+def test_the_table_of_prices_may_be_on_a_server_of_the_users_own(here: Marvin) -> None:
+    with ModelServer() as server:
+        here.env["MARVIN_URL_PRICES"] = f"http://127.0.0.1:{server.port}/prices.json"
+        assert "it answered 404" in here.run("models", "update").text
+        assert any(asked.path.endswith("/prices.json") for asked in server.requests)
+
+
 def test_a_model_with_a_small_window_is_compacted_at_its_own(unconfigured: Marvin) -> None:
     """What a server says of its window counts, and that nothing is asked of it before it has answered."""
     long_answer = text("word " * 2_000)

@@ -143,6 +143,16 @@ def test_a_download_that_fails_leaves_nothing(
     assert files(marvin_tools) == {}
 
 
+def test_a_long_refusal_is_told_in_short(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    there = f"https://files.example/{'x' * 20_000}"
+    marvin_http.on("GET", URL, status=302, headers={"location": there})
+    marvin_http.on("GET", there, status=429, headers={"retry-after": "9" * 40_000})
+    outcome = marvin_tools.call("download_file", url=URL)
+    assert "429" in outcome.text
+    assert "too many requests" in outcome.text
+    assert len(outcome.text) < 600
+
+
 def test_a_folder_that_takes_nothing_is_named(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     (marvin_tools.home / "Downloads").write_text("a file where the folder should be")
     marvin_http.on("GET", URL, body=b"x")

@@ -11,6 +11,11 @@ from marvin_core import ToolContext, ToolError
 if TYPE_CHECKING:
     import httpx
 
+_SHOWN = 300
+"""Characters of an address or a message that an error shows; the address of a redirect may have 65,536."""
+_REASON = 80
+_LONGEST_WAIT = 9
+"""Digits of the seconds that a server asks to wait."""
 _WHAT_TO_DO = {
     401: "It wants a login. Use another source",
     403: "It does not let programs in. Use another source",
@@ -71,7 +76,7 @@ async def limited_body(response: httpx.Response, limit: int) -> bytes:
         parts.append(part)
         size += len(part)
         if size > limit:
-            raise ToolError(f"{response.url} is larger than {limit // 1_000_000} MB. Use download_file for it.")
+            raise ToolError(f"{_shown(response.url)} is larger than {limit // 1_000_000} MB. Use download_file for it.")
     return b"".join(parts)
 
 
@@ -90,7 +95,7 @@ def _explained(url: httpx.URL) -> Iterator[None]:
     except httpx.DecodingError as error:
         raise ToolError(f"{url} sent something that cannot be decompressed: {error}. Use another source.") from error
     except httpx.HTTPError as error:
-        what = str(error) or type(error).__name__
+        what = str(error)[:_SHOWN] or type(error).__name__
         raise ToolError(f"The connection to {url} failed: {what}. Check the address, or try again later.") from error
 
 
@@ -98,5 +103,11 @@ def _refused(response: httpx.Response) -> str:
     status = response.status_code
     what = _WHAT_TO_DO.get(status, "It has a problem. Try again later" if status >= 500 else "Check the address")
     after = response.headers.get("retry-after", "")
-    wait = f" (it asks to wait {after} s)" if after.isdigit() else ""
-    return f"{response.url} answered {status} {response.reason_phrase}".rstrip() + f". {what}{wait}."
+    wait = f" (it asks to wait {after} s)" if after.isdigit() and len(after) <= _LONGEST_WAIT else ""
+    reason = response.reason_phrase[:_REASON]
+    return f"{_shown(response.url)} answered {status} {reason}".rstrip() + f". {what}{wait}."
+
+
+def _shown(url: httpx.URL) -> str:
+    text = str(url)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -420,6 +420,9 @@ def test_depth_is_bounded(desk: Desk) -> None:
         ("timeouts: {tool: -1}", "timeouts.tool in config.yaml takes seconds, from 0 on, found -1.0"),
         ("timeouts: {tool: .inf}", "takes seconds"),
         ("limits: {answer: 0}", "limits.answer in config.yaml takes a whole number from 1 on, found 0"),
+        ("allow_addresses: ['127.0.0.1:8080']", "allow_addresses in config.yaml has '127.0.0.1:8080'"),
+        ("allow_addresses: ['http://intranet.example']", "without scheme, port and path"),
+        ("allow_addresses: [10.1.0.0/99]", "has '10.1.0.0/99'"),
         ("limits: {parallel_calls: 0}", "limits.parallel_calls in config.yaml takes a whole number from 1 on, found 0"),
         ("timeouts: {tool: .nan}", "takes seconds"),
         (

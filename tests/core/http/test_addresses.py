@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ipaddress
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from marvin_core.api.errors import AddressRefused
 from marvin_core.config.load import load
 from marvin_core.http.addresses import AddressGuard, is_public
 from marvin_core.http.clients import Clients
-from marvin_core.testing import Answer, ModelServer, document, text
+from marvin_core.testing import Answer, ModelServer, document, raw, text
 
 REFUSED = [
     *("127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1"),
@@ -206,3 +207,30 @@ class Redirects(ModelServer):
     def answer_to(self, request: object) -> Answer:
         """A redirect, whatever is asked for."""
         return Answer(status=302, headers=(("location", self._target),), framing="length")
+
+
+@pytest.mark.parametrize("extensions", [{}, {"marvin_body": "raw"}], ids=["read", "raw"])
+def test_the_body_of_a_redirect_is_not_gathered(tmp_path: Path, extensions: dict[str, str]) -> None:
+    """The library reads and keeps it, so that a redirect without an end would fill the memory of any tool."""
+
+    async def run(url: str) -> httpx.Response:
+        clients, client = client_of(tmp_path, "allow_addresses: [127.0.0.1]\nlimits: {body: 90000, download: 90000}\n")
+        try:
+            return await client.post(url, follow_redirects=True, extensions=extensions)
+        finally:
+            await clients.close()
+
+    moved = raw(b"x" * 1_000_000, {"location": "/there"}, status=302)
+    with ModelServer(moved) as server:
+        response = asyncio.run(run(server.url))
+    assert response.url.path == "/there"
+    assert [len(passed.content) < 90_000 for passed in response.history] == [True]
+
+
+def test_parts_of_a_compressed_body_are_counted(tmp_path: Path) -> None:
+    """Empty ones add nothing to what is read, however many come."""
+    empty = gzip.compress(b"")
+    headers = {"content-encoding": "gzip", "content-type": "text/plain"}
+    assert read(tmp_path, raw(empty * 5_000 + gzip.compress(b"end"), headers), "") == b"end"
+    with pytest.raises(httpx.DecodingError, match="parts"):
+        read(tmp_path, raw(empty * 50_000, headers), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from marvin_core.tools.help import in_shell, summary, tool_help, typed_call
+from marvin_core.tools.help import in_shell, summary, tool_help, typed_call, with_typed_calls
 from marvin_core.tools.schema import describe
 from marvin_core.ui.completion import candidates
 from marvin_core.ui.manual_calls import help_about
@@ -74,3 +74,9 @@ def test_models_are_completed_behind_the_command(tmp_path: Path) -> None:
     assert [found.text for found in candidates("/model s", session)] == ["s1 ", "small/s1 "]
     assert [found.text for found in candidates("!model small/", session)] == ["small/s1 "]
     assert [found.text for found in candidates("/model hi", session)] == ["high "]
+
+
+def test_a_call_that_a_tool_tells_is_shown_as_people_type_it() -> None:
+    assert with_typed_calls('Try dice({"sides": 6}).') == "Try /dice sides=6."
+    deep = "dice(" + '{"a":' * 100_000 + "1" + "}" * 100_000 + ")"
+    assert with_typed_calls(deep) == deep

@@ -23,6 +23,10 @@ def test_json_is_read_as_it_is(value: Any) -> None:
     assert parse_json(json.dumps(value)) == parse_json(json.dumps(value).encode()) == value
 
 
+def test_the_mark_that_some_programs_begin_a_file_with_is_no_part_of_it() -> None:
+    assert parse_json(b'\xef\xbb\xbf{"a": 1}') == parse_json(bytearray(b'\xef\xbb\xbf{"a": 1}')) == {"a": 1}
+
+
 @given(st.binary() | st.text())
 def test_anything_else_is_one_kind_of_error(text: bytes | str) -> None:
     try:

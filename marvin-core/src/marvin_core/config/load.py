@@ -130,7 +130,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "seed": _switch("seed", settings),
         "fallback": tuple(map(str, settings.get("fallback", []))),
         "child_env": frozenset(map(str, settings.get("child_env", []))),
-        "allow_addresses": tuple(map(str, settings.get("allow_addresses", []))),
+        "allow_addresses": _addresses(settings.get("allow_addresses", [])),
         "timeouts": _timeouts(settings.get("timeouts", {})),
         "limits": _limits(settings.get("limits", {})),
     }
@@ -146,6 +146,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         _endpoint(name, entry, {})
     _timeouts(settings.get("timeouts", {}))
     _limits(settings.get("limits", {}))
+    _addresses(settings.get("allow_addresses", []))
     levels_of(settings)
     cache_lifetime(settings.get("cache", ""))
     _prices(settings.get("prices", {}))
@@ -249,6 +250,23 @@ def _limits(values: Mapping[str, int]) -> Limits:
         if value < 1:
             raise ConfigError(f"limits.{name} in config.yaml takes a whole number from 1 on, found {value}.")
     return Limits().replace(**values)
+
+
+def _addresses(entries: Sequence[object]) -> tuple[str, ...]:
+    """The entries of `allow_addresses`. One that can be no host would allow nothing, and nobody would be told."""
+    for entry in map(str, entries):
+        host = entry.strip().strip("[]")
+        if not host or any(mark in host for mark in " /:"):
+            from ipaddress import ip_network
+
+            try:
+                ip_network(host, strict=False)
+            except ValueError:
+                raise ConfigError(
+                    f"allow_addresses in config.yaml has {entry!r}. It takes hosts, addresses and networks, without "
+                    "scheme, port and path: intranet.example, 127.0.0.1, 10.1.0.0/16."
+                ) from None
+    return tuple(map(str, entries))
 
 
 def _prices(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Price]:

@@ -21,6 +21,10 @@ _COMPRESSIONS = (*_GZIP, "deflate", "br", "zstd", "compress", "x-compress", "dcb
 _PIECE = 64 * 1024
 _PIECES_AT_ONCE = 16
 """After so many the event loop gets its turn."""
+_MEMBERS = 10_000
+"""Parts of one gzip body. Empty ones add nothing to its size, and each costs a copy of what follows it."""
+_REDIRECT = 64 * 1024
+"""Bytes of the body of a redirect, which is a note for people: httpx reads all of it, and keeps it."""
 
 
 class DecodingTransport(httpx.AsyncBaseTransport):
@@ -57,14 +61,18 @@ class LimitedTransport(httpx.AsyncBaseTransport):
         self._download = download
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; reading its response past the limit raises `ToolError`."""
+        """Send a request; reading its response past the limit raises `ToolError`. A redirect's body is cut there."""
         response = await self._inner.handle_async_request(request)
+        stream = cast("httpx.AsyncByteStream", response.stream)
+        if response.has_redirect_location:
+            response.stream = _Limited(stream, _REDIRECT)
+            return response
         name, limit = ("download", self._download) if request.extensions.get(BODY) == "raw" else ("body", self._body)
         text = (
             f"{request.url.host} sends more than {limit:,} bytes, which are the limit. Ask for something smaller. "
             f"The user can set limits.{name} in config.yaml."
         )
-        response.stream = _Limited(cast("httpx.AsyncByteStream", response.stream), limit, text)
+        response.stream = _Limited(stream, limit, text)
         return response
 
     async def aclose(self) -> None:
@@ -73,7 +81,9 @@ class LimitedTransport(httpx.AsyncBaseTransport):
 
 
 class _Limited(httpx.AsyncByteStream):
-    def __init__(self, inner: httpx.AsyncByteStream, limit: int, text: str) -> None:
+    """A body that fails with `text` where it is larger than the limit, or without one ends there."""
+
+    def __init__(self, inner: httpx.AsyncByteStream, limit: int, text: str = "") -> None:
         self._inner = inner
         self._limit = limit
         self._text = text
@@ -82,8 +92,10 @@ class _Limited(httpx.AsyncByteStream):
         size = 0
         async for data in self._inner:
             size += len(data)
-            if size > self._limit:
+            if size > self._limit and self._text:
                 raise ToolError(self._text)
+            if size > self._limit:
+                return
             yield data
 
     async def aclose(self) -> None:
@@ -132,6 +144,7 @@ class Inflater:
     def __init__(self, *, gzip: bool) -> None:
         self._gzip = gzip
         self._begin = b""
+        self._members = 1
         self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 16) if gzip else None
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
@@ -160,6 +173,9 @@ class Inflater:
             if inflate.eof:
                 if not self._gzip or not data.startswith(b"\x1f\x8b"):
                     return  # what stands behind the end is nothing
+                self._members += 1
+                if self._members > _MEMBERS:
+                    raise httpx.DecodingError(f"it is compressed in more than {_MEMBERS:,} parts")
                 self._inflate = inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
             piece = inflate.decompress(data, _PIECE)
             data = inflate.unused_data if inflate.eof else inflate.unconsumed_tail

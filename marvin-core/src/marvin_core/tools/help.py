@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from ..api.tools import ToolSpec
 from ..config.program import command_name
 from ..util.text import one_line, to_json
+from ..util.untrusted_json import parse_json
 from .argument_errors import example_arguments, type_text
 from .arguments import key_value_words
 
@@ -56,7 +56,7 @@ def with_typed_calls(text: str, where: str = IN_CHAT) -> str:
 
     def typed(call: re.Match[str]) -> str:
         try:
-            return typed_call(call[1], json.loads(call[2]), where)
+            return typed_call(call[1], parse_json(call[2]), where)
         except ValueError:  # it is no call
             return call[0]
 

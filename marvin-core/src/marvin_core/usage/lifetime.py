@@ -19,6 +19,7 @@ from ..api.timeouts import Timeouts
 from ..api.tool_context import ModelUsage
 from ..util.numbers import amount, count
 from ..util.state_files import locked, replace_file
+from ..util.untrusted_json import parse_json
 from .sums import total
 
 Models = dict[str, ModelUsage]
@@ -105,10 +106,10 @@ def add(path: Path, more: Mapping[str, Mapping[str, ModelUsage]], timeouts: Time
 def _parsed(path: Path) -> LifetimeTotals | None:
     """The totals; None where the file is damaged."""
     try:
-        return LifetimeTotals(_object(json.loads(path.read_bytes())))
+        return LifetimeTotals(_object(parse_json(path.read_bytes())))
     except FileNotFoundError:
         return LifetimeTotals({})
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
 
 

@@ -10,6 +10,7 @@ LARGEST = 64 * 1024 * 1024
 _VALUES = 500_000
 """Values that one document may hold; a million empty lists take 3 MB as text and 100 in memory."""
 _DEPTH = 100
+_BOM = b"\xef\xbb\xbf"
 
 _Text: TypeAlias = "bytes | bytearray | str"
 
@@ -23,7 +24,7 @@ def parse_json(text: _Text, largest: int = LARGEST) -> Any:
     if len(text) > largest:
         raise ValueError(f"it is larger than {largest:,} bytes")
     if not isinstance(text, str):
-        text = text.decode("utf-8")
+        text = text.removeprefix(_BOM).decode("utf-8")
     marks = text.count("[") + text.count("{")
     if len(text) > _VALUES and marks + text.count(",") > _VALUES:
         raise ValueError(f"it holds more than {_VALUES:,} values")

@@ -175,6 +175,7 @@ OWN = GITHUB.replace(base_url="http://127.0.0.1:9/v1", key=Secret("sk-0123456789
          ModelNotFound, "'claude-haiku-4.5'"),
         (OWN, "boom", "", 500, Overloaded, "boom"),
         (OWN, "no such thing", "", 422, BadRequest, "no such thing"),
+        (OWN, '{"error":' * 100_000, "", 500, Overloaded, "{"),
     ],
 )  # fmt: skip
 def test_what_the_runtime_says_becomes_a_typed_error(

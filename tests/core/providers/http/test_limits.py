@@ -73,6 +73,19 @@ NO_ENDS: Mapping[str, tuple[Callable[..., AnswerStream], Iterator[bytes], str]] 
         forever(event(chunk({"reasoning_details": [{"type": "t", "data": "x"}]}))),
         "limits.answer",
     ),
+    "a field of details": (
+        ChatStream,
+        iter([event(chunk({"reasoning_details": [{"index": 0, "id": "x" * 900}]}))]),
+        "limits.answer",
+    ),
+    "signatures of calls": (
+        ChatStream,
+        (
+            event(chunk({"tool_calls": [{"index": n, "function": {"name": "f"}, "extra_content": {"a": "x" * 900}}]}))
+            for n in range(2)
+        ),
+        "limits.arguments",
+    ),
     "arguments": (ChatStream, forever(event(call_piece("xxxx", index=0, name="f"))), "limits.arguments"),
     "calls": (ChatStream, (event(call_piece("", index=n, name="f")) for n in itertools.count()), "limits.arguments"),
     "empty deltas": (ChatStream, forever(event(chunk({}))), "limits.stream"),
@@ -90,6 +103,14 @@ NO_ENDS: Mapping[str, tuple[Callable[..., AnswerStream], Iterator[bytes], str]] 
     "thinking of Anthropic": (
         AnthropicStream,
         forever(anthropic("thinking_delta", thinking="x"), BEGUN),
+        "limits.answer",
+    ),
+    "empty thinking": (
+        AnthropicStream,
+        (
+            event({"type": "content_block_delta", "index": n, "delta": {"type": "thinking_delta", "thinking": ""}})
+            for n in itertools.count()
+        ),
         "limits.answer",
     ),
     "items": (

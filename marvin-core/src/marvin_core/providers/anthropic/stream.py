@@ -125,8 +125,11 @@ class AnthropicStream(AnswerStream):
             self._add(kind, text)
 
     def _think(self, index: object, text: str | None) -> None:
-        block = self._open.setdefault(index, _thinking(""))
-        block["thinking"].append(text or "")
+        if index not in self._open:
+            self._weigh(_BLOCK_SIZE)
+            self._open[index] = _thinking("")
+        if text:
+            self._open[index]["thinking"].append(text)
         self._say("thinking", text)
 
     def _switch(self, kind: Kind) -> None:

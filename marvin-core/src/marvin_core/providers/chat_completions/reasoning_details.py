@@ -46,6 +46,13 @@ class ReasoningDetails:
                 entry.setdefault(name, "")
                 size += len(value)
             elif value is not None or name not in entry:
-                size += 0 if name in entry else _ENTRY_SIZE
+                size += max(0, _size(value) - _size(entry[name])) if name in entry else _size(value) + len(name)
                 entry[name] = value
         return size
+
+
+def _size(value: Any) -> int:
+    """How many characters a field counts as."""
+    if isinstance(value, str):
+        return _ENTRY_SIZE + len(value)
+    return _ENTRY_SIZE + (len(str(value)) if isinstance(value, (dict, list)) else 0)

@@ -264,7 +264,6 @@ async def ask(
     import httpx
 
     from ..http import error_mapping
-    from ..http.error_reports import report_of
     from ..http.provider import gather
 
     url = f"{endpoint.base_url.rstrip('/')}/oauth/token"
@@ -279,15 +278,23 @@ async def ask(
         raise error_mapping.from_transport(endpoint, url, late, begun=False, silence=limit) from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise error_mapping.from_transport(endpoint, url, error, begun=False, silence=limit) from None
+    return _tokens_in(endpoint, url, answer, bytes(said), before)
+
+
+def _tokens_in(endpoint: Endpoint, url: str, answer: httpx.Response, said: bytes, before: Tokens | None) -> Tokens:
+    """The tokens in what the login service answered; raises as `ask` does."""
+    from ..http import error_mapping
+    from ..http.error_reports import report_of
+
     status = answer.status_code
     if status in _REFUSALS:
-        reason = report_of(endpoint, status, answer.headers, bytes(said)).message
+        reason = report_of(endpoint, status, answer.headers, said).message
         text = f"{endpoint.provider} did not accept the login ({status}): {reason}"
         raise AuthFailed(text, provider=endpoint.provider, status=status)
     if not answer.is_success:
-        raise error_mapping.from_status(endpoint, url, status, answer.headers, bytes(said))
+        raise error_mapping.from_status(endpoint, url, status, answer.headers, said)
     try:
-        return tokens_of(json.loads(said), endpoint.base_url, before)
+        return tokens_of(parse_json(said), endpoint.base_url, before)
     except (ValueError, KeyError, TypeError, AttributeError):
         # What came may hold a token, so it is not shown.
         raise error_mapping.broken(endpoint, url, "answered a login with something that holds no tokens") from None

@@ -10,6 +10,7 @@ from ...api.errors import Overloaded, ProviderError, RateLimited, StreamBroken, 
 from ...api.messages import StopReason, Usage
 from ...api.providers import CallDelta, Delta, Endpoint, TextDelta, ThinkingDelta, UsageDelta
 from ...util.numbers import amount, count
+from ...util.untrusted_json import parse_json
 
 _CUT_OFF = {"length": "length", "content_filter": "refused"}
 """Endings after which the runtime would go on by itself."""
@@ -118,7 +119,7 @@ class CopilotAnswer:
 
     def _is_handed_over(self, request: Any) -> bool:
         try:
-            given = json.loads("".join(self._arguments[request.tool_call_id]) or "{}")
+            given = parse_json("".join(self._arguments[request.tool_call_id]) or "{}")
         except ValueError:
             return False
         return request.name in self._tools and isinstance(given, dict)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from ...api.errors import AuthFailed, ModelNotFound, ProviderError, StreamBroken, Unreachable
 from ...api.providers import Endpoint
+from ...util.untrusted_json import parse_json
 from ..http.error_mapping import from_error
 from ..http.error_reports import clean, shown_url
 from .installation import LOG_IN
@@ -83,7 +83,7 @@ def _unwrapped(message: str) -> tuple[str, str]:
     """The message without what the runtime and its protocol put around it, and the code that stood beside it."""
     message = _WRAPPED.sub("", message.strip())
     try:
-        document = json.loads(message)
+        document = parse_json(message)
     except ValueError:
         return message, ""
     if isinstance(document, str):

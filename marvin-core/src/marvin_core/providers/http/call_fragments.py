@@ -105,7 +105,7 @@ class CallAssembler:
         self._last: PartialCall | None = None
         self._free: Iterator[str] | None = None
         self.size = 0
-        """The characters of all arguments, and some for each call."""
+        """The characters of all arguments and of what goes back with the calls, and some for each call."""
         self.all: list[PartialCall] = []
 
     def take(self, item: dict[str, Any]) -> PartialCall:
@@ -125,6 +125,7 @@ class CallAssembler:
         if item.get("extra_content"):
             # Gemini's thought signature, which it wants back with the call.
             call.extra = ProviderData(provider=self._provider, data={"extra_content": item["extra_content"]})
+            self.size += len(str(item["extra_content"]))
         self._last = call
         return call
 

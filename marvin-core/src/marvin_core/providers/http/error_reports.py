@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 from ...api.providers import Endpoint
 from ...api.record import Record
 from ...util.text import one_line
+from ...util.untrusted_json import parse_json
 from .error_matching import SEARCHED, SMALLEST_WINDOW, plain
 from .retry_times import after_headers, after_text, seconds
 
@@ -103,8 +104,8 @@ def _report(
 
 def _json(body: bytes) -> Any:
     try:
-        document = json.loads(body.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
+        document = parse_json(body.decode("utf-8", "replace"))
+    except ValueError:
         return None
     # Gemini wraps its errors in a list.
     return document[0] if isinstance(document, list) and document else document

@@ -7,12 +7,12 @@ vLLM, llama.cpp and Ollama, in their references of the list of models.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...api.model_facts import ModelFacts, ServedModel
+from ...util.numbers import amount
 
 MOST = 5_000
 """Models of a list that count."""
@@ -90,9 +90,8 @@ def _sizes(entry: Mapping[Any, Any], names: Iterable[str]) -> Iterator[int]:
 
 
 def _size(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return int(value) if math.isfinite(value) and 0 < value <= _LARGEST_WINDOW else None
+    size = amount(value)
+    return int(size) if size is not None and 1 <= size <= _LARGEST_WINDOW else None
 
 
 def _price(value: Any) -> float | None:

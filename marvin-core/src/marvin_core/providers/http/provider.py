@@ -12,6 +12,7 @@ from ...api.errors import BadRequest, ModelNotFound, ProviderError
 from ...api.model_facts import ServedModel
 from ...api.providers import ClientFactory, Delta, Endpoint, Request
 from ...util.threads import in_thread
+from ...util.untrusted_json import parse_json
 from ..wrapper import EndpointProvider
 from .images import without_images
 
@@ -228,7 +229,6 @@ class HttpProvider(EndpointProvider, ABC):
     async def served(self) -> list[ServedModel]:
         """The models that the service lists; see `Lists`."""
         import asyncio
-        import json
 
         import httpx
 
@@ -248,8 +248,8 @@ class HttpProvider(EndpointProvider, ABC):
         if response.status_code in _NOT_ALLOWED or response.is_server_error:
             raise from_status(self._endpoint, url, response.status_code, response.headers, bytes(said))
         try:
-            return _models_in(json.loads(said))
-        except (ValueError, RecursionError):
+            return _models_in(parse_json(said))
+        except ValueError:
             return []
 
     async def _served(self) -> list[str]:
@@ -259,7 +259,6 @@ class HttpProvider(EndpointProvider, ABC):
     async def _fetched(self, method: str, url: str, content: bytes | None = None) -> Any:
         """The JSON that the service answers a small question with; None where it gives none."""
         import asyncio
-        import json
 
         import httpx
 
@@ -269,8 +268,8 @@ class HttpProvider(EndpointProvider, ABC):
             async with asyncio.timeout(self._timeouts.model_list):
                 async with self._connected().stream(method, url, headers=headers, content=content) as response:
                     await gather(response, answer, _MODEL_LIST)
-            return json.loads(answer)
-        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
+            return parse_json(answer)
+        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, ValueError):
             return None
 
     def _failed(self, error: Exception, *, begun: bool) -> ProviderError:

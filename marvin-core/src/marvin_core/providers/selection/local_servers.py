@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 
 from ...api.model_facts import ServedModel
 from ...api.providers import ProviderSpec, Secret
 from ...api.record import Record
 from ...api.timeouts import Timeouts
+from ...util.untrusted_json import parse_json
 
 _MODELS = "/models"
 _REQUESTS = "/chat/completions"
@@ -82,8 +82,8 @@ def _listed(spec: ProviderSpec, base_url: str, timeouts: Timeouts, key: Secret |
         with closing(connection):
             connection.request("GET", _list_path(spec, parts.path), headers=headers)
             with connection.getresponse() as response:
-                return models_in(json.loads(response.read(_LARGEST)))
-    except (OSError, HTTPException, ValueError, RecursionError):  # nobody is there, or it is something else
+                return models_in(parse_json(response.read(_LARGEST)))
+    except (OSError, HTTPException, ValueError):  # nobody is there, or it is something else
         return []
 
 
