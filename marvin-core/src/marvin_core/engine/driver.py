@@ -90,7 +90,7 @@ class Driver:
             self._parts.conversation.append(user(AGAIN.format(problem=wrong)))
         await self._agent.run()
         try:
-            return form.read(answers[-1])
+            return form.read(answers[-1] if answers else "")
         except OutputMismatch as wrong:
             raise OutputMismatch(
                 f"The answer does not fit the schema of --output-schema: {wrong} Make the schema simpler, or choose "
