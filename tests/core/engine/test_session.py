@@ -310,7 +310,7 @@ def test_closing_takes_its_time_and_no_more_and_tells_what_went_wrong(tmp_path: 
 
     run(go())
     assert provider.closed
-    assert any("While closing" in notice.text for notice in made.seen(Notice))
+    assert any("longer than `timeouts.close`" in notice.text for notice in made.seen(Notice))
 
 
 def test_a_resource_that_fails_to_close_is_told(tmp_path: Path) -> None:

@@ -161,4 +161,10 @@ async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[N
         except Exception as error:  # one that fails must not keep the others open
             failures = (error,)
         for failure in failures:
-            parts.bus.warn(f"While closing: {type(failure).__name__}: {failure}")
+            parts.bus.warn(f"While closing: {_reason(failure)}")
+
+
+def _reason(failure: Exception) -> str:
+    if isinstance(failure, TimeoutError) and not str(failure):
+        return "something took longer than `timeouts.close` in config.yaml allows, and was left as it was."
+    return f"{type(failure).__name__}: {failure}"
