@@ -56,6 +56,13 @@ class _Parser(argparse.ArgumentParser):
         near = did_you_mean(near_names(name, self._option_string_actions))
         self.error(f"There is no flag {cut(name)!r}. {near}".rstrip(" ."))
 
+    def format_help(self) -> str:
+        """The text of --help; its last line says how Marvin is started here, where that is not by its name."""
+        from .program import command_name
+
+        command = command_name()
+        return super().format_help() + ("" if command == "marvin" else _STARTED.format(command))
+
     def error(self, message: str) -> NoReturn:
         from .program import command_name
 
@@ -81,14 +88,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 def parser() -> _Parser:
     """The parser of the root command; it raises `UsageError` and never exits by itself but for --help."""
-    from .program import command_name
-
-    command = command_name()
     result = _Parser(
         prog="marvin",
         usage=USAGE,
         description=DESCRIPTION,
-        epilog=EPILOG + ("" if command == "marvin" else _STARTED.format(command)),
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )

@@ -14,7 +14,6 @@ from ..api.errors import EXIT_INTERRUPTED, MarvinError, NotActed
 from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice
 from ..api.session import SessionControl, TurnResult
 from ..usage.meter import UsageMeter
-from ..util.event_lines import event_line
 from ..util.signals import ending
 from ..util.streams import StandardStreams
 from ..util.terminal_text import TerminalFilter, disarm
@@ -149,6 +148,8 @@ class Headless:
         elif isinstance(event, AgentEnd):
             self._answer = event.text
         if self._format == "stream-json":
+            from ..util.event_lines import event_line
+
             self._out(event_line(event) + "\n")
         elif self._format == "text" and not self._form:
             if isinstance(event, MessageUpdate) and event.kind == "text":

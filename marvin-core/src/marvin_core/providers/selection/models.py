@@ -19,7 +19,6 @@ from .catalog import Catalog, how_to_use
 from .choose import Choice
 from .lifetimes import has_ended
 from .model_names import NamedModel, default_of, find, named
-from .successors import heir
 
 if TYPE_CHECKING:
     from ...api.usage import CostCeiling
@@ -200,6 +199,8 @@ class Models:
             return None
         self._gone.add((gone.name, gone.model))
         left = [model for model in served if (gone.name, model) not in self._gone]
+        from .successors import heir
+
         best = heir(self._catalog, spec, gone.model, left)
         if not best:
             return None
