@@ -41,7 +41,6 @@ class Prices:
         self._cache = cache
         self._free: dict[str, bool | None] = {}
         self._long_writes = long_writes
-        self._sold: dict[str, bool] = {}
         self._addresses: dict[str, str] = {}
         self._known: dict[str, Any] | None = None
         self._since = 0.0
@@ -76,14 +75,7 @@ class Prices:
         own = self._own.get(f"{provider}/{model}") or self._own.get(model)
         if own is not None:
             return own.as_dict()
-        if self._free.get(provider):
-            return {}
-        return {} if self._is_by_model(provider) and not self._may_be_sold(model) else None
-
-    def _may_be_sold(self, model: str) -> bool:
-        if model not in self._sold:
-            self._sold[model] = _may_be_sold(model)
-        return self._sold[model]
+        return {} if self._free.get(provider) else None
 
     def _is_by_model(self, provider: str) -> bool:
         """Whether it depends on the model if this provider costs anything."""
@@ -126,7 +118,7 @@ class Prices:
         try:
             use_updated_table(self._cache.parent)
             if self._is_by_model(provider):
-                return _makers_rates(model) or _FREE
+                return (_makers_rates(model) if _may_be_sold(model) else None) or _FREE
             return table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
         except Exception:  # a table that is broken knows no price, and must not end a run
             return None

@@ -18,6 +18,8 @@ FRESH = 24 * 3600
 """Seconds after which a list is asked for again."""
 _WEEK = 7 * FRESH
 _FOREVER = 0.0
+_SHOWN = 80
+"""Characters of an address that the name of its file begins with."""
 
 
 class ServiceList(Record):
@@ -100,9 +102,11 @@ class ListStore:
         self._note("windows", key, [window, time.time()])
 
     def _path(self, address: str) -> Path:
-        from hashlib import sha256
+        from urllib.parse import quote
+        from zlib import crc32
 
-        return self._folder / f"{sha256(address.encode('utf-8', 'replace')).hexdigest()[:24]}.json"
+        name = quote(address, safe="", errors="replace")
+        return self._folder / f"{name[:_SHOWN]}-{crc32(name.encode()):08x}.json"
 
     def _notes(self, kind: str) -> dict[str, Any]:
         notes = read_trusted_json(self._folder / f"{kind}.json")
