@@ -18,6 +18,8 @@ BODY = "marvin_body"
 
 _GZIP = ("gzip", "x-gzip")
 _COMPRESSIONS = (*_GZIP, "deflate", "br", "zstd", "compress", "x-compress", "dcb", "dcz")
+_MEMBER = b"\x1f\x8b"
+"""How a member of a gzip body begins."""
 _PIECE = 64 * 1024
 _PIECES_AT_ONCE = 16
 """After so many the event loop gets its turn."""
@@ -159,8 +161,8 @@ class Inflater:
             raise httpx.DecodingError(str(error)) from error
 
     def _pieces(self, data: bytes) -> Iterator[bytes]:
+        data, self._begin = self._begin + data, b""
         if self._inflate is None:
-            data = self._begin + data
             if len(data) < 2:  # the two bytes of zlib's header
                 self._begin = data
                 return
@@ -171,7 +173,10 @@ class Inflater:
         while data or full:
             inflate = self._inflate
             if inflate.eof:
-                if not self._gzip or not data.startswith(b"\x1f\x8b"):
+                if self._gzip and data == _MEMBER[:1]:
+                    self._begin = data  # the rest of what tells another member is still to come
+                    return
+                if not self._gzip or not data.startswith(_MEMBER):
                     return  # what stands behind the end is nothing
                 self._members += 1
                 if self._members > _MEMBERS:
