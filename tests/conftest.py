@@ -26,10 +26,10 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_configure() -> None:
+def pytest_runtest_setup() -> None:
     """Signals mean what they mean in a terminal, also where the tests were started by nohup or in the background.
 
-    Who starts programs hands on what it ignores.
+    Who starts programs hands on what it ignores, and a run that a test makes in this process ignores them at its end.
     """
     for number, handler in (
         (signal.SIGINT, signal.default_int_handler),
