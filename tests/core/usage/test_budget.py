@@ -38,7 +38,6 @@ from marvin_core.providers.copilot.provider import Copilot
 from marvin_core.usage.budget import Budget, budget_of
 from marvin_core.usage.estimates import InputEstimate
 from marvin_core.usage.prices import Prices
-from marvin_core.util.threads import in_thread
 from tests.support.engine import Hang, Script, run, settled, spec, until
 
 PRICES = {
@@ -630,8 +629,8 @@ def test_settling_does_not_hold_up_the_loop_and_is_done_though_cancelled(desk: D
         waiting.cancel()
         await asyncio.wait([settling, waiting])
         os.close(descriptor)
-        await until(lambda: not budget._settling)
-        assert (await in_thread(budget.left))[1] == pytest.approx(10 - 0.0019)
+        # What the cancelled one reserved is given back a little later.
+        await until(lambda: not budget._settling and budget.left()[1] == pytest.approx(10 - 0.0019))
         await budget.aclose()
 
     run(go())

@@ -291,6 +291,10 @@ class SessionControl(Protocol):
         """Run one prompt to its end. Cancelling the awaiting task cancels the prompt."""
         ...
 
+    async def accounted(self) -> None:
+        """Wait until what the prompts cost is written down, where the event loop stands still between prompts."""
+        ...
+
     async def retry(self) -> TurnResult:
         """Ask the model for its last answer again, without a new message; the earlier one stays on disk as a branch.
 

@@ -113,7 +113,7 @@ class Driver:
     async def accounted(self) -> None:
         """Wait until what the prompts cost is written down."""
         if self._accounting is not None:
-            await self._accounting
+            await asyncio.shield(self._accounting)
 
     async def _begin(self, text: str | None) -> None:
         parts = self._parts

@@ -122,6 +122,10 @@ class Session:
         await self.parts.profile.seed(self.parts.conversation)
         return await self._driver.submit(text)
 
+    async def accounted(self) -> None:
+        """Wait until what the prompts cost is written down, where the event loop stands still between prompts."""
+        await self._driver.accounted()
+
     async def retry(self) -> TurnResult:
         """Ask the model for its last answer again, without a new message; otherwise as `submit`."""
         if not self.configured:

@@ -128,6 +128,7 @@ class SimpleChat:
         self._answering = asyncio.current_task()
         await self._lines.run(line)
         self._finish_line()
+        await self._session.accounted()  # nothing runs beside the prompt
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask on the terminal; anything but one of the choices, or its first letter, is the last choice.
