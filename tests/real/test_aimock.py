@@ -218,7 +218,7 @@ def test_a_fault_that_stays_ends_the_run(
         told = "broke off before the answer was complete."  # there a line counts when it is ended
     assert told in result.said.splitlines()[-1]
     assert len(aimock.journal()) == tries
-    assert result.cost()["session_cost"] == 0.0
+    assert not result.cost()["session_cost"]  # nothing, or not known where an answer was begun
     assert_sound(marvin, result)
     goes_on(marvin, aimock)
 
