@@ -170,7 +170,8 @@ def test_what_was_used_is_counted(marvin: Marvin, aimock: Aimock, service: Servi
     result = marvin.ask("--output-format", "stream-json", prompt="Count")
     used = [event["usage"] for event in result.events() if event["type"] == "usage"]
     assert [(usage["input_tokens"], usage["output_tokens"]) for usage in used] == [(1234, 56)]
-    assert result.cost()["session_cost"] == 0.0, "what runs on this machine costs nothing"
+    # A gateway on this machine costs what its models cost; Ollama runs them itself.
+    assert (result.cost()["session_cost"] > 0) == (service.provider != "ollama")
 
 
 def test_a_list_of_models_shows_that_it_answers(marvin: Marvin, aimock: Aimock) -> None:
