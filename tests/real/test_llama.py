@@ -154,4 +154,4 @@ def test_the_server_tells_its_window_and_its_model(marvin: Marvin, llama: str) -
     shown = marvin.run("providers").text
     assert "    answers, 1 model\n" in shown
     assert f"\nllama-server with {NAME} is used, because LLAMA_SERVER_URL is set.\n" in shown
-    assert marvin.run("providers", "models", "llama-server").text == f"{NAME}\n"
+    assert NAME in marvin.run("models", "llama-server").text
