@@ -13,9 +13,6 @@ from ..api.session import ChatSettings, Command, TurnResult
 from ..api.tool_context import Processes, UsageSummary
 from ..api.tools import Mode, ToolSpec
 from ..conversation.compactor import Compactor
-from ..profiles.session_profile import SessionProfile
-from ..tools.toolbox import Toolbox
-from .active_model import ActiveModel
 from .agent import Agent
 from .autonomy import Autonomy
 from .calls.dispatch import Dispatcher
@@ -43,9 +40,9 @@ class Session:
         agent = Agent(parts, self._requests, self.compactor, self.dispatcher, self.autonomy)
         self._driver = Driver(parts, self._hooks, agent, self.compactor)
         self.sessions = Lifecycle(parts, self._driver)
-        self.models: ActiveModel = parts.model
-        self.toolbox: Toolbox = parts.toolbox
-        self.profile: SessionProfile = parts.profile
+        self.models = parts.model
+        self.toolbox = parts.toolbox
+        self.profile = parts.profile
         self.processes: Processes = parts.processes
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 
