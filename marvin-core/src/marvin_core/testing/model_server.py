@@ -97,6 +97,11 @@ class LoopbackServer:
         with self._arrived:
             self._arrived.wait_for(lambda: len(self.requests) >= count)
 
+    def wait_for_ends(self, count: int) -> None:
+        """Block until so many connections have ended."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: self._connections - len(self._open) >= count)
+
     def hold(self, until: threading.Event) -> None:
         """Block until the event is set, or this server is closed."""
         while not until.wait(_POLL) and not self._closing:
@@ -131,8 +136,9 @@ class LoopbackServer:
         finally:
             wrapped.close()
             connection.close()
-            with self._lock:
+            with self._arrived:
                 self._open.pop(connection, None)
+                self._arrived.notify_all()
 
 
 class ModelServer(LoopbackServer):

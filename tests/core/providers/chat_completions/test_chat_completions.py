@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -994,17 +994,18 @@ def test_cancelling_closes_the_connection(transport: Transport) -> None:
 
 
 def test_answers_share_a_connection() -> None:
-    async def run(server: ModelServer) -> None:
+    async def run(server: ModelServer, ends: Sequence[int]) -> None:
         async with aclosing(chat(server.url)) as provider:
-            for _ in range(3):
+            for ended in ends:
                 await answer_of(provider)
+                await asyncio.to_thread(server.wait_for_ends, ended)
 
     with ModelServer(text("a"), error(500), text("b")) as server:
         with pytest.raises(Overloaded):
-            asyncio.run(run(server))
+            asyncio.run(run(server, ends=(0, 0, 0)))
         assert {asked.connection for asked in server.requests} == {1}
     with ModelServer(text("a"), closing(text("b")), text("c")) as server:
-        asyncio.run(run(server))
+        asyncio.run(run(server, ends=(0, 1, 1)))
         assert [asked.connection for asked in server.requests] == [1, 1, 2]
 
 
