@@ -118,7 +118,7 @@ class Prices:
         try:
             use_updated_table(self._cache.parent)
             if self._is_by_model(provider):
-                return (_makers_rates(model) if _may_be_sold(model) else None) or _FREE
+                return table_rates(makers_entry(model) if _may_be_sold(model) else None) or _FREE
             return table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
         except Exception:  # a table that is broken knows no price, and must not end a run
             return None
@@ -191,8 +191,11 @@ def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
     return total / _PER
 
 
-def _makers_rates(model: str) -> dict[str, Any] | None:
-    """What a model costs at the service whose name stands before its own, else at the one that makes it."""
+def makers_entry(model: str) -> Any:
+    """The table's entry of a model at the service whose name stands before its own, else at the one that makes it.
+
+    None where neither sells it.
+    """
     from genai_prices.data_snapshot import get_snapshot
 
     service, _, name = model.rpartition("/")
@@ -202,9 +205,8 @@ def _makers_rates(model: str) -> dict[str, Any] | None:
             entry = get_snapshot().find_provider_model(reference, None, provider, None)[1]
         except LookupError:
             continue
-        rates = table_rates(entry)
-        if rates is not None:
-            return rates
+        if table_rates(entry) is not None:
+            return entry
     return None
 
 

@@ -15,6 +15,7 @@ from ...profiles.store import Profiles
 from ...util.imports import imported
 from ...util.text import did_you_mean, near_names
 from ...util.untrusted_json import parse_json
+from ..generations import plain_name
 from .lifetimes import end_of, ends_soon, has_ended, heir_of
 from .service_lists import ServiceLists, chat_models, same_place
 
@@ -109,8 +110,12 @@ class Catalog:
         return (self._secrets.setting(spec.url_variable) if spec.url_variable else None) or spec.base_url
 
     def is_local(self, spec: ProviderSpec) -> bool:
-        """Whether its requests run on this machine, and so cost nothing."""
+        """Whether its requests go to this machine; `is_free` says whether they cost nothing."""
         return spec.in_process or bool(_LOOPBACK.match(self.base_url(spec)))
+
+    def is_here(self, spec: ProviderSpec) -> bool:
+        """Whether it is a server on this machine: to ask it costs nothing, and tells nobody anything."""
+        return self.is_local(spec) and not spec.in_process
 
     def is_free(self, spec: ProviderSpec) -> bool | None:
         """Whether its requests cost nothing; None where that depends on the model.
@@ -267,11 +272,6 @@ class Catalog:
             f"{lines}\n"
             "  - or name one under `providers:` in config.yaml"
         )
-
-
-def plain_name(name: str) -> str:
-    """The name as it is compared: some write claude-opus-4.6, some -4-6."""
-    return name.lower().replace(".", "-")
 
 
 def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) -> ProviderSpec:
