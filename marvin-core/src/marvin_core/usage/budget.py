@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from ..api.errors import BudgetExceeded, ConfigError, MarvinError
 from ..api.messages import Usage
 from ..api.providers import Request
-from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..api.usage import Reservation
 from ..util.numbers import sound
 from ..util.threads import in_thread
 from .estimates import BYTES_PER_TOKEN, InputEstimate
 from .ledger import Balance, Ledger
+from .wanted import Rate, Taken, Wanted
 
 if TYPE_CHECKING:
     from ..api.config import Config
@@ -42,30 +42,6 @@ _UNKNOWN_LONGEST = 128_000
 """The longest answer of a model of which that is not known, where the service takes no limit."""
 _USUAL_BYTES_PER_TOKEN = 4
 """Of an answer, in prose: one that has so many for each token of its limit is at its end, or beyond it."""
-
-
-class Rate(Record):
-    """What a request costs in micro-dollars at most: its input, and each token of its output."""
-
-    input: int
-    output: float
-
-
-class Wanted(Record):
-    """What a request needs: its input, from `least` to `most` tokens of output, and what is held back beside it."""
-
-    rate: Rate
-    least: int
-    most: int
-    keep: int
-
-
-class Taken(Record):
-    """What was reserved: tokens of output, micro-dollars in all, and the name of the reservation."""
-
-    output: int
-    amount: int
-    key: str
 
 
 class Budget:

@@ -85,20 +85,23 @@ def test_it_is_the_error_that_it_means(
         assert type(found) is kind, found
 
 
+WELL: list[Any] = [
+    {"code": 0, "message": "Success"},
+    {"code": 200, "msg": "ok"},
+    {"type": "ping"},
+    {"choices": []},
+    [],
+    1,
+]
+
+
 def test_a_code_that_says_that_all_is_well_is_none() -> None:
     last = {**chunk({"content": "Hi"}, "stop"), "base_resp": {"status_code": 0, "status_msg": ""}}
     assert failure(ChatStream, b"data: " + json.dumps(last).encode() + b"\n\ndata: [DONE]\n\n") is None
     whole = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "base_resp": {"status_code": 0}}
     assert failure(ChatStream, json.dumps(whole).encode()) is None
-    for well in (
-        {"code": 0, "message": "Success"},
-        {"code": 200, "msg": "ok"},
-        {"type": "ping"},
-        {"choices": []},
-        [],
-        1,
-    ):
-        assert error_in(well) is None
+    for document in WELL:
+        assert error_in(document) is None
 
 
 def test_an_answer_that_was_censored_at_its_end_is_refused() -> None:
