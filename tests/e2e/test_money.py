@@ -15,6 +15,7 @@ import pytest
 from marvin_core.testing import Answer, ModelServer, answers
 from marvin_core.util.state_files import locked
 from tests.support import answers_anthropic, answers_ollama, answers_responses
+from tests.support.listing_servers import StrictServer
 
 from .support_e2e import Marvin, posts
 
@@ -292,3 +293,16 @@ def test_servers_that_run_models_cost_nothing_whatever_their_models_are_called(
     server.script(answers.text("Hello."))
     done = marvin.ask("--provider", "llama-server", "--model", "gpt-5.1", "--max-cost", "0")
     assert done.cost()["session_cost"] == 0.0
+
+
+def test_a_service_that_lists_its_prices_is_billed_by_them(unconfigured: Marvin) -> None:
+    """Without a ceiling and under one, in the first run of all."""
+    entry = {"pricing": {"prompt": "0.000002", "completion": "0.00001", "request": "0.01"}}
+    answer = answers.text("Hello.", usage=usage(10_000, 1_000))
+    with StrictServer(answer, models=["nobody-sells-this"], entries=[entry]) as box:
+        unconfigured.config(f"provider: box\nproviders: {{box: {{base_url: '{box.url}', free: false}}}}\n")
+        for flags in ((), ("--max-cost", "1")):
+            done = unconfigured.ask(*flags)
+            assert (done.code, done.text) == (0, "Hello.\n")
+            assert done.cost()["session_cost"] == pytest.approx(0.04)
+        assert unconfigured.ask("--max-cost", "0.01").code == 3

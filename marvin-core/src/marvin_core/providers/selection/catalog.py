@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...api.config import Config, EndpointSettings
 from ...api.errors import ConfigError, UsageError
+from ...api.model_facts import ModelFacts
 from ...api.providers import Endpoint, ProviderSpec, Secret
 from ...config.program import command_name
 from ...config.secrets import Secrets
@@ -137,6 +138,12 @@ class Catalog:
     def longest(self, provider: str, model: str) -> int | None:
         """The longest answer of a model, in tokens; None where it is not known."""
         return self.lists.facts(self.known[provider], model).longest if provider in self.known else None
+
+    def listed(self, provider: str, model: str) -> ModelFacts:
+        """What the list of a service says of a model, as far as it is at hand: nobody is asked for it."""
+        if provider not in self.known:
+            return ModelFacts()
+        return self.lists.store.facts(self.lists.address(self.known[provider]), model)
 
     def named_by_variable(self, spec: ProviderSpec) -> str:
         """The model that the service's own variable names; empty where it names none."""
