@@ -80,6 +80,19 @@ def test_a_service_that_refuses_what_it_lists_ends_the_run(marvin: Marvin, marvi
     assert (result.code, posts(marvin_model_server)) == (1, 1)
 
 
+def test_a_server_that_refuses_all_that_it_lists_is_told_as_that(unconfigured: Marvin) -> None:
+    names = [f"m-{number}" for number in range(3)]
+    refused = error(404, {"error": {"message": "The model does not exist", "code": "model_not_found"}})
+    with StrictServer(refused, models=names) as server:
+        unconfigured.config(PATIENT)
+        result = unconfigured.ask(env={"OPENAI_COMPAT_URL": server.url})
+        assert result.code == 1
+        assert "m-0 is listed by its service, but refused to this account; openai-compat/m-1 takes" in result.said
+        assert "no longer served" not in result.said
+        assert "lists the model 'm-1', but refuses it to this account" in result.said
+        assert server.asked_for() == ["m-0", "m-1"]
+
+
 def test_a_default_that_is_gone_is_replaced_once_told_once_and_remembered(unconfigured: Marvin) -> None:
     with StrictServer(models=["gemini-3.7-flash", "text-embedding"]) as server:
         unconfigured.config(PATIENT)
@@ -124,6 +137,23 @@ def test_the_list_of_models(here: Marvin, strict: StrictServer) -> None:
         ("fake-1", True, 8_192),
         ("fake-2", False, None),
     ]
+
+
+def test_a_name_in_json_steers_no_terminal(unconfigured: Marvin) -> None:
+    unconfigured.config('providers: {box: {base_url: "https://box.example/v1", models: ["a\\u202eb"]}}\n')
+    printed = unconfigured.run("models", "box", "--json").text
+    assert "a\\u202eb" in printed
+    assert [entry["model"] for entry in json.loads(printed)] == ["a\u202eb"]
+
+
+def test_a_gateway_on_this_machine_shows_what_its_models_cost(unconfigured: Marvin) -> None:
+    with StrictServer(models=["gpt-5.1", "nobody-sells-this"]) as server:
+        unconfigured.config(f"{PATIENT}providers: {{box: {{base_url: '{server.url}'}}}}\n")
+        lines = unconfigured.run("models", "box").text.splitlines()
+        assert [line.removeprefix("* ").split()[3:5] for line in lines[2:]] == [["1.25", "10.00"], ["0.00", "0.00"]]
+        unconfigured.config(f"{PATIENT}providers: {{box: {{base_url: '{server.url}', free: true}}}}\n")
+        lines = unconfigured.run("models", "box").text.splitlines()
+        assert [line.removeprefix("* ").split()[3:5] for line in lines[2:]] == [["0.00", "0.00"]] * 2
 
 
 def test_models_of_a_service_that_is_not_set_up(unconfigured: Marvin) -> None:

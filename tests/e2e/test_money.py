@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from marvin_core.testing import Answer, ModelServer, answers
+from marvin_core.util.state_files import locked
 from tests.support import answers_anthropic, answers_ollama, answers_responses
+from tests.support.listing_servers import StrictServer
 
 from .support_e2e import Marvin, posts
 
@@ -230,6 +232,37 @@ def test_a_chat_that_is_killed_between_prompts_is_not_charged_twice(marvin: Marv
     assert "0.0200 of them by earlier runs" in done.said
 
 
+def test_a_chat_that_is_killed_has_its_earlier_prompts_in_usage_json(marvin: Marvin, server: ModelServer) -> None:
+    """Without a ceiling too. What the killed prompt cost is known to nobody."""
+    server.script(answers.text("One.", usage=usage(10_000, 1_000)), answers.hang())
+    chat = marvin.start("--plain", stdin=-1)
+    assert chat.process.stdin is not None
+    for number in (1, 2):
+        chat.process.stdin.write(b"hello\n")
+        chat.process.stdin.flush()
+        chat.until(lambda number=number: posts(server) == number, "the request")  # type: ignore[misc]
+        chat.until(lambda: counted(marvin, 1), "the first prompt")
+    chat.send(signal.SIGKILL)
+    chat.finish()
+    assert totals(marvin)["cost"] == {"scripted": pytest.approx(0.02)}
+    assert max(record.get("spent", 0.0) for record in marvin.session()) == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("how", [("--non-interactive", "--prompt", "hello"), ("--plain",)])
+def test_a_usage_json_that_is_held_is_waited_for_once_and_told_once(
+    marvin: Marvin, server: ModelServer, how: tuple[str, ...]
+) -> None:
+    marvin.config(f"{PRICED}timeouts: {{lock: 0.5, close: 0.5}}\n")
+    server.script(answers.text("One.", usage=usage(10_000, 1_000)))
+    with locked(marvin.config_folder / "usage.json", 1.0, 0.01):
+        done = marvin.run(*how, stdin=b"hello\n" if how == ("--plain",) else None)
+    assert done.code == 0
+    said = done.said + done.text
+    assert said.count("held by another process") == 1
+    assert "The lifetime totals were not saved" in said
+    assert "While closing" not in said
+
+
 GATEWAY = "anthropic/claude-opus-4-6"
 
 
@@ -260,3 +293,16 @@ def test_servers_that_run_models_cost_nothing_whatever_their_models_are_called(
     server.script(answers.text("Hello."))
     done = marvin.ask("--provider", "llama-server", "--model", "gpt-5.1", "--max-cost", "0")
     assert done.cost()["session_cost"] == 0.0
+
+
+def test_a_service_that_lists_its_prices_is_billed_by_them(unconfigured: Marvin) -> None:
+    """Without a ceiling and under one, in the first run of all."""
+    entry = {"pricing": {"prompt": "0.000002", "completion": "0.00001", "request": "0.01"}}
+    answer = answers.text("Hello.", usage=usage(10_000, 1_000))
+    with StrictServer(answer, models=["nobody-sells-this"], entries=[entry]) as box:
+        unconfigured.config(f"provider: box\nproviders: {{box: {{base_url: '{box.url}', free: false}}}}\n")
+        for flags in ((), ("--max-cost", "1")):
+            done = unconfigured.ask(*flags)
+            assert (done.code, done.text) == (0, "Hello.\n")
+            assert done.cost()["session_cost"] == pytest.approx(0.04)
+        assert unconfigured.ask("--max-cost", "0.01").code == 3

@@ -20,6 +20,7 @@ from marvin_core.config.secrets import Secrets
 from marvin_core.engine.parts import Asker, SessionParts, SessionSetup, build
 from marvin_core.engine.session import Session
 from marvin_core.http.clients import Clients
+from marvin_core.providers.budgeted import BudgetedProvider
 from marvin_core.testing import ScriptedModels, ScriptedProvider
 from marvin_core.tools.schema import describe
 from marvin_core.usage.budgets import BudgetFactory
@@ -170,13 +171,16 @@ def make(
     listening: bool = True,
     **settings: Any,
 ) -> Made:
-    """A session whose model answers with `script`; `settings` are those of `settled`."""
+    """A session whose model answers with `script`, paid under a --max-cost; `settings` are those of `settled`."""
     config, secrets = settled(tmp_path, *argv, **settings)
     clients = Clients(config)
     model = (provider or Script(*script)) if configured else None
     table = Prices(prices or {}, config.cache_folder / "prices.json")
     table.add("scripted", "", free=not prices)
     meter = UsageMeter(table.cost, table.is_known)
+    budgets = BudgetFactory(config, table, NoLimits(), print)
+    budget = budgets.of_run()
+    paid = BudgetedProvider(model, budget) if model and budget else model
     parts = build(
         SessionSetup(
             config=config,
@@ -184,10 +188,11 @@ def make(
             tools=specs,
             hooks=hooks,
             commands=(),
-            models=models or ScriptedModels(*([model] if model else []), *others),
+            models=models or ScriptedModels(*([paid] if paid else []), *others),
             clients=clients,
             meter=meter,
-            budgets=BudgetFactory(config, table, NoLimits(), print),
+            budgets=budgets,
+            budget=budget,
             asker=asker,
         )
     )

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import signal
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -12,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.testing import HttpReplay, ToolRunner, cut_after, hang_after, raw
-from marvin_tools_web import filenames
+from marvin_tools_web import filenames, part_files
 
 URL = "https://files.example/a/report.pdf"
 
@@ -141,6 +145,62 @@ def test_a_download_that_fails_leaves_nothing(
     outcome = marvin_tools.session(timeouts=timeouts).call("download_file", url=URL)
     assert outcome.is_error
     assert files(marvin_tools) == {}
+
+
+KILLED = """
+import os, signal, sys, time
+from pathlib import Path
+from marvin_tools_web import part_files
+
+part, stream = part_files.begin(Path(sys.argv[1]), "report.pdf")
+stream.write(b"half")
+stream.flush()
+print(part.name, flush=True)
+sys.stdin.read()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_download_left_goes_with_the_next_one(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    folder = marvin_tools.home / "Downloads"
+    folder.mkdir()
+    for name in ("report.part", ".report.pdf.part", ".report.pdf.0123.part", ".x.0123456789abcdef.part.txt"):
+        (folder / name).write_bytes(b"not ours")
+    (folder / ".a.0123456789abcdef.part").symlink_to(folder / "report.part")
+    foreign = set(files(marvin_tools))
+    marvin_http.on("GET", URL, body=b"whole")
+    command = [sys.executable, "-c", KILLED, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        name = running.stdout.readline().strip()
+        assert "~/Downloads/report.pdf" in marvin_tools.call("download_file", url=URL).text
+        assert files(marvin_tools)[name] == b"half", "one that is under way stays"
+        running.communicate("")
+    assert running.returncode == -signal.SIGKILL
+    assert "~/Downloads/report (1).pdf" in marvin_tools.call("download_file", url=URL).text
+    assert set(files(marvin_tools)) == {*foreign, "report.pdf", "report (1).pdf"}
+
+
+def test_part_files_are_made_while_others_sweep(tmp_path: Path) -> None:
+    begun = [part_files.begin(tmp_path, f"{number}\n" * 60) for number in range(20)]
+    done = threading.Event()
+
+    def sweeping() -> None:
+        while not done.is_set():
+            part_files.sweep(tmp_path)
+
+    sweeper = threading.Thread(target=sweeping)
+    sweeper.start()
+    try:
+        begun += [part_files.begin(tmp_path, "x") for _ in range(200)]
+    finally:
+        done.set()
+        sweeper.join()
+    assert all(part.exists() for part, _ in begun)
+    for _, stream in begun:
+        stream.close()
+    part_files.sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_long_refusal_is_told_in_short(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:

@@ -51,7 +51,9 @@ class App:
             ending = self.catalog.ending(self.choice.endpoint.provider, self.choice.endpoint.model)
             if ending:
                 warn(ending)
-        self._prices = Prices(config.prices, config.cache_folder / "prices.json", long_writes=config.cache == "1h")
+        self._prices = Prices(
+            config.prices, config.cache_folder / "prices.json", self.catalog.listed, long_writes=config.cache == "1h"
+        )
         self.meter = UsageMeter(self._prices.cost, self._prices.is_known)
         self._budgets = BudgetFactory(config, self._prices, self.catalog, warn)
         self.budget = self._budgets.of_run()

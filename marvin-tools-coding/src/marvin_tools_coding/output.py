@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-# CSI sequences, OSC strings (titles, links), character sets, other escapes; then the controls that
-# neither end nor indent a line.
+# CSI sequences, strings (titles, links, images), character sets, other escapes; then the controls that neither end nor
+# indent a line.
 _TERMINAL_CODES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"
-    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]+[0-~]"
     r"|\x1b[0-Z\\-~]"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"

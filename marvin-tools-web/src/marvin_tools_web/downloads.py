@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from marvin_core import ToolContext, ToolError, ToolResult, tool
 
-from . import fetching, filenames
+from . import fetching, filenames, part_files
 
 if TYPE_CHECKING:
     import httpx
@@ -51,6 +51,7 @@ async def _save(response: httpx.Response, folder: Path, name: str, context: Tool
     """Write the body to a part file and put that in its place when all of it is there."""
     total = _announced(response)
     try:
+        part_files.sweep(folder)
         part, stream = _open_part(folder, name, total)
     except OSError as error:
         raise ToolError(f"~/{_FOLDER} cannot be written to: {error.strerror}. Tell the user.") from error
@@ -74,8 +75,7 @@ def _open_part(folder: Path, name: str, total: int) -> tuple[Path, BinaryIO]:
     free = shutil.disk_usage(folder).free
     if total > free:
         raise ToolError(f"The file has {_size(total)}, and only {_size(free)} are free. Ask the user to make room.")
-    part = folder / f".{name[:80]}.{os.urandom(4).hex()}.part"
-    return part, os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb")
+    return part_files.begin(folder, name)
 
 
 async def _write(response: httpx.Response, stream: BinaryIO, total: int, context: ToolContext) -> int:

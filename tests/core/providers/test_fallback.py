@@ -200,8 +200,18 @@ def test_what_does_not_fit_goes_to_the_larger_model_and_stays_there() -> None:
     assert (len(small.requests), len(large.requests)) == (1, 2)
 
 
-def test_a_model_that_is_gone_goes_to_its_successor() -> None:
-    gone = provider("a", [ModelNotFound("no such model", served=["a-2", "b"])])
+@pytest.mark.parametrize(
+    ("served", "expected"),
+    [
+        (["a-2", "b"], "a/a-model is no longer served; a-2/a-2-model takes its place"),
+        (
+            ["a-model", "a-2"],
+            "a/a-model is listed by its service, but refused to this account; a-2/a-2-model takes its place",
+        ),
+    ],
+)
+def test_a_model_that_is_gone_or_refused_goes_to_its_successor(served: list[str], expected: str) -> None:
+    gone = provider("a", [ModelNotFound("no such model", served=served)])
     successor = provider("a-2", GOOD)
     chain = Chain(successor=successor)
     resilient = Resilient(gone, TIMEOUTS, chain, chain)
@@ -212,9 +222,9 @@ def test_a_model_that_is_gone_goes_to_its_successor() -> None:
             deltas.extend([delta async for delta in stream])
 
     asyncio.run(go())
-    assert (chain.served, chain.moves) == ([("a-2", "b")], [successor])
+    assert (chain.served, chain.moves) == ([tuple(served)], [successor])
     told = next(delta.reason for delta in deltas if isinstance(delta, Switched))
-    assert told == "a/a-model is no longer served; a-2/a-2-model takes its place"
+    assert told == expected
 
 
 def test_a_fallback_that_overflows_is_not_the_end_where_it_has_a_larger_one() -> None:

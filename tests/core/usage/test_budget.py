@@ -660,15 +660,35 @@ def test_what_a_cancelled_attempt_reserves_is_given_back(desk: Desk, tmp_path: P
 
 def test_a_session_that_goes_on_goes_on_with_what_it_cost(desk: Desk) -> None:
     budget = desk.budget("0.3")
-    budget.carry(0.25)
+    budget.carry("s", 0.25)
     assert left(budget) == pytest.approx(0.05)
     assert budget.spent() == 0.0
     with pytest.raises(BudgetExceeded, match=r"0\.2500 USD are spent, 0\.2500 of them by earlier runs"):
         reserve(budget, ASKED.replace(messages=(user("x" * 200_000),)))
     child = desk.child(budget)
-    child.carry(5.0)  # its parent's ledger is not that of its session
+    child.carry("s", 5.0)  # its parent's ledger is not that of its session
     assert left(child) == pytest.approx(0.05)
     assert child.spent() is None
+
+
+def test_what_was_counted_of_a_session_is_not_counted_again(desk: Desk) -> None:
+    """A chat may go from one session to another and back, while other processes go on with both."""
+    budget = desk.budget("10")
+    budget.carry("a", 1.0)
+    budget.carry("a", 1.0)
+    budget.carry("b", 0.5)
+    assert left(budget) == pytest.approx(8.5)
+    _, hold = reserve(budget)
+    settle(budget, hold, Usage(input_tokens=1_000, output_tokens=100), 0)
+    spent = budget.spent()
+    assert spent
+    budget.work_for("a", spent, 1.0 + spent)
+    before = left(budget)
+    budget.carry("a", 1.0 + spent)
+    assert left(budget) == before
+    budget.carry("a", 1.5 + spent)
+    assert left(budget) == pytest.approx(before - 0.5)
+    assert budget.spent() == spent
 
 
 NO_WAIT: dict[str, Any] = {"ceiling": 0.0}

@@ -80,7 +80,17 @@ def test_a_damaged_file_is_moved_aside(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     add(path, {"p": {"m": ONE}}, TIMEOUTS)
     assert content(path)["turns"] == {"m": 1}
-    assert (tmp_path / "usage.damaged.json").read_text() == text
+    (kept,) = tmp_path.glob("usage.json.damaged-*")
+    assert kept.read_text() == text
+
+
+def test_each_damaged_file_is_kept_up_to_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "usage.json"
+    for number in range(8):
+        path.write_text(f"[{number}]")
+        add(path, {"p": {"m": ONE}}, TIMEOUTS)
+        kept = sorted(tmp_path.glob("usage.json.damaged-*"))
+        assert [file.read_text() for file in kept] == [f"[{n}]" for n in range(max(number - 4, 0), number + 1)]
 
 
 JSON = st.recursive(

@@ -178,7 +178,8 @@ def test_a_damaged_file_is_moved_aside_and_not_overwritten(tmp_path: Path, conte
     path.write_bytes(content)
     meter("dear").save_lifetime(path, TIMEOUTS)
     assert lifetime(path)["turns"] == {"dear": 1}
-    assert (tmp_path / "usage.damaged.json").read_bytes() == content
+    (kept,) = tmp_path.glob("usage.json.damaged-*")
+    assert kept.read_bytes() == content
 
 
 def test_a_file_that_another_process_holds_is_not_waited_for_without_end(tmp_path: Path) -> None:
@@ -289,6 +290,25 @@ def test_what_was_saved_is_not_saved_again(tmp_path: Path) -> None:
     one.save_lifetime(path, TIMEOUTS)
     assert lifetime(path)["turns"] == {"dear": 3}
     assert one.lifetime(path)["p"]["dear"].requests == 3
+
+
+def test_a_file_that_was_waited_for_in_vain_is_tried_once_more_without_waiting(tmp_path: Path) -> None:
+    path = tmp_path / "usage.json"
+    found = meter("dear")
+    with locked(path, 1.0, 0.01):
+        with pytest.raises(MarvinError):
+            found.save_lifetime(path, Timeouts(lock=0.05, lock_poll=0.005))
+        begin = time.monotonic()
+        with pytest.raises(MarvinError):
+            found.save_lifetime(path, Timeouts(lock=1_000.0))
+        assert time.monotonic() - begin < 30
+    found.save_lifetime(path, TIMEOUTS)
+    found.add("p", "dear", SOME)
+    with locked(path, 1.0, 0.01):
+        begin = time.monotonic()
+        with pytest.raises(MarvinError):
+            found.save_lifetime(path, Timeouts(lock=0.05, lock_poll=0.005))
+        assert time.monotonic() - begin >= 0.05, "once it went well, it is waited for again"
 
 
 def test_what_could_not_be_saved_is_saved_the_next_time(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from marvin_core import Usage
 from marvin_core.api.config import Price
+from marvin_core.api.model_facts import ModelFacts
 from marvin_core.usage.prices import Prices
 
 BIG = Usage(input_tokens=100_000, output_tokens=2_000, cache_read_tokens=60_000, cache_write_tokens=10_000)
@@ -354,3 +356,44 @@ def test_what_openai_writes_into_its_cache_costs_more_where_the_table_says_so(tm
     assert prices.cost(provider, newer, written) == pytest.approx(1.25 * (prices.cost(provider, newer, fresh) or 0))
     assert prices.worst(provider, newer, 100_000, 0) == prices.cost(provider, newer, written)
     assert prices.cost(provider, older, written) == prices.cost(provider, older, fresh)
+
+
+def listing(**facts: Any) -> Callable[[str, str], ModelFacts]:
+    return lambda provider, model: ModelFacts(**facts) if provider == "far" else ModelFacts()
+
+
+@pytest.mark.parametrize(
+    ("facts", "model", "usage", "cost"),
+    [
+        ({"input": 2.0, "output": 8.0}, "new", Usage(input_tokens=1_000_000, output_tokens=500_000), 6.0),
+        ({"input": 2.0, "output": 8.0}, "new", Usage(input_tokens=1_000_000, cache_read_tokens=1_000_000), 2.0),
+        ({"input": 2.0, "output": 8.0}, "new", Usage(input_tokens=1_000_000, cache_write_tokens=1_000_000), 2.5),
+        ({"input": 2.0, "output": 8.0, "cache_write": 4.0}, "new", Usage(input_tokens=5, cache_write_tokens=5), 2e-5),
+        ({"input": 2.0, "output": 8.0, "cache_write": 0.0}, "new", Usage(input_tokens=5, cache_write_tokens=5), 1e-5),
+        ({"input": 0.0, "output": 0.0, "request": 0.005}, "new:free", Usage(input_tokens=5), 0.005),
+        ({"input": 0.0, "output": 0.0}, "new:free", Usage(input_tokens=1_000_000), 0.0),
+        ({"input": 0.0, "output": 0.0}, "new", Usage(input_tokens=1_000_000), None),
+        ({"input": 2.0}, "new", Usage(input_tokens=1_000_000), None),
+        ({}, "new", Usage(input_tokens=1_000_000), None),
+        ({"input": 99.0, "output": 99.0}, "gpt-5.1", Usage(input_tokens=1_000_000), 1.25),
+        ({"input": 99.0, "output": 99.0}, "mine", Usage(input_tokens=1_000_000), 3.0),
+    ],
+)
+def test_what_the_table_does_not_know_costs_what_the_service_lists(
+    tmp_path: Path, facts: Mapping[str, Any], model: str, usage: Usage, cost: float | None
+) -> None:
+    """I11: config.yaml goes before the table, the table before the list; nothing for nothing is no price."""
+    prices = Prices({"mine": Price(input=3.0, output=3.0)}, tmp_path / "prices.json", listing(**facts))
+    prices.add("far", "https://api.openai.com/v1", free=False)
+    assert prices.cost("far", model, usage) == (None if cost is None else pytest.approx(cost))
+    assert Prices({}, tmp_path / "prices.json").cost("other", model, usage) is None or model == "gpt-5.1", "not kept"
+
+
+def test_a_gateway_on_this_machine_costs_what_it_lists_where_nobody_sells_its_model(tmp_path: Path) -> None:
+    usage = Usage(input_tokens=1_000_000)
+    prices = Prices({}, tmp_path / "prices.json", listing(input=2.0, output=2.0))
+    prices.add("far", GATEWAY, free=None)
+    assert prices.cost("far", "unheard-of", usage) == 2.0
+    assert prices.cost("far", "gpt-5.1", usage) == 1.25
+    prices.add("far", GATEWAY, free=True)
+    assert prices.cost("far", "unheard-of", usage) == 0.0

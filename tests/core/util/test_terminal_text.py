@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.util.terminal_text import TerminalFilter, disarm, json_for_terminals
+from marvin_core.util.terminal_text import TerminalFilter, disarm, json_for_terminals, without_sequences
 from tests.support.counting import times_called
 
 ARMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
@@ -85,6 +86,43 @@ def test_the_work_grows_with_the_text(piece: str) -> None:
     assert steps[1] <= 2 * steps[0] + 10
     clean = TerminalFilter()
     assert times_called("_step", lambda: [clean("0") for _ in range(5_000)]) <= 5_000
+
+
+PLAIN = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=9)
+WITHIN = st.text("0;31?8 http://x[]", max_size=9)
+WHOLE = st.one_of(
+    st.builds(
+        "{}{}{}{}".format, st.sampled_from(["\x1b[", "\x9b"]), st.text("0;1?"), st.text(" !$"), st.sampled_from("mHK~@")
+    ),
+    st.builds(
+        "{}{}{}".format,
+        st.sampled_from([*(f"\x1b{start}" for start in "]PX^_"), *"\x90\x98\x9d\x9e\x9f"]),
+        WITHIN,
+        st.sampled_from(["\x07", "\x1b\\", "\x9c"]),
+    ),
+    st.sampled_from(["\x1b(B", "\x1bM", "\x1b7", "\x1b=", "\x1b#8", "\x1b%G"]),
+)
+
+
+@given(st.lists(st.tuples(PLAIN, WHOLE), max_size=8), PLAIN)
+def test_a_sequence_goes_as_a_whole_or_not_at_all(pieces: list[tuple[str, str]], last: str) -> None:
+    text = "".join(plain + sequence for plain, sequence in pieces)
+    assert without_sequences(text + last) == "".join(plain for plain, _ in pieces) + last
+
+
+@pytest.mark.parametrize("cut", ["[31m", "]0;title", "\x1b[31", "\x1b]0;title", "a\x1b", "\x1b(", "\x9d0;title\nnext"])
+def test_nothing_is_guessed_of_what_is_cut(cut: str) -> None:
+    assert without_sequences(cut) == cut
+
+
+@pytest.mark.parametrize(
+    "piece", ["\x1b", "\x1b[", "\x1b[0 ", "\x1b]", "\x1b]0;a", "\x9d", "\x1b]\x1b", "\x1b ", "0 \x9b", " "]
+)
+def test_sequences_are_found_in_a_moment(piece: str) -> None:
+    begin = time.process_time()
+    without_sequences("\x1b[" + piece * 200_000)
+    without_sequences("\x1b]" + piece * 200_000)
+    assert time.process_time() - begin < 20
 
 
 @given(st.recursive(st.text(st.characters()) | st.integers(), st.lists, max_leaves=5))

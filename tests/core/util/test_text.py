@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from marvin_core.util.terminal_text import without_sequences
 from marvin_core.util.text import FAINTLY_LIKE, cut, did_you_mean, near_names, one_line, unknown_name
 
 TOOLS = tuple(
@@ -81,6 +82,16 @@ def test_no_more_are_given_than_asked_for_and_the_likeliest_come_first() -> None
     assert near_names("git", TOOLS, 2) == ["git_log", "git_diff"]
     assert near_names("provider", ["providers", "provider", "Provider"], 1) == ["Provider"]
     assert near_names("READ_FILE", ["read_files", "read_file", "file_read"])[0] == "read_file"
+
+
+def test_what_has_little_in_common_is_not_offered() -> None:
+    flags = ["-h", "-B", "--prompt", "--prompt-file", "--provider", "--model", "--tools", "--resume", "--version"]
+    assert near_names("--provder", flags) == ["--provider"]
+    assert near_names("--modle", flags) == ["--model"]
+    assert near_names("nope", ["openai", "openai-compat", "ollama", "groq"]) == []
+    assert near_names("opnai", ["openai", "openai-compat", "ollama"])[0] == "openai"
+    assert near_names("args", ["say", "tool", "arguments"]) == ["arguments"]
+    assert near_names("olama", ["llama-server", "ollama", "openai"])[0] == "ollama"
 
 
 def test_less_likeness_is_enough_where_names_are_listed_anyway() -> None:
@@ -158,14 +169,15 @@ def test_an_unknown_name_is_told_with_what_there_is() -> None:
         ("", None, ""),
         (" \n\t ", None, ""),
         ("one\n\n  two\tthree \r\n", None, "one two three"),
-        ("a\x1b[31mb\x00\x07c\x85d\u2028e\u200bf", None, "a [31mb c d e f"),
+        ("a\x1b[31mb\x00\x07c\x85d\u2028e\u200bf", None, "ab c d e f"),
+        ("a \x1b]0;title\x07b \x9b1mc \x1b[3", None, "a b c [3"),
         ("over\u202ehere \udcff \ue000 x", None, "over here x"),
         ("漢字 é 🔧", None, "漢字 é 🔧"),
         ("12345", 5, "12345"),
         ("1234\n5", 5, "1234…"),
         ("12345\n", 5, "12345"),
         ("12", 1, "…"),
-        ("\x1b" * 1_000 + "12345", 5, "12345"),
+        ("\x00" * 1_000 + "12345", 5, "12345"),
     ],
 )
 def test_a_text_on_one_line(text: str, limit: int | None, line: str) -> None:
@@ -180,7 +192,7 @@ def test_one_line_holds_nothing_that_a_terminal_obeys(text: str, limit: int | No
     assert one_line(line, limit) == line.strip()
     line.encode()
     if limit is None:
-        assert line == " ".join("".join(c if c.isprintable() else " " for c in text).split())
+        assert line == " ".join("".join(c if c.isprintable() else " " for c in without_sequences(text)).split())
     else:
         assert len(line) <= limit
         assert line == one_line(text) or one_line(text).startswith(line.removesuffix("…"))

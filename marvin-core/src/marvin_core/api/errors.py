@@ -68,9 +68,13 @@ class OutputMismatch(MarvinError):
 
 
 class BudgetExceeded(MarvinError):
-    """The price ceiling of this run was reached."""
+    """The price ceiling of this run was reached; of a part of it, as play mode is, where `within` says so."""
 
     exit_code = 3
+
+    def __init__(self, message: str, *, within: bool = False) -> None:
+        super().__init__(message)
+        self.within = within
 
 
 class ToolError(MarvinError):

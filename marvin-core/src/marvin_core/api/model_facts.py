@@ -8,14 +8,17 @@ from .record import Record
 class ModelFacts(Record):
     """The facts of a model; None, or an empty text, where nobody says.
 
-    `window` and `longest`, the longest answer, are in tokens; `input` and `output` in USD per million tokens. `ends`
-    is the day on which the service turns it off, as in 2026-12-11.
+    `window` and `longest`, the longest answer, are in tokens; `input`, `output` and `cache_write`, what goes into a
+    cache, in USD per million tokens; `request` in USD for each. `ends` is the day on which the service turns it off, as
+    in 2026-12-11.
     """
 
     window: int | None = None
     longest: int | None = None
     input: float | None = None
     output: float | None = None
+    cache_write: float | None = None
+    request: float | None = None
     thinks: bool | None = None
     images: bool | None = None
     ends: str = ""

@@ -156,7 +156,9 @@ def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams)
     except MarvinError as error:
         return _failed(streams, config.output_format, str(error), error.exit_code)
     except (Exception, SystemExit) as error:  # the last line below must come whatever is wrong with us
-        return _failed(streams, config.output_format, f"internal error: {type(error).__name__}: {error}", 1)
+        from ..util.failures import told
+
+        return _failed(streams, config.output_format, told(error), 1)
     finally:
         for number in numbers:
             signal.signal(number, signal.SIG_IGN)  # only the last line is left

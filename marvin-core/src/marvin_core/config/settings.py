@@ -67,7 +67,8 @@ MEANINGS: Mapping[str, str] = {
     "providers.NAME.max_tools": "How many tools a request may carry.",
     "providers.NAME.headers": "Sent with every request.",
     "providers.NAME.auth_url": "Where `marvin providers login` logs in.",
-    "providers.NAME.free": "Whether its requests cost nothing. Without it, what runs on this machine does.",
+    "providers.NAME.free": "Whether its requests cost nothing. Without it, those of a server on this machine that runs "
+    "its models itself do; those of a gateway on this machine cost what its model costs.",
     "fallback": "The models that go on where one fails, in this order: `PROVIDER` or `PROVIDER/MODEL`.",
     "tools": "Tool sets, groups and names, as in --tools.",
     "ui": "The interface of the chat; packs bring others beside `plain`.",

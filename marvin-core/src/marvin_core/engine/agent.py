@@ -81,10 +81,11 @@ class Agent:
             parts.conversation.append(message)
         try:
             answer = await self._ask(settings, OUT_OF_ROUNDS if last else "")
-        except BudgetExceeded:
-            if settings.ceiling is None:
+        except BudgetExceeded as reached:
+            ceiling = settings.ceiling if reached.within else parts.setup.budget
+            if ceiling is None:
                 raise
-            await self._sum_up(settings, settings.ceiling, number)
+            await self._sum_up(settings, ceiling, number)
         if answer.calls and last:
             self._leave_out(answer, "the rounds of tool calls were used up")
         elif answer.calls:
@@ -100,7 +101,7 @@ class Agent:
             ceiling.end_last()
         self._leave_out(answer, "the cost ceiling was reached")
         self._parts.bus.emit(TurnEnd(round=number))
-        raise BudgetExceeded(await ceiling.told())
+        raise await ceiling.reached()
 
     async def _ask(self, settings: PromptSettings, ending: str, spent: CostCeiling | None = None) -> Message:
         """One request, made smaller and sent again where it does not fit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from ..api.errors import BudgetExceeded, MarvinError, OutputMismatch
@@ -11,7 +11,7 @@ from ..api.events import AgentEnd, AgentStart
 from ..api.messages import user
 from ..api.session import TurnResult
 from ..conversation.compactor import CAPS, Compactor
-from ..util.failures import is_failure
+from ..util.failures import is_failure, told
 from ..util.threads import in_thread
 from .agent import Agent
 from .hook_runner import HookRunner
@@ -30,6 +30,7 @@ class Driver:
         self._compactor = compactor
         self.busy = False
         self._accounting: asyncio.Future[None] | None = None
+        self._last = self._opened = ""
 
     def check_free(self) -> None:
         """Raise `MarvinError` where a submission is in flight."""
@@ -52,7 +53,7 @@ class Driver:
         error: Exception | None = None
         output: str | None = None
         try:
-            await self._work_for(self._parts.writer.id)
+            await self._take_up()
             await self._begin(text)
             reason = await self._agent.run()
             output = await self._in_form(answers)
@@ -66,7 +67,7 @@ class Driver:
             self._parts.model.prompt_ended()
             answer = _joined(answers)
             self._parts.bus.emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
-            self._accounting = asyncio.ensure_future(self._account(self._accounting, self._parts.writer.id))
+            self._accounting = asyncio.ensure_future(self._account(self._accounting, *self._bill()))
             await self._parts.writer.flush(self._parts.state)
             await self._parts.profile.flush()
         return TurnResult(text=answer, error=error, output=output)
@@ -97,23 +98,60 @@ class Driver:
                 "another model."
             ) from None
 
-    async def _account(self, earlier: asyncio.Future[None] | None, session_id: str) -> None:
+    def opened(self) -> None:
+        """A session is gone on with: what it cost counts under the ceiling from its next prompt on."""
+        self._opened = self._parts.writer.id
+
+    def forked(self, session_id: str) -> None:
+        """A copy of this session is gone on with: what that cost stands in the copy as well."""
+        if session_id == self._opened:
+            self.opened()
+
+    def take_up_now(self) -> None:
+        """Count what the session that is gone on with cost. Blocks, so no loop may run yet."""
+        self._opened = ""
+        self._parts.writer.spent(self._parts.usage.take_up(self._parts.writer.id, self._parts.writer.cost))
+
+    async def _take_up(self) -> None:
+        """As `take_up_now`, unless that was done; and have the ledger say whose prompts these are."""
+        parts, (session_id, bill) = self._parts, self._bill()
+        if session_id != self._last or session_id == self._opened:
+            await self.accounted()  # what was spent until now belongs to the prompt before
+        self._last = session_id
+        if parts.setup.budget is None:
+            return
+        if session_id == self._opened:
+            cost = bill(0.0)
+            bill(await in_thread(lambda: parts.usage.take_up(session_id, cost)))
+            self._opened = ""
+        cost = bill(0.0)
+        await in_thread(lambda: parts.usage.work_for(session_id, cost))
+
+    def _bill(self) -> tuple[str, Callable[[float], float]]:
+        return self._parts.writer.id, self._parts.writer.bill()
+
+    async def _account(
+        self, earlier: asyncio.Future[None] | None, session_id: str, bill: Callable[[float], float]
+    ) -> None:
         """Add what a prompt cost to the session and to usage.json; nobody who waits for the prompt waits for it."""
         if earlier is not None:
             await asyncio.wait([earlier])
-        spent = await in_thread(self._parts.usage.prompt_ended)
-        if spent and self._parts.writer.id == session_id:
-            self._parts.writer.spent(spent)
-        await self._work_for(session_id)
-
-    async def _work_for(self, session_id: str) -> None:
-        if self._parts.setup.budget is not None:
-            await in_thread(lambda: self._parts.usage.work_for(session_id))
+        try:
+            cost = bill(await in_thread(self._parts.usage.prompt_ended))
+            if self._parts.setup.budget is not None:
+                await in_thread(lambda: self._parts.usage.work_for(session_id, cost))
+        except Exception as error:  # the answer was given, and the chat goes on
+            self._parts.bus.warn(f"What the last prompt cost could not be written down: {told(error)}")
 
     async def accounted(self) -> None:
         """Wait until what the prompts cost is written down."""
         if self._accounting is not None:
             await asyncio.shield(self._accounting)
+
+    async def settled(self, limit: float) -> None:
+        """As `accounted`, for so many seconds at most: who ends the run tells what could not be written down."""
+        if self._accounting is not None:
+            await asyncio.wait([self._accounting], timeout=limit)
 
     async def _begin(self, text: str | None) -> None:
         parts = self._parts

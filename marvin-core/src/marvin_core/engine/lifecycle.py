@@ -59,12 +59,7 @@ class Lifecycle:
         """
         with self._parts.bus.keeping():
             self.open(path)
-        budget, writer = self._parts.setup.budget, self._parts.writer
-        if budget is not None:
-            lost = budget.left_behind(writer.id)
-            if lost:
-                writer.spent(lost)
-            budget.carry(writer.cost)
+        self._driver.take_up_now()
 
     def open(self, path: Path, leaf: str = "") -> int:
         """Go on with the session in a file, at the end of a branch; returns how many messages that has."""
@@ -76,6 +71,7 @@ class Lifecycle:
         loaded = load(path, leaf, self._parts.config.limits.session_line)
         messages, healed = heal(loaded.messages)
         self._parts.writer.resume(path, loaded)
+        self._driver.opened()
         self._parts.conversation.load(messages)
         self._parts.state.clear()
         self._parts.state.update(loaded.state)
@@ -118,7 +114,9 @@ class Lifecycle:
     def fork(self) -> str:
         """Go on in a copy of this session; returns its id."""
         self._driver.check_free()
+        forked = self._parts.writer.id
         self._parts.writer.fork(self._parts.clock.now(), self._parts.conversation.messages)
+        self._driver.forked(forked)
         self._emit_start()
         return self._parts.writer.id
 

@@ -28,7 +28,7 @@ class Remaining:
         """For the system prompt: rounded up, so that it changes seldom. Empty where there is enough."""
         window = self._parts.model.window
         tokens = self._tokens(0)
-        dollars = _dollars(ceiling)
+        dollars = self._dollars(ceiling)
         if not _is_little(window, tokens, dollars):
             return ""
         step = max(window.compact // _STEPS, 1)
@@ -41,7 +41,7 @@ class Remaining:
 
     def added(self, outputs: Sequence[ToolOutput], ceiling: CostCeiling | None) -> list[ToolOutput]:
         """The outputs of a round; the last one says what is left after them, where that is little."""
-        tokens, dollars = self._tokens(characters([tool(outputs)])), _dollars(ceiling)
+        tokens, dollars = self._tokens(characters([tool(outputs)])), self._dollars(ceiling)
         if not outputs or not _is_little(self._parts.model.window, tokens, dollars):
             return list(outputs)
         told = f"About {tokens:,} tokens are left before older messages become a summary."
@@ -54,9 +54,10 @@ class Remaining:
         used = window.tokens(self._parts.conversation.characters + self._compactor.overhead + added)
         return max(window.compact - used, 0)
 
-
-def _dollars(ceiling: CostCeiling | None) -> tuple[float, float] | None:
-    return None if ceiling is None else ceiling.standing
+    def _dollars(self, ceiling: CostCeiling | None) -> tuple[float, float] | None:
+        """The ceiling and what is left of it, in USD: of the prompt's and the run's the one with less."""
+        standings = (each.standing for each in (ceiling, self._parts.setup.budget) if each is not None)
+        return min(filter(None, standings), key=lambda standing: standing[1], default=None)
 
 
 def _is_little(window: Window, tokens: int, dollars: tuple[float, float] | None) -> bool:

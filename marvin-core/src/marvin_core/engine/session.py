@@ -141,7 +141,8 @@ class Session:
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
-        await close(self.parts, first=[self._driver.accounted, self.parts.profile.flush, self._hooks.close])
+        await self._driver.settled(self.parts.config.timeouts.close)
+        await close(self.parts, first=[self.parts.profile.flush, self._hooks.close])
 
     def kill(self) -> None:
         """Kill every child process at once; for leaving without `close`."""

@@ -17,7 +17,7 @@ from ..api.model_facts import ModelFacts
 # Patterns as texts: each is compiled when a name of its family is first met, and not at the start.
 _GPT = r"gpt-(\d{1,2})(?:\.(\d{1,2}))?(o?)(?![\d.])"
 _O = r"o(\d)(?!\d)"
-_CLAUDE = r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
+_CLAUDE = r"claude-(?:([a-z]+)-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
 _GEMINI = r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)"
 _GROK = r"grok-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
 _NEWEST = (99, 0)
@@ -30,9 +30,14 @@ def base_name(model: str) -> str:
     return model[:_LONGEST_NAME].rpartition("/")[2].partition(":")[0].lower()
 
 
+def plain_name(name: str) -> str:
+    """The name as it is compared: some write claude-opus-4.6, some -4-6."""
+    return name.lower().replace(".", "-")
+
+
 def is_spelled_otherwise(asked: str, listed: str) -> bool:
     """Whether a service lists a model that was asked for, and calls it a little otherwise: `Qwen/Qwen3-32B`."""
-    plain, other = (name.lower().replace(".", "-") for name in (asked, listed))
+    plain, other = plain_name(asked), plain_name(listed)
     return asked != listed and plain in (other, other.rpartition("/")[2])
 
 
@@ -49,6 +54,18 @@ def facts_by_name(model: str) -> ModelFacts:
 def thinks(model: str) -> bool:
     """Whether a model is known to think by its name."""
     return bool(facts_by_name(model).thinks)
+
+
+def gpt_version(name: str) -> tuple[int, int] | None:
+    """The version of a GPT, as (5, 1) of `gpt-5.1-codex`; None of all other models."""
+    found = re.match(_GPT, name)
+    return None if found is None else _version(found)
+
+
+def claude_version(model: str) -> tuple[str, tuple[int, int]] | None:
+    """The family and the version of a Claude, wherever its name stands in that of the model; None without a number."""
+    found = re.search(_CLAUDE, model)
+    return None if found is None else (found[1] or "", (int(found[2]), int(found[3] or 0)))
 
 
 def _version(found: re.Match[str] | None) -> tuple[int, int]:
@@ -92,7 +109,7 @@ def _codex(name: str) -> ModelFacts:
 
 
 def _claude(name: str) -> ModelFacts:
-    version = _version(re.match(_CLAUDE, name))
+    _, version = claude_version(name) or ("", _NEWEST)
     if version < (4, 6):
         return ModelFacts(window=200_000, longest=_old_claude(name, version), thinks=version >= (3, 7), images=True)
     return ModelFacts(window=1_000_000, longest=128_000, thinks=True, images=True)

@@ -44,6 +44,7 @@ _REASONS: dict[type[ProviderError], str] = {
 }
 _TOO_LONG = "The conversation is too long for {previous}; {model} goes on with it"
 _GONE = "{previous} is no longer served; {model} takes its place"
+_REFUSED = "{previous} is listed by its service, but refused to this account; {model} takes its place"
 _SPELLED = "{previous} is called {model}"
 _FAILED = "{previous} failed: {error} {model} goes on"
 _ELSEWHERE = (RateLimited, Overloaded, StreamBroken, AuthFailed, QuotaExhausted, Unreachable)
@@ -135,6 +136,8 @@ class Resilient(WrapperProvider):
         previous = self._full_name()
         other = self._better(error)
         told = _TOO_LONG if isinstance(error, ContextOverflow) else _GONE
+        if isinstance(error, ModelNotFound) and self.model in error.served:
+            told = _REFUSED
         if other is not None and is_spelled_otherwise(self.model, other.model):
             told = _SPELLED
         if other is None and self._may_fall_back(error):

@@ -12,8 +12,9 @@ from itertools import accumulate
 from ..api.messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
 from ..api.record import Record
 from ..conversation.pairing import heal
-from ..util.terminal_text import disarm, json_for_terminals
+from ..util.terminal_text import disarm, json_for_terminals, without_sequences
 from ..util.text import local_time, one_line
+from ..util.untrusted_json import parse_json
 from .reader import Compaction, FullTranscript
 from .records import Header
 
@@ -134,8 +135,8 @@ def title_of(call: ToolCall, output: ToolOutput | None) -> str:
 def arguments(call: ToolCall) -> str:
     """The arguments of a call, JSON indented."""
     try:
-        return json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2)
-    except (ValueError, RecursionError):
+        return json.dumps(parse_json(call.arguments), ensure_ascii=False, indent=2)
+    except ValueError:
         return call.arguments
 
 
@@ -186,4 +187,4 @@ def as_text(whole: FullTranscript) -> str:
 
 
 def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in without_sequences(text))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ..api.messages import Image, Text, ToolCall, ToolOutput
+from ..util.terminal_text import without_sequences
 from ..util.text import one_line
 from .export import CompactionItem, MessageItem, arguments, facts, speaker, story, title_of
 from .reader import FullTranscript
@@ -85,5 +86,5 @@ def _image(image: Image) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text for a page, without characters that HTML does not allow."""
-    return html.escape(_NOT_ALLOWED.sub("\N{REPLACEMENT CHARACTER}", text))
+    """Text for a page, without terminal sequences and characters that HTML does not allow."""
+    return html.escape(_NOT_ALLOWED.sub("\N{REPLACEMENT CHARACTER}", without_sequences(text)))

@@ -133,9 +133,25 @@ class SessionWriter:
         """Note that the session goes on with another `provider`, `model` or `thinking` level."""
         self._write(lambda transcript: transcript.change_header(**fields))
 
+    def bill(self) -> Callable[[float], float]:
+        """What notes that the session as it is now cost so much more, also once another one has taken its place.
+
+        It takes USD, and returns what the session cost in all.
+        """
+        queue = self._queue
+
+        def note(dollars: float) -> float:
+            if queue is None:
+                return 0.0
+            if dollars:
+                queue.add(lambda transcript: transcript.add_spent(dollars))
+            return queue.transcript.header.spent
+
+        return note
+
     def spent(self, dollars: float) -> None:
         """Note that the session cost so much more."""
-        self._write(lambda transcript: transcript.add_spent(dollars))
+        self.bill()(dollars)
 
     async def flush(self, state: Mapping[str, Any]) -> None:
         """Have everything on disk at the end of a turn, with what packs keep in the session."""

@@ -14,6 +14,7 @@ from ..api.errors import EXIT_INTERRUPTED, MarvinError, NotActed
 from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice
 from ..api.session import SessionControl, TurnResult
 from ..usage.meter import UsageMeter
+from ..util.failures import told
 from ..util.signals import ending
 from ..util.streams import StandardStreams
 from ..util.terminal_text import TerminalFilter, disarm
@@ -196,7 +197,7 @@ class Headless:
 
 
 def _told(error: Exception) -> str:
-    """The error as a person should see it; what is not ours is named with its type."""
+    """The error, and the command that does in a shell what was asked for, if there is one."""
     if isinstance(error, NotActed) and error.shell:
         return f"{error}\nIn a shell: {error.shell}"
-    return str(error) if isinstance(error, MarvinError) else f"internal error: {type(error).__name__}: {error}"
+    return told(error)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..api.errors import MarvinError, NotActed
+from ..api.errors import NotActed
 from ..api.events import Event, ToolExecutionEnd
 from ..api.record import Record
 from ..api.session import SessionControl
+from ..util.failures import told
 from .manual_calls import call_by_hand, help_about, is_call, shell_tool
 
 LEAVE = frozenset({"exit", "quit", "/exit", "/quit"})
@@ -83,7 +84,7 @@ class LineInterpreter:
             if result.error.line:
                 self._suggest(result.error.line)
         elif result.error is not None:
-            self._show_error(_told(result.error))
+            self._show_error(f"Error: {told(result.error)}")
 
     async def _command(self, name: str, rest: str) -> None:
         command = self._session.commands.get(name)
@@ -93,7 +94,7 @@ class LineInterpreter:
         try:
             shown = await command.run(self._session, rest.strip())
         except Exception as error:  # a command may be a stranger's, and a chat must go on
-            self._show_error(_told(error))
+            self._show_error(f"Error: {told(error)}")
             return
         if shown:
             self._show(shown)
@@ -143,9 +144,3 @@ def _asides(event: Event) -> list[str]:
         return []
     aside = (event.details or {}).get("aside")
     return [aside] if isinstance(aside, str) else []
-
-
-def _told(error: Exception) -> str:
-    """An error as people see it; what is not ours is named with its type."""
-    told = isinstance(error, (MarvinError, OSError))
-    return f"Error: {error}" if told else f"Error: {type(error).__name__}: {error}".removesuffix(": ")

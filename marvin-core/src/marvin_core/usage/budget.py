@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -12,13 +13,13 @@ from typing import TYPE_CHECKING
 from ..api.errors import BudgetExceeded, ConfigError, MarvinError
 from ..api.messages import Usage
 from ..api.providers import Request
-from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..api.usage import Reservation
 from ..util.numbers import sound
 from ..util.threads import in_thread
 from .estimates import BYTES_PER_TOKEN, InputEstimate
 from .ledger import Balance, Ledger
+from .wanted import Rate, Taken, Wanted
 
 if TYPE_CHECKING:
     from ..api.config import Config
@@ -43,30 +44,6 @@ _USUAL_BYTES_PER_TOKEN = 4
 """Of an answer, in prose: one that has so many for each token of its limit is at its end, or beyond it."""
 
 
-class Rate(Record):
-    """What a request costs in micro-dollars at most: its input, and each token of its output."""
-
-    input: int
-    output: float
-
-
-class Wanted(Record):
-    """What a request needs: its input, from `least` to `most` tokens of output, and what is held back beside it."""
-
-    rate: Rate
-    least: int
-    most: int
-    keep: int
-
-
-class Taken(Record):
-    """What was reserved: tokens of output, micro-dollars in all, and the name of the reservation."""
-
-    output: int
-    amount: int
-    key: str
-
-
 class Budget:
     """What may still be spent.
 
@@ -89,12 +66,16 @@ class Budget:
         self._longest = longest
         self._timeouts = timeouts
         self.warn = warn
+        self.within = False
+        """Whether it is for a part of the run, as play mode is."""
         self._kept = ""
         self._last = self._closed = False
         self._input = InputEstimate()
         self._longest_answer = _LAST_OUTPUT
         self._unbound: set[tuple[str, str]] = set()
         self._earlier = 0
+        self._counted: dict[str, int] = {}
+        """By session, how much of what its file says that it cost is in the ledger."""
         self._standing: Balance | None = None
         self._taking = threading.Lock()
         self._settling: set[asyncio.Future[None]] = set()
@@ -135,7 +116,7 @@ class Budget:
         wanted = self._wanted(hold, request, rate, later, limited)
         taken = None if self._closed else await self._take(wanted)
         if taken is None:
-            raise BudgetExceeded(await self.told("" if limited else _unlimited(hold, wanted)))
+            raise await self.reached("" if limited else _unlimited(hold, wanted))
         return request.replace(max_output_tokens=taken.output), hold.replace(
             key=taken.key, amount=taken.amount, output=taken.output, most_bytes=self._most_bytes(hold, taken.output)
         )
@@ -279,7 +260,7 @@ class Budget:
             BudgetExceeded: where the last one was sent already.
         """
         if self._closed:
-            raise BudgetExceeded(await self.told())
+            raise await self.reached()
         self._last = True
 
     def end_last(self) -> None:
@@ -287,8 +268,8 @@ class Budget:
         self._last = False
         self._closed = True
 
-    async def told(self, why: str = "") -> str:
-        """How it stands, and how to go on: for people, once the ceiling is reached.
+    async def reached(self, why: str = "") -> BudgetExceeded:
+        """The error that says that the ceiling is reached, how it stands, and how to go on.
 
         Args:
             why: a sentence on what the next request would need.
@@ -296,10 +277,11 @@ class Budget:
         balance = await in_thread(lambda: self.ledger.balance(self._kept))
         ceiling, spent = balance.ceiling / _MICRO, balance.spent / _MICRO
         earlier = f", {self._earlier / _MICRO:.4f} of them by earlier runs of this session" if self._earlier else ""
-        return (
+        told = (
             f"The cost ceiling of {ceiling:.4g} USD is reached: {spent:.4f} USD are spent{earlier}, and what is left "
             f"does not cover another request. {why}To go on, start Marvin with --continue and a higher --max-cost."
         )
+        return BudgetExceeded(told, within=self.within)
 
     def left(self) -> tuple[float, float]:
         """The ceiling and what is left of it, in USD; what other agents have reserved is not left. Blocks."""
@@ -312,17 +294,27 @@ class Budget:
         balance = self._standing
         return None if balance is None else (balance.ceiling / _MICRO, max(balance.left, 0) / _MICRO)
 
-    def carry(self, dollars: float) -> None:
-        """Count what earlier runs of the session cost. It is for the agent that began the ledger, and blocks."""
-        amount = math.ceil(dollars * _MICRO)
-        if amount and self.ledger.owned:
-            self.ledger.settle("earlier", amount)
-            self._earlier += amount
+    def carry(self, session: str, dollars: float) -> None:
+        """Count what a session cost that is gone on with, as far as this run has not counted it yet.
 
-    def work_for(self, session: str, written: float) -> None:
-        """Note the session that the money is spent for; `written` is what its file has of it, in USD. Blocks."""
+        It is for the agent that began the ledger, and blocks.
+        """
+        amount = math.ceil(dollars * _MICRO) - self._counted.get(session, 0)
+        if amount > 0 and self.ledger.owned:
+            self.ledger.settle(f"earlier-{os.urandom(8).hex()}", amount)
+            self._earlier += amount
+            self._counted[session] = self._counted.get(session, 0) + amount
+
+    def work_for(self, session: str, written: float, cost: float) -> None:
+        """Note the session that the money is spent for. Blocks.
+
+        Args:
+            written: how much of what this run spent stands in the files of sessions, in USD.
+            cost: what the session's own file says that it cost, in USD: all of it is counted by now.
+        """
         if self.ledger.owned:
             self.ledger.work_for(session, self._earlier + round(written * _MICRO))
+            self._counted[session] = max(self._counted.get(session, 0), math.ceil(cost * _MICRO))
 
     def left_behind(self, session: str) -> float:
         """What killed runs of a session spent that its file does not have, in USD: told once, and blocks."""

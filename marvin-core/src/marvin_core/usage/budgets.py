@@ -37,7 +37,9 @@ class BudgetFactory:
 
     def of(self, dollars: float) -> Budget:
         """A budget of this many USD; what is spent counts under the ceiling of the run as well."""
-        return self._budget(self._config.replace(max_cost=dollars, ledger=""))
+        budget = self._budget(self._config.replace(max_cost=dollars, ledger=""))
+        budget.within = True
+        return budget
 
     def _budget(self, config: Config) -> Budget:
         from .budget import budget_of

@@ -18,7 +18,7 @@ from ..api.errors import ConfigError
 from ..api.timeouts import Timeouts
 from ..api.tool_context import ModelUsage
 from ..util.numbers import amount, count
-from ..util.state_files import locked, replace_file
+from ..util.state_files import locked, replace_file, set_aside
 from ..util.untrusted_json import parse_json
 from .sums import total
 
@@ -97,7 +97,7 @@ def add(path: Path, more: Mapping[str, Mapping[str, ModelUsage]], timeouts: Time
     with locked(path, timeouts.lock, timeouts.lock_poll):
         totals = _parsed(path)
         if totals is None:
-            path.rename(path.with_suffix(".damaged.json"))
+            set_aside(path)
             totals = LifetimeTotals({})
         totals.add(more)
         replace_file(path, totals.content())

@@ -45,6 +45,7 @@ class UsageMeter:
         # Costs are looked up in threads: by the agent after a request, and by whoever asks for the sums meanwhile.
         self._pricing = threading.Lock()
         self._saved = 0
+        self._waited_in_vain = False
         self._saving = threading.Lock()
 
     def add(self, provider: str, model: str, usage: Usage) -> None:
@@ -143,6 +144,8 @@ class UsageMeter:
     def save_lifetime(self, path: Path, timeouts: Timeouts) -> None:
         """Add what was not added yet to the lifetime totals in usage.json.
 
+        Where another process was waited for in vain, the next time makes one try.
+
         Raises:
             OSError, MarvinError: where the file cannot be written or is locked by another process.
         """
@@ -151,5 +154,7 @@ class UsageMeter:
             if end > self._saved:
                 from .lifetime import add
 
-                add(path, self._by_provider(self._saved, end), timeouts)
-                self._saved = end
+                limits = timeouts.replace(lock=0.0) if self._waited_in_vain else timeouts
+                self._waited_in_vain = True
+                add(path, self._by_provider(self._saved, end), limits)
+                self._saved, self._waited_in_vain = end, False

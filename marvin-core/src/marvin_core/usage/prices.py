@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..api.config import Price
 from ..api.messages import Usage
+from ..api.model_facts import ModelFacts
 from ..util.numbers import amount
 from ..util.state_files import read_trusted_json, write_cache
 from .price_updates import table_stamp, use_updated_table
@@ -20,6 +21,8 @@ _KEPT = 7 * 24 * 3600
 _TABLE_NAMES = {"gemini": "google", "codex": "openai", "openai-compat": "openrouter", "copilot": "github-copilot"}
 """Where the price table names a provider differently."""
 _FREE: Mapping[str, Any] = {"input": 0.0, "output": 0.0}
+_DEAREST_WRITE = 1.25
+"""What Anthropic takes for writing into its cache, times the price of input: the most that any service takes."""
 _MAKER = b"\n        model_match="
 _NEXT = re.compile(rb"\n        \w")
 _CLAUSE = re.compile(r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'")
@@ -28,17 +31,25 @@ _ANYWHERE = "openai-compat"
 """The provider that stands for whatever service its address leads to."""
 
 
+Listed: TypeAlias = Callable[[str, str], ModelFacts]
+"""What the list of a service says of a model, as far as it is at hand."""
+
+
 class Prices:
     """Looks prices up.
 
     A model is looked up in the table once and then kept in the cache file, since the table takes most of a
     second to import; the file counts until the table is another one, and for a week at most. With `long_writes`
-    what goes into Anthropic's cache stays there for an hour, which costs twice as much as input.
+    what goes into Anthropic's cache stays there for an hour, which costs twice as much as input. What the table does
+    not know costs what `listed` says, the list of models that the service gave; nobody is asked for one here.
     """
 
-    def __init__(self, own: Mapping[str, Price], cache: Path, *, long_writes: bool = False) -> None:
+    def __init__(
+        self, own: Mapping[str, Price], cache: Path, listed: Listed | None = None, *, long_writes: bool = False
+    ) -> None:
         self._own = own
         self._cache = cache
+        self._listed = listed
         self._free: dict[str, bool | None] = {}
         self._long_writes = long_writes
         self._addresses: dict[str, str] = {}
@@ -110,6 +121,8 @@ class Prices:
             known[key] = self._looked_up(provider, model)
             write_cache(self._cache, {"table": table_stamp(self._cache.parent), "since": self._since, "rates": known})
         rates: Mapping[str, Any] | None = known[key]
+        if self._listed is not None and (rates is None or (rates == _FREE and self._is_by_model(provider))):
+            rates = listed_rates(self._listed(provider, model), model) or rates
         if rates and self._long_writes and "claude" in model:
             return {**rates, "cache_write": _twice(rates["input"])}
         return rates
@@ -118,10 +131,23 @@ class Prices:
         try:
             use_updated_table(self._cache.parent)
             if self._is_by_model(provider):
-                return (_makers_rates(model) if _may_be_sold(model) else None) or _FREE
+                return table_rates(makers_entry(model) if _may_be_sold(model) else None) or _FREE
             return table_rates(table_entry(provider, self._addresses.get(provider, ""), model))
         except Exception:  # a table that is broken knows no price, and must not end a run
             return None
+
+
+def listed_rates(facts: ModelFacts, model: str) -> Mapping[str, Any] | None:
+    """The rates that the list of a service gives for a model; None where it gives none that can be relied on.
+
+    A price of nothing counts only where the name says so, as OpenRouter's `:free` does: gateways have it as the price
+    of what they do not know. What goes into a cache, and is not listed, costs what the dearest known service takes.
+    """
+    if facts.input is None or facts.output is None or not (facts.input or facts.output or model.endswith(":free")):
+        return None
+    write = facts.input * _DEAREST_WRITE if facts.cache_write is None else max(facts.cache_write, facts.input)
+    requests = (facts.request or 0.0) * 1_000
+    return {"input": facts.input, "output": facts.output, "cache_write": write, "thousand_requests": requests}
 
 
 def _twice(rate: Any) -> Any:
@@ -191,8 +217,11 @@ def _bill(rates: Mapping[str, Any], usage: Usage) -> float:
     return total / _PER
 
 
-def _makers_rates(model: str) -> dict[str, Any] | None:
-    """What a model costs at the service whose name stands before its own, else at the one that makes it."""
+def makers_entry(model: str) -> Any:
+    """The table's entry of a model at the service whose name stands before its own, else at the one that makes it.
+
+    None where neither sells it.
+    """
     from genai_prices.data_snapshot import get_snapshot
 
     service, _, name = model.rpartition("/")
@@ -202,9 +231,8 @@ def _makers_rates(model: str) -> dict[str, Any] | None:
             entry = get_snapshot().find_provider_model(reference, None, provider, None)[1]
         except LookupError:
             continue
-        rates = table_rates(entry)
-        if rates is not None:
-            return rates
+        if table_rates(entry) is not None:
+            return entry
     return None
 
 

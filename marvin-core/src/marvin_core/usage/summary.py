@@ -57,14 +57,35 @@ class UsageTotals:
         except MarvinError:  # the ledger is gone, as the next request says; what was used is known all the same
             return self._budget.standing
 
-    def work_for(self, session_id: str) -> None:
+    def take_up(self, session_id: str, cost: float) -> float:
+        """Count under the cost ceiling what a session cost that is gone on with. Blocks.
+
+        Args:
+            cost: what its file says, in USD; what this run counted of it is not counted again.
+
+        Returns:
+            What killed runs spent for it beyond that, in USD. It is counted as well, and told once.
+
+        Raises:
+            BudgetExceeded: where the ledger is gone or cannot be written.
+        """
+        if self._budget is None:
+            return 0.0
+        lost = self._budget.left_behind(session_id)
+        self._budget.carry(session_id, cost + lost)
+        return lost
+
+    def work_for(self, session_id: str, cost: float) -> None:
         """Note under the cost ceiling whose prompts these are, and that the session has what is spent until now.
 
         Blocks. Where this process is killed, whoever goes on with the session finds there what it spent.
+
+        Args:
+            cost: what the session's file says that it cost, in USD.
         """
         if self._budget is not None:
             with suppress(MarvinError):  # the ledger is gone, as the next request says
-                self._budget.work_for(session_id, self._told)
+                self._budget.work_for(session_id, self._told, cost)
 
     def prompt_ended(self) -> float:
         """Bring usage.json up to date. Blocks.

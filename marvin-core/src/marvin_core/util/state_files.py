@@ -20,6 +20,8 @@ _NAME_KEPT = 180
 """Bytes of a file's name that its temporary file has as well; names have 255 bytes at most."""
 _FORGOTTEN = 3_600
 """The age, in seconds, of a temporary file whose writer was killed."""
+_SET_ASIDE = 5
+"""How many damaged files of one name are kept."""
 _swept: set[tuple[int, int]] = set()
 
 
@@ -119,7 +121,8 @@ def update_file(path: Path, change: Callable[[bytes | None], bytes | None], time
 def set_aside(path: Path) -> Path:
     """Move a damaged file to `NAME.damaged-TIME` beside it, so that nothing overwrites it; returns where it is now.
 
-    Call it under the file's lock: what is there by then may be a good file of another process.
+    Of the files that were set aside so, the newest few stay. Call it under the file's lock: what is there by then may
+    be a good file of another process.
     """
     moved = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     number = 1
@@ -127,6 +130,10 @@ def set_aside(path: Path) -> Path:
         number += 1
         moved = moved.with_name(f"{moved.name.rpartition('~')[0] or moved.name}~{number}")
     path.rename(moved)
+    with suppress(OSError):
+        beside = [entry for entry in path.parent.iterdir() if entry.name.startswith(f"{path.name}.damaged-")]
+        for old in sorted(beside, key=lambda entry: entry.name)[:-_SET_ASIDE]:
+            old.unlink()
     return moved
 
 

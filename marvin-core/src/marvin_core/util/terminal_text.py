@@ -11,6 +11,13 @@ _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 _STRING_STARTS = "]PX^_"
 _C1_STRINGS = "\x90\x98\x9d\x9e\x9f"
 
+_SEQUENCE = (
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x00-\x1f\x7f-\x9f]*+(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*+(?![\[\]PX^_])[0-~]"
+)
+"""A sequence from its beginning to its end, as ECMA-48 has them: with parameters, with a string, the short ones."""
+
 _State: TypeAlias = Literal["text", "return", "escape", "sequence", "string", "string end"]
 
 
@@ -95,6 +102,14 @@ def _end_of(pattern: str, text: str, place: int) -> int:
 def disarm(text: str) -> str:
     """The text without what could steer the terminal; lines and tabs stay."""
     return TerminalFilter()(text)
+
+
+def without_sequences(text: str) -> str:
+    """The text without terminal sequences that are whole; of one that is cut, nothing is guessed. It is not disarmed.
+
+    For what takes out or replaces control characters one by one: without its first character, a sequence would be text.
+    """
+    return text if text.isprintable() else _pattern(_SEQUENCE).sub("", text)
 
 
 def json_for_terminals(text: str) -> str:

@@ -24,6 +24,8 @@ FAINTLY_LIKE = 0.4
 """How alike names must be where some are listed anyway, and the likeliest come first."""
 _LIKE_ENOUGH = 0.6
 """How alike two names are of which one may be meant for the other; 1 is the same."""
+_ALIKE_ANYWHERE = 0.7
+"""How alike the letters of two names must be that begin with different ones: those of `nope` and `openai` are 0.6."""
 _WORD_LIKE_ENOUGH = 0.8
 _WORDS_COUNT = 1.15
 """How much more shared words say than as many letters here and there."""
@@ -39,7 +41,9 @@ def one_line(text: str, limit: int | None = None) -> str:
     """
     line = " ".join(text.split())
     if not line.isprintable():
-        line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
+        from .terminal_text import without_sequences
+
+        line = " ".join("".join(c if c.isprintable() else " " for c in without_sequences(text)).split())
     return line if limit is None or len(line) <= limit else f"{line[: limit - 1]}…"
 
 
@@ -87,12 +91,16 @@ def near_names(asked: str, known: Iterable[str], most: int = 3, *, enough: float
         enough: how alike they must be; 1 is the same.
     """
     folded = asked.casefold()
+    begun = folded.lstrip("-")  # the dashes of flags are in all of them
     words = _words(asked)
     alike = _comparison()
 
     def rank(name: str) -> tuple[bool, float, float, str]:
         other = name.casefold()
-        letters = alike(folded[:_NAME_COMPARED], other[:_NAME_COMPARED], enough)
+        same = other.lstrip("-")
+        least = enough if begun[:1] == same[:1] or enough < _LIKE_ENOUGH else max(enough, _ALIKE_ANYWHERE)
+        letters = alike(begun[:_NAME_COMPARED], same[:_NAME_COMPARED], least)
+        letters = letters if letters >= least else 0.0
         shared = _shared(words, _words(name), alike)
         score = max(letters, shared)
         return other != folded, -score, -letters, name

@@ -42,7 +42,12 @@ LISTS: dict[str, tuple[Any, ServedModel]] = {
                     "name": "Qwen: Qwen3 32B",
                     "context_length": 40_960,
                     "top_provider": {"context_length": 40_960, "max_completion_tokens": 16_384},
-                    "pricing": {"prompt": "0.00000008", "completion": "0.00000024"},
+                    "pricing": {
+                        "prompt": "0.00000008",
+                        "completion": "0.00000024",
+                        "request": "0",
+                        "input_cache_write": "1e-7",
+                    },
                     "architecture": {"input_modalities": ["text"]},
                     "supported_parameters": ["tools", "reasoning"],
                     "expiration_date": None,
@@ -51,7 +56,16 @@ LISTS: dict[str, tuple[Any, ServedModel]] = {
         },
         ServedModel(
             name="qwen/qwen3-32b",
-            facts=ModelFacts(window=40_960, longest=16_384, input=0.08, output=0.24, thinks=True, images=False),
+            facts=ModelFacts(
+                window=40_960,
+                longest=16_384,
+                input=0.08,
+                output=0.24,
+                cache_write=0.1,
+                request=0.0,
+                thinks=True,
+                images=False,
+            ),
         ),
     ),
     "groq": (

@@ -358,6 +358,11 @@ def test_any_list_of_what_is_served_comes_to_an_end(
     assert "o3" not in taken or not has_ended(end_of("openai", "o3"))
 
 
+def test_a_list_that_is_refused_as_a_whole_is_not_asked_to_its_end(tmp_path: Path) -> None:
+    served = ["gpt-5.1", *(f"gpt-5.1-{number}" for number in range(50))]
+    assert len(gone(tmp_path, served, OPENAI_API_KEY=KEY)) == 8
+
+
 def test_what_takes_a_place_is_remembered_until_the_model_is_served_again(tmp_path: Path) -> None:
     given = {"GEMINI_API_KEY": KEY}
     assert gone(tmp_path, ["gemini-4-flash"], **given) == ["gemini-4-flash"]

@@ -13,6 +13,7 @@ from ...api.errors import MarvinError
 from ...api.model_facts import ModelFacts
 from ...api.record import Record
 from ...config.program import command_name
+from ...util.terminal_text import json_for_terminals
 from ...util.text import counted, one_line
 from ..run import CommandContext
 
@@ -65,7 +66,7 @@ def models(
     rows = [row for spec in specs for row in _rows(app, spec)]
     if as_json:
         entries = [_entry(row) for row in rows]
-        run.streams.out(json.dumps(entries, ensure_ascii=False, indent=2) + "\n")
+        run.write(json_for_terminals(json.dumps(entries, ensure_ascii=False, indent=2)) + "\n")
         return
     for number, spec in enumerate(specs):
         run.say("\n" * bool(number) + _table(app, spec, [row for row in rows if row.provider == spec.name]))
@@ -74,26 +75,24 @@ def models(
 def _rows(app: App, spec: ProviderSpec) -> Iterator[_Row]:
     from ...providers.selection.service_lists import chat_models
 
-    listed = chat_models(app.catalog.lists.asked(spec)) if app.catalog.reason(spec) or _is_here(app, spec) else []
+    listed = chat_models(app.catalog.lists.asked(spec)) if app.catalog.reason(spec) or app.catalog.is_here(spec) else []
     default = app.catalog.default_model(spec)
     for name in listed or app.catalog.names(spec):
         yield _Row(provider=spec.name, model=name, default=name == default, facts=_facts(app, spec, name))
 
 
-def _is_here(app: App, spec: ProviderSpec) -> bool:
-    return bool(spec.base_url) and app.catalog.is_local(spec)
-
-
 def _facts(app: App, spec: ProviderSpec, model: str) -> ModelFacts:
-    """What is known, prices first as config.yaml has them; what runs on this machine costs nothing else."""
+    """What is known, prices first as config.yaml has them; a gateway on this machine costs what its model costs."""
     own = app.config.prices.get(f"{spec.name}/{model}") or app.config.prices.get(model)
-    priced = ModelFacts(input=own.input, output=own.output) if own is not None else ModelFacts()
+    free, nothing = app.catalog.is_free(spec), ModelFacts(input=0.0, output=0.0)
+    priced = ModelFacts(input=own.input, output=own.output) if own is not None else nothing if free else ModelFacts()
     facts = priced.or_else(app.catalog.lists.facts(spec, model))
     if not spec.in_process:
         from ...providers.selection.price_table import table_facts
 
-        facts = facts.or_else(table_facts(spec.name, app.catalog.base_url(spec), model, app.config.cache_folder))
-    return facts.or_else(ModelFacts(input=0.0, output=0.0)) if app.catalog.is_local(spec) else facts
+        address, cache = app.catalog.base_url(spec), app.config.cache_folder
+        facts = facts.or_else(table_facts(spec.name, address, model, cache, by_maker=free is None))
+    return facts if free is False else facts.or_else(nothing)
 
 
 def _entry(row: _Row) -> dict[str, Any]:
@@ -102,7 +101,7 @@ def _entry(row: _Row) -> dict[str, Any]:
 
 
 def _table(app: App, spec: ProviderSpec, rows: Sequence[_Row]) -> str:
-    reason = app.catalog.reason(spec) or ("on this machine" if _is_here(app, spec) else "not set up")
+    reason = app.catalog.reason(spec) or ("on this machine" if app.catalog.is_here(spec) else "not set up")
     lines = [_HEAD, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
     told = [f"{spec.name} ({reason})"]

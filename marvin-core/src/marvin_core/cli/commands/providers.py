@@ -41,7 +41,7 @@ def list_providers(
     run: CommandContext = context.obj
     app = run.app()
     entries = app.models.listed()
-    usable = [entry for entry in entries if entry.reason or _is_here(app, entry)]
+    usable = [entry for entry in entries if entry.reason or app.catalog.is_here(app.catalog.known[entry.provider])]
     answers = asyncio.run(_answers(app, usable)) if check else {}
     chosen = app.choice.endpoint.provider if app.choice.endpoint is not None else ""
     out = run.say
@@ -67,11 +67,6 @@ def _why(app: App) -> str:
         return f"{choice.problem} A chat works without one, with tools only."
     model = choice.endpoint.model or "the server's own model"
     return f"{choice.endpoint.provider} with {model} is used, because {choice.reason}."
-
-
-def _is_here(app: App, entry: ModelEntry) -> bool:
-    """Whether it would run on this machine, so that asking costs nothing and tells nobody anything."""
-    return app.catalog.is_local(app.catalog.known[entry.provider])
 
 
 class _Answer(Record):

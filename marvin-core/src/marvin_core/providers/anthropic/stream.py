@@ -55,10 +55,8 @@ class AnthropicStream(AnswerStream):
 
     def _take_event(self, event: Any) -> None:
         try:
-            if event.get("type") == "error" or event.get("error"):
-                from ..http.error_mapping import from_error
-
-                raise from_error(self._endpoint, self._url, event.get("error") or event)
+            if (event.get("type") or "error") == "error" or event.get("error") or "base_resp" in event:
+                self._check_error(event)
             self._known_event(event)
         except (AttributeError, TypeError, KeyError):
             raise self._broken("sent an answer of an unknown shape", json.dumps(event).encode()) from None

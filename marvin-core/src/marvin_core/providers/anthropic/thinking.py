@@ -5,7 +5,6 @@ From https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshoot
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
@@ -13,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from ...api.messages import Block, Message, ProviderData, Thinking
 from ...api.providers import Request, ThinkingLevel
 from ...api.record import Record
+from ..generations import claude_version
 
 BINDING = "thinking-binding-controls-2026-08-01"
 """The beta that a request names to say what happens to thinking whose conversation has changed since."""
@@ -20,7 +20,6 @@ BINDING = "thinking-binding-controls-2026-08-01"
 Off: TypeAlias = Literal["", "disabled", "between_tools", "low"]
 """How a model is told to think as little as it can; empty where it does not think unasked."""
 
-_VERSION = re.compile(r"claude-(?:([a-z]+)-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 _BUDGETS: Mapping[ThinkingLevel, int] = {"low": 4_000, "medium": 10_000, "high": 24_000}
 _LEAST = 1_024
 _ROOM = 32_000
@@ -47,18 +46,18 @@ def generation_of(model: str) -> Generation:
 
     Other services that speak this format know the budget; a Claude without a number is taken for a new one.
     """
-    found = _VERSION.search(model)
+    found = claude_version(model)
     if found is None:
         # Models of other makers think unasked, where they can, and show it without a signature.
         return Generation(form="adaptive") if "claude" in model else Generation(form="budget", off="disabled")
-    version = (int(found[2]), int(found[3] or 0))
+    family, version = found
     if version < (4, 6):
         return Generation(form="budget" if version >= (3, 7) else "none")
-    off = _off(found[1], version) if version >= (5, 0) else ""
+    off = _off(family, version) if version >= (5, 0) else ""
     return Generation(form="adaptive", off=off, quiet=version >= (4, 7), bound=version >= (5, 1))
 
 
-def _off(family: str | None, version: tuple[int, int]) -> Off:
+def _off(family: str, version: tuple[int, int]) -> Off:
     """The least thinking of a model that thinks unasked; what all of them take is the least effort."""
     if family == "haiku" or (family in ("opus", "sonnet") and version == (5, 0)):
         return "disabled"

@@ -70,15 +70,15 @@ class ChatStream(AnswerStream):
         if isinstance(chunk, list) and chunk:
             chunk = chunk[0]  # Gemini wraps its errors in a list
         try:
-            error = chunk if chunk.get("object") == "error" else chunk.get("error")
-            if usage := chunk.get("usage"):
+            usage = chunk.get("usage")
+            if usage:
                 self._usage = _usage(usage)
-            if error:
-                from ..http.error_mapping import from_error
-
-                raise from_error(self._endpoint, self._url, error)
+            if chunk.get("error") or "base_resp" in chunk:
+                self._check_error(chunk)
             if choices := chunk.get("choices"):
                 self._choice(choices[0])
+            elif not usage:
+                self._check_error(chunk)
         except (AttributeError, TypeError, KeyError, IndexError):
             raise self._broken("sent an answer of an unknown shape", json.dumps(chunk).encode()) from None
 

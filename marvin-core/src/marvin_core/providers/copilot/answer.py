@@ -14,8 +14,9 @@ from ...util.untrusted_json import parse_json
 
 _CUT_OFF = {"length": "length", "content_filter": "refused"}
 """Endings after which the runtime would go on by itself."""
-
-
+_CALL_SIZE = 200
+"""How many characters a call counts as beside its arguments: each takes memory of its own."""
+_TEXTS = ("delta_content", "input_delta", "content", "error_message", "message")
 _NANO_CREDIT = 0.01e-9
 """USD. A credit is a cent: https://docs.github.com/en/copilot/concepts/billing"""
 _REQUEST = 0.04
@@ -37,6 +38,8 @@ class CopilotAnswer:
         self._texts: list[str] = []
         self._message: list[str] = []
         self._arguments: dict[str, list[str]] = {}
+        self._keys: dict[str, int] = {}
+        self._said_size = self._called_size = self._size = 0
         self._reported: ProviderError | None = None
         self._answered = False
         self.stop: StopReason | None = None
@@ -45,16 +48,43 @@ class CopilotAnswer:
         self.calls: tuple[str, ...] = ()
 
     @property
+    def progress(self) -> int:
+        """How much of the answer has come; events beside it add nothing."""
+        return self._said_size + self._called_size
+
+    @property
     def text(self) -> str:
         """The visible text so far."""
         return "".join(self._texts)
 
     def feed(self, event: Any) -> Iterator[Delta]:
-        """Take an event. Unknown kinds mean nothing here."""
+        """Take an event. Unknown kinds mean nothing here. An answer larger than the limits of the endpoint fails."""
+        size = _size(event.data)
+        self._size += size
+        if size > self._endpoint.limits.event:
+            self._too_large("event", self._endpoint.limits.event)
+            return
+        yield from self._understood(event)
+        limits = self._endpoint.limits
+        for name, reached, most in (
+            ("answer", self._said_size, limits.answer),
+            ("arguments", self._called_size, limits.arguments),
+            ("stream", self._size, limits.stream),
+        ):
+            if reached > most:
+                self._too_large(name, most)
+
+    def _too_large(self, name: str, limit: int) -> None:
+        from ..http.past_limits import too_large
+
+        self.failure = too_large(self._endpoint, self._endpoint.base_url, name, limit)
+
+    def _understood(self, event: Any) -> Iterator[Delta]:
         kind, data = event.type.value, event.data
         if kind == "assistant.message_delta":
             yield from self._said(data.delta_content)
         elif kind == "assistant.reasoning_delta":
+            self._said_size += len(data.delta_content)
             yield ThinkingDelta(text=data.delta_content)
         elif kind == "assistant.tool_call_delta":
             yield from self._calling(data.tool_call_id, data.tool_name or "", data.input_delta)
@@ -73,6 +103,7 @@ class CopilotAnswer:
 
     def _said(self, text: str) -> Iterator[Delta]:
         if text:
+            self._said_size += len(text)
             self._texts.append(text)
             self._message.append(text)
             yield TextDelta(text=text)
@@ -80,7 +111,8 @@ class CopilotAnswer:
     def _calling(self, call_id: str, name: str, arguments: str) -> Iterator[Delta]:
         new = call_id not in self._arguments
         self._arguments.setdefault(call_id, []).append(arguments)
-        key = list(self._arguments).index(call_id)
+        self._called_size += len(arguments) + (_CALL_SIZE + len(call_id) + len(name) if new else 0)
+        key = self._keys.setdefault(call_id, len(self._keys))
         yield CallDelta(key=key, id=call_id if new else "", name=name if new else "", arguments=arguments)
 
     def _used(self, data: Any) -> Delta:
@@ -158,6 +190,12 @@ class CopilotAnswer:
             return
         name = self._endpoint.provider
         self.failure = self._reported or StreamBroken(f"{name} ended without an answer. Try again.", provider=name)
+
+
+def _size(data: Any) -> int:
+    """About how many bytes of an event are text."""
+    texts = (getattr(data, name, None) for name in _TEXTS)
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _estimate(multiplier: Any) -> float:

@@ -7,6 +7,7 @@ what the session has seen: after a switch of the model, a compaction, a fork, an
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from ...api.providers import ClientFactory, Delta, Endpoint, Provider, Request, 
 from ..wrapper import EndpointProvider
 from .answer import CopilotAnswer
 from .installation import required_program
+from .patience import Patience
 from .runtime import Runtime
 from .session import CopilotSession, Setup
 from .transcript import RuntimeTranscript, whole, with_news
@@ -67,13 +69,16 @@ class Copilot(EndpointProvider):
         setup = Setup(request)
         answer = CopilotAnswer(self._endpoint, {tool.name for tool in setup.tools})
         known, self._known = self._known, None
+        now = asyncio.get_running_loop().time
         try:
+            patience = Patience(self._endpoint, self._make_client().timeout.read, now())
             session = await self._sent(request, setup, known)
             while answer.stop is None:
-                for delta in answer.feed(await self._next_event(session)):
+                for delta in answer.feed(await self._next_event(session, patience)):
                     yield delta
-                if answer.failure is not None:
-                    raise answer.failure
+                failure = answer.failure or (patience.heard(answer.progress, now()) if answer.stop is None else None)
+                if failure is not None:
+                    raise failure
             if answer.whole:
                 self._known = RuntimeTranscript(
                     messages=request.messages,
@@ -113,15 +118,15 @@ class Copilot(EndpointProvider):
 
             raise typed(self._endpoint, str(error)) from None
 
-    async def _next_event(self, session: CopilotSession) -> Any:
-        from .errors import died, silent
-
-        silence = self._make_client().timeout.read
+    async def _next_event(self, session: CopilotSession, patience: Patience) -> Any:
+        now = asyncio.get_running_loop().time
         try:
-            event = await session.next_event(silence, self._endpoint.timeouts.runtime_poll)
+            event = await session.next_event(patience.left(now()), self._endpoint.timeouts.runtime_poll)
         except TimeoutError:
-            raise silent(self._endpoint, silence or 0) from None
+            raise patience.over(now()) from None
         if event is None:
+            from .errors import died
+
             raise died(self._endpoint)
         return event
 

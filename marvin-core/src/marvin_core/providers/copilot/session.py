@@ -102,23 +102,23 @@ class CopilotSession:
         if event.type.value.startswith(_LISTENS):
             self._events.put_nowait(event)
 
-    async def next_event(self, silence: float | None, poll: float) -> Any:
+    async def next_event(self, silence: float, poll: float) -> Any:
         """The next event; None where the runtime has died.
 
         Raises:
-            TimeoutError: where it sends nothing for so many seconds; None waits without end.
+            TimeoutError: where it sends nothing for so many seconds.
         """
         loop = asyncio.get_running_loop()
-        deadline = None if silence is None else loop.time() + silence
+        deadline = loop.time() + silence
         while True:
-            left = poll if deadline is None else min(poll, deadline - loop.time())
+            left = min(poll, deadline - loop.time())
             try:
                 async with asyncio.timeout(left):
                     return await self._events.get()
             except TimeoutError:
                 if not self._runtime.is_alive():
                     return None
-                if deadline is not None and loop.time() >= deadline:
+                if loop.time() >= deadline:
                     raise
 
     async def end(self, limit: float) -> None:

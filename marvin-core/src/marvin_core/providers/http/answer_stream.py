@@ -185,6 +185,16 @@ class AnswerStream(ABC):
             self._usage = None
         return out
 
+    def _check_error(self, document: Any) -> None:
+        """Raise the error that stands in an answer in the place of content, if one does."""
+        from .error_reports import error_in
+
+        error = error_in(document)
+        if error is not None:
+            from .error_mapping import from_error
+
+            raise from_error(self._endpoint, self._url, error)
+
     def _web_page(self, check: str, start: bytes) -> Unreachable:
         """The error for a web page: something else is at that address, and asking again would not change it."""
         from .error_mapping import broken

@@ -24,6 +24,9 @@ _SECRET_HEADERS = ("key", "token", "auth", "secret", "cookie")
 _REDACTED = "***"
 _STATUSES = frozenset(map(str, range(400, 600)))
 _CODES = ("code", "type", "status", "reason", "error_type")
+_MESSAGES = ("message", "msg", "error_msg", "detail")
+_WELL = (None, "", 0, "0", 200, "200")
+"""Codes of services that put one into every answer, where nothing is wrong."""
 _NOT_SHOWN = ("script", "style", "head")
 
 
@@ -58,6 +61,32 @@ def report_of_error(endpoint: Endpoint, error: Any) -> ErrorReport:
     status = int(code) if code in _STATUSES else None
     after = after_headers({}, _carried_headers(document))
     return _report(endpoint, status, _message(document), " ".join(_codes(document)), document, after)
+
+
+def error_in(document: Any) -> Any:
+    """The error in a successful answer, as `report_of_error` takes it; None where there is none.
+
+    It is in `error` as a rule. MiniMax has `base_resp`, whose code 0 means that all is well
+    (https://platform.minimax.io/docs/api-reference/errorcode), and Cloudflare a list of `errors`. Qwen, Zhipu,
+    SiliconFlow and Baidu have a code and a message beside each other at the top.
+    """
+    if not isinstance(document, dict):
+        return None
+    error = document.get("error")
+    if error:
+        return document if isinstance(error, str) else error
+    if document.get("object") == "error" or document.get("type") == "error":
+        return document
+    base = document.get("base_resp")
+    if isinstance(base, dict):
+        code = base.get("status_code")
+        return None if code in _WELL else {"message": base.get("status_msg") or "", "code": f"base_resp {code}"}
+    errors = document.get("errors")
+    if isinstance(errors, list) and errors and isinstance(errors[0], (dict, str)):
+        return errors[0]
+    code = document.get("code", document.get("error_code"))
+    message = next((document[name] for name in _MESSAGES if isinstance(document.get(name), str)), "")
+    return {"message": message, "code": code} if message and code not in _WELL else None
 
 
 def clean(endpoint: Endpoint, text: str, limit: int = _MESSAGE_LIMIT) -> str:

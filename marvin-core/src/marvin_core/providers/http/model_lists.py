@@ -54,6 +54,8 @@ def facts_in(entry: Mapping[Any, Any]) -> ModelFacts:
         longest=next(_sizes(top, _LONGEST), None) or next(_sizes(entry, _LONGEST), None),
         input=_price(pricing.get("prompt")),
         output=_price(pricing.get("completion")),
+        cache_write=_price(pricing.get("input_cache_write")),
+        request=_price(pricing.get("request"), 1),
         thinks=_thinks(entry),
         images=_sees(entry),
         ends=next((day for day in (_day(entry.get(name)) for name in _ENDS) if day), ""),
@@ -94,12 +96,12 @@ def _size(value: Any) -> int | None:
     return int(size) if size is not None and 1 <= size <= _LARGEST_WINDOW else None
 
 
-def _price(value: Any) -> float | None:
-    """USD per million tokens, of a price for one."""
+def _price(value: Any, per: int = _PER) -> float | None:
+    """USD per million tokens, or whatever it is `per`, of a price for one."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
-        price = float(value) * _PER
+        price = float(value) * per
     except (ValueError, OverflowError):
         return None
     return round(price, 6) if 0 <= price <= _DEAREST else None  # OpenRouter's own choice of a model costs -1

@@ -7,30 +7,29 @@ from ...api.providers import Endpoint
 from .error_reports import shown_url
 
 _WHAT = {
-    "event": "an event or line of more than {:,} bytes",
-    "document": "a document of more than {:,} bytes",
-    "values": "a single event of more than {:,} objects and lists",
-    "answer": "an answer of more than {:,} characters",
-    "arguments": "calls with more than {:,} characters of arguments",
-    "stream": "more than {:,} bytes",
+    "event": "sent an event or line of more than {:,} bytes",
+    "document": "sent a document of more than {:,} bytes",
+    "values": "sent a single event of more than {:,} objects and lists",
+    "answer": "sent an answer of more than {:,} characters",
+    "arguments": "sent calls with more than {:,} characters of arguments",
+    "stream": "sent more than {:,} bytes",
 }
 
 
 def too_large(endpoint: Endpoint, url: str, name: str, limit: int) -> StreamBroken:
     """The error for an answer past the limit of this name."""
-    return StreamBroken(
-        f"{endpoint.provider} ({shown_url(url)}) sent {_WHAT[name].format(limit)}, which is the limit. Ask for less at "
-        f"a time, or choose another model; limits.{name} in config.yaml changes the limit.",
-        provider=endpoint.provider,
-        final=True,
-    )
+    return _past(endpoint, url, _WHAT[name].format(limit), f"limits.{name}")
 
 
 def too_long(endpoint: Endpoint, url: str, seconds: float) -> StreamBroken:
     """The error for an answer that goes on for longer than any may."""
+    return _past(endpoint, url, f"did not end its answer within {seconds:g} s", "timeouts.answer")
+
+
+def _past(endpoint: Endpoint, url: str, what: str, setting: str) -> StreamBroken:
     return StreamBroken(
-        f"The answer of {endpoint.provider} ({shown_url(url)}) did not end within {seconds:g} s. Ask for less at a "
-        "time, or choose another model; timeouts.answer in config.yaml changes the limit.",
+        f"{_service(endpoint, url)} {what}, which is the limit. Ask for less at a time, or choose another model "
+        f"(/model, --model); {setting} in config.yaml changes the limit.",
         provider=endpoint.provider,
         final=True,
     )
@@ -39,8 +38,13 @@ def too_long(endpoint: Endpoint, url: str, seconds: float) -> StreamBroken:
 def lifeless(endpoint: Endpoint, url: str, seconds: float) -> Unreachable:
     """The error for an answer that does not go on, though the connection is kept alive."""
     return Unreachable(
-        f"{endpoint.provider} ({shown_url(url)}) sent nothing of an answer for {seconds:g} s, only what keeps the "
-        "connection alive. Try again, or choose another provider with --provider.",
+        f"{_service(endpoint, url)} sent nothing of an answer for {seconds:g} s, only what keeps the connection "
+        "alive. Try again, or choose another model (/model, --model).",
         provider=endpoint.provider,
         sent=True,
     )
+
+
+def _service(endpoint: Endpoint, url: str) -> str:
+    """The service, and where it is, if it has an address."""
+    return f"{endpoint.provider} ({shown_url(url)})" if url else endpoint.provider

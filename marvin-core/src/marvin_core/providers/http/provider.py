@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _NOT_ALLOWED = (401, 403)
 _ERROR_BODY = 64 * 1024
 _MODEL_LIST = 4 * 1024 * 1024
-_MODELS = 5_000
-_MODEL_NAME = 200
 _ADAPTATIONS = 8
 """How often a request may be sent again at once, each time without something that the service refused."""
 

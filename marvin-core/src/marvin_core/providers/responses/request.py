@@ -13,7 +13,7 @@ from typing import Any
 from ...api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from ...api.providers import Endpoint, Request, ThinkingLevel
 from ...api.tools import ToolSpec
-from ..generations import thinks
+from ..generations import gpt_version, thinks
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
@@ -22,7 +22,7 @@ LONGEST_CALL_ID = 64
 LONGEST_NAME = 64
 LEAST_OUTPUT = 16
 """The service refuses a smaller `max_output_tokens`."""
-_VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?")
+_NO_GPT = (0, 0)
 _LONG_CACHE = re.compile(r"gpt-4\.1|gpt-5(\.[0-5])?(?![.\d])")
 """The models before 5.6, whose cache may be asked to last; later ones keep it for half an hour at least."""
 _CALL_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_CALL_ID}}}")
@@ -198,19 +198,14 @@ def effort_of(model: str, thinking: ThinkingLevel) -> str:
         return "high" if thinking == "high" else ""  # what all of them take
     if thinking != "off":
         return thinking
-    version = _version(name)
+    version = gpt_version(name) or _NO_GPT
     if version < (5, 0) or version > (6, 0) or "codex" in name or "astra" in name:
         return "low"  # what all of them take
     return "minimal" if version == (5, 0) else "none"
 
 
-def _version(name: str) -> tuple[int, int]:
-    found = _VERSION.match(name)
-    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-
-
 def _takes_marks(model: str) -> bool:
-    return _version(model.rpartition("/")[2]) >= (5, 6)
+    return (gpt_version(model.rpartition("/")[2]) or _NO_GPT) >= (5, 6)
 
 
 def _format(schema: Mapping[str, Any]) -> bytes:

@@ -59,10 +59,9 @@ class ResponsesStream(AnswerStream):
 
     def _document(self, document: Any) -> None:
         """An answer that is one JSON document and no stream."""
+        self._check_error(document)
         if not isinstance(document, dict) or not (document.get("output") or document.get("error")):
             raise self._broken("answered with JSON that is no response", bytes(self._plain or b""))
-        if document.get("error"):
-            self._fail(document["error"])
         for index, item in enumerate(document.get("output") or ()):
             self._understood({"type": "response.output_item.done", "output_index": index, "item": item})
         self._understood({"type": f"response.{document.get('status') or 'completed'}", "response": document})
@@ -93,8 +92,8 @@ class ResponsesStream(AnswerStream):
             self._end(event["response"])
         elif kind in ("response.failed", "response.cancelled"):
             self._fail((event.get("response") or {}).get("error") or {"message": f"{kind}, without a reason"})
-        elif kind == "error" or (not kind and event.get("error")):
-            self._fail(event.get("error") or event)
+        elif kind in ("", "error"):
+            self._check_error(event)
 
     def _item(self, event: dict[str, Any], *, new: bool = False) -> _Item:
         """The item that an event belongs to, by its id, else by its place; some servers send one of the two only."""

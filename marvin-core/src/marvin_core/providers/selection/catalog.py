@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...api.config import Config, EndpointSettings
 from ...api.errors import ConfigError, UsageError
+from ...api.model_facts import ModelFacts
 from ...api.providers import Endpoint, ProviderSpec, Secret
 from ...config.program import command_name
 from ...config.secrets import Secrets
@@ -15,6 +16,7 @@ from ...profiles.store import Profiles
 from ...util.imports import imported
 from ...util.text import did_you_mean, near_names
 from ...util.untrusted_json import parse_json
+from ..generations import plain_name
 from .lifetimes import end_of, ends_soon, has_ended, heir_of
 from .service_lists import ServiceLists, chat_models, same_place
 
@@ -109,8 +111,12 @@ class Catalog:
         return (self._secrets.setting(spec.url_variable) if spec.url_variable else None) or spec.base_url
 
     def is_local(self, spec: ProviderSpec) -> bool:
-        """Whether its requests run on this machine, and so cost nothing."""
+        """Whether its requests go to this machine; `is_free` says whether they cost nothing."""
         return spec.in_process or bool(_LOOPBACK.match(self.base_url(spec)))
+
+    def is_here(self, spec: ProviderSpec) -> bool:
+        """Whether it is a server on this machine: to ask it costs nothing, and tells nobody anything."""
+        return self.is_local(spec) and not spec.in_process
 
     def is_free(self, spec: ProviderSpec) -> bool | None:
         """Whether its requests cost nothing; None where that depends on the model.
@@ -132,6 +138,12 @@ class Catalog:
     def longest(self, provider: str, model: str) -> int | None:
         """The longest answer of a model, in tokens; None where it is not known."""
         return self.lists.facts(self.known[provider], model).longest if provider in self.known else None
+
+    def listed(self, provider: str, model: str) -> ModelFacts:
+        """What the list of a service says of a model, as far as it is at hand: nobody is asked for it."""
+        if provider not in self.known:
+            return ModelFacts()
+        return self.lists.store.facts(self.lists.address(self.known[provider]), model)
 
     def named_by_variable(self, spec: ProviderSpec) -> str:
         """The model that the service's own variable names; empty where it names none."""
@@ -267,11 +279,6 @@ class Catalog:
             f"{lines}\n"
             "  - or name one under `providers:` in config.yaml"
         )
-
-
-def plain_name(name: str) -> str:
-    """The name as it is compared: some write claude-opus-4.6, some -4-6."""
-    return name.lower().replace(".", "-")
 
 
 def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) -> ProviderSpec:

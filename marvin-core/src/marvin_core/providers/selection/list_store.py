@@ -147,6 +147,8 @@ _KINDS: Mapping[str, type] = {
     "longest": int,
     "input": float,
     "output": float,
+    "cache_write": float,
+    "request": float,
     "thinks": bool,
     "images": bool,
     "ends": str,

@@ -9,7 +9,8 @@ from ...api.providers import OFFLINE, ProviderSpec
 from ...api.record import Record
 from ...config.program import command_name
 from ...util.text import FAINTLY_LIKE, near_names
-from .catalog import Catalog, plain_name
+from ..generations import plain_name
+from .catalog import Catalog
 
 _NEAR = 3
 

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from .fallback_chain import FallbackChain
 
 
+_HEIRS = 8
+"""How many models of one service are tried in a run, where it lists them and refuses one after the other."""
+
+
 class Locate(Protocol):
     """Takes note of where a service is, and whether its requests cost nothing; None where that depends on the model."""
 
@@ -198,6 +202,8 @@ class Models:
         if gone.model not in (spec.default_model, self._catalog.default_model(spec)):
             return None
         self._gone.add((gone.name, gone.model))
+        if sum(name == gone.name for name, _ in self._gone) > _HEIRS:
+            return None
         left = [model for model in served if (gone.name, model) not in self._gone]
         from .successors import heir
 

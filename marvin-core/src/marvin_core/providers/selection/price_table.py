@@ -6,13 +6,16 @@ from pathlib import Path
 
 from ...api.model_facts import ModelFacts
 from ...usage.price_updates import use_updated_table
-from ...usage.prices import table_entry, table_rates
+from ...usage.prices import makers_entry, table_entry, table_rates
 
 
-def table_facts(provider: str, address: str, model: str, cache_folder: Path) -> ModelFacts:
-    """The window and the prices of a model in the table; nothing where it does not know it."""
+def table_facts(provider: str, address: str, model: str, cache_folder: Path, *, by_maker: bool = False) -> ModelFacts:
+    """The window and the prices of a model in the table; nothing where it does not know it.
+
+    With `by_maker` they are those of the service that makes the model, whoever serves it.
+    """
     use_updated_table(cache_folder)
-    entry = table_entry(provider, address, model)
+    entry = makers_entry(model) if by_maker else table_entry(provider, address, model)
     if entry is None:
         return ModelFacts()
     rates = table_rates(entry) or {}

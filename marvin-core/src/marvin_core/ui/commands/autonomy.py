@@ -47,7 +47,7 @@ async def play(session: SessionControl, words: str) -> str:
         folder = session.working_dir
         result = await session.submit(prompt)
     ended = f"Play mode is over. What was made is in {folder}."
-    if isinstance(result.error, BudgetExceeded) and dollars is not None:
+    if isinstance(result.error, BudgetExceeded) and result.error.within:
         return f"{ended} Its budget of {dollars:g} USD covers no further request."
     if isinstance(result.error, ConfigError):
         raise ConfigError(f"{result.error}\nWithout a budget: /play --turns N.") from result.error

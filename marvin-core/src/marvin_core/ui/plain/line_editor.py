@@ -235,7 +235,6 @@ class LineEditor:
         keys.add("tab")(lambda event: self._tab(event.current_buffer))
         keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
         keys.add("c-c", filter=editing)(self._interrupt)
-        keys.add("<sigint>")(self._interrupt)
         keys.add("c-d", filter=empty & editing)(lambda event: self._handlers.end())
         keys.add(Keys.BracketedPaste)(self._paste)
         keys.add("backspace", filter=Condition(lambda: self._fold_before_cursor() != ""))(self._erase_fold)
