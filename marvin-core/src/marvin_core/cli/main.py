@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from ..api.config import Config, OutputFormat
@@ -81,11 +82,13 @@ def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, stre
     run = CommandContext(config, secrets, streams)
     application = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
     application.callback()(lambda: None)
-    if words[0] in ("config", "doctor", "profiles"):
-        # What helps to mend an installation must not need a sound one.
+    if words[0] in SUBCOMMANDS:
+        # What helps to mend an installation must not need a sound one, and no stranger's code has a part in ours.
         subcommands.extend(application)
     else:
-        run.app().plugins.extend_cli(application)
+        app = run.app()
+        pack = app.plugins.extend_cli(application, words[0])
+        run.own = partial(app.packs.of, pack) if pack is not None else None
     try:
         application(list(words), prog_name=command_name(), obj=run)
     except SystemExit as leaving:
