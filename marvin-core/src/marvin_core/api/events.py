@@ -124,7 +124,7 @@ class ToolExecutionEnd(Record):
 
 
 class Notice(Record):
-    """Something a person should know: a retry, a fallback, a choice. `pack` is the pack whose hook tells it, if one does."""
+    """Something a person should know: a retry, a fallback, a choice. `pack` is the one whose hook tells it, if any."""
 
     type: ClassVar[str] = "notice"
     level: Literal["info", "warning", "error"]

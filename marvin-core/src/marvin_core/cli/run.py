@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from ..api.config import Config
 from ..config.secrets import REQUIRED, Secrets
+from ..guard.redaction import redacted
 from ..plugins.manager import BUILT_IN
 from ..util.streams import StandardStreams
 from ..util.terminal_text import disarm
@@ -55,12 +56,12 @@ class CommandContext:
         self.streams.out(for_people(disarm(text), self.streams.stdout))
 
     def write(self, text: str) -> None:
-        """Write a text of tools, files or services as it is, but for terminal sequences."""
-        self.streams.out(disarm(text))
+        """Write a text of tools, files, packs or services as it is, but for terminal sequences and known secrets."""
+        self.streams.out(disarm(redacted(text, self.secrets.known())))
 
     def warn(self, text: str) -> None:
-        """Write a line to standard error."""
-        self.streams.err(text)
+        """Write a line to standard error, without known secrets."""
+        self.streams.err(redacted(text, self.secrets.known()))
 
     @property
     def _own(self) -> PackAccess:

@@ -1,4 +1,4 @@
-"""The settings of a pack: what config.yaml and variables say, checked by the pack's own model, explained where wrong."""
+"""The settings of a pack: what config.yaml and variables say, checked by the pack's own model."""
 
 from __future__ import annotations
 
@@ -119,14 +119,15 @@ class PackSection:
 
     def _whole(self, error: ErrorDetails) -> str:
         """What a check of the whole model finds where nothing was set."""
-        return f"packs.{self._declared.name} in config.yaml: {problem_text(error, (), {}).rpartition('; received ')[0]}."
+        reason, _, _ = problem_text(error, (), {}).rpartition("; received ")
+        return f"packs.{self._declared.name} in config.yaml: {reason}."
 
     def _problem(self, error: ErrorDetails) -> str:
         location = error["loc"]
         place = self._place(location)
         if error["type"] == "extra_forbidden":
             return f"{place}: {self._unknown(_keys(location))}"
-        schema = self._schema(_keys(location))
+        schema = self._schema(location)
         reason, _, _ = problem_text(error, (), schema).rpartition("; received ")
         received = f"; found {cut(to_json(error['input']), _VALUE_SHOWN)}" if location else ""
         named = "" if place in self._declared.variables.values() else f"{self._name(location)}: "
@@ -158,8 +159,8 @@ class PackSection:
         below = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
         return f"packs.{self._declared.name}{below}"
 
-    def _schema(self, keys: Sequence[str]) -> Mapping[str, Any]:
-        return schema_at(self._declared.schema, keys)
+    def _schema(self, location: Sequence[str | int]) -> Mapping[str, Any]:
+        return schema_at(self._declared.schema, location)
 
     def leaves(self) -> Iterator[tuple[_Keys, Any, str]]:
         """Each key, its value, and where that comes from; what cannot be used yet stands as it was given."""
@@ -178,16 +179,12 @@ class PackSection:
                 yield keys, value, self.origin(keys) or "default"
 
 
-def schema_at(schema: Mapping[str, Any], keys: Sequence[str]) -> Mapping[str, Any]:
-    """The schema of what is at this path of keys; empty where nothing is known of it."""
-    for key in keys:
-        schema = schema.get("properties", {}).get(key) or _of_others(schema)
+def schema_at(schema: Mapping[str, Any], location: Sequence[str | int]) -> Mapping[str, Any]:
+    """The schema of what is at this path of keys and places; empty where nothing is known of it."""
+    for part in location:
+        others = schema.get("items" if isinstance(part, int) else "additionalProperties")
+        schema = schema.get("properties", {}).get(part) or (others if isinstance(others, Mapping) else {})
     return schema
-
-
-def _of_others(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    others = schema.get("additionalProperties")
-    return others if isinstance(others, Mapping) else {}
 
 
 def _copied(section: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..api.errors import ConfigError
@@ -100,10 +101,20 @@ def _installed() -> tuple[Pack, ...]:
     )
 
 
+def _file(module: str) -> str:
+    """The file of a module, imported already or not."""
+    if module in sys.modules:
+        return getattr(sys.modules[module], "__file__", None) or ""
+    try:
+        found = find_spec(module)
+    except (ImportError, ValueError):
+        found = None
+    return (found.origin if found is not None else None) or ""
+
+
 def _of_project(module: str) -> Iterator[Pack]:
     """The packs of the nearest pyproject.toml above a module's file that names a project."""
-    file = getattr(sys.modules.get(module), "__file__", None)
-    for folder in Path(file).resolve().parents if file else ():
+    for folder in Path(_file(module)).resolve().parents:
         if (folder / _PROJECT).is_file():
             project = tomllib.loads((folder / _PROJECT).read_text(encoding="utf-8")).get("project", {})
             if isinstance(project, Mapping) and "name" in project:

@@ -55,8 +55,8 @@ class Options(TypedDict, total=False):
     `answers` are given to the questions, in their order; a question too many fails the test. With
     `interactive=False` nobody is there to ask, as in a non-interactive run. `mode` is "chat", or
     "coding" as it is in a non-interactive run. `env` is the environment, secrets among it; only HOME
-    and PATH are set besides. `settings` are those of packs, as below `packs:` in config.yaml. `read_only` is MARVIN_READONLY. `hooks` watch the calls. `timeouts`
-    changes what `timeouts:` in config.yaml does.
+    and PATH are set besides. `settings` are those of packs, as below `packs:` in config.yaml. `read_only` is
+    MARVIN_READONLY. `hooks` watch the calls. `timeouts` changes what `timeouts:` in config.yaml does.
     """
 
     answers: Sequence[str]
