@@ -1,4 +1,4 @@
-"""Every part of a pack that is configured, tried with the kit: settings, secrets, folders, state, and what uses them."""
+"""Every part of a pack that is configured, tried with the kit: settings, secrets, folders, state, and their users."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_variable_counts_more_than_config_yaml(garden: Garden, marvin_pack: Pa
         (
             {"garden_key": "x"},
             {},
-            "packs.garden.garden_key is a secret, which config.yaml never holds. Set the variable",
+            "packs.garden.garden_key is a secret, which config.yaml never holds. Set the",
         ),
         ({"pump": {"hours": [1, "x"]}}, {}, 'packs.garden.pump.hours[1]: must be an integer; found "x".'),
         ({}, {"GARDEN_HOURS": "6, x"}, 'GARDEN_HOURS: must be an integer; found "x".'),
@@ -193,7 +193,7 @@ def test_each_folder_is_made_for_the_user_alone_when_it_is_asked_for(garden: Gar
 
 def test_a_folder_that_cannot_be_made_is_explained(garden: Garden, marvin_pack: PackRunner) -> None:
     (marvin_pack.home / ".cache").write_text("a file")
-    with pytest.raises(ConfigError, match="The folder .*/packs/garden cannot be made: "):
+    with pytest.raises(ConfigError, match=r"The folder .*/packs/garden cannot be made: "):
         _ = marvin_pack.pack_of("marvin_garden").folders.cache
 
 
@@ -307,7 +307,7 @@ def test_a_command_reaches_its_pack_by_the_session(garden: Garden, marvin_pack: 
 
 def test_a_pack_that_is_not_there_is_named(marvin_pack: PackRunner, garden: Garden) -> None:
     (command,) = garden.plugin.marvin_register_commands()
-    with pytest.raises(ConfigError, match="No pack is called 'garden'. There are: .*coding"):
+    with pytest.raises(ConfigError, match=r"No pack is called 'garden'. There are: .*coding"):
         marvin_pack.command(command)
 
 
@@ -399,8 +399,10 @@ def test_a_provider_that_breaks_its_promise_fails_the_test(marvin_pack: PackRunn
 
 
 def test_scripts_hold_errors_and_deltas_too(marvin_pack: PackRunner) -> None:
-    failed = marvin_pack.prompt("x", [TextDelta(text="so "), ToolError("it broke")])
+    broken: list[Delta | BaseException] = [TextDelta(text="so "), ToolError("it broke")]
+    failed = marvin_pack.prompt("x", broken)
     assert str(failed.error) == "it broke"
-    again = marvin_pack.prompt("y", [TextDelta(text="so "), TextDelta(text="what"), Stop(reason="stop")])
+    whole: list[Delta] = [TextDelta(text="so "), TextDelta(text="what"), Stop(reason="stop")]
+    again = marvin_pack.prompt("y", whole)
     assert again.text == "so what"
     assert [request.messages[-1].text for request in again.requests] == ["y"]
