@@ -32,7 +32,7 @@ def declared_settings(answer: object, plugin: ModuleType, pack: Pack) -> Declare
         name = _full_name(str(given.model), plugin)
         model = model_of(name)
         schema, file = _schema(model, name), str(getattr(import_module(model.__module__), "__file__", "") or "")
-    known = dict(_leaves(schema))
+    known = dict(leaves(schema))
     for key in variables:
         if key not in known:
             raise PluginError(f"PackSettings.variables: {unknown_name('key', key, known)}")
@@ -85,11 +85,11 @@ def _schema(model: type[Settings], name: str) -> dict[str, Any]:
         raise PluginError(f"PackSettings.model: {name} has a field that JSON cannot describe: {error}") from error
 
 
-def _leaves(schema: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+def leaves(schema: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every key with its schema, those below others with a dot."""
     for key, inner in schema.get("properties", {}).items():
         yield f"{before}{key}", inner
-        yield from _leaves(inner, f"{before}{key}.")
+        yield from leaves(inner, f"{before}{key}.")
 
 
 def _texts(given: PackSettings, field: str) -> dict[str, str]:
