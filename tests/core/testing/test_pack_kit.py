@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from collections.abc import AsyncIterator, Mapping
 from importlib import import_module
@@ -38,7 +39,8 @@ from marvin_core import (
 )
 from marvin_core.testing import HttpReplay, PackRunner, ToolRunner
 
-GARDEN = Path(__file__).parents[2] / "packs" / "marvin-garden"
+ROOT = Path(__file__).parents[3]
+GARDEN = ROOT / "tests" / "packs" / "marvin-garden"
 KEY = "the-key-on-the-back"
 
 
@@ -195,6 +197,32 @@ def test_a_folder_that_cannot_be_made_is_explained(garden: Garden, marvin_pack: 
     (marvin_pack.home / ".cache").write_text("a file")
     with pytest.raises(ConfigError, match=r"The folder .*/packs/garden cannot be made: "):
         _ = marvin_pack.pack_of("marvin_garden").folders.cache
+
+
+def test_the_pack_of_the_documentation_works(
+    tmp_path: Path, marvin_pack: PackRunner, marvin_http: HttpReplay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As its page has it: the files, the section of config.yaml, and the secret."""
+    page = (ROOT / "docs/how-to/configure-a-pack.md").read_text(encoding="utf-8")
+    files: dict[str, str] = {"__init__.py": ""}
+    for name, code in re.findall(r'```python title="marvin_garden/(\w+\.py)"\n(.*?)```', page, re.DOTALL):
+        files[name] = f"{files.get(name, '')}\n\n{code}"
+    for name, code in files.items():
+        (tmp_path / "documented_garden" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "documented_garden" / name).write_text(code)
+    entry = '[project.entry-points.marvin]\ngarden = "documented_garden.plugin"\n'
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "marvin-garden"\n{entry}')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = marvin_pack.home / ".config/marvin"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text("".join(re.findall(r"```yaml.*?\n(.*?)```", page, re.DOTALL)))
+    marvin_http.on("GET", "http://192.168.0.7", text="on")
+    runner = marvin_pack.session(env={"GARDEN_KEY": KEY})
+    water = import_module("documented_garden.tools").water
+    assert runner.call(water, plant="rose").text == "rose got 7 litres."
+    assert marvin_http.requests[0].headers["key"] == KEY
+    plugin = import_module("documented_garden.plugin")
+    assert runner.cli(plugin, "garden").out == f"7 litres in {runner.working_dir}\n"
 
 
 # Details
