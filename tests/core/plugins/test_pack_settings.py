@@ -172,6 +172,7 @@ def test_a_section_of_a_pack_that_is_left_out_is_passed_over(tmp_path: Path) -> 
 @pytest.mark.parametrize(("owner", "reason"), [("crash", "RuntimeError: no yard"), ("exit", "SystemExit: 3")])
 def test_a_model_that_fails_is_the_packs_fault_and_ends_nothing(tmp_path: Path, owner: str, reason: str) -> None:
     (warning,) = checked(tmp_path, f"packs: {{yard: {{owner: {owner}}}}}\n")
+    assert checked(tmp_path, f"packs: {{yard: {{owner: {owner}}}}}\n") == [warning], "it is told at each start"
     assert "The settings of the pack yard of acme-yard were not checked: " in warning
     assert reason in warning
     with pytest.raises(PluginError, match=reason):
@@ -273,6 +274,17 @@ def test_a_section_that_grows_is_refused() -> None:
 def test_a_declaration_that_means_nothing_is_refused_where_the_pack_is_found(settings: Any, said: str) -> None:
     with pytest.raises((PluginError, ImportError), match=said.replace("[", r"\[").replace("?", r"\?")):
         declared(settings)
+
+
+def test_a_pack_with_secrets_only_takes_no_settings() -> None:
+    found = PackSection(declared(PackSettings(secrets={"YARD_KEY": "x"})), {}, Secrets({}, Path("/")), Path("/c.yaml"))
+    assert found.checked() == Settings()
+    given_section = {"a": 1}
+    wrong = PackSection(
+        declared(PackSettings(secrets={"YARD_KEY": "x"})), given_section, Secrets({}, Path("/")), Path("/c.yaml")
+    )
+    with pytest.raises(ConfigError, match=r"unknown key 'packs\.yard\.a'. Known keys: none"):
+        wrong.checked()
 
 
 def test_a_declaration_is_described_without_importing_it_again() -> None:

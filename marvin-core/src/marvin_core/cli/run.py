@@ -89,6 +89,22 @@ class CommandContext:
         return self.app().session(asker=None, interactive=False)
 
 
+def application() -> typer.Typer:
+    """The command line, without sub-commands yet."""
+    made = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    made.callback()(lambda: None)
+    return made
+
+
+def ended(work: Callable[[], object]) -> int:
+    """The exit code of a sub-command, which ends the process by itself where it has one."""
+    try:
+        work()
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
+    return 0
+
+
 class _Group(TyperGroup):
     """Sub-commands below one name; one that is unknown is answered as other unknown names are."""
 

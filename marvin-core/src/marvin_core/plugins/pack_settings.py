@@ -63,8 +63,9 @@ class PackSection:
     def _put(self, keys: _Keys, value: str) -> None:
         inner = self.values
         for key in keys[:-1]:
-            below = inner.get(key)
-            inner[key] = inner = dict(below) if isinstance(below, Mapping) else {}
+            if not isinstance(inner.get(key), dict):
+                inner[key] = {}
+            inner = inner[key]
         entries = [entry.strip() for entry in value.split(",") if entry.strip()]
         inner[keys[-1]] = entries if self._schema(keys).get("type") == "array" else value
 
@@ -91,7 +92,8 @@ class PackSection:
         """
         name = self._declared.name
         try:
-            return model_of(self._declared.model).model_validate(self.values)
+            model = model_of(self._declared.model) if self._declared.model else Settings  # there may be secrets only
+            return model.model_validate(self.values)
         except ValidationError as error:
             raise self._refusal(error.errors(include_url=False)) from None
         except PluginError:
@@ -108,7 +110,7 @@ class PackSection:
         if not wrong:
             lines = [self._unset(_keys(error["loc"])) for error in missing] or [self._whole(error) for error in errors]
             return NotSet("\n".join(lines[:_PROBLEMS_SHOWN]))
-        return ConfigError("\n".join([*map(self._problem, wrong[:_PROBLEMS_SHOWN])]))
+        return ConfigError("\n".join(map(self._problem, wrong[:_PROBLEMS_SHOWN])))
 
     def _unset(self, keys: _Keys) -> str:
         variable = self._declared.variables.get(".".join(keys))

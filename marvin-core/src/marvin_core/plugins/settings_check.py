@@ -60,8 +60,8 @@ def check_settings(packs: InstalledPacks, config: Config, secrets: Secrets, warn
     stamps = {one.name: _stamp(one, given[one.name]) for one in packs.settings if any(given[one.name])}
     changed = [one for one in packs.settings if one.name in stamps and known.get(one.name) != stamps[one.name]]
     if changed:
-        check_sections(changed, sections, secrets, path, config.timeouts.pack, warn)
-        write_cache(cache, {**known, **stamps})
+        right = check_sections(changed, sections, secrets, path, config.timeouts.pack, warn)
+        write_cache(cache, {**known, **{name: stamps[name] for name in right}})
 
 
 def check_sections(
@@ -72,21 +72,30 @@ def check_sections(
     limit: float,
     warn: Callable[[str], None],
     content: bytes | None = None,
-) -> None:
-    """Check the sections of these packs. `content` is that of config.yaml, where the file does not hold it yet.
+) -> list[str]:
+    """Check the sections of these packs; returns the names of those whose model could be asked.
+
+    Args:
+        limit: the seconds that each model may take.
+        warn: is told where one fails by itself, which is no mistake of who set something.
+        content: that of config.yaml, where the file does not hold it yet.
 
     Raises:
         ConfigError: where something is wrong in what was set.
     """
     from .pack_settings import NotSet, PackSection
 
+    right: list[str] = []
     made = [PackSection(one, sections.get(one.name, {}), secrets, path, content) for one in changed]
     for declared, outcome in zip(changed, isolated([partial(_outcome, one) for one in made], limit), strict=True):
         if isinstance(outcome, ConfigError) and not isinstance(outcome, NotSet):
             raise outcome
-        if isinstance(outcome, BaseException) and not isinstance(outcome, NotSet):
+        if not isinstance(outcome, BaseException) or isinstance(outcome, NotSet):
+            right.append(declared.name)
+        else:
             reason = with_problem(Pack(name=declared.name, distribution="", version="", module=""), outcome).problems[0]
             warn(f"The settings of the pack {declared.name} of {declared.source} were not checked: {reason}")
+    return right
 
 
 def _outcome(section: PackSection) -> None:

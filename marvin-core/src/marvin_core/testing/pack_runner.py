@@ -33,7 +33,7 @@ from ..api.record import Record
 from ..api.session import Command, TurnResult
 from ..api.tools import Call, Tool
 from ..api.ui import UI
-from ..cli.run import CommandContext
+from ..cli.run import CommandContext, application, ended
 from ..engine.assembly import Assembly
 from ..engine.parts import build
 from ..engine.session import Session
@@ -175,10 +175,7 @@ class PackRunner(ToolRunner):
 
     def cli(self, plugin: ModuleType, *words: str) -> CliOutcome:
         """Run a sub-command of a plugin module: `cli(plugin, "garden", "--loud")` is `marvin garden --loud`."""
-        import typer
-
-        app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
-        app.callback()(lambda: None)
+        app = application()
         manager = plugin_manager()
         manager.register(plugin)
         call_hook(manager, plugin, "marvin_extend_cli", app=app)
@@ -186,7 +183,11 @@ class PackRunner(ToolRunner):
             run = self._command_context(plugin, StandardStreams(nothing.fileno(), out.fileno(), err.fileno()))
             with _text_of(out) as to_out, _text_of(err) as to_err:
                 with redirect_stdout(to_out), redirect_stderr(to_err):
-                    code = _ended(partial(app, list(words), prog_name="marvin", obj=run), run)
+                    try:
+                        code = ended(partial(app, list(words), prog_name="marvin", obj=run))
+                    except MarvinError as error:
+                        run.streams.err(f"marvin: {error}")
+                        code = error.exit_code
             return CliOutcome(code=code, out=_content(out), err=_content(err))
 
     def _command_context(self, plugin: ModuleType, streams: StandardStreams) -> CommandContext:
@@ -290,18 +291,6 @@ def _assembled(provider: Provider, deltas: Sequence[Delta]) -> ProviderAnswer:
         stop_reason=assembly.stop_reason or "stop",
         deltas=tuple(deltas),
     )
-
-
-def _ended(work: Callable[[], object], run: CommandContext) -> int:
-    """The exit code of a sub-command."""
-    try:
-        work()
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
-    except MarvinError as error:
-        run.streams.err(f"marvin: {error}")
-        return error.exit_code
-    return 0
 
 
 def _text_of(file: IO[bytes]) -> IO[str]:
