@@ -22,8 +22,11 @@ from marvin_core.config.flags import parser
 from marvin_core.config.settings import KEYS, KIND_NAMES, MEANINGS
 from marvin_core.plugins.discovery import discover
 from marvin_core.plugins.model import Index
+from marvin_core.plugins.pack_schema import leaves
+from marvin_core.plugins.pack_settings import schema_at
 from marvin_core.tools.argument_errors import example_call, type_text
 from marvin_core.tools.sets import SETS
+from marvin_core.util.text import to_json
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NOTE = "<!-- Written by scripts/reference.py (`make docs`). Change the code it comes from, not this page. -->\n"
@@ -79,6 +82,12 @@ def environment(index: Index) -> str:
         if spec.model_variable:
             default = f"; {spec.default_model} without it" if spec.default_model else ""
             rows[spec.model_variable] = f"The model of {spec.name}{default}."
+    for declared in index.settings:
+        for name, meaning in declared.secrets.items():
+            rows[name] = f"A secret of the pack {declared.name}: {meaning.rstrip('.')}."
+        for key, name in declared.variables.items():
+            description = schema_at(declared.schema, key.split(".")).get("description", "")
+            rows[name] = f"`packs.{declared.name}.{key}`: {description}".rstrip(": ")
     for tool in index.tools:
         for name in (*tool.secrets, *tool.settings):
             rows.setdefault(name, f"Used by the tool {tool.name}.")
@@ -86,13 +95,27 @@ def environment(index: Index) -> str:
     return "\n".join(["# Environment variables", "", "| variable | meaning |", "|---|---|", *table])
 
 
-def configuration() -> str:
-    """Every key of config.yaml."""
+def configuration(index: Index) -> str:
+    """Every key of config.yaml, those of the packs in this repository among them."""
     head = "# config.yaml\n\nIn the configuration folder, `~/.config/marvin` by default. Every key is optional; an\n"
     head += "unknown one is an error that names its line.\n\n| key | value | meaning |\n|---|---|---|"
+    packs = ["", "## Settings of packs", "", "A variable, where there is one, counts more than config.yaml.", ""]
+    packs += ["| key | value | default | variable | meaning |", "|---|---|---|---|---|", *_settings_of_packs(index)]
     limits = ["", "## Limits", "", "Whole numbers from 1 on.", "", *_fields("limit", Limits)]
     timeouts = ["", "## Timeouts", "", "In seconds.", "", *_fields("wait", Timeouts)]
-    return "\n".join([head, *_keys(KEYS, ""), *limits, *timeouts])
+    return "\n".join([head, *_keys(KEYS, ""), *packs, *limits, *timeouts])
+
+
+def _settings_of_packs(index: Index) -> Iterator[str]:
+    for declared in index.settings:
+        for key, schema in leaves(declared.schema):
+            if not schema.get("properties"):
+                variable = declared.variables.get(key, "")
+                default = to_json(schema["default"]) if "default" in schema else "none: it has to be set"
+                yield (
+                    f"| `packs.{declared.name}.{key}` | {type_text(schema)} | {default} "
+                    f"| {f'`{variable}`' if variable else ''} | {schema.get('description', '')} |"
+                )
 
 
 def _keys(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
@@ -176,7 +199,7 @@ def pages() -> dict[str, str]:
     index = discover()
     return {
         "command-line.md": command_line(),
-        "configuration.md": configuration(),
+        "configuration.md": configuration(index),
         "environment.md": environment(index),
         "errors.md": error_page(),
         "events.md": event_page(),

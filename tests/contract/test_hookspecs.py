@@ -25,6 +25,7 @@ def test_the_hooks_are_these() -> None:
     """Part of the contract with packs: one more is a new feature, one less breaks them."""
     assert set(SPECS) == {
         "marvin_configure",
+        "marvin_register_settings",
         "marvin_register_tools",
         "marvin_register_providers",
         "marvin_register_hooks",

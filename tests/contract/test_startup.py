@@ -103,6 +103,17 @@ def test_a_run_without_tool_calls_imports_nothing_heavy(start: Start) -> None:
     assert loaded(found, *FORBIDDEN) == set()
 
 
+def test_a_section_of_a_pack_that_was_found_right_is_not_checked_again(tmp_path: Path) -> None:
+    """Checking takes pydantic and the pack's own module."""
+    place = Start(tmp_path)
+    (tmp_path / ".config" / "marvin").mkdir(parents=True)
+    (tmp_path / ".config" / "marvin" / "config.yaml").write_text(
+        "packs: {life: {exchange_rates: 'http://x.example'}}\n"
+    )
+    assert loaded(place.run(text("Warm.")), "marvin_tools_life.settings")
+    assert loaded(place.run(text("Hello.")), *FORBIDDEN, "marvin_tools_life") == set()
+
+
 def test_asking_a_server_of_ones_own_for_its_model_imports_nothing_heavy(start: Start) -> None:
     """One question on this machine, before the first request."""
     with ModelServer(text("Hello.")) as server:

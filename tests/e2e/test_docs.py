@@ -76,11 +76,14 @@ def test_the_configuration_of_the_how_to_is_accepted(tmp_path: Path, environment
 
 @pytest.mark.slow
 def test_the_examples_of_the_kit_work(tmp_path: Path, environment: dict[str, str]) -> None:
-    *_, weather, conftest = blocks(DOCS / "how-to" / "test-a-pack.md", "python")
+    *_, careful, weather, conftest = blocks(DOCS / "how-to" / "test-a-pack.md", "python")
+    for name in ("marvin_dice.py", "pyproject.toml"):
+        shutil.copy(DOCS / "examples" / "marvin_dice" / name, tmp_path)
+    (tmp_path / "test_careful.py").write_text(careful)
     (tmp_path / "test_weather.py").write_text(weather)
     (tmp_path / "conftest.py").write_text(conftest)
     done = shell(f"{sys.executable} -P -m pytest -q -p no:cacheprovider", tmp_path, environment)
-    assert "1 passed" in done.stdout, done.stdout
+    assert "2 passed" in done.stdout, done.stdout
 
 
 def test_the_address_of_a_server_is_enough(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -174,7 +177,8 @@ RUN = {
     "how-to/sessions.md": {"sh": 4},
     "reference/session-file.md": {"json": 4},  # tests/core/sessions/test_records.py
     "how-to/screen-readers-and-pipes.md": {"sh": 3, "json": 1},
-    "how-to/test-a-pack.md": {"sh": 1, "python": 4, "toml": 1},  # and tests/core/testing/test_kit.py
+    "how-to/configure-a-pack.md": {"python": 4, "yaml": 1},  # tests/core/testing/test_pack_kit.py
+    "how-to/test-a-pack.md": {"sh": 1, "python": 5, "toml": 1},  # and tests/core/testing/test_kit.py
 }
 
 

@@ -20,8 +20,10 @@ from marvin_core.config.secrets import Secrets
 from marvin_core.engine.parts import Asker, SessionParts, SessionSetup, build
 from marvin_core.engine.session import Session
 from marvin_core.http.clients import Clients
+from marvin_core.plugins.pack_access import Packs
 from marvin_core.providers.budgeted import BudgetedProvider
 from marvin_core.testing import ScriptedModels, ScriptedProvider
+from marvin_core.testing.owners import Owners
 from marvin_core.tools.schema import describe
 from marvin_core.usage.budgets import BudgetFactory
 from marvin_core.usage.meter import UsageMeter
@@ -190,6 +192,7 @@ def make(
             commands=(),
             models=models or ScriptedModels(*([paid] if paid else []), *others),
             clients=clients,
+            packs=lambda: Packs(Owners(), config, secrets, lambda: config.config_folder / "profiles" / "main"),
             meter=meter,
             budgets=budgets,
             budget=budget,

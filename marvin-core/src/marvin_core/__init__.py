@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from pydantic import Field
 
-    from .api.config import Config
+    from .api.cli import CliContext
+    from .api.config import Config, PackSettings
     from .api.errors import (
         AuthFailed,
         BadRequest,
@@ -55,7 +56,8 @@ if TYPE_CHECKING:
     )
     from .api.record import Record
     from .api.session import Command, SessionControl, TurnResult
-    from .api.tool_context import ProcessResult, ToolContext
+    from .api.settings import Settings
+    from .api.tool_context import PackContext, PackFolders, ProcessResult, ToolContext
     from .api.tools import Call, Tool, ToolGroup, ToolResult, ToolSpec, tool
     from .api.ui import UI, UISpec
     from .util.state_files import update_file
@@ -80,7 +82,12 @@ _HOME_OF = {
     "StreamBroken": "api.errors",
     "ToolError": "api.errors",
     "Unreachable": "api.errors",
+    "CliContext": "api.cli",
     "Config": "api.config",
+    "PackSettings": "api.config",
+    "Settings": "api.settings",
+    "PackContext": "api.tool_context",
+    "PackFolders": "api.tool_context",
     "Event": "api.events",
     "update_file": "util.state_files",
     "Ask": "api.hooks",
@@ -134,6 +141,7 @@ __all__ = [
     "BudgetExceeded",
     "Call",
     "CallDelta",
+    "CliContext",
     "ClientFactory",
     "Command",
     "Config",
@@ -153,6 +161,9 @@ __all__ = [
     "NotActed",
     "OutputLimit",
     "Overloaded",
+    "PackContext",
+    "PackFolders",
+    "PackSettings",
     "PathRefused",
     "ProcessResult",
     "Provider",
@@ -166,6 +177,7 @@ __all__ = [
     "Request",
     "Secret",
     "SessionControl",
+    "Settings",
     "Stop",
     "StreamBroken",
     "Text",

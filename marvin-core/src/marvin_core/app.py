@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .api.config import Config
@@ -20,7 +21,11 @@ from .usage.prices import Prices
 from .util.imports import imported
 
 if TYPE_CHECKING:
+    from .api.providers import ProviderSpec
+    from .api.tool_context import PackContext
     from .api.ui import UI
+    from .plugins.pack_access import Packs
+    from .profiles.session_profile import SessionProfile
     from .providers.selection.local_servers import LocalServer
 
 
@@ -37,7 +42,9 @@ class App:
         self.plugins = Plugins(config, warn)
         for spec in self.plugins.tools:
             secrets.declare(spec.secrets)
-        self.catalog = Catalog(config, secrets, self.plugins.providers)
+        self._check_settings()
+        self._profile: SessionProfile | None = None
+        self.catalog = Catalog(config, secrets, self.plugins.providers, self._pack_of)
         if config.fallback:
             from .providers.selection.fallback_chain import check_chain
 
@@ -61,6 +68,34 @@ class App:
             self.catalog, self.choice, config, self._clients, self._prices.add, self.budget, self._notice
         )
 
+    def _check_settings(self) -> None:
+        """Refuse a section of config.yaml that its pack cannot use; a start that nothing was set for reads none."""
+        settings, sections = self.plugins.settings, self.config.pack_sections
+        for declared in settings:
+            self.secrets.declare(declared.secrets)
+        if sections or any(self.secrets.setting(name) for one in settings for name in one.variables.values()):
+            from .plugins.settings_check import check_settings
+
+            check_settings(self.plugins, self.config, self.secrets, self._warn)
+
+    @cached_property
+    def packs(self) -> Packs:
+        """What the code of each pack reaches of its own."""
+        from .plugins.pack_access import Packs
+        from .profiles.store import Profiles
+
+        profiles = Profiles(self.config.config_folder, self.config.timeouts)
+        return Packs(
+            self.plugins,
+            self.config,
+            self.secrets,
+            lambda: self._profile.folder if self._profile is not None else profiles.folder(profiles.active),
+        )
+
+    def _pack_of(self, spec: ProviderSpec) -> PackContext | None:
+        pack = self.plugins.pack_of_provider(spec.name)
+        return None if pack is None else self.packs.of(pack)
+
     def _probe(self) -> Sequence[LocalServer]:
         from .providers.selection.local_servers import probe
 
@@ -80,6 +115,7 @@ class App:
             commands=self.plugins.commands() if interactive else (),
             models=self.models,
             clients=self._clients,
+            packs=lambda: self.packs,
             meter=self.meter,
             budgets=self._budgets,
             asker=asker,
@@ -87,6 +123,7 @@ class App:
         )
         parts = build(setup)
         self._warn_in_session = parts.bus.warn
+        self._profile = parts.profile
         return Session(parts)
 
     def ui(self) -> UI:

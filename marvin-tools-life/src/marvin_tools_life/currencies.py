@@ -7,7 +7,8 @@ from typing import Any
 
 from marvin_core import MarvinError, Record, ToolContext, ToolError, in_thread, update_file
 
-_SERVICE = "https://api.frankfurter.dev/v1"
+from .settings import LifeSettings
+
 _DAY = 24 * 60 * 60
 _LATER = "Try later, or convert with a rate that the user gives."
 _CODES = frozenset(
@@ -110,7 +111,7 @@ async def _rates(context: ToolContext) -> Rates:
 async def _fetch(context: ToolContext) -> Rates:
     import httpx
 
-    url = (context.setting("MARVIN_URL_FRANKFURTER") or _SERVICE).rstrip("/") + "/latest"
+    url = context.settings(LifeSettings).exchange_rates.rstrip("/") + "/latest"
     try:
         response = await context.http.get(url, params={"base": "EUR"}, follow_redirects=True)
         response.raise_for_status()

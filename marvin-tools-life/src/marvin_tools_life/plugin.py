@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from marvin_core import ToolGroup, hookimpl
+from marvin_core import PackSettings, ToolGroup, hookimpl
+
+
+@hookimpl
+def marvin_register_settings() -> PackSettings:
+    """Where the exchange rates come from."""
+    return PackSettings(model=".settings:LifeSettings", variables={"exchange_rates": "MARVIN_URL_FRANKFURTER"})
 
 
 @hookimpl

@@ -36,7 +36,7 @@ _POWER = re.compile(r"(?<=[^\W\d_])(?:\^|\*\*)-?\d{1,2}(?![\d^*.(])")
 _SUPERSCRIPTS = str.maketrans({"²": "^2", "³": "^3"})
 
 
-@tool(access=["read", "net"], settings=["MARVIN_URL_FRANKFURTER"])
+@tool(access=["read", "net"])
 async def convert_units(
     value: Annotated[float, "The number to convert"],
     from_unit: Annotated[str, "Its unit or currency, as in km/h, °F, cups, EUR"],

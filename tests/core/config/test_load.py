@@ -177,6 +177,8 @@ providers:
 fallback: [groq, mine/m2]
 tools: coding
 ui: plain
+packs:
+  garden: {litres: 7, pump: {hours: [6, 18]}, when: 2026-01-02}
 permissions:
   allow: ["read_file"]
   ask: ["run_command(git push *)"]
@@ -200,6 +202,8 @@ limits: {answer: 1000, download: 5, parallel_calls: 3}
 def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
     desk.yaml(EVERYTHING)
     config = desk.config()
+    garden = {"litres": 7, "pump": {"hours": [6, 18]}, "when": "2026-01-02"}
+    assert config.pack_sections == {"garden": garden}, "deep, and as JSON knows it"
     assert (config.provider, config.provider_origin) == ("mine", "config.yaml")
     assert (config.model, config.model_origin) == ("m1", "config.yaml")
     assert config.tiers == TIER_MODELS | {"opus": "big", "plan": "big"}

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -38,6 +38,10 @@ class Surroundings:
 
     async def run(self, argv: Sequence[str]) -> ProcessResult:
         raise AssertionError(argv)
+
+
+def surroundings(hook: Hook) -> HookContext:
+    return cast("HookContext", Surroundings())
 
 
 class Says(Hook):
@@ -104,7 +108,7 @@ class OldSignatures(Hook):
 
 def runner(*hooks: Hook, told: list[str] | None = None, timeouts: Timeouts = TIMEOUTS) -> HookRunner:
     told = [] if told is None else told
-    return HookRunner(hooks, Surroundings(), timeouts, bus_to(told.append))
+    return HookRunner(hooks, surroundings, timeouts, bus_to(told.append))
 
 
 def bus_to(warn: Callable[[str], None]) -> Bus:
@@ -345,7 +349,7 @@ def test_a_hook_that_fails_on_events_is_named_once_even_though_that_is_an_event_
         found.feed(note("told"))
 
     timeouts = in_time_for(hook.answer) if isinstance(hook, Says) else TIMEOUTS
-    found = HookRunner([hook, watcher], Surroundings(), timeouts, bus_to(warn))
+    found = HookRunner([hook, watcher], surroundings, timeouts, bus_to(warn))
 
     async def go() -> None:
         found.feed(note("one"))

@@ -428,6 +428,7 @@ def test_fixtures_are_named_for_marvin_and_none_is_automatic(tmp_path: Path) -> 
         "marvin_home",
         "marvin_http",
         "marvin_model_server",
+        "marvin_pack",
         "marvin_repository",
         "marvin_tools",
         "marvin_workdir",

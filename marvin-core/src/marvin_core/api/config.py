@@ -51,6 +51,23 @@ class EndpointSettings(Record):
     free: bool | None = None
 
 
+class PackSettings(Record):
+    """What a pack is configured with; `marvin_register_settings` returns it.
+
+    `model` is `module:class`, a class derived from `Settings`; a module that begins with a dot counts from the package
+    of the plugin. Its fields are the keys of `packs.NAME:` in config.yaml, NAME being the name of the pack's entry
+    point. `variables` names an environment variable for a key, which counts more than config.yaml: `{"units":
+    "ACME_UNITS"}`, a dot leading below. Of a list its entries are separated by commas there.
+    `secrets` are the variables that hold keys and passwords, each with what it is, for people: `{"ACME_KEY": "the key
+    of Acme"}`. Their values are never in config.yaml, are redacted wherever something is shown or written, and reach no
+    program that tools start.
+    """
+
+    model: str = ""
+    variables: Mapping[str, str] | None = None
+    secrets: Mapping[str, str] | None = None
+
+
 class Config(Record):
     """Everything that was asked for, without secrets. Paths are absolute."""
 
@@ -95,7 +112,10 @@ class Config(Record):
     config_folder: Path
     data_folder: Path
     cache_folder: Path
+    state_folder: Path
     packs: frozenset[str] | None
+    pack_sections: Mapping[str, Mapping[str, Any]]
+    """`packs:` of config.yaml as it stands there: the settings of each pack, by its name, not checked yet."""
     trace_hooks: bool
     depth: int
     read_only: bool

@@ -124,11 +124,12 @@ class ToolExecutionEnd(Record):
 
 
 class Notice(Record):
-    """Something a person should know: a retry, a fallback, a choice."""
+    """Something a person should know: a retry, a fallback, a choice. `pack` is the one whose hook tells it, if any."""
 
     type: ClassVar[str] = "notice"
     level: Literal["info", "warning", "error"]
     text: str
+    pack: str = ""
 
 
 class UsageReport(Record):

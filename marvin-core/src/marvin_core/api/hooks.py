@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .events import Event
 from .messages import Message
 from .record import Record
-from .tool_context import ProcessResult
+from .tool_context import Clock, PackContext, ProcessResult
 from .tools import Mode, ToolResult, ToolSpec
+
+if TYPE_CHECKING:
+    import httpx
 
 
 class Deny(Record):
@@ -28,7 +31,7 @@ class Ask(Record):
 Verdict: TypeAlias = Deny | Ask | None
 
 
-class HookContext(Protocol):
+class HookContext(PackContext, Protocol):
     """What a hook gets with each call."""
 
     @property
@@ -37,6 +40,36 @@ class HookContext(Protocol):
     def config_folder(self) -> Path: ...
     @property
     def mode(self) -> Mode: ...
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody is there to answer questions."""
+        ...
+
+    @property
+    def depth(self) -> int:
+        """How deep this agent is nested; 0 for one that a person started."""
+        ...
+
+    @property
+    def profile_folder(self) -> Path:
+        """The folder of the active profile, shared with Marvin and all packs; `folders.profile` is the pack's own."""
+        ...
+
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def http(self) -> httpx.AsyncClient:
+        """The client of tools: `ToolContext.http`."""
+        ...
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """JSON data of this pack in this session, saved with the session: the same as `ToolContext.state`."""
+        ...
+
+    def notify(self, text: str) -> None:
+        """Tell the person something, in a line that names the pack. Hooks get no event of it."""
+        ...
 
     def send(self, text: str) -> None:
         """Queue a message for the model, delivered at the next turn boundary."""

@@ -14,7 +14,7 @@ import pluggy
 if TYPE_CHECKING:
     import typer
 
-    from .config import Config
+    from .config import Config, PackSettings
     from .hooks import Hook
     from .providers import ProviderSpec
     from .session import Command
@@ -41,6 +41,16 @@ def marvin_register_tools() -> Iterable[Tool | ToolGroup]:
     """Return the tools of the pack: `Tool` objects, or `ToolGroup`s whose module is imported on first use.
 
     Called when the index is built, not at every start.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def marvin_register_settings() -> PackSettings:
+    """Return what the pack is configured with: the model of its section in config.yaml, variables, secrets.
+
+    Called when the index is built, not at every start; the model is imported when a person set something, or the pack
+    asks for its settings.
     """
     raise NotImplementedError
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from .tool_context import PackContext
+
 
 OFFLINE = "offline"
 """The provider that has no model: never chosen but in a chat, or by its name."""
@@ -188,6 +190,7 @@ class Endpoint(Record):
     `context_window` and `max_output`, the longest answer, are in tokens; None where unknown. `profile_folder` is
     that of the active profile, where logins are kept. `environment` gives the one for a program of the provider's own.
     `learn` is to be told of each secret that the provider finds by itself, so that nobody is shown it.
+    `pack` has the settings, secrets and folders of the pack that brings the provider; it is None for those of the core.
     `look_up_window` looks for the context window where it is not at hand, which blocks for a while. `cache` is how
     long the service is to keep what it read.
     """
@@ -205,6 +208,7 @@ class Endpoint(Record):
     environment: Callable[[], dict[str, str]] | None = None
     look_up_window: Callable[[], int | None] | None = None
     learn: Callable[[Secret], None] | None = None
+    pack: PackContext | None = None
     cache: CacheLifetime = ""
     timeouts: Timeouts = Timeouts()
     limits: Limits = Limits()

@@ -13,7 +13,7 @@ from .models import ModelEntry
 from .providers import ThinkingLevel
 from .record import Record
 from .timeouts import Timeouts
-from .tool_context import Processes, UsageSummary
+from .tool_context import PackContext, Processes, UsageSummary
 from .tools import Mode, ToolSpec
 
 
@@ -267,6 +267,14 @@ class SessionControl(Protocol):
     @property
     def processes(self) -> Processes:
         """Programs and jobs of the session, in its working directory."""
+        ...
+
+    def pack(self, name: str) -> PackContext:
+        """The settings, secrets and folders of a pack, for its commands and interfaces.
+
+        Raises:
+            ConfigError: where no pack of this name is in use.
+        """
         ...
 
     @property

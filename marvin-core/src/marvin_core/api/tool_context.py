@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeVar, overload
 
 from .record import Record
 from .tools import Mode
@@ -13,7 +13,66 @@ from .tools import Mode
 if TYPE_CHECKING:
     import httpx
 
+    from .settings import Settings
+
 T = TypeVar("T")
+D = TypeVar("D")
+S = TypeVar("S", bound="Settings")
+
+
+class PackFolders(Protocol):
+    """Folders of a pack's own. Each is made, for this user alone (mode 0700), when it is first asked for."""
+
+    @property
+    def data(self) -> Path:
+        """For what must not be lost, of all profiles."""
+        ...
+
+    @property
+    def cache(self) -> Path:
+        """For what can be fetched or made again; people may remove it at any time."""
+        ...
+
+    @property
+    def state(self) -> Path:
+        """For what outlives a run and matters on this machine only: logs, positions, histories."""
+        ...
+
+    @property
+    def profile(self) -> Path:
+        """For what must not be lost and belongs to the person: the pack's folder in the active profile."""
+        ...
+
+
+class PackContext(Protocol):
+    """What the code of a pack reaches of its own, wherever it runs: settings, secrets and folders."""
+
+    @property
+    def folders(self) -> PackFolders: ...
+    def settings(self, model: type[S]) -> S:
+        """The settings of the pack, as defaults, config.yaml and variables make them.
+
+        Args:
+            model: the class that `PackSettings.model` names.
+
+        Raises:
+            ToolError, ConfigError: where one is missing or wrong, in a tool and elsewhere; the text says which one and
+                how to set it. The same where the pack declares no such settings.
+        """
+        ...
+
+    @overload
+    def secret(self, name: str) -> str:
+        """The value of a variable that `PackSettings.secrets` or `@tool(secrets=...)` names.
+
+        Raises:
+            ToolError, ConfigError: where it is not set and no `default` is given, in a tool and elsewhere; the text
+                says what to set. The same where it is not declared.
+        """
+        ...
+
+    @overload
+    def secret(self, name: str, default: D) -> str | D: ...
 
 
 class SessionView(Protocol):
@@ -212,7 +271,7 @@ class UsageSummary(Record):
     left: float | None = None
 
 
-class ToolContext(Protocol):
+class ToolContext(PackContext, Protocol):
     """What a tool gets, and all it gets."""
 
     @property
@@ -245,10 +304,6 @@ class ToolContext(Protocol):
 
     @property
     def session(self) -> SessionView: ...
-
-    def secret(self, name: str) -> str | None:
-        """The value of a variable that `@tool(secrets=...)` names, or None. `ToolError` for another one."""
-        ...
 
     def setting(self, name: str) -> str | None:
         """The value of a variable that `@tool(settings=...)` names, or None. `ToolError` for another one."""

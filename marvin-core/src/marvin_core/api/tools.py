@@ -37,7 +37,7 @@ class ToolResult(Record):
     """What a tool returns when a plain string does not say it all.
 
     `content` goes to the model: a string, or text and image blocks. `details` goes to the interface
-    only (`{"diff": ...}`). `undo` is the call that takes this one back.
+    only (`{"diff": ...}`), as JSON knows it: tuples arrive as lists. `undo` is the call that takes this one back.
     """
 
     content: str | tuple[Text | Image, ...]
@@ -246,7 +246,8 @@ def tool(function: ToolFunction | None = None, /, **declarations: Any) -> Tool |
         requires: `env:NAME`, `program:NAME`, `extra:NAME`; the tool is not offered where one is missing.
         labels: where its results come from.
         settings: the variables that it may ask `setting()` for.
-        secrets: the variables that it may ask `secret()` for. Their values are kept from models, users and programs.
+        secrets: the variables that it may ask `secret()` for, beside those of its pack. Their values are
+            kept from models, users and programs.
         sets: the sets that it belongs to: coding, surf, lockin. By default those of its `ToolGroup`. What is in
             coding is in lockin as well, and in readonly where it neither writes nor runs programs. What is in no
             set and neither writes nor runs programs is in surf.

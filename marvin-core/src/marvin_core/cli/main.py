@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from ..api.config import Config, OutputFormat
@@ -73,24 +74,18 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) 
 
 def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, streams: StandardStreams) -> int:
     """Run a sub-command; returns its exit code."""
-    import typer
-
     from .commands import all as subcommands
-    from .run import CommandContext
+    from .run import CommandContext, application, ended
 
-    run = CommandContext(config, secrets, streams)
-    application = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
-    application.callback()(lambda: None)
-    if words[0] in ("config", "doctor", "profiles"):
-        # What helps to mend an installation must not need a sound one.
-        subcommands.extend(application)
+    run, typed = CommandContext(config, secrets, streams), application()
+    if words[0] in SUBCOMMANDS:
+        # What helps to mend an installation must not need a sound one, and no stranger's code has a part in ours.
+        subcommands.extend(typed)
     else:
-        run.app().plugins.extend_cli(application)
-    try:
-        application(list(words), prog_name=command_name(), obj=run)
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
-    return 0
+        app = run.app()
+        pack = app.plugins.extend_cli(typed, words[0])
+        run.own = partial(app.packs.of, pack) if pack is not None else None
+    return ended(partial(typed, list(words), prog_name=command_name(), obj=run))
 
 
 def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> tuple[Config, Secrets]:

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import typer
 from typer.core import TyperGroup
 
 from ..api.config import Config
-from ..config.secrets import Secrets
+from ..config.secrets import REQUIRED, Secrets
+from ..guard.redaction import redacted
+from ..plugins.manager import BUILT_IN
 from ..util.streams import StandardStreams
 from ..util.terminal_text import disarm
 from ..util.text import unknown_name
 
 if TYPE_CHECKING:
+    from ..api.settings import Settings
+    from ..api.tool_context import PackFolders
     from ..app import App
     from ..engine.session import Session
+    from ..plugins.pack_access import PackAccess
+
+D = TypeVar("D")
+S = TypeVar("S", bound="Settings")
 
 
 class CommandContext:
-    """What the sub-commands of one invocation share; typer hands it on as the context's object."""
+    """What the sub-commands of one invocation share; typer hands it on as the context's object.
+
+    To those of packs it is a `CliContext`.
+    """
 
     def __init__(self, config: Config, secrets: Secrets, streams: StandardStreams) -> None:
         self.config = config
         self.secrets = secrets
         self.streams = streams
         self._app: App | None = None
+        self.own: Callable[[], PackAccess] | None = None
+        """What the pack reaches that brings the sub-command, where that is not the core."""
 
     def app(self) -> App:
         """The program, put together once."""
@@ -43,12 +56,53 @@ class CommandContext:
         self.streams.out(for_people(disarm(text), self.streams.stdout))
 
     def write(self, text: str) -> None:
-        """Write a text of tools, files or services as it is, but for terminal sequences."""
-        self.streams.out(disarm(text))
+        """Write a text of tools, files, packs or services as it is, but for terminal sequences and known secrets."""
+        self.streams.out(disarm(redacted(text, self.secrets.known())))
+
+    def warn(self, text: str) -> None:
+        """Write a line to standard error, without known secrets."""
+        self.streams.err(redacted(text, self.secrets.known()))
+
+    @property
+    def _own(self) -> PackAccess:
+        return self.own() if self.own is not None else self.app().packs.named(BUILT_IN)
+
+    @property
+    def folders(self) -> PackFolders:
+        """The folders of the pack that brings the sub-command."""
+        return self._own.folders
+
+    def settings(self, model: type[S]) -> S:
+        """The settings of that pack."""
+        return self._own.settings(model)
+
+    @overload
+    def secret(self, name: str) -> str: ...
+    @overload
+    def secret(self, name: str, default: D) -> str | D: ...
+    def secret(self, name: str, default: Any = REQUIRED) -> Any:
+        """The value of a secret that this pack declares."""
+        return self._own.secret(name, default)
 
     def session(self) -> Session:
         """A session for calling tools; nobody is asked."""
         return self.app().session(asker=None, interactive=False)
+
+
+def application() -> typer.Typer:
+    """The command line, without sub-commands yet."""
+    made = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+    made.callback()(lambda: None)
+    return made
+
+
+def ended(work: Callable[[], object]) -> int:
+    """The exit code of a sub-command, which ends the process by itself where it has one."""
+    try:
+        work()
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
+    return 0
 
 
 class _Group(TyperGroup):

@@ -68,6 +68,7 @@ def load(
         config_folder=folders["config"],
         data_folder=folders["data"],
         cache_folder=folders["cache"],
+        state_folder=folders["state"],
         ca_file=settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
         **_named("provider", flags.provider, ("LLM_PROVIDER", env), settings),
         **model,
@@ -121,6 +122,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
     rules = {name: tuple(map(str, lines)) for name, lines in settings.get("permissions", {}).items()}
     return {
         "ui": settings.get("ui", ""),
+        "pack_sections": settings.get("packs", {}),
         "transport": settings.get("transport", "direct"),
         "cache": cache_lifetime(settings.get("cache", "")),
         "permissions": Permissions(**rules),
@@ -163,13 +165,14 @@ def _current_folder() -> Path:
 def _folders(env: Mapping[str, str], home: Path, cwd: Path) -> dict[str, Path]:
     if env.get("MARVIN_HOME"):
         root = cwd / env["MARVIN_HOME"]
-        return {"config": root, "data": root / "data", "cache": root / "cache"}
+        return {"config": root, "data": root / "data", "cache": root / "cache", "state": root / "state"}
     base = _xdg(env, "XDG_CONFIG_HOME", home / ".config")
     older = base / "local-finder"
     return {
         "config": older if older.is_dir() else base / "marvin",
         "data": _xdg(env, "XDG_DATA_HOME", home / ".local" / "share") / "marvin",
         "cache": _xdg(env, "XDG_CACHE_HOME", home / ".cache") / "marvin",
+        "state": _xdg(env, "XDG_STATE_HOME", home / ".local" / "state") / "marvin",
     }
 
 

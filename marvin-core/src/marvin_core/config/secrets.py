@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from ..api.errors import ConfigError
 from ..api.providers import Secret
 
 SECRETS = frozenset(
@@ -25,6 +27,8 @@ GIT_LOCAL_VARIABLES = frozenset(
 
 
 _SHORTEST_SECRET = 8
+REQUIRED: Any = object()
+"""In the place of a default: there is none."""
 
 
 class Secrets:
@@ -52,6 +56,22 @@ class Secrets:
             except (OSError, UnicodeDecodeError):
                 value = ""
         return Secret(value)
+
+    def value(self, name: str, meaning: str = "", default: Any = REQUIRED) -> Any:
+        """What a variable holds that the code of a pack takes as a secret, else the default; redacted from now on.
+
+        Args:
+            meaning: what it is, for people.
+
+        Raises:
+            ConfigError: where it is not set and there is no default; the text says what to set.
+        """
+        self.declare([name])
+        value = self.get(name).reveal()
+        if not value and default is REQUIRED:
+            what = f" to {meaning.rstrip('.')}" if meaning else ""
+            raise ConfigError(f"The variable {name} is not set. Set it{what}, and start Marvin again.")
+        return value or default
 
     def in_environment(self, name: str) -> bool:
         """Whether a variable has a value there, and not only a key file."""

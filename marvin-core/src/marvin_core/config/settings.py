@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ KEYS: Mapping[str, Any] = {
     "fallback": list,
     "tools": str,
     "ui": str,
+    "packs": {str: dict},
     "permissions": {"allow": list, "ask": list, "deny": list},
     "child_env": list,
     "transport": str,
@@ -72,6 +73,7 @@ MEANINGS: Mapping[str, str] = {
     "fallback": "The models that go on where one fails, in this order: `PROVIDER` or `PROVIDER/MODEL`.",
     "tools": "Tool sets, groups and names, as in --tools.",
     "ui": "The interface of the chat; packs bring others beside `plain`.",
+    "packs.NAME": "The settings of a pack, by the name in `marvin packs list`; see below for ours.",
     "permissions.allow": "Calls that are not asked about: `TOOL` or `TOOL(PATTERN)`, with * and ?.",
     "permissions.ask": "Calls that are asked about.",
     "permissions.deny": "Calls that never run.",
@@ -179,8 +181,33 @@ def _value(value: Any, expected: type, place: str) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return _plain_mapping(value, place)
     return expected(value)
+
+
+def _plain_mapping(value: dict[Any, Any], place: str) -> dict[str, Any]:
+    """The mapping with nothing in it but what JSON knows. What stands there as YAML may hold itself, or grow."""
+    from ..util.plain_data import plain
+
+    try:
+        found: dict[str, Any] = plain(value)
+    except ValueError as error:
+        raise ConfigError(f"{place} cannot be used: {error}. Make it simpler.") from error
+    return found
+
+
+def line_of(content: bytes, keys: Sequence[str | int]) -> int:
+    """The line of a config.yaml in which the value at this path stands, or the nearest one around it that is there."""
+    from ruamel.yaml import YAML
+
+    node: Any = YAML().load(content.decode("utf-8"))
+    line = 1
+    for key in keys:
+        places = getattr(getattr(node, "lc", None), "data", None) or {}
+        if key not in places:
+            break
+        line, node = places[key][0] + 1, node[key]
+    return line
 
 
 def _plain(value: Any) -> Any:

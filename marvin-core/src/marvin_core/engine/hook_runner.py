@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..api.events import Event, MessageUpdate, ToolExecutionUpdate
+from ..api.events import Event, MessageUpdate, Notice, ToolExecutionUpdate
 from ..api.hooks import Ask, Deny, Hook, HookContext, Verdict
 from ..api.messages import Message
 from ..api.timeouts import Timeouts
@@ -24,11 +24,16 @@ _EVENTS_WAITING = 10_000
 
 
 class HookRunner:
-    """Calls the hooks of a session. The bus is told of each one that is skipped."""
+    """Calls the hooks of a session. The bus is told of each one that is skipped.
 
-    def __init__(self, hooks: Sequence[Hook], context: HookContext, timeouts: Timeouts, bus: Bus) -> None:
+    `context` makes what a hook gets.
+    """
+
+    def __init__(
+        self, hooks: Sequence[Hook], context: Callable[[Hook], HookContext], timeouts: Timeouts, bus: Bus
+    ) -> None:
         self._hooks = tuple(hooks)
-        self._context = context
+        self._contexts = {id(hook): context(hook) for hook in self._hooks}
         self._timeouts = timeouts
         self._bus = bus
         self._events: asyncio.Queue[Event] = asyncio.Queue()
@@ -63,7 +68,7 @@ class HookRunner:
         name = type(hook).__name__
         try:
             async with asyncio.timeout(self._timeouts.hook_decision):
-                verdict: object = await hook.before_tool(self._context, spec, arguments)
+                verdict: object = await hook.before_tool(self._contexts[id(hook)], spec, arguments)
         except TimeoutError:
             return Deny(reason=f"the hook {name} did not decide within {self._timeouts.hook_decision:g} s")
         except BaseException as error:  # a hook that guards something must fail closed
@@ -85,7 +90,7 @@ class HookRunner:
         """What a method of a hook returns; None where it fails, takes too long or returns something else."""
         try:
             async with asyncio.timeout(self._timeouts.hook):
-                returned = await getattr(hook, what)(self._context, *arguments)
+                returned = await getattr(hook, what)(self._contexts[id(hook)], *arguments)
             if returned is None or isinstance(returned, kind):
                 return returned
             self._skip(hook, what, f"returned {returned!r:.100}")
@@ -111,8 +116,8 @@ class HookRunner:
 
     def feed(self, event: Event) -> None:
         """Queue an event for the hooks; returns at once."""
-        if not self._hooks:
-            return
+        if not self._hooks or (isinstance(event, Notice) and event.pack):
+            return  # a hook that tells of each event would otherwise tell of what it told, for ever
         if not self._has_room(event):
             return
         self._events.put_nowait(event)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..api.config import Config
@@ -11,6 +11,7 @@ from ..api.hooks import Hook
 from ..api.models import ModelSource
 from ..api.record import Record
 from ..api.session import Command
+from ..api.tool_context import PackContext
 from ..api.tools import ToolSpec
 from ..config.secrets import Secrets
 from ..conversation.conversation import Conversation
@@ -63,8 +64,49 @@ class BudgetSource(Protocol):
         ...
 
 
+class SessionPack(PackContext, Protocol):
+    """What the code of a pack reaches of its own, and which pack that is."""
+
+    @property
+    def name(self) -> str:
+        """Its name, in config.yaml and to people."""
+        ...
+
+    @property
+    def distribution(self) -> str:
+        """The distribution that brings it; what it keeps in a session goes by that."""
+        ...
+
+    def given(self) -> Mapping[str, Any]:
+        """What the user set of its settings."""
+        ...
+
+    def declares(self, secret: str) -> bool:
+        """Whether a variable is among its secrets."""
+        ...
+
+
+class PackSource(Protocol):
+    """The packs, by what they bring."""
+
+    def of_tool(self, spec: ToolSpec) -> SessionPack:
+        """The pack that brings a tool."""
+        ...
+
+    def of_hook(self, hook: Hook) -> SessionPack:
+        """The pack that registered a hook."""
+        ...
+
+    def named(self, name: str) -> SessionPack:
+        """The pack of this name. Raises `ConfigError` where none is in use."""
+        ...
+
+
 class SessionSetup(Record):
-    """What a session is given. `asker` is None where nobody is there to ask."""
+    """What a session is given. `asker` is None where nobody is there to ask.
+
+    `packs` is called where the code of a pack asks for what is its own.
+    """
 
     config: Config
     secrets: Secrets
@@ -73,6 +115,7 @@ class SessionSetup(Record):
     commands: Sequence[Command]
     models: ModelSource
     clients: ToolClients
+    packs: Callable[[], PackSource]
     meter: UsageMeter
     budgets: BudgetSource
     asker: Asker | None
@@ -103,6 +146,10 @@ class SessionParts(Record):
     def config(self) -> Config:
         """The configuration."""
         return self.setup.config
+
+    def pack(self, name: str) -> PackContext:
+        """What the code of a pack reaches of its own. Raises `ConfigError` where none of this name is in use."""
+        return self.setup.packs().named(name)
 
     @property
     def meter(self) -> UsageMeter:

@@ -21,7 +21,7 @@ from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .request_builder import RequestBuilder
-from .session_views import HookSessionView, ToolSessionView
+from .session_views import ToolSessionView, hook_contexts
 from .system_prompt import PromptPart
 
 
@@ -30,7 +30,7 @@ class Session:
 
     def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
-        self._hooks = HookRunner(parts.setup.hooks, HookSessionView(parts), parts.config.timeouts, parts.bus)
+        self._hooks = HookRunner(parts.setup.hooks, hook_contexts(parts), parts.config.timeouts, parts.bus)
         parts.bus.subscribe(self._hooks.feed)
         self.compactor = Compactor(parts)
         self.autonomy = Autonomy(parts)
@@ -43,6 +43,7 @@ class Session:
         self.models = parts.model
         self.toolbox = parts.toolbox
         self.profile = parts.profile
+        self.pack = parts.pack
         self.processes: Processes = parts.processes
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ..api.tool_context import ProcessResult, UsageSummary
+from ..api.events import Notice
+from ..api.hooks import Hook, HookContext
+from ..api.tool_context import Clock, PackFolders, ProcessResult, UsageSummary
 from ..api.tools import Mode
+from ..config.secrets import REQUIRED
 from ..conversation.compactor import Compactor
+from ..guard.redaction import redacted
+from ..util.text import cut
 from .autonomy import Autonomy, ContinueMode
-from .parts import SessionParts
+from .parts import SessionPack, SessionParts, ToolClients
+
+if TYPE_CHECKING:
+    import httpx
+
+    from ..api.settings import Settings
+
+D = TypeVar("D")
+S = TypeVar("S", bound="Settings")
+
+_LONGEST_NOTICE = 2_000
+"""Characters of what a hook tells the person at once."""
 
 
 class ToolSessionView:
@@ -81,11 +97,15 @@ class ToolSessionView:
 
 
 class HookSessionView:
-    """The `HookContext` of hooks."""
+    """The `HookContext` of one hook."""
 
-    def __init__(self, parts: SessionParts) -> None:
+    def __init__(self, parts: SessionParts, hook: Hook) -> None:
         self._parts = parts
+        self._hook = hook
         self.config_folder = parts.config.config_folder
+        self.interactive = parts.setup.asker is not None
+        self.depth = parts.config.depth
+        self.clock: Clock = parts.clock
 
     @property
     def mode(self) -> Mode:
@@ -97,6 +117,51 @@ class HookSessionView:
         """The working directory."""
         return self._parts.workspace.root
 
+    @property
+    def profile_folder(self) -> Path:
+        """The folder of the active profile."""
+        return self._parts.profile.folder
+
+    @property
+    def http(self) -> httpx.AsyncClient:
+        """The client of tools."""
+        return self._parts.setup.clients.for_tools()
+
+    @property
+    def _pack(self) -> SessionPack:
+        return self._parts.setup.packs().of_hook(self._hook)
+
+    @property
+    def folders(self) -> PackFolders:
+        """The folders of the pack."""
+        return self._pack.folders
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the pack keeps in the session."""
+        return self._parts.state.setdefault(self._pack.distribution, {})
+
+    def settings(self, model: type[S]) -> S:
+        """The settings of the pack. Its hooks reach the addresses that the user set there."""
+        pack = self._pack
+        found = pack.settings(model)
+        trust_addresses(pack.given(), self._parts.setup.clients)
+        return found
+
+    @overload
+    def secret(self, name: str) -> str: ...
+    @overload
+    def secret(self, name: str, default: D) -> str | D: ...
+    def secret(self, name: str, default: Any = REQUIRED) -> Any:
+        """The value of a declared secret."""
+        return self._pack.secret(name, default)
+
+    def notify(self, text: str) -> None:
+        """Tell the person something, in a line that names the pack."""
+        name = self._pack.name
+        told = redacted(cut(text, _LONGEST_NOTICE), self._parts.setup.secrets.known())
+        self._parts.bus.emit(Notice(level="info", text=f"{name}: {told}", pack=name))
+
     def send(self, text: str) -> None:
         """Have the model read this along with its next request."""
         self._parts.inbox.send(text)
@@ -104,3 +169,18 @@ class HookSessionView:
     async def run(self, argv: Sequence[str]) -> ProcessResult:
         """Run a program in the working directory."""
         return await self._parts.processes.run(argv)
+
+
+def hook_contexts(parts: SessionParts) -> Callable[[Hook], HookContext]:
+    """What each hook of a session gets."""
+    return lambda hook: HookSessionView(parts, hook)
+
+
+def trust_addresses(values: Any, clients: ToolClients) -> None:
+    """Let the code of packs reach the URLs among settings, which the user named."""
+    if isinstance(values, str):
+        if "://" in values:
+            clients.trust(values)
+    elif isinstance(values, (Mapping, list)):
+        for value in values.values() if isinstance(values, Mapping) else values:
+            trust_addresses(value, clients)

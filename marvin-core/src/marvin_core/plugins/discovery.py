@@ -28,7 +28,7 @@ from ..util.imports import load_module
 from ..util.text import unknown_name
 from .hook_calls import call_hook, expect, items_of, plugin_manager
 from .isolation import Hung, isolated, with_problem
-from .model import USER, Index, Pack
+from .model import USER, DeclaredSettings, Index, Pack
 from .user_files import hooks_of, tools_of, user_packs
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _OURS = "marvin-core"
 _OWN_PACKAGE = __name__.partition(".")[0]
 _PHRASES = "phrases.toml"
 
-_Brought: TypeAlias = "tuple[str, ToolSpec | ProviderSpec | UISpec]"
+_Brought: TypeAlias = "tuple[str, ToolSpec | ProviderSpec | UISpec | DeclaredSettings]"
 S = TypeVar("S", bound=Record)
 _Loaded: TypeAlias = "tuple[Pack, list[_Brought]]"
 
@@ -60,6 +60,7 @@ class _Discovery:
         self.tools: dict[str, ToolSpec] = {}
         self.providers: dict[str, ProviderSpec] = {}
         self.uis: dict[str, UISpec] = {}
+        self.settings: dict[str, DeclaredSettings] = {}
         self.owners: dict[str, str] = {}
         self.sources: list[str] = []
 
@@ -71,6 +72,7 @@ class _Discovery:
             tools=tuple(self.tools.values()),
             providers=tuple(self.providers.values()),
             uis=tuple(self.uis.values()),
+            settings=tuple(self.settings.values()),
             owners=self.owners,
             sources=tuple(dict.fromkeys(self.sources)),
         )
@@ -102,6 +104,7 @@ class _Discovery:
         tools, problems = self._tools(plugin, pack)
         brought: list[_Brought] = [("tool", _sound(spec)) for spec in tools]
         brought += [(kind, _sound(spec)) for kind, spec in self._brought(plugin)]
+        brought += [("settings", declared) for declared in self._settings(plugin, pack)]
         cli = self._cli(plugin)
         self._helpers(plugin)
         return pack.replace(hooks=hooks, cli=cli, problems=tuple(problems)), brought
@@ -145,13 +148,25 @@ class _Discovery:
         for ui in items_of(call_hook(self.manager, plugin, "marvin_register_uis"), UISpec):
             yield "ui", ui
 
+    def _settings(self, plugin: ModuleType, pack: Pack) -> Iterator[DeclaredSettings]:
+        """What the pack is configured with, if it says so."""
+        answer = call_hook(self.manager, plugin, "marvin_register_settings")
+        if answer is not None:
+            from .pack_schema import declared_settings
+
+            declared = declared_settings(answer, plugin, pack)
+            if declared.file:
+                self._depends_on(declared.file)
+            yield declared
+
     def _take(self, kind: str, spec: Any, pack: Pack) -> Iterator[str]:
         """Keep it, where its name is free; yields why not, where it is not."""
         owner = self.owners.get(f"{kind}:{spec.name}")
         if owner is not None:
             yield _refusal(kind, spec.name, pack, owner)
             return
-        taken: dict[str, dict[str, Any]] = {"tool": self.tools, "provider": self.providers, "ui": self.uis}
+        taken: dict[str, dict[str, Any]]
+        taken = {"tool": self.tools, "provider": self.providers, "ui": self.uis, "settings": self.settings}
         taken[kind][spec.name] = spec
         self.owners[f"{kind}:{spec.name}"] = pack.key
 

@@ -21,7 +21,7 @@ from ..api.tools import ToolSpec
 from ..api.ui import UISpec
 from ..util.state_files import read_trusted_json, write_cache
 from ..version import __version__
-from .model import Index, Pack
+from .model import DeclaredSettings, Index, Pack
 
 
 def load_index(cache_folder: Path, user_files: Path | None = None, limit: float = Timeouts().pack) -> Index:
@@ -56,7 +56,8 @@ def _own_folders(user_files: Path | None) -> list[str]:
 
 def _key(own_folders: list[str]) -> str:
     """What tells this environment, and what an index of this version holds, from every other one."""
-    fields = [*Pack._defaults, *ToolSpec._defaults, *ProviderSpec._defaults, *UISpec._defaults]
+    kinds = (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings)
+    fields = [field for kind in kinds for field in kind._defaults]
     parts = [__version__, fields, sys.version, sys.executable, sys.prefix, sys.path, os.getuid(), own_folders]
     return json.dumps(parts)
 
@@ -82,6 +83,7 @@ def _to_json(index: Index) -> dict[str, Any]:
         "tools": [{**_stated(spec), "access": sorted(spec.access)} for spec in index.tools],
         "providers": [_stated(spec) for spec in index.providers],
         "uis": [_stated(spec) for spec in index.uis],
+        "settings": [_stated(declared) for declared in index.settings],
         "owners": dict(index.owners),
         "sources": index.sources,
     }
@@ -98,6 +100,7 @@ def _from_json(data: Mapping[str, Any]) -> Index:
         tools=tuple(ToolSpec(**{**_tuples(entry), "access": frozenset(entry["access"])}) for entry in data["tools"]),
         providers=tuple(ProviderSpec(**_tuples(entry)) for entry in data["providers"]),
         uis=tuple(UISpec(**entry) for entry in data["uis"]),
+        settings=tuple(DeclaredSettings(**entry) for entry in data["settings"]),
         owners=data["owners"],
         sources=tuple(data["sources"]),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +14,7 @@ from ..api.session import Command
 from ..api.tools import ToolSpec
 from ..api.ui import UISpec
 from .index import load_index
-from .model import USER, Index, Pack
+from .model import USER, DeclaredSettings, Index, Pack
 
 if TYPE_CHECKING:
     import pluggy
@@ -44,7 +44,8 @@ class Plugins:
             there = ", ".join(pack.name for pack in self._index.packs)
             warn(f"MARVIN_PACKS names {', '.join(sorted(missing))}, which is not installed. There are: {there}.")
         self._failed: dict[str, Pack] = {}
-        self._used_packs = frozenset(pack.key for pack in self.packs)
+        self._by_key = {pack.key: pack for pack in self.packs}
+        self._hooks: dict[int, tuple[Hook, Pack]] = {}
 
     def _is_used(self, pack: Pack) -> bool:
         chosen = self._config.packs
@@ -65,8 +66,54 @@ class Plugins:
         """The interfaces of the packs in use."""
         return tuple(spec for spec in self._index.uis if self._owned("ui", spec.name))
 
+    @property
+    def settings(self) -> tuple[DeclaredSettings, ...]:
+        """What the packs in use are configured with."""
+        return tuple(declared for declared in self._index.settings if self._owned("settings", declared.name))
+
+    @property
+    def installed(self) -> tuple[str, ...]:
+        """The names of all packs that are installed, those among them that this run leaves out."""
+        return tuple(pack.name for pack in self._index.packs)
+
+    def declared(self, pack: Pack) -> DeclaredSettings | None:
+        """What a pack is configured with, if anything."""
+        owner = self._owner("settings", pack.name)
+        found = (declared for declared in self._index.settings if declared.name == pack.name)
+        return next(found, None) if owner is not None and owner.key == pack.key else None
+
+    def pack_of_tool(self, spec: ToolSpec) -> Pack:
+        """The pack that brings a tool."""
+        found = self._owner("tool", spec.name)
+        return found or Pack(name=spec.source, distribution=spec.source, version="", module=spec.module)
+
+    def pack_of_provider(self, name: str) -> Pack | None:
+        """The pack that brings a provider; None where that is the core, or config.yaml."""
+        found = self._owner("provider", name)
+        return found if found is not None and found.name != BUILT_IN else None
+
+    def pack_of_hook(self, hook: Hook) -> Pack:
+        """The pack that registered a hook."""
+        return self._hooks[id(hook)][1]
+
+    def pack_named(self, name: str) -> Pack:
+        """The first pack of this name.
+
+        Raises:
+            ConfigError: where none is in use; the text gives the nearest names.
+        """
+        found = next((pack for pack in self.packs if pack.name == name), None)
+        if found is None:
+            from ..util.text import unknown_name
+
+            raise ConfigError(unknown_name("pack", name, [pack.name for pack in self.packs]))
+        return found
+
     def _owned(self, kind: str, name: str) -> bool:
-        return self._index.owners.get(f"{kind}:{name}") in self._used_packs
+        return self._owner(kind, name) is not None
+
+    def _owner(self, kind: str, name: str) -> Pack | None:
+        return self._by_key.get(self._index.owners.get(f"{kind}:{name}", ""))
 
     def tools_of(self, pack: Pack) -> tuple[ToolSpec, ...]:
         """The tools that one pack brings."""
@@ -76,14 +123,16 @@ class Plugins:
         """The `Hook` objects of the packs that implement `marvin_register_hooks`; only those are imported."""
         from ..api.hooks import Hook
 
-        return tuple(self._collect("marvin_register_hooks", Hook))
+        found = list(self._collect("marvin_register_hooks", Hook))
+        self._hooks = {id(hook): (hook, pack) for pack, hook in found}
+        return tuple(hook for _, hook in found)
 
     def commands(self) -> tuple[Command, ...]:
         """The slash commands of all packs; of two with one name the first stays."""
         from .user_files import user_commands
 
         found: dict[str, Command] = {}
-        for command in self._collect("marvin_register_commands", Command):
+        for _, command in self._collect("marvin_register_commands", Command):
             found.setdefault(command.name, command)
         try:
             for command in user_commands(self._config.config_folder):
@@ -102,22 +151,28 @@ class Plugins:
         """The sub-commands that packs add."""
         return frozenset(name for pack in self.packs for name in pack.cli)
 
-    def extend_cli(self, app: typer.Typer) -> None:
-        """Let the packs that add sub-commands add them."""
-        for _ in self._calls("marvin_extend_cli", lambda answer: answer, app=app):
+    def extend_cli(self, app: typer.Typer, name: str) -> Pack | None:
+        """Let the pack that brings a sub-command add it; returns that pack. No other one is imported for it."""
+        pack = self._owner("cli", name)
+        if pack is None:
+            return None
+        for _ in self._calls("marvin_extend_cli", lambda answer: answer, [pack], app=app):
             pass
+        return pack
 
-    def _collect(self, hook: str, kind: type[T]) -> list[T]:
+    def _collect(self, hook: str, kind: type[T]) -> list[tuple[Pack, T]]:
         def checked(answer: Any) -> list[T]:
             from .hook_calls import items_of  # it brings pluggy, which a run without such packs does without
 
             return items_of(answer, kind)
 
-        return [item for items in self._calls(hook, checked) for item in items]
+        return [(pack, item) for pack, items in self._calls(hook, checked) for item in items]
 
-    def _calls(self, hook: str, use: Callable[[Any], T], **arguments: Any) -> Iterator[T]:
-        """What `use` makes of each pack's answer."""
-        packs = [pack for pack in self.packs if hook in pack.hooks]
+    def _calls(
+        self, hook: str, use: Callable[[Any], T], of: Sequence[Pack] | None = None, **arguments: Any
+    ) -> Iterator[tuple[Pack, T]]:
+        """What `use` makes of the answer of each pack; of all packs in use, where none are named."""
+        packs = [pack for pack in (self.packs if of is None else of) if hook in pack.hooks]
         if not packs:
             return
         from .isolation import isolated, with_problem
@@ -128,7 +183,7 @@ class Plugins:
                 failed = self._failed[pack.key] = with_problem(pack, outcome)
                 self._warn(f"pack {pack.name} of {pack.distribution} was skipped: {failed.problems[0]}")
             else:
-                yield outcome
+                yield pack, outcome
 
     def _used(self, pack: Pack, hook: str, use: Callable[[Any], T], arguments: Mapping[str, Any]) -> T:
         return use(self._answer(pack, hook, arguments))

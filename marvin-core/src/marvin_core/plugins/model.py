@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..api.providers import ProviderSpec
 from ..api.record import Record
@@ -35,6 +36,22 @@ class Pack(Record):
         return f"{self.distribution}:{self.name}"
 
 
+class DeclaredSettings(Record):
+    """What a pack is configured with, as far as that is known without importing it.
+
+    `name` is that of the pack, `source` its distribution. `schema` is the JSON schema of the model in the normal form,
+    and `file` the module that the model is in.
+    """
+
+    name: str
+    source: str
+    schema: Mapping[str, Any]
+    variables: Mapping[str, str]
+    secrets: Mapping[str, str]
+    model: str = ""
+    file: str = ""
+
+
 class Index(Record):
     """What is installed, in one stable order: built-ins first, then by distribution."""
 
@@ -43,6 +60,7 @@ class Index(Record):
     providers: tuple[ProviderSpec, ...]
     uis: tuple[UISpec, ...]
     owners: Mapping[str, str]
-    """The key of the pack of each `tool:NAME`, `provider:NAME`, `ui:NAME` and `cli:NAME`."""
+    """The key of the pack of each `tool:NAME`, `provider:NAME`, `ui:NAME`, `settings:NAME` and `cli:NAME`."""
+    settings: tuple[DeclaredSettings, ...] = ()
     sources: tuple[str, ...] = ()
     """The source files that the index depends on."""

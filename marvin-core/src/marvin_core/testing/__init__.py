@@ -30,17 +30,22 @@ if TYPE_CHECKING:
     )
     from .leaks import Guard
     from .model_server import ModelServer, RecordedRequest
+    from .pack_runner import CliOutcome, PackRunner, PromptOutcome, ProviderAnswer
     from .replay import HttpReplay, ReplayedRequest
     from .scripted import ScriptedModels, ScriptedProvider
     from .tool_runner import Options, Outcome, ToolRunner
 
 _HOME_OF = {
     "Answer": "answers",
+    "CliOutcome": "pack_runner",
     "Guard": "leaks",
     "HttpReplay": "replay",
     "ModelServer": "model_server",
     "Options": "tool_runner",
     "Outcome": "tool_runner",
+    "PackRunner": "pack_runner",
+    "PromptOutcome": "pack_runner",
+    "ProviderAnswer": "pack_runner",
     "RecordedRequest": "model_server",
     "ReplayedRequest": "replay",
     "ScriptedModels": "scripted",
@@ -66,11 +71,15 @@ _HOME_OF = {
 
 __all__ = [
     "Answer",
+    "CliOutcome",
     "Guard",
     "HttpReplay",
     "ModelServer",
     "Options",
     "Outcome",
+    "PackRunner",
+    "PromptOutcome",
+    "ProviderAnswer",
     "RecordedRequest",
     "ReplayedRequest",
     "ScriptedModels",

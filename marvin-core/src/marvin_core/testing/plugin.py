@@ -10,6 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from .model_server import ModelServer
+    from .pack_runner import PackRunner
     from .replay import HttpReplay
     from .tool_runner import ToolRunner
 
@@ -79,6 +80,15 @@ def marvin_tools(marvin_home: Path, marvin_workdir: Path, marvin_http: HttpRepla
     from .tool_runner import ToolRunner
 
     with ToolRunner(marvin_home, marvin_workdir, marvin_http.transport) as runner:
+        yield runner
+
+
+@pytest.fixture
+def marvin_pack(marvin_home: Path, marvin_workdir: Path, marvin_http: HttpReplay) -> Iterator[PackRunner]:
+    """Tries every part of a pack, in `marvin_home` and `marvin_workdir`, with `marvin_http` for the network."""
+    from .pack_runner import PackRunner
+
+    with PackRunner(marvin_home, marvin_workdir, marvin_http.transport) as runner:
         yield runner
 
 

@@ -17,14 +17,18 @@ from ..api.messages import Image, Text, ToolCall, ToolOutput
 from ..api.record import Record
 from ..api.tools import Mode, Tool, ToolSpec
 from ..config.load import load
+from ..config.secrets import Secrets
 from ..engine.parts import SessionParts, SessionSetup, ToolClients, build
 from ..engine.session import Session
 from ..http.addresses import AddressGuard
 from ..http.client import HttpSettings, make_client
 from ..http.clients import Clients
+from ..plugins.pack_access import Packs
+from ..profiles.store import Profiles
 from ..tools.schema import describe
 from ..usage.meter import UsageMeter
 from .environment import search_path
+from .owners import Owners
 from .scripted import ScriptedModels
 
 if TYPE_CHECKING:
@@ -51,14 +55,15 @@ class Options(TypedDict, total=False):
     `answers` are given to the questions, in their order; a question too many fails the test. With
     `interactive=False` nobody is there to ask, as in a non-interactive run. `mode` is "chat", or
     "coding" as it is in a non-interactive run. `env` is the environment, secrets among it; only HOME
-    and PATH are set besides. `read_only` is MARVIN_READONLY. `hooks` watch the calls. `timeouts`
-    changes what `timeouts:` in config.yaml does.
+    and PATH are set besides. `settings` are those of packs, as below `packs:` in config.yaml. `read_only` is
+    MARVIN_READONLY. `hooks` watch the calls. `timeouts` changes what `timeouts:` in config.yaml does.
     """
 
     answers: Sequence[str]
     interactive: bool
     mode: Mode
     env: Mapping[str, str]
+    settings: Mapping[str, Mapping[str, Any]]
     read_only: bool
     hooks: Sequence[Hook]
     timeouts: Mapping[str, Any]
@@ -120,6 +125,7 @@ class ToolRunner:
         self._known: set[str] = set()
         self._others: list[ToolRunner] = []
         self._made: Session | None = None
+        self._owners = Owners()
 
     def session(self, **options: Unpack[Options]) -> ToolRunner:
         """Another session in the same home and working directory; closed with this one."""
@@ -137,7 +143,7 @@ class ToolRunner:
 
     @property
     def state(self) -> dict[str, dict[str, Any]]:
-        """What tools keep in the session, by the pack that they come from."""
+        """What tools and hooks keep in the session, by the distribution of their pack."""
         return self._loop.run(self._started()).parts.state
 
     def close(self) -> None:
@@ -192,23 +198,44 @@ class ToolRunner:
             self._made.subscribe(self._listen)
         return self._made
 
-    def _setup(self) -> SessionSetup:
+    def _loaded(self) -> tuple[Config, Secrets]:
+        """What flags, environment and config.yaml of the test make."""
         env = {"HOME": str(self.home), "PATH": search_path(), **self._options.get("env", {})}
         if self._options.get("read_only"):
             env["MARVIN_READONLY"] = "1"
         config, secrets = load((), env, cwd=self.working_dir)
         interactive = self._options.get("interactive", True)
         config = config.replace(
-            non_interactive=not interactive, timeouts=config.timeouts.replace(**self._options.get("timeouts", {}))
+            non_interactive=not interactive,
+            timeouts=config.timeouts.replace(**self._options.get("timeouts", {})),
+            pack_sections={**config.pack_sections, **self._options.get("settings", {})},
         )
+        return config, secrets
+
+    def _packs(self, config: Config, secrets: Secrets) -> Packs:
+        profiles = Profiles(config.config_folder, config.timeouts)
+
+        def folder() -> Path:
+            return self._made.profile.folder if self._made is not None else profiles.folder(profiles.active)
+
+        return Packs(self._owners, config, secrets, folder)
+
+    def _models(self) -> ScriptedModels:
+        return ScriptedModels(how_to="")
+
+    def _setup(self) -> SessionSetup:
+        config, secrets = self._loaded()
+        packs = self._packs(config, secrets)
+        interactive = self._options.get("interactive", True)
         return SessionSetup(
             config=config,
             secrets=secrets,
             tools=(),
             hooks=tuple(self._options.get("hooks", ())),
             commands=(),
-            models=ScriptedModels(how_to=""),
+            models=self._models(),
             clients=self._clients(config),
+            packs=lambda: packs,
             meter=UsageMeter(lambda provider, model, usage: None, lambda provider, model: False),
             budgets=_NoBudgets(),
             asker=self._answer if interactive else None,
@@ -227,7 +254,8 @@ class ToolRunner:
         """Have the tool on offer, and an installed one with all others, so that a wrong name finds its like."""
         if isinstance(tool, Tool):
             if tool.name not in self._known:
-                self._offer(parts, describe(tool, source=tool.function.__module__.partition(".")[0]), tool)
+                pack = self._owners.pack_of_module(tool.function.__module__)
+                self._offer(parts, describe(tool, source=pack.distribution), tool)
             return tool.name
         for spec in installed_tools() if tool not in self._known else ():
             if spec.name not in self._known:
@@ -236,7 +264,8 @@ class ToolRunner:
 
     def _offer(self, parts: SessionParts, spec: ToolSpec, tool: Tool | None) -> None:
         self._known.add(spec.name)
-        parts.setup.secrets.declare(spec.secrets)
+        declared = self._owners.add_tool(spec)
+        parts.setup.secrets.declare([*spec.secrets, *(declared.secrets if declared is not None else ())])
         parts.toolbox.add(spec, tool)
 
     def _listen(self, event: Event) -> None:

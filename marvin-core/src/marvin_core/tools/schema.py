@@ -169,7 +169,7 @@ class Validator:
             if location and isinstance(location[0], str):
                 location = (self._known.get(location[0], location[0]), *location[1:])
                 blamed.append(str(location[0]))
-            problems.append(_problem(error, location, spec))
+            problems.append(problem_text(error, location, spec.parameters))
         lines = [f"- {problem}" for problem in dict.fromkeys(problems)]
         if len(lines) > _PROBLEMS_SHOWN or len(errors) > _PROBLEMS_SHOWN:
             lines[_PROBLEMS_SHOWN:] = ["- and more"]
@@ -298,9 +298,9 @@ def _names(field: str, info: FieldInfo, model: type[BaseModel]) -> list[str]:
     return names
 
 
-def _problem(error: ErrorDetails, location: tuple[int | str, ...], spec: ToolSpec) -> str:
-    """One thing that pydantic found wrong, in plain words."""
-    where, schema = "", spec.parameters
+def problem_text(error: ErrorDetails, location: tuple[int | str, ...], schema: Mapping[str, Any]) -> str:
+    """One thing that pydantic found wrong at a place of what the schema describes, in plain words."""
+    where = ""
     for part in location:
         members = schema.get("properties", {})
         if isinstance(part, int) and isinstance(schema.get("items"), Mapping):

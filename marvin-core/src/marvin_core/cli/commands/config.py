@@ -17,6 +17,7 @@ from ...config.settings import KEYS, parse_settings
 from ...util.state_files import replace_file, update_file
 from ...util.text import did_you_mean, near_names
 from ..run import group
+from .pack_settings import check_packs, expected_kind, shown_settings
 
 if TYPE_CHECKING:
     from ...engine.session import Session
@@ -68,12 +69,14 @@ def show_config(
         f"config.yaml    {path}{'' if there else ' (not there; every key is optional)'}",
         f"data           {config.data_folder}",
         f"cache          {config.cache_folder}",
+        f"state          {config.state_folder}",
         f"working dir    {config.working_dir}",
         f"provider       {_chosen(config.provider, config.provider_origin)}",
         f"model          {_chosen(config.model, config.model_origin)}",
         f"thinking       {config.thinking}",
         "",
         *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in _shown(settings).items()),
+        *shown_settings(run, settings),
     ]
     run.write("\n".join(lines).rstrip() + "\n")
 
@@ -90,12 +93,14 @@ def _chosen(value: str, origin: str) -> str:
 
 
 def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without the values of headers, which may be keys."""
+    """The settings without the values of headers, which may be keys; those of packs follow with their defaults."""
     providers = {
         name: {**entry, **({"headers": dict.fromkeys(entry["headers"], _HIDDEN)} if "headers" in entry else {})}
         for name, entry in settings.get("providers", {}).items()
     }
-    return {**settings, **({"providers": providers} if providers else {})}
+    shown = {**settings, **({"providers": providers} if providers else {})}
+    shown.pop("packs", None)
+    return shown
 
 
 def set_value(
@@ -109,7 +114,7 @@ def set_value(
     run: CommandContext = context.obj
     path = _path(run)
     keys = key.split(".")
-    wanted = _value(keys, value)
+    wanted = _value(run, keys, value)
 
     def changed(content: bytes | None) -> bytes:
         if content:
@@ -125,13 +130,15 @@ def set_value(
     run.write(f"{path}: {f'{key} is set.' if wanted is not None else f'{key} is taken away.'}\n")
 
 
-def _value(keys: list[str], value: str) -> Any:
+def _value(run: CommandContext, keys: list[str], value: str) -> Any:
     """The value as the key's type wants it: text as it is, everything else read as YAML."""
     expected: Any = KEYS
     for key in keys:
         expected = expected.get(key, expected.get(str)) if isinstance(expected, Mapping) else None
     if value == "":
         return None
+    if keys[0] == "packs" and expected is None:
+        expected = expected_kind(run, keys)
     if expected is str:
         return value
     from ruamel.yaml import YAML
@@ -147,6 +154,7 @@ def _check(run: CommandContext, content: bytes, path: Path) -> None:
     """Raise `ConfigError` where Marvin could not start with this config.yaml."""
     settings = parse_settings(content, path)
     check_settings(settings)
+    check_packs(run, settings, content)
     if settings.get("transport", "direct") not in ("direct", "stock"):
         raise ConfigError(f"{path}: transport is {settings['transport']!r}; use direct or stock.")
     provider = settings.get("provider", "")

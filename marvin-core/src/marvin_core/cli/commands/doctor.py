@@ -40,6 +40,7 @@ def doctor(context: typer.Context) -> None:
         report.broken(str(error), f"Correct it: {command_name()} config edit")
     else:
         report.installed(app)
+        report.settings_of_packs(app)
         report.provider(app)
         asyncio.run(report.reachable(app))
         report.tools(app)
@@ -86,7 +87,7 @@ class DoctorReport:
             self._line("ok", f"{path}{'' if path.exists() else ' is not there; defaults are used'}")
         except ConfigError as error:
             self.broken(str(error), f"Run {command_name()} config edit.")
-        for folder in (config.config_folder, config.data_folder, config.cache_folder):
+        for folder in (config.config_folder, config.data_folder, config.cache_folder, config.state_folder):
             if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
                 self.broken(f"{folder} cannot be written.", "Make it yours, or set MARVIN_HOME to another folder.")
 
@@ -101,6 +102,18 @@ class DoctorReport:
                 )
             else:
                 self._line("ok", label)
+
+    def settings_of_packs(self, app: App) -> None:
+        """What packs cannot do without and nobody has set, and where their folders are."""
+        from .pack_settings import folders, missing
+
+        lacking, there = list(missing(self._run, app)), list(folders(app))
+        if lacking or there:
+            self._heading("Settings and folders of packs")
+        for text, advice in lacking:
+            self._line("none", text, advice)
+        for text in there:
+            self._line("ok", text)
 
     def provider(self, app: App) -> None:
         """The model service that is used, and which keys there are, by name only."""

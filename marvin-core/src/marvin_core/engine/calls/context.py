@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from ...api.errors import ToolError
+from ...api.errors import ConfigError, MarvinError, ToolError
 from ...api.events import ToolExecutionUpdate
-from ...api.tool_context import Clock, Paths, Processes, SessionView
+from ...api.tool_context import Clock, PackFolders, Paths, Processes, SessionView
 from ...api.tools import Mode, ToolSpec
+from ...config.secrets import REQUIRED
 from ...guard.redaction import redacted
-from ..parts import SessionParts
+from ..parts import SessionPack, SessionParts
+from ..session_views import trust_addresses
 from .timer import CallTimer
 
 if TYPE_CHECKING:
     import httpx
 
+    from ...api.settings import Settings
+
 T = TypeVar("T")
+D = TypeVar("D")
+S = TypeVar("S", bound="Settings")
 
 
 class CallContext:
@@ -78,25 +84,54 @@ class CallContext:
         """The session, as far as tools may know it."""
         return self._session
 
-    def secret(self, name: str) -> str | None:
+    @property
+    def _pack(self) -> SessionPack:
+        return self._parts.setup.packs().of_tool(self._spec)
+
+    @property
+    def folders(self) -> PackFolders:
+        """The folders of the pack."""
+        return self._pack.folders
+
+    def settings(self, model: type[S]) -> S:
+        """The settings of the pack. Tools reach the addresses that the user set there."""
+        pack = self._pack
+        try:
+            found = pack.settings(model)
+        except MarvinError as error:
+            raise ToolError(str(error)) from error
+        trust_addresses(pack.given(), self._parts.setup.clients)
+        return found
+
+    @overload
+    def secret(self, name: str) -> str: ...
+    @overload
+    def secret(self, name: str, default: D) -> str | D: ...
+    def secret(self, name: str, default: Any = REQUIRED) -> Any:
         """The value of a declared secret."""
-        self._check_declared(name, "secrets", self._spec.secrets)
-        self._parts.setup.secrets.declare([name])  # what a tool takes as a secret is redacted from now on
-        return self._parts.setup.secrets.get(name).reveal() or None
+        try:
+            if name in self._spec.secrets:
+                return self._parts.setup.secrets.value(name, default=default)
+            pack = self._pack
+            if pack.declares(name):
+                return pack.secret(name, default)
+        except ConfigError as error:
+            raise ToolError(str(error)) from error
+        raise self._undeclared(name, "secrets")
 
     def setting(self, name: str) -> str | None:
         """The value of a declared setting."""
-        self._check_declared(name, "settings", self._spec.settings)
+        if name not in self._spec.settings:
+            raise self._undeclared(name, "settings")
         value = self._parts.setup.secrets.setting(name)
         if value and "://" in value:
             self._parts.setup.clients.trust(value)
         return value
 
-    def _check_declared(self, name: str, declaration: str, declared: Sequence[str]) -> None:
-        if name not in declared:
-            raise ToolError(
-                f"{self._spec.name} asked for {name}, which it does not declare. Add it to @tool({declaration}=[...])."
-            )
+    def _undeclared(self, name: str, declaration: str) -> ToolError:
+        return ToolError(
+            f"{self._spec.name} asked for {name}, which it does not declare. Add it to @tool({declaration}=[...])."
+        )
 
     def progress(self, text: str) -> None:
         """Tell the user how far the call is."""

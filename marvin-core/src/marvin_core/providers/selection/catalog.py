@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from ...api.tool_context import PackContext
+
 WIRES = {
     "chat-completions": "marvin_core.providers.chat_completions.provider:create",
     "messages": "marvin_core.providers.anthropic.provider:create",
@@ -52,8 +54,15 @@ class Catalog:
         ConfigError: for an entry of `providers:` that cannot be used.
     """
 
-    def __init__(self, config: Config, secrets: Secrets, specs: Sequence[ProviderSpec]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        secrets: Secrets,
+        specs: Sequence[ProviderSpec],
+        pack_of: Callable[[ProviderSpec], PackContext | None] = lambda spec: None,
+    ) -> None:
         self._config = config
+        self._pack_of = pack_of
         self._secrets = secrets
         self._profiles = Profiles(config.config_folder, config.timeouts)
         known = {spec.name: spec for spec in specs}
@@ -244,6 +253,7 @@ class Catalog:
             profile_folder=self._profile_folder() if spec.login else None,
             environment=lambda: self._environment(spec),
             learn=self._secrets.learn,
+            pack=self._pack_of(spec),
             cache=self._config.cache,
             timeouts=self._config.timeouts,
             limits=self._config.limits,

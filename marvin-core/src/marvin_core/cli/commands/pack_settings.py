@@ -1,0 +1,108 @@
+"""What `marvin config` and `marvin doctor` have to say of the settings, secrets and folders of packs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...api.errors import ConfigError, MarvinError
+from ...plugins.manager import Plugins
+from ...util.text import unknown_name
+
+if TYPE_CHECKING:
+    from ...app import App
+    from ...plugins.pack_settings import PackSection
+    from ..run import CommandContext
+
+
+def _plugins(run: CommandContext) -> Plugins:
+    return Plugins(run.config, lambda text: None)
+
+
+def _path(run: CommandContext) -> Path:
+    return run.config.config_folder / "config.yaml"
+
+
+def _sections(
+    run: CommandContext, plugins: Plugins, settings: Mapping[str, Any]
+) -> Iterator[tuple[str, PackSection, Mapping[str, str]]]:
+    """What is given for each pack that can be configured: its name, its settings, its secrets."""
+    from ...plugins.pack_settings import PackSection
+
+    for declared in plugins.settings:
+        section = settings.get("packs", {}).get(declared.name, {})
+        yield declared.name, PackSection(declared, section, run.secrets, _path(run)), declared.secrets
+
+
+def shown_settings(run: CommandContext, settings: Mapping[str, Any]) -> list[str]:
+    """A line for each setting of the packs, with where its value comes from; only whether a secret is set."""
+    plugins = _plugins(run)
+    known = {declared.name for declared in plugins.settings}
+    lines = [
+        f"packs.{name}: {json.dumps(section, ensure_ascii=False)} (no pack in use takes them)"
+        for name, section in settings.get("packs", {}).items()
+        if name not in known
+    ]
+    for name, section, secrets in _sections(run, plugins, settings):
+        for keys, value, origin in section.leaves():
+            shown = json.dumps(value, ensure_ascii=False)
+            lines.append(f"{'.'.join(('packs', name, *keys))}: {shown} (from {origin})")
+        for variable, meaning in secrets.items():
+            is_set = "set" if run.secrets.get(variable) else "not set"
+            lines.append(f"packs.{name}, secret {variable}: {is_set} ({meaning})")
+    return lines
+
+
+def expected_kind(run: CommandContext, keys: Sequence[str]) -> type | None:
+    """The type of `packs.NAME.KEY` where that is text, which needs no quotes then; None for all else.
+
+    Raises:
+        ConfigError: where no pack has such settings; the text gives the nearest names.
+    """
+    from ...plugins.pack_settings import schema_at
+
+    declared = {one.name: one for one in _plugins(run).settings}
+    name = keys[1] if len(keys) > 1 else ""
+    if name not in declared:
+        raise ConfigError(unknown_name("pack with settings", name, declared))
+    return str if schema_at(declared[name].schema, keys[2:]).get("type") == "string" else None
+
+
+def check_packs(run: CommandContext, settings: Mapping[str, Any], content: bytes) -> None:
+    """Check the sections of packs in a new config.yaml.
+
+    Raises:
+        ConfigError: where a pack could not use its section.
+    """
+    sections = settings.get("packs", {})
+    given = [one for one in (_plugins(run).settings if sections else ()) if one.name in sections]
+    if given:
+        from ...plugins.settings_check import check_sections
+
+        limit = run.config.timeouts.pack
+        check_sections(given, sections, run.secrets, _path(run), limit, lambda text: None, content)
+
+
+def missing(run: CommandContext, app: App) -> Iterator[tuple[str, str]]:
+    """What packs cannot do without and nobody has set: what is missing, and how to set it."""
+    from ...plugins.pack_settings import NotSet
+
+    for name, section, secrets in _sections(run, app.plugins, {"packs": run.config.pack_sections}):
+        try:
+            section.checked()
+        except NotSet as error:
+            yield f"{name} is not configured", str(error)
+        except MarvinError as error:
+            yield f"{name} cannot be configured", str(error)
+        for variable, meaning in secrets.items():
+            if not run.secrets.get(variable):
+                yield f"{name} has no {variable}", f"Set the variable to {meaning.rstrip('.')}, where you use it."
+
+
+def folders(app: App) -> Iterator[str]:
+    """The folders that packs have made."""
+    for pack in app.plugins.packs:
+        for what, folder in app.packs.of(pack).folders.there().items():
+            yield f"{what} of {pack.name}: {folder}"

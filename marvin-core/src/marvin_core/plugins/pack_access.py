@@ -1,0 +1,194 @@
+"""What the code of a pack reaches of its own: settings, secrets and folders, wherever it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+
+from ..api.config import Config
+from ..api.errors import ConfigError
+from ..config.secrets import REQUIRED, Secrets
+from ..util.state_files import make_private_folder
+from .model import DeclaredSettings, Pack
+
+if TYPE_CHECKING:
+    from ..api.hooks import Hook
+    from ..api.settings import Settings
+    from ..api.tools import ToolSpec
+
+D = TypeVar("D")
+S = TypeVar("S", bound="Settings")
+
+_LONGEST_FOLDER = 100
+_PACKS = "packs"
+
+
+class PackOwners(Protocol):
+    """Who brings what."""
+
+    def pack_of_tool(self, spec: ToolSpec) -> Pack:
+        """The pack that brings a tool."""
+        ...
+
+    def pack_of_hook(self, hook: Hook) -> Pack:
+        """The pack that registered a hook."""
+        ...
+
+    def pack_named(self, name: str) -> Pack:
+        """The pack of this name. Raises `ConfigError` where none is in use."""
+        ...
+
+    def declared(self, pack: Pack) -> DeclaredSettings | None:
+        """What a pack is configured with, if anything."""
+        ...
+
+
+class Folders:
+    """The `PackFolders` of a pack; `own` is its name in each of them."""
+
+    def __init__(self, config: Config, profile: Callable[[], Path], own: str) -> None:
+        self._config = config
+        self._profile = profile
+        self._own = own
+
+    @property
+    def data(self) -> Path:
+        """What must not be lost."""
+        return self._made(self._config.data_folder)
+
+    @property
+    def cache(self) -> Path:
+        """What can be made again."""
+        return self._made(self._config.cache_folder)
+
+    @property
+    def state(self) -> Path:
+        """What outlives a run and matters here only."""
+        return self._made(self._config.state_folder)
+
+    @property
+    def profile(self) -> Path:
+        """What belongs to the person."""
+        return self._made(self._profile())
+
+    def there(self) -> Mapping[str, Path]:
+        """Those that exist, by what they are for; none is made."""
+        roots = {"data": self._config.data_folder, "cache": self._config.cache_folder}
+        roots |= {"state": self._config.state_folder, "profile": self._profile()}
+        folders = {what: root / _PACKS / self._own for what, root in roots.items()}
+        return {what: folder for what, folder in folders.items() if folder.is_dir()}
+
+    def _made(self, root: Path) -> Path:
+        folder = root / _PACKS / self._own
+        try:
+            make_private_folder(folder)
+        except OSError as error:
+            why = f"{error.strerror}. Make {error.filename or folder} a folder of yours"
+            raise ConfigError(f"The folder {folder} cannot be made: {why}.") from error
+        return folder
+
+
+class PackAccess:
+    """The `PackContext` of one pack."""
+
+    def __init__(
+        self, pack: Pack, declared: DeclaredSettings | None, config: Config, secrets: Secrets, folders: Folders
+    ) -> None:
+        self.name = pack.name
+        self.distribution = pack.distribution
+        self.folders = folders
+        self._declared = declared
+        self._config = config
+        self._secrets = secrets
+
+    def given(self) -> Mapping[str, Any]:
+        """What config.yaml and variables set of the settings."""
+        if self._declared is None:
+            return {}
+        from .pack_settings import PackSection
+
+        section = self._config.pack_sections.get(self.name, {})
+        return PackSection(self._declared, section, self._secrets, self._path).values
+
+    @property
+    def _path(self) -> Path:
+        return self._config.config_folder / "config.yaml"
+
+    def settings(self, model: type[S]) -> S:
+        """The settings. Raises as `PackSection.checked`, and `ConfigError` where they are not declared so."""
+        if self._declared is None or not self._declared.model:
+            raise ConfigError(
+                f"The pack {self.name} asked for {model.__name__}, but declares no settings. Return "
+                "PackSettings(model=...) from marvin_register_settings."
+            )
+        from .pack_settings import PackSection
+
+        section = self._config.pack_sections.get(self.name, {})
+        found = PackSection(self._declared, section, self._secrets, self._path).checked()
+        if not isinstance(found, model):
+            raise ConfigError(
+                f"The pack {self.name} asked for {model.__name__}, but its settings are declared as "
+                f"{self._declared.model}. Ask for that class."
+            )
+        return found
+
+    @overload
+    def secret(self, name: str) -> str: ...
+    @overload
+    def secret(self, name: str, default: D) -> str | D: ...
+    def secret(self, name: str, default: Any = REQUIRED) -> Any:
+        """The value of a declared secret. Raises `ConfigError` as `PackContext.secret` says."""
+        declared = self._declared.secrets if self._declared is not None else {}
+        if name not in declared:
+            raise ConfigError(
+                f"The pack {self.name} asked for {name}, which it does not declare. Add it to "
+                "PackSettings(secrets={...}) in marvin_register_settings."
+            )
+        return self._secrets.value(name, declared[name], default)
+
+    def declares(self, secret: str) -> bool:
+        """Whether a variable is among the secrets of the pack."""
+        return self._declared is not None and secret in self._declared.secrets
+
+
+class Packs:
+    """The packs of a run, by what they bring.
+
+    Args:
+        profile: gives the folder of the active profile.
+    """
+
+    def __init__(self, owners: PackOwners, config: Config, secrets: Secrets, profile: Callable[[], Path]) -> None:
+        self._owners = owners
+        self._config = config
+        self._secrets = secrets
+        self._profile = profile
+
+    def of_tool(self, spec: ToolSpec) -> PackAccess:
+        """The pack that brings a tool."""
+        return self.of(self._owners.pack_of_tool(spec))
+
+    def of_hook(self, hook: Hook) -> PackAccess:
+        """The pack that registered a hook."""
+        return self.of(self._owners.pack_of_hook(hook))
+
+    def named(self, name: str) -> PackAccess:
+        """The pack of this name. Raises `ConfigError` where none is in use."""
+        return self.of(self._owners.pack_named(name))
+
+    def of(self, pack: Pack) -> PackAccess:
+        """What this pack reaches."""
+        folders = Folders(self._config, self._profile, folder_name(pack, self._owners))
+        return PackAccess(pack, self._owners.declared(pack), self._config, self._secrets, folders)
+
+
+def folder_name(pack: Pack, owners: PackOwners) -> str:
+    """What the folders of a pack are called: its name, with that of its distribution where another has the name too."""
+    try:
+        alone = owners.pack_named(pack.name).key == pack.key
+    except ConfigError:  # it is not among those in use, as in a test
+        alone = True
+    name = pack.name if alone else f"{pack.name}@{pack.distribution}"
+    plain = "".join(c if c.isalnum() or c in "-_.@" else "_" for c in name)[:_LONGEST_FOLDER]
+    return f"_{plain[1:]}" if plain.startswith(".") or not plain else plain

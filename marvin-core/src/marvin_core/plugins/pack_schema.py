@@ -1,0 +1,109 @@
+"""What a pack says that it is configured with, checked and described when the pack is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import resolve_name
+from types import ModuleType
+from typing import Any
+
+from ..api.config import PackSettings
+from ..api.errors import PluginError
+from ..api.settings import Settings
+from ..tools.normal_form import normal_form
+from ..util.text import unknown_name
+from .hook_calls import expect
+from .model import DeclaredSettings, Pack
+
+_SHORTEST_VARIABLE = 3
+
+
+def declared_settings(answer: object, plugin: ModuleType, pack: Pack) -> DeclaredSettings:
+    """What `marvin_register_settings` returned, with the schema of its model.
+
+    Raises:
+        PluginError: where it contradicts itself, or names what does not exist; the text says what to change.
+    """
+    given = expect(answer, PackSettings)
+    variables, secrets = _texts(given, "variables"), _texts(given, "secrets")
+    name, schema, file = "", {"type": "object", "properties": {}}, ""
+    if given.model:
+        name = _full_name(str(given.model), plugin)
+        model = model_of(name)
+        schema, file = _schema(model, name), str(getattr(import_module(model.__module__), "__file__", "") or "")
+    known = dict(leaves(schema))
+    for key in variables:
+        if key not in known:
+            raise PluginError(f"PackSettings.variables: {unknown_name('key', key, known)}")
+        if known[key].get("type") == "object":
+            raise PluginError(f"PackSettings.variables: {key} is a mapping, which no variable can hold")
+    both = sorted(set(variables.values()) & set(secrets))
+    if both:
+        raise PluginError(f"PackSettings declares {both[0]} as a secret and as a setting; choose one")
+    return DeclaredSettings(
+        name=pack.name,
+        source=pack.distribution,
+        schema=schema,
+        variables=variables,
+        secrets=secrets,
+        model=name,
+        file=file,
+    )
+
+
+def model_of(name: str) -> type[Settings]:
+    """The class of a pack's settings, imported.
+
+    Raises:
+        PluginError: where the name leads to nothing, or to something else.
+    """
+    module, _, attribute = name.partition(":")
+    found = getattr(import_module(module), attribute, None)
+    if not (isinstance(found, type) and issubclass(found, Settings)):
+        raise PluginError(f"PackSettings.model: {name} is no class derived from marvin_core.Settings")
+    return found
+
+
+def _full_name(name: str, plugin: ModuleType) -> str:
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise PluginError(f"PackSettings.model is {name!r}; write module:class, as in .settings:GardenSettings")
+    if not module.startswith("."):
+        return name
+    if not plugin.__package__:
+        raise PluginError(f"PackSettings.model: {plugin.__name__} is in no package for {module!r} to be in")
+    return f"{resolve_name(module, plugin.__package__)}:{attribute}"
+
+
+def _schema(model: type[Settings], name: str) -> dict[str, Any]:
+    from pydantic.errors import PydanticUserError
+
+    try:
+        return normal_form(model.model_json_schema())
+    except (PydanticUserError, ValueError) as error:
+        raise PluginError(f"PackSettings.model: {name} has a field that JSON cannot describe: {error}") from error
+
+
+def leaves(schema: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every key with its schema, those below others with a dot."""
+    for key, inner in schema.get("properties", {}).items():
+        yield f"{before}{key}", inner
+        yield from leaves(inner, f"{before}{key}.")
+
+
+def _texts(given: PackSettings, field: str) -> dict[str, str]:
+    """A mapping of texts to texts."""
+    found = getattr(given, field)
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping) or not all(isinstance(text, str) for pair in found.items() for text in pair):
+        raise PluginError(f"PackSettings.{field} takes a mapping of texts, as in {{'ACME_KEY': 'the key of Acme'}}")
+    for name in found if field == "secrets" else found.values():
+        if not _is_variable(name):
+            raise PluginError(f"PackSettings.{field}: {name!r} cannot name a variable; use capitals, as in ACME_KEY")
+    return dict(found)
+
+
+def _is_variable(name: str) -> bool:
+    return len(name) >= _SHORTEST_VARIABLE and name.replace("_", "").isalnum() and name.isupper() and name.isascii()

@@ -1,0 +1,197 @@
+"""The settings of a pack: what config.yaml and variables say, checked by the pack's own model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from ..api.errors import ConfigError, PluginError
+from ..api.settings import Settings
+from ..config.program import command_name
+from ..config.secrets import Secrets
+from ..config.settings import line_of
+from ..tools.argument_errors import type_text
+from ..tools.schema import problem_text
+from ..util.failures import is_failure
+from ..util.text import cut, did_you_mean, near_names, to_json
+from .model import DeclaredSettings
+from .pack_schema import model_of
+
+_VALUE_SHOWN = 80
+_PROBLEMS_SHOWN = 10
+
+_Keys: TypeAlias = tuple[str, ...]
+
+
+class NotSet(ConfigError):
+    """A setting without a default has no value yet, so nobody is to blame; the text says how to give it one."""
+
+
+class PackSection:
+    """What is given of one pack's settings.
+
+    Args:
+        section: what config.yaml holds below `packs.NAME`.
+        path: that file, for errors.
+        content: its content, where it is not what the file holds.
+    """
+
+    def __init__(
+        self,
+        declared: DeclaredSettings,
+        section: Mapping[str, Any],
+        secrets: Secrets,
+        path: Path,
+        content: bytes | None = None,
+    ) -> None:
+        self._declared = declared
+        self._path = path
+        self._content = content
+        self._by_variable = {
+            tuple(key.split(".")): (name, value)
+            for key, name in declared.variables.items()
+            if (value := secrets.setting(name))
+        }
+        self.values = _copied(section)
+        for keys, (_, value) in self._by_variable.items():
+            self._put(keys, value)
+
+    def _put(self, keys: _Keys, value: str) -> None:
+        inner = self.values
+        for key in keys[:-1]:
+            if not isinstance(inner.get(key), dict):
+                inner[key] = {}
+            inner = inner[key]
+        entries = [entry.strip() for entry in value.split(",") if entry.strip()]
+        inner[keys[-1]] = entries if self._schema(keys).get("type") == "array" else value
+
+    def origin(self, keys: Sequence[str | int]) -> str:
+        """Where the value at this path comes from: a variable, config.yaml, or empty where it is the default."""
+        for given, (name, _) in self._by_variable.items():
+            if given == tuple(keys[: len(given)]):
+                return name
+        found: Any = self.values
+        for key in keys:
+            if isinstance(found, Mapping) and key in found:
+                found = found[key]
+            elif not (isinstance(found, list) and isinstance(key, int) and key < len(found)):
+                return ""
+        return "config.yaml"
+
+    def checked(self) -> Settings:
+        """The settings.
+
+        Raises:
+            NotSet: where all that is wrong is that something has no value.
+            ConfigError: where what somebody set is wrong.
+            PluginError: where the pack's own model cannot be used.
+        """
+        name = self._declared.name
+        try:
+            model = model_of(self._declared.model) if self._declared.model else Settings  # there may be secrets only
+            return model.model_validate(self.values)
+        except ValidationError as error:
+            raise self._refusal(error.errors(include_url=False)) from None
+        except PluginError:
+            raise
+        except BaseException as error:  # the model is a stranger's, and so are the checks in it
+            if not is_failure(error):
+                raise
+            why = f"{type(error).__name__}: {error}"
+            raise PluginError(f"The settings of the pack {name} cannot be checked: {why}. Correct the pack.") from error
+
+    def _refusal(self, errors: list[ErrorDetails]) -> ConfigError:
+        missing = [error for error in errors if error["type"] == "missing"]
+        wrong = [error for error in errors if error["type"] != "missing" and (error["loc"] or self.values)]
+        if not wrong:
+            lines = [self._unset(_keys(error["loc"])) for error in missing] or [self._whole(error) for error in errors]
+            return NotSet("\n".join(lines[:_PROBLEMS_SHOWN]))
+        return ConfigError("\n".join(map(self._problem, wrong[:_PROBLEMS_SHOWN])))
+
+    def _unset(self, keys: _Keys) -> str:
+        variable = self._declared.variables.get(".".join(keys))
+        also = f", or the variable {variable}" if variable else ""
+        name = self._name(keys)
+        kind = type_text(self._schema(keys))
+        return f"{name} is not set; it takes {kind}. Set it: `{command_name()} config set {name} VALUE`{also}."
+
+    def _whole(self, error: ErrorDetails) -> str:
+        """What a check of the whole model finds where nothing was set."""
+        reason, _, _ = problem_text(error, (), {}).rpartition("; received ")
+        return f"packs.{self._declared.name} in config.yaml: {reason}."
+
+    def _problem(self, error: ErrorDetails) -> str:
+        location = error["loc"]
+        place = self._place(location)
+        if error["type"] == "extra_forbidden":
+            return f"{place}: {self._unknown(_keys(location))}"
+        schema = self._schema(location)
+        reason, _, _ = problem_text(error, (), schema).rpartition("; received ")
+        received = f"; found {cut(to_json(error['input']), _VALUE_SHOWN)}" if location else ""
+        named = "" if place in self._declared.variables.values() else f"{self._name(location)}: "
+        return f"{place}: {named}{reason}{received}."
+
+    def _unknown(self, keys: _Keys) -> str:
+        secrets = {secret.casefold(): secret for secret in self._declared.secrets}
+        meant = secrets.get(keys[-1].casefold())
+        if meant is not None:
+            return f"{self._name(keys)} is a secret, which config.yaml never holds. Set the variable {meant} instead."
+        known = list(self._schema(keys[:-1]).get("properties", {}))
+        hint = did_you_mean(near_names(keys[-1], known)) or f"Known keys: {', '.join(sorted(known)) or 'none'}."
+        return f"unknown key {self._name(keys)!r}. {hint}"
+
+    def _place(self, location: Sequence[str | int]) -> str:
+        """The variable, or the file and the line, that a wrong value comes from."""
+        origin = self.origin(location)
+        if origin not in ("", "config.yaml"):
+            return origin
+        content = self._content
+        try:
+            content = self._path.read_bytes() if content is None else content
+            line = line_of(content, ("packs", self._declared.name, *location))
+        except (OSError, ValueError):  # it is changed at this moment; the name of the key says enough
+            return str(self._path)
+        return f"{self._path}, line {line}"
+
+    def _name(self, location: Sequence[str | int]) -> str:
+        below = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+        return f"packs.{self._declared.name}{below}"
+
+    def _schema(self, location: Sequence[str | int]) -> Mapping[str, Any]:
+        return schema_at(self._declared.schema, location)
+
+    def leaves(self) -> Iterator[tuple[_Keys, Any, str]]:
+        """Each key, its value, and where that comes from; what cannot be used yet stands as it was given."""
+        try:
+            shown = self.checked().model_dump(mode="json", by_alias=True)
+        except (ConfigError, PluginError):
+            shown = self.values
+        yield from self._leaves((), shown)
+
+    def _leaves(self, before: _Keys, values: Mapping[str, Any]) -> Iterator[tuple[_Keys, Any, str]]:
+        for key, value in values.items():
+            keys = (*before, key)
+            if isinstance(value, Mapping) and self._schema(keys).get("properties"):
+                yield from self._leaves(keys, value)
+            else:
+                yield keys, value, self.origin(keys) or "default"
+
+
+def schema_at(schema: Mapping[str, Any], location: Sequence[str | int]) -> Mapping[str, Any]:
+    """The schema of what is at this path of keys and places; empty where nothing is known of it."""
+    for part in location:
+        others = schema.get("items" if isinstance(part, int) else "additionalProperties")
+        schema = schema.get("properties", {}).get(part) or (others if isinstance(others, Mapping) else {})
+    return schema
+
+
+def _copied(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _copied(value) if isinstance(value, Mapping) else value for key, value in section.items()}
+
+
+def _keys(location: Sequence[str | int]) -> _Keys:
+    return tuple(str(part) for part in location)

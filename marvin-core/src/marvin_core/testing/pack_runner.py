@@ -1,0 +1,303 @@
+"""Trying every part of a pack as Marvin uses it: hooks, prompts, commands, sub-commands, interfaces, providers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryFile
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
+
+from ..api.errors import MarvinError
+from ..api.events import Event
+from ..api.hooks import Hook, HookContext
+from ..api.messages import Message, StopReason, ToolCall, Usage, user
+from ..api.providers import (
+    CallDelta,
+    Delta,
+    Endpoint,
+    Provider,
+    ProviderSpec,
+    Request,
+    Retrying,
+    Secret,
+    Stop,
+    TextDelta,
+    ThinkingDelta,
+    UsageDelta,
+)
+from ..api.record import Record
+from ..api.session import Command, TurnResult
+from ..api.tools import Call, Tool
+from ..api.ui import UI
+from ..cli.run import CommandContext, application, ended
+from ..engine.assembly import Assembly
+from ..engine.parts import build
+from ..engine.session import Session
+from ..engine.session_views import HookSessionView
+from ..http.client import HttpSettings, make_client
+from ..plugins.hook_calls import call_hook, plugin_manager
+from ..util.imports import imported
+from ..util.streams import StandardStreams
+from .scripted import ScriptedModels, ScriptedProvider
+from .tool_runner import Options, ToolRunner
+
+if TYPE_CHECKING:
+    import httpx
+
+    from ..plugins.pack_access import PackAccess
+
+T = TypeVar("T")
+
+Script: TypeAlias = "str | Call | Sequence[Call] | Sequence[Delta | BaseException]"
+"""What a model answers: a text, calls of tools, or deltas one by one, errors to raise among them."""
+
+_DELTAS = (TextDelta, ThinkingDelta, CallDelta, UsageDelta, Stop, Retrying)
+
+
+class PromptOutcome(Record):
+    """How a prompt ended: the answer's text, the error that ended it, every event, and what the model was sent."""
+
+    text: str
+    error: Exception | None
+    events: tuple[Event, ...]
+    requests: tuple[Request, ...]
+
+
+class ProviderAnswer(Record):
+    """What a provider answered, put together from its `deltas`."""
+
+    text: str
+    thinking: str
+    calls: tuple[ToolCall, ...]
+    usage: Usage | None
+    stop_reason: StopReason
+    deltas: tuple[Delta, ...]
+
+
+class CliOutcome(Record):
+    """How a sub-command ended, and what it wrote to standard output and standard error."""
+
+    code: int
+    out: str
+    err: str
+
+
+class PackRunner(ToolRunner):
+    """A `ToolRunner` for all that a pack registers. Its model answers prompts as the test says.
+
+    Settings, secrets and folders are those of the pack that the code under test is in: the installed one, or the one
+    whose pyproject.toml lies above it.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        working_dir: Path,
+        transport: Callable[[], httpx.AsyncBaseTransport] | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(home, working_dir, transport, **options)
+        self.provider = ScriptedProvider()
+        """The model of the prompts; `requests` has all that it was sent."""
+
+    def session(self, **options: Unpack[Options]) -> PackRunner:
+        """Another session in the same home and working directory; closed with this one."""
+        other = PackRunner(self.home, self.working_dir, self._transport, **options)
+        self._others.append(other)
+        return other
+
+    def run(self, work: Awaitable[T]) -> T:
+        """Await something in the session's event loop, as a single method of a hook."""
+
+        async def awaited() -> T:
+            await self._started()
+            return await work
+
+        return self._loop.run(awaited())
+
+    def offer(self, *tools: Tool | str) -> None:
+        """Have the model of prompts know these tools: decorated functions, or installed ones by their names."""
+        parts = self._loop.run(self._started()).parts
+        for tool in tools:
+            self._know(parts, tool)
+
+    def prompt(self, text: str, *script: Script) -> PromptOutcome:
+        """Submit a prompt, with all hooks of the session; the model answers its requests with the script, in order."""
+        before = len(self.provider.requests)
+        self.provider.script(*map(_deltas, script))
+        result, seen = self._loop.run(self._prompt(text))
+        return PromptOutcome(
+            text=result.text,
+            error=result.error,
+            events=tuple(seen),
+            requests=tuple(self.provider.requests[before:]),
+        )
+
+    def _models(self) -> ScriptedModels:
+        return ScriptedModels(self.provider)
+
+    async def _prompt(self, text: str) -> tuple[TurnResult, list[Event]]:
+        session = await self._started()
+        events: list[Event] = []
+        unsubscribe = session.subscribe(events.append)
+        try:
+            return await session.submit(text), events
+        finally:
+            unsubscribe()
+
+    def hook_context(self, hook: Hook) -> HookContext:
+        """What a hook gets in this session, for calling one of its methods with `run`."""
+        return HookSessionView(self._loop.run(self._started()).parts, hook)
+
+    def configure(self, plugin: ModuleType) -> None:
+        """Call `marvin_configure` of a plugin module, with the configuration of this test. Raises what it raises."""
+        config, _ = self._loaded()
+        manager = plugin_manager()
+        manager.register(plugin)
+        call_hook(manager, plugin, "marvin_configure", config=config)
+
+    def command(self, command: Command, text: str = "") -> str | None:
+        """Run a slash command, with the text behind its name; returns what it shows, and raises what it raises."""
+
+        async def go() -> str | None:
+            return await command.run(await self._started(), text.strip())
+
+        return self._loop.run(go())
+
+    def ui(self, ui: UI, prompt: str | None = None, *script: Script) -> int:
+        """Let an interface show a session of its own until it leaves; returns its exit code."""
+        self.provider.script(*map(_deltas, script))
+        return ui.run(Session(build(self._setup().replace(asker=ui.ask))), prompt)
+
+    def cli(self, plugin: ModuleType, *words: str) -> CliOutcome:
+        """Run a sub-command of a plugin module: `cli(plugin, "garden", "--loud")` is `marvin garden --loud`."""
+        app = application()
+        manager = plugin_manager()
+        manager.register(plugin)
+        call_hook(manager, plugin, "marvin_extend_cli", app=app)
+        with TemporaryFile() as out, TemporaryFile() as err, open(os.devnull, "rb") as nothing:
+            run = self._command_context(plugin, StandardStreams(nothing.fileno(), out.fileno(), err.fileno()))
+            with _text_of(out) as to_out, _text_of(err) as to_err:
+                with redirect_stdout(to_out), redirect_stderr(to_err):
+                    try:
+                        code = ended(partial(app, list(words), prog_name="marvin", obj=run))
+                    except MarvinError as error:
+                        run.streams.err(f"marvin: {error}")
+                        code = error.exit_code
+            return CliOutcome(code=code, out=_content(out), err=_content(err))
+
+    def _command_context(self, plugin: ModuleType, streams: StandardStreams) -> CommandContext:
+        config, secrets = self._loaded()
+        pack = self._owners.pack_of_module(plugin.__name__)
+        declared = self._owners.declared(pack)
+        secrets.declare(declared.secrets if declared is not None else ())
+        run = CommandContext(config, secrets, streams)
+        run.own = partial(self._packs(config, secrets).of, pack)
+        return run
+
+    def endpoint(self, spec: ProviderSpec, base_url: str = "", *, model: str = "", key: str = "a-test-key") -> Endpoint:
+        """What a run gives the factory of a provider.
+
+        Args:
+            base_url: the service; the one of `spec` without it.
+            model: the model; the default of `spec` without it.
+        """
+        config, _ = self._loaded()
+        return Endpoint(
+            provider=spec.name,
+            base_url=base_url or spec.base_url,
+            model=model or spec.default_model,
+            key=Secret(key),
+            key_hint=next(iter(spec.key_variables), ""),
+            max_tools=spec.max_tools,
+            profile_folder=self.profile_folder,
+            environment=dict,
+            learn=lambda secret: None,
+            pack=self.pack_of(spec.factory.partition(":")[0]),
+            timeouts=config.timeouts,
+            limits=config.limits,
+        )
+
+    @property
+    def profile_folder(self) -> Path:
+        """The folder of the active profile."""
+        return self._loop.run(self._started()).profile.folder
+
+    def pack_of(self, module: str) -> PackAccess:
+        """The settings, secrets and folders of the pack that a module is in."""
+        config, secrets = self._loaded()
+        return self._packs(config, secrets).of(self._owners.pack_of_module(module))
+
+    def answer(self, spec: ProviderSpec, request: Request | str, endpoint: Endpoint | None = None) -> ProviderAnswer:
+        """Have a provider answer one request, or a message of the user, and close it.
+
+        Raises:
+            AssertionError: where the answer is not what `Provider.stream` promises: deltas, with one `Stop` at the end.
+            ProviderError: what the provider raises.
+        """
+        endpoint = endpoint or self.endpoint(spec)
+        asked = request if isinstance(request, Request) else Request(system="", messages=(user(request),))
+        return self._loop.run(self._answered(spec, endpoint, asked))
+
+    async def _answered(self, spec: ProviderSpec, endpoint: Endpoint, request: Request) -> ProviderAnswer:
+        config, _ = self._loaded()
+        transport = self._transport() if self._transport is not None else None
+        settings = HttpSettings(timeouts=config.timeouts, limits=config.limits)
+        client = make_client(settings, timeout_read=config.timeouts.model_idle, tls=None, transport=transport)
+        provider: Provider = imported("provider", spec.factory)(endpoint, lambda: client)
+        deltas: list[Delta] = []
+        try:
+            async for delta in provider.stream(request):
+                assert isinstance(delta, _DELTAS), f"{spec.name} yielded {delta!r}, which is no Delta"
+                assert not deltas or not isinstance(deltas[-1], Stop), f"{spec.name} yielded {delta!r} after Stop"
+                deltas.append(delta)
+        finally:
+            await provider.aclose()
+            await client.aclose()
+        assert any(isinstance(delta, Stop) for delta in deltas), f"{spec.name} ended without Stop: raise StreamBroken"
+        return _assembled(provider, deltas)
+
+
+def _deltas(answer: Script) -> Sequence[Delta | BaseException]:
+    """An answer as deltas."""
+    if isinstance(answer, str):
+        return [TextDelta(text=answer), Stop(reason="stop")]
+    given: Sequence[Any] = [answer] if isinstance(answer, Call) else answer
+    if not all(isinstance(step, Call) for step in given):
+        return given
+    import json
+
+    calls = [
+        CallDelta(key=n, id=f"call_{n}", name=call.name, arguments=json.dumps(dict(call.arguments)))
+        for n, call in enumerate(given)
+    ]
+    return [*calls, Stop(reason="tool_calls")]
+
+
+def _assembled(provider: Provider, deltas: Sequence[Delta]) -> ProviderAnswer:
+    assembly = Assembly(provider.name, provider.model)
+    for delta in deltas:
+        assembly.feed(delta)
+    message: Message = assembly.message()
+    return ProviderAnswer(
+        text=message.text,
+        thinking="".join(delta.text for delta in deltas if isinstance(delta, ThinkingDelta)),
+        calls=tuple(message.calls),
+        usage=assembly.usage,
+        stop_reason=assembly.stop_reason or "stop",
+        deltas=tuple(deltas),
+    )
+
+
+def _text_of(file: IO[bytes]) -> IO[str]:
+    """A text stream to a file, so that what Python prints stands between what is written to its descriptor."""
+    return os.fdopen(os.dup(file.fileno()), "w", encoding="utf-8", buffering=1)
+
+
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")
