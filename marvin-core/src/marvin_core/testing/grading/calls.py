@@ -1,0 +1,197 @@
+"""Calling every tool of a pack with many arguments, in throwaway folders, and looking at what comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from ...api.tools import Access, ToolSpec
+from ..leaks import _descendants
+from ..tool_runner import Outcome, ToolRunner
+from .findings import Finding, found
+from .fuzzing import cases
+from .network import Network
+from .watch import Deed, Watch
+
+_UNEXPECTED = "failed unexpectedly: "
+_SHORTEST_ERROR = 25
+_SENTENCE = re.compile(r"[.!?:](\s|$)")
+_LEAKED = re.compile(r" at 0x[0-9a-f]+|\[Errno |Traceback \(most recent")
+_SHOWN = 100
+_IMPLIED: dict[Access, frozenset[Deed]] = {
+    "read": frozenset({"read"}),
+    "net": frozenset({"net"}),
+    "write": frozenset({"read", "write"}),
+    "exec": frozenset({"read", "write", "net", "exec"}),
+    "state": frozenset(),
+}
+
+
+class Trial:
+    """Tries tools one by one.
+
+    Args:
+        seconds: how long one call may take before it is cancelled, and then until it has ended.
+        beat: how long the event loop may be held up.
+        told: is told the name of each tool before it is tried.
+    """
+
+    def __init__(self, place: Path, watch: Watch, *, seconds: float, beat: float, told: Callable[[str], None]) -> None:
+        self._place = place
+        self._watch = watch
+        self._seconds = seconds
+        self._beat = beat
+        self._told = told
+        self._problems: dict[str, list[str]] = {"no surprises": [], "access": [], "in time": [], "advice": []}
+        self._calls = 0
+
+    def run(self, tools: Sequence[ToolSpec], *, programs: bool) -> list[Finding]:
+        """Try all of them.
+
+        Args:
+            programs: whether they may start programs; where they may not, that is told where it matters.
+        """
+        for spec in tools:
+            self._told(spec.name)
+            self._try(spec)
+        findings = [found(name, problems, note=f"{self._calls} calls") for name, problems in self._problems.items()]
+        kept_back = [spec.name for spec in tools if "exec" in spec.access]
+        if kept_back and not programs:
+            why = f"{', '.join(kept_back)} may start programs; --programs lets them, in the throwaway folders"
+            findings = [
+                each.replace(unmeasured=why) if each.criterion == "in time" and not each.problems else each
+                for each in findings
+            ]
+        return findings
+
+    def _try(self, spec: ToolSpec) -> None:
+        network = Network()
+        deeds: dict[Deed, str] = {}
+        home, work = (self._fresh(spec.name, kind) for kind in ("home", "work"))
+        (work / "README.md").write_text("# Notes\n\nBuy some tea.\n", encoding="utf-8")
+        runner = ToolRunner(home, work, lambda: network, interactive=False)
+        before = set(_descendants())
+        try:
+            for number, text in enumerate(cases(spec)):
+                network.choose(number)
+                self._one(runner, spec, text, network, deeds)
+            self._silent(runner, spec, network)
+        finally:
+            self._close(spec, runner)
+        if set(_descendants()) - before:
+            self._problems["in time"].append(f"{spec.name} leaves processes behind when its calls have ended")
+        allowed = frozenset().union(*(_IMPLIED[access] for access in spec.access))
+        undeclared = {deed: where for deed, where in deeds.items() if deed not in allowed}
+        if f"program:{undeclared.get('exec')}" in spec.requires:  # a program that is named is declared
+            del undeclared["exec"]
+        self._problems["access"] += [
+            f"{spec.name} does not declare {deed}: {where}" for deed, where in undeclared.items()
+        ]
+
+    def _fresh(self, tool: str, kind: str) -> Path:
+        folder = self._place / tool / kind
+        folder.mkdir(parents=True)
+        return folder
+
+    def _one(self, runner: ToolRunner, spec: ToolSpec, text: str, network: Network, deeds: dict[Deed, str]) -> None:
+        call = f"{spec.name} {text[:_SHOWN]}"
+        self._calls += 1
+        self._watch.begin()
+        ended, outcome, held = runner._loop.run(self._bounded(runner, spec.name, text))
+        self._watch.end()
+        seen = {deed: next(iter(places)) for deed, places in self._watch.deeds.items()}
+        if network.requests:
+            seen["net"] = network.requests[0]
+        network.requests.clear()
+        for deed, where in seen.items():
+            deeds.setdefault(deed, where)
+        self._problems["access"] += [f"{spec.name} {what}" for what in self._watch.refused]
+        if not ended:
+            self._problems["in time"].append(f"{call}: does not end when it is cancelled")
+        if held > self._beat:
+            self._problems["in time"].append(f"{call}: holds up the whole program for {held:.1f} s")
+        if outcome is not None:
+            self._judge(spec, call, outcome)
+
+    def _judge(self, spec: ToolSpec, call: str, outcome: Outcome) -> None:
+        if outcome.is_error and _UNEXPECTED in outcome.text:
+            what = outcome.text.partition(_UNEXPECTED)[2].partition("\n")[0][:_SHOWN]
+            if not self._watch.refused:  # that error is the check's own
+                self._problems["no surprises"].append(f"{call}: {what}")
+        elif outcome.is_error:
+            self._problems["advice"] += [f"{call}: {why}" for why in _unhelpful(outcome.text.removeprefix("Error: "))]
+        elif outcome.text == "(no output)" and len(outcome.content) < 2:
+            self._problems["advice"].append(f"{call}: says nothing")
+
+    def _silent(self, runner: ToolRunner, spec: ToolSpec, network: Network) -> None:
+        """A call while no service answers, which is cancelled."""
+        network.fall_silent()
+        first = cases(spec)[0]
+        self._watch.begin()
+        ended, _, _ = runner._loop.run(self._bounded(runner, spec.name, first, network.reached))
+        self._watch.end()
+        if not ended:
+            self._problems["in time"].append(
+                f"{spec.name}: does not end when it is cancelled while a service is silent"
+            )
+
+    async def _bounded(
+        self, runner: ToolRunner, name: str, text: str, until: asyncio.Event | None = None
+    ) -> tuple[bool, Outcome | None, float]:
+        """Call it; whether it ended, what it gave, and for how long it held up the loop at most.
+
+        It is cancelled after `seconds`, or as soon as `until` is set.
+        """
+        loop = asyncio.get_running_loop()
+        task = asyncio.ensure_future(runner._call(name, text))
+        waiting = asyncio.ensure_future(until.wait()) if until is not None else None
+        pulse = _Pulse(loop, self._beat / 10)
+        await asyncio.wait({task, waiting} if waiting else {task}, timeout=self._seconds, return_when="FIRST_COMPLETED")
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=self._seconds)
+        if waiting:
+            waiting.cancel()
+        held = pulse.stop()
+        if not task.done() or task.cancelled() or task.exception() is not None:
+            return task.done(), None, held
+        return True, task.result(), held
+
+    def _close(self, spec: ToolSpec, runner: ToolRunner) -> None:
+        try:
+            runner.close()
+        except Exception as error:  # what a pack leaves behind may make the end fail in any way
+            self._problems["in time"].append(f"{spec.name}: what it left behind could not be ended: {error}")
+
+
+class _Pulse:
+    """Looks at how long the event loop was held up."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, every: float) -> None:
+        self._loop = loop
+        self._every = every
+        self._longest = 0.0
+        self._due = loop.time() + every
+        self._handle = loop.call_later(every, self._beat)
+
+    def _beat(self) -> None:
+        now = self._loop.time()
+        self._longest = max(self._longest, now - self._due)
+        self._due = now + self._every
+        self._handle = self._loop.call_later(self._every, self._beat)
+
+    def stop(self) -> float:
+        """The longest delay, in seconds."""
+        self._handle.cancel()
+        return max(self._longest, self._loop.time() - self._due)
+
+
+def _unhelpful(text: str) -> Iterator[str]:
+    """Why an error helps nobody."""
+    if _LEAKED.search(text):
+        yield f"shows the insides of Python: {json.dumps(text[:_SHOWN], ensure_ascii=False)}"
+    elif len(text) < _SHORTEST_ERROR or len(_SENTENCE.findall(text)) < 2:
+        yield f"does not say what to do next: {json.dumps(text[:_SHOWN], ensure_ascii=False)}"

@@ -1,0 +1,147 @@
+"""Watching what the code of a pack does in this process, and refusing what must not happen in a check."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal, TypeAlias
+
+Deed: TypeAlias = Literal["read", "write", "net", "exec"]
+
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+# The events of audit hooks, and which argument is the place: https://docs.python.org/3/library/audit_events.html
+_WRITES = {
+    "os.link": 1,
+    "os.mkdir": 0,
+    "os.remove": 0,
+    "os.rename": 1,
+    "os.rmdir": 0,
+    "os.symlink": 1,
+    "os.truncate": 0,
+    "sqlite3.connect": 0,
+}
+_CONNECTS = frozenset(
+    {"socket.bind", "socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.sendmsg"}
+)
+_STARTS = frozenset(
+    {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn", "subprocess.Popen"}
+)
+_HARMLESS = ("/dev/null", "/dev/tty", "/proc/self/")
+_OWN_FILE = __file__
+_CORE = str(Path(__file__).parents[2]) + os.sep
+
+
+class Watch:
+    """Notes what a pack does while `active`, and keeps it inside its throwaway folders.
+
+    There is one a process, since the interpreter never lets go of an audit hook. Only Python code is seen: what a
+    library in C opens by itself is not.
+
+    Args:
+        places: the throwaway folders, the only ones that may be written to.
+        code: the files and folders of the pack, by which its deeds are told from Marvin's own.
+        programs: whether programs may be started. The pack's own Python code may be, in a child process.
+    """
+
+    def __init__(self, places: Sequence[Path], code: Sequence[str], programs: bool) -> None:
+        self._places = tuple(os.path.realpath(place) + os.sep for place in places)
+        self._code = tuple(code)
+        self._module = Path(code[0]).stem
+        self._programs = programs
+        self.active = False
+        self.deeds: dict[Deed, dict[str, None]] = {}
+        """What was done, by kind, each with its places."""
+        self.refused: dict[str, None] = {}
+        """What was not allowed."""
+        sys.addaudithook(self._heard)
+
+    def begin(self) -> None:
+        """Forget what was seen, and watch."""
+        self.deeds, self.refused, self.active = {}, {}, True
+
+    def end(self) -> None:
+        """Watch no more."""
+        self.active = False
+
+    def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self.active:
+            return
+        if event == "open":
+            self._opened(arguments)
+        elif event in _WRITES:
+            self._write(arguments[_WRITES[event]])
+        elif event in _CONNECTS:
+            self._connect(event, arguments)
+        elif event in _STARTS:
+            self._start(event, arguments)
+
+    def _opened(self, arguments: tuple[Any, ...]) -> None:
+        path, _, flags = arguments
+        if not _is_path(path) or not isinstance(flags, int):
+            return
+        if flags & _WRITING and not os.path.isdir(path):
+            self._write(path)
+        elif not flags & getattr(os, "O_DIRECTORY", 0) and _real(path).startswith(self._places) and self._is_packs():
+            self._note("read", _real(path))
+
+    def _write(self, path: object) -> None:
+        if not _is_path(path) or _real(path).startswith(_HARMLESS) or not self._is_packs():
+            return
+        self._note("write", _real(path))
+        if not _real(path).startswith(self._places):
+            self._refuse(f"wrote outside of its folders: {_real(path)}")
+
+    def _connect(self, event: str, arguments: tuple[Any, ...]) -> None:
+        address = next((word for word in arguments if isinstance(word, (str, bytes, tuple))), "")
+        local_pair = event == "socket.bind" and address in ("", b"", ("", 0), ("127.0.0.1", 0))
+        if not local_pair and self._is_packs():
+            self._note("net", f"{address!r}")
+            self._refuse(f"connected to {address!r} without context.http")
+
+    def _start(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self._is_packs() and not self._is_own(arguments):
+            program = next((os.fsdecode(word) for word in arguments if isinstance(word, (str, bytes))), event)
+            self._note("exec", os.path.basename(program))
+            if not self._programs:
+                raise PermissionError(f"The check of a pack starts no programs: {program}")
+
+    def _is_own(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether this Python is started with code of the pack."""
+        words = [os.fsdecode(word) for word in arguments[1]] if len(arguments) > 1 and _is_list(arguments[1]) else []
+        if not words or os.path.realpath(words[0]) != os.path.realpath(sys.executable):
+            return False
+        return any(word.partition(".")[0] == self._module or word.startswith(self._code) for word in words[1:])
+
+    def _refuse(self, what: str) -> None:
+        self.refused[what] = None
+        raise PermissionError(f"The check of a pack does not allow that a tool {what}")
+
+    def _note(self, deed: Deed, place: str) -> None:
+        self.deeds.setdefault(deed, {})[place] = None
+
+    def _is_packs(self) -> bool:
+        """Whether the pack does it: its code is being run, or that of a library's own thread."""
+        frame: FrameType | None = sys._getframe(1)
+        marvins = False
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file.startswith(self._code):
+                return True
+            marvins = marvins or (file.startswith(_CORE) and file != _OWN_FILE)
+            frame = frame.f_back
+        return not marvins
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, (str, bytes, os.PathLike))
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(word, (str, bytes)) for word in value)
+
+
+def _real(path: Any) -> str:
+    return os.path.realpath(os.fsdecode(path))
