@@ -47,25 +47,21 @@ class Trial:
         self._told = told
         self._problems: dict[str, list[str]] = {"no surprises": [], "access": [], "in time": [], "advice": []}
         self._calls = 0
+        self._held_back: dict[str, None] = {}
 
-    def run(self, tools: Sequence[ToolSpec], *, programs: bool) -> list[Finding]:
-        """Try all of them.
-
-        Args:
-            programs: whether they may start programs; where they may not, that is told where it matters.
-        """
+    def run(self, tools: Sequence[ToolSpec]) -> list[Finding]:
+        """Try all of them."""
         for spec in tools:
             self._told(spec.name)
             self._try(spec)
         findings = [found(name, problems, note=f"{self._calls} calls") for name, problems in self._problems.items()]
-        kept_back = [spec.name for spec in tools if "exec" in spec.access]
-        if kept_back and not programs:
-            why = f"{', '.join(kept_back)} may start programs; --programs lets them, in the throwaway folders"
-            findings = [
-                each.replace(unmeasured=why) if each.criterion == "in time" and not each.problems else each
-                for each in findings
-            ]
-        return findings
+        if not self._held_back:
+            return findings
+        why = f"{', '.join(self._held_back)} wanted to start programs; --programs lets them"
+        return [
+            each.replace(unmeasured=why) if each.criterion == "in time" and not each.problems else each
+            for each in findings
+        ]
 
     def _try(self, spec: ToolSpec) -> None:
         network = Network()
@@ -74,19 +70,17 @@ class Trial:
         (work / "README.md").write_text("# Notes\n\nBuy some tea.\n", encoding="utf-8")
         runner = ToolRunner(home, work, lambda: network, interactive=False)
         before = set(_descendants())
-        try:
-            for number, text in enumerate(cases(spec)):
-                network.choose(number)
-                self._one(runner, spec, text, network, deeds)
-            self._silent(runner, spec, network)
-        finally:
-            self._close(spec, runner)
+        for number, text in enumerate(cases(spec)):
+            network.choose(number)
+            if not self._one(runner, spec, text, network, deeds):
+                break  # what does not end would hold up the end of the session as well: it is left behind
+        else:
+            if self._silent(runner, spec, network):
+                self._close(spec, runner)
         if set(_descendants()) - before:
             self._problems["in time"].append(f"{spec.name} leaves processes behind when its calls have ended")
         allowed = frozenset().union(*(_IMPLIED[access] for access in spec.access))
         undeclared = {deed: where for deed, where in deeds.items() if deed not in allowed}
-        if f"program:{undeclared.get('exec')}" in spec.requires:  # a program that is named is declared
-            del undeclared["exec"]
         self._problems["access"] += [
             f"{spec.name} does not declare {deed}: {where}" for deed, where in undeclared.items()
         ]
@@ -96,7 +90,8 @@ class Trial:
         folder.mkdir(parents=True)
         return folder
 
-    def _one(self, runner: ToolRunner, spec: ToolSpec, text: str, network: Network, deeds: dict[Deed, str]) -> None:
+    def _one(self, runner: ToolRunner, spec: ToolSpec, text: str, network: Network, deeds: dict[Deed, str]) -> bool:
+        """One call; whether it ended."""
         call = f"{spec.name} {text[:_SHOWN]}"
         self._calls += 1
         self._watch.begin()
@@ -109,25 +104,27 @@ class Trial:
         for deed, where in seen.items():
             deeds.setdefault(deed, where)
         self._problems["access"] += [f"{spec.name} {what}" for what in self._watch.refused]
+        self._held_back.update(dict.fromkeys([spec.name] if self._watch.held_back else []))
         if not ended:
             self._problems["in time"].append(f"{call}: does not end when it is cancelled")
         if held > self._beat:
             self._problems["in time"].append(f"{call}: holds up the whole program for {held:.1f} s")
         if outcome is not None:
             self._judge(spec, call, outcome)
+        return ended
 
     def _judge(self, spec: ToolSpec, call: str, outcome: Outcome) -> None:
         if outcome.is_error and _UNEXPECTED in outcome.text:
             what = outcome.text.partition(_UNEXPECTED)[2].partition("\n")[0][:_SHOWN]
-            if not self._watch.refused:  # that error is the check's own
+            if not (self._watch.refused or self._watch.held_back):  # that error is the check's own
                 self._problems["no surprises"].append(f"{call}: {what}")
         elif outcome.is_error:
             self._problems["advice"] += [f"{call}: {why}" for why in _unhelpful(outcome.text.removeprefix("Error: "))]
         elif outcome.text == "(no output)" and len(outcome.content) < 2:
             self._problems["advice"].append(f"{call}: says nothing")
 
-    def _silent(self, runner: ToolRunner, spec: ToolSpec, network: Network) -> None:
-        """A call while no service answers, which is cancelled."""
+    def _silent(self, runner: ToolRunner, spec: ToolSpec, network: Network) -> bool:
+        """A call while no service answers, which is cancelled; whether it ended."""
         network.fall_silent()
         first = cases(spec)[0]
         self._watch.begin()
@@ -137,6 +134,7 @@ class Trial:
             self._problems["in time"].append(
                 f"{spec.name}: does not end when it is cancelled while a service is silent"
             )
+        return ended
 
     async def _bounded(
         self, runner: ToolRunner, name: str, text: str, until: asyncio.Event | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, TypeAlias
@@ -29,9 +29,11 @@ _CONNECTS = frozenset(
 _STARTS = frozenset(
     {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn", "subprocess.Popen"}
 )
+_SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "sh", "zsh"})
 _HARMLESS = ("/dev/null", "/dev/tty", "/proc/self/")
 _OWN_FILE = __file__
 _CORE = str(Path(__file__).parents[2]) + os.sep
+_GUARD = os.path.join(_CORE, "guard", "processes", "")
 
 
 class Watch:
@@ -56,11 +58,13 @@ class Watch:
         """What was done, by kind, each with its places."""
         self.refused: dict[str, None] = {}
         """What was not allowed."""
+        self.held_back: dict[str, None] = {}
+        """The programs that were not started."""
         sys.addaudithook(self._heard)
 
     def begin(self) -> None:
         """Forget what was seen, and watch."""
-        self.deeds, self.refused, self.active = {}, {}, True
+        self.deeds, self.refused, self.held_back, self.active = {}, {}, {}, True
 
     def end(self) -> None:
         """Watch no more."""
@@ -104,8 +108,13 @@ class Watch:
     def _start(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self._is_packs() and not self._is_own(arguments):
             program = next((os.fsdecode(word) for word in arguments if isinstance(word, (str, bytes))), event)
-            self._note("exec", os.path.basename(program))
+            name = os.path.basename(program)
+            # A program that the tool itself names, and that the guard starts, is how the tool works. A shell runs
+            # what the model wrote.
+            if name in _SHELLS or not self._is_guarded():
+                self._note("exec", name)
             if not self._programs:
+                self.held_back[name] = None
                 raise PermissionError(f"The check of a pack starts no programs: {program}")
 
     def _is_own(self, arguments: tuple[Any, ...]) -> bool:
@@ -124,15 +133,21 @@ class Watch:
 
     def _is_packs(self) -> bool:
         """Whether the pack does it: its code is being run, or that of a library's own thread."""
-        frame: FrameType | None = sys._getframe(1)
-        marvins = False
-        while frame is not None:
-            file = frame.f_code.co_filename
-            if file.startswith(self._code):
-                return True
-            marvins = marvins or (file.startswith(_CORE) and file != _OWN_FILE)
-            frame = frame.f_back
-        return not marvins
+        files = list(_running())
+        return any(file.startswith(self._code) for file in files) or not any(file.startswith(_CORE) for file in files)
+
+    def _is_guarded(self) -> bool:
+        """Whether it comes by way of `context.processes`."""
+        return any(file.startswith(_GUARD) for file in _running())
+
+
+def _running() -> Iterator[str]:
+    """The files of the code that is being run, the innermost first, without this one."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename != _OWN_FILE:
+            yield frame.f_code.co_filename
+        frame = frame.f_back
 
 
 def _is_path(value: object) -> bool:
