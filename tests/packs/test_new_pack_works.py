@@ -39,7 +39,9 @@ def test_a_new_pack_passes_all_of_its_own_checks(tmp_path: Path, wheels: Path) -
 
     counted = installed.run("tools", "call", "word_games_count_words", "path=marvin-word-games/README.md")
     assert counted.stdout.strip().endswith("words"), counted.stderr
-    said = installed.run("--non-interactive", "--prompt", "count the words of marvin-word-games/README.md")
+    said = installed.run(
+        "--provider", "offline", "--non-interactive", "--prompt", "count the words of marvin-word-games/README.md"
+    )
     assert said.stdout.strip().endswith(counted.stdout.strip()), said.stdout + said.stderr
 
     graded = installed.run("packs", "check", "word-games", "--json", "--grade", "silver")

@@ -22,7 +22,7 @@ CRITERIA: Mapping[str, Criterion] = {
     "loads": Criterion(
         grade="bronze",
         meaning="the pack loads, and registers what it should",
-        mend="Correct what is named; `marvin packs list` shows where it happened.",
+        mend="Correct what is named; the sub-command `packs list` shows where it happened.",
     ),
     "schemas": Criterion(
         grade="bronze",

@@ -12,8 +12,6 @@ from typing import Any
 import pluggy
 import typer
 
-import marvin_core
-
 from ...api.config import Config
 from ...plugins.discovery import discover
 from ...plugins.hook_calls import call_hook, plugin_manager
@@ -26,13 +24,15 @@ from .watch import Watch
 
 _MOST = 0.1
 """Seconds of processor time that importing a plugin module may take."""
+_CORE = "marvin_core"
 _PLAIN = ("tools", "providers", "hooks", "uis", "commands")
 
 
 def registration_findings(pack: Pack, place: PackPlace, watch: Watch, config: Config) -> list[Finding]:
     """The findings about the first import of a pack, and about all that is read of it afterwards."""
-    for name in marvin_core.__all__:
-        getattr(marvin_core, name)  # what these cost is Marvin's own
+    core = import_module(_CORE)
+    for name in core.__all__:
+        getattr(core, name)  # what these cost is Marvin's own
     before = set(sys.modules)
     watch.begin()
     begun = time.process_time()
@@ -87,5 +87,5 @@ def _failure(work: Callable[[], Any]) -> str:
 def _foreign(modules: set[str], pack: Pack) -> list[str]:
     """The packages among these modules that belong neither to Python, nor to Marvin, nor to the pack."""
     own = pack.module.partition(".")[0]
-    known = {own, "marvin_core", *sys.stdlib_module_names}
+    known = {own, _CORE, *sys.stdlib_module_names}
     return sorted({name.partition(".")[0] for name in modules} - known)
