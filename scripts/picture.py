@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rich.console import Console
-from rich.terminal_theme import MONOKAI
+from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 from marvin_core.testing import ModelServer, answers
@@ -87,7 +87,7 @@ def picture(shown: str) -> str:
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     rows = shown.rstrip().splitlines()
     console.print(Text.from_ansi("\n".join(rows)), soft_wrap=False)
-    return console.export_svg(title="marvin", theme=MONOKAI, code_format=FORM, unique_id="chat")
+    return console.export_svg(title="marvin", theme=SVG_EXPORT_THEME, code_format=FORM, unique_id="chat")
 
 
 def main() -> None:

@@ -168,12 +168,14 @@ TESTING = """Import these names from `marvin_core.testing`, in tests only. [Test
 them at work."""
 
 
-def _place(name: str) -> tuple[str, int, str]:
-    """Where a public name is defined: names are shown in the order of the source."""
+def _place(name: str) -> tuple[int, str, int]:
+    """Where a public name is defined: names are shown in the order of the pages and of the source."""
+    order = [f"api.{module}" for _, _, *modules in API_PAGES.values() for module in modules]
     home = marvin_core._HOME_OF[name]
     lines = inspect.getsource(import_module(f"marvin_core.{home}")).splitlines()
     start = re.compile(rf"(class |def |async def )?{name}\b(?=[(:]| = |\[)").match
-    return home, next((number for number, line in enumerate(lines) if start(line)), 0), name
+    line = next((number for number, line in enumerate(lines) if start(line)), 0)
+    return order.index(home) if home in order else len(order), home, line
 
 
 def _events() -> list[str]:
