@@ -179,7 +179,7 @@ RUN = {
     "how-to/screen-readers-and-pipes.md": {"sh": 3, "json": 1},
     "how-to/test-a-pack.md": {"sh": 1, "python": 4, "toml": 1},  # and tests/core/testing/test_kit.py
     "index.md": {"sh": 1},  # tests/e2e/test_wrapper.py makes the environment
-    "how-to/install-packs.md": {"sh": 5},  # tests/packs/test_install_shapes.py, without an index
+    "how-to/install-packs.md": {"sh": 5},  # tests/packs/test_install_page.py runs that of uv; pipx is not here
     "extend/new-pack.md": {"sh": 2},  # tests/packs/test_new_pack_works.py
     "extend/check-a-pack.md": {"sh": 1},  # the same, and tests/e2e/test_packs_check.py
     "extend/hooks.md": {"python": 1, "toml": 1},  # tests/packs/test_strangers_packs.py, as the four below
@@ -284,7 +284,7 @@ def test_the_chats_of_the_readme_are_real(
 def test_every_page_can_be_found() -> None:
     """From the first page, and in the contents of the site."""
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {"index.md"}
-    first = set(re.findall(r"\]\(([^)#:]+)\)", (DOCS / "index.md").read_text(encoding="utf-8")))
+    first = set(re.findall(r"\]\(([^)#:]+\.md)\)", (DOCS / "index.md").read_text(encoding="utf-8")))
     site = set(re.findall(r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     assert first == pages
     assert site - {"index.md"} == pages

@@ -13,7 +13,7 @@ from tests.support.installing import Place
 
 pytestmark = pytest.mark.slow
 
-WAITS = "timeouts: {pack_call: 0.5, pack_beat: 1.0}\n"
+WAITS = "timeouts: {pack_call: 3.0, pack_beat: 1.0}\n"
 
 MISCHIEF = '''
 import asyncio
@@ -77,7 +77,7 @@ async def bad_program() -> str:
 async def bad_blocking(slow: bool = False) -> str:
     """Hold up everything."""
     if slow:
-        time.sleep(2)
+        time.sleep(2.5)
     return "done"
 
 

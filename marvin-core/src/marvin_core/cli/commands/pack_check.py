@@ -7,14 +7,12 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...api.errors import UsageError
 from ...config.program import command_name
-from ...guard.processes.runner import ProcessRunner
 from ...plugins.model import USER
 from ...util.terminal_text import json_for_terminals
 from ...util.text import unknown_name
@@ -84,6 +82,8 @@ def _report(run: CommandContext, pack: Pack, programs: bool) -> dict[str, Any]:
 
 def _measured(run: CommandContext, pack: Pack, part: str, programs: bool) -> list[dict[str, Any]]:
     """The findings of one part, from a child process with a home and a folder of its own."""
+    from tempfile import TemporaryDirectory
+
     timeouts, limits = run.config.timeouts, run.config.limits
     with TemporaryDirectory(prefix="marvin-check-") as folder:
         place, out = Path(folder) / "place", Path(folder) / "findings"
@@ -108,6 +108,8 @@ def _measured(run: CommandContext, pack: Pack, part: str, programs: bool) -> lis
 
 
 async def _child(run: CommandContext, order: Mapping[str, Any], place: Path) -> ProcessResult:
+    from ...guard.processes.runner import ProcessRunner  # other sub-commands start no processes
+
     # What leads a child to the user's own folders stays out of its environment.
     environment = run.secrets.child_environment()
     kept = {name: value for name, value in environment.items() if not name.startswith(("MARVIN_", "XDG_"))}

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...config.program import command_name
-from ..new_pack.names import pack_names
-from ..new_pack.writing import write_pack
 
 if TYPE_CHECKING:
     from ..run import CommandContext
@@ -21,6 +19,9 @@ def new_pack(
     folder: Annotated[Path, typer.Option(help="Where its folder is made.")] = Path(),
 ) -> None:
     """Make the repository of a new pack: a tool, tests, docs and CI. Nothing is overwritten."""
+    from ..new_pack.names import pack_names
+    from ..new_pack.writing import write_pack
+
     run: CommandContext = context.obj
     names = pack_names(name)
     made = write_pack(names, folder)

@@ -14,6 +14,7 @@ from ..tool_runner import Outcome, ToolRunner
 from .findings import Finding, found
 from .fuzzing import cases
 from .network import Network
+from .pulse import Pulse
 from .watch import Deed, Watch
 
 _UNEXPECTED = "failed unexpectedly: "
@@ -146,7 +147,7 @@ class Trial:
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(runner._call(name, text))
         waiting = asyncio.ensure_future(until.wait()) if until is not None else None
-        pulse = _Pulse(loop, self._beat / 10)
+        pulse = Pulse(loop, self._beat)
         await asyncio.wait({task, waiting} if waiting else {task}, timeout=self._seconds, return_when="FIRST_COMPLETED")
         if not task.done():
             task.cancel()
@@ -163,28 +164,6 @@ class Trial:
             runner.close()
         except Exception as error:  # what a pack leaves behind may make the end fail in any way
             self._problems["in time"].append(f"{spec.name}: what it left behind could not be ended: {error}")
-
-
-class _Pulse:
-    """Looks at how long the event loop was held up."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, every: float) -> None:
-        self._loop = loop
-        self._every = every
-        self._longest = 0.0
-        self._due = loop.time() + every
-        self._handle = loop.call_later(every, self._beat)
-
-    def _beat(self) -> None:
-        now = self._loop.time()
-        self._longest = max(self._longest, now - self._due)
-        self._due = now + self._every
-        self._handle = self._loop.call_later(self._every, self._beat)
-
-    def stop(self) -> float:
-        """The longest delay, in seconds."""
-        self._handle.cancel()
-        return max(self._longest, self._loop.time() - self._due)
 
 
 def _unhelpful(text: str) -> Iterator[str]:
