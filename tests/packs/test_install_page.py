@@ -25,7 +25,8 @@ def test_uv_keeps_marvin_with_a_pack(tmp_path: Path, wheels: Path) -> None:
     (install, *_) = re.findall(r"^uv tool install .*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     build_wheels(DICE, tmp_path / "dice")
     # Where the wheels are, until there is a release; and the versions of the lock, as everywhere.
-    where = ["--find-links", wheels, "--find-links", tmp_path / "dice", "--constraints", constraints(tmp_path)]
+    where: list[str | Path] = ["--find-links", wheels, "--find-links", tmp_path / "dice"]
+    where += ["--constraints", constraints(tmp_path)]
     tools = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
     environment = {**uv_environment(), **tools, "HOME": str(tmp_path)}
     done = subprocess.run(
