@@ -235,6 +235,25 @@ def test_a_tool_that_ends_the_process_is_named(place: Place) -> None:
     assert "fatal ended the process with status 7" in ended.out
 
 
+def test_packs_that_cannot_be_imported_are_graded_all_the_same(place: Place) -> None:
+    place.install("marvin-torn", "def torn(:\n", pack="torn")
+    place.install("marvin-lacking", "import no_such_module\n", pack="lacking")
+    place.install("marvin-leaving", "raise SystemExit(3)\n", pack="leaving")
+    place.install("marvin-gone", "", pack="gone").unlink()
+    ended = place.marvin("packs", "check", "--json", MARVIN_PACKS="torn,lacking,leaving,gone")
+    assert ended.code == 1
+    reports = {report["pack"]: report for report in json.loads(ended.out)}
+    for pack, why in {
+        "torn": "SyntaxError",
+        "lacking": "no_such_module",
+        "leaving": "SystemExit",
+        "gone": "cannot be found",
+    }.items():
+        assert reports[pack]["grade"] == "no grade"
+        loads = [each["problems"] for each in reports[pack]["findings"] if each["criterion"] == "loads"]
+        assert any(why in problem for problems in loads for problem in problems), loads
+
+
 def test_a_name_that_is_not_there_is_an_error_that_names_the_nearest(place: Place) -> None:
     place.install("marvin-good", GOOD, pack="good")
     ended = place.marvin("packs", "check", "goof")

@@ -12,8 +12,8 @@ import json, os, socket, sqlite3, subprocess, sys
 from pathlib import Path
 from marvin_core.testing.grading.watch import Watch
 
-place, outside = Path(sys.argv[1]), Path(sys.argv[2])
-watch = Watch([place], (__file__,), False)
+place, scratch, outside = map(Path, sys.argv[1:])
+watch = Watch([place], (__file__,), scratch, False)
 seen = {}
 
 def tried(name, work):
@@ -31,6 +31,7 @@ tried("read", lambda: (place / "there.txt").read_text())
 tried("read elsewhere", lambda: Path(__file__).read_text())
 tried("write", lambda: (place / "new.txt").write_text("x"))
 tried("write elsewhere", lambda: outside.write_text("x"))
+tried("scratch", lambda: (scratch / "x").write_text("x"))
 tried("append elsewhere", lambda: os.open(outside, os.O_WRONLY | os.O_CREAT))
 tried("folder elsewhere", lambda: outside.mkdir())
 tried("rename elsewhere", lambda: os.rename(place / "new.txt", outside))
@@ -51,10 +52,11 @@ print(json.dumps(seen))
 
 def test_what_is_seen_and_what_is_refused(tmp_path: Path) -> None:
     (place := tmp_path / "place").mkdir()
+    (scratch := tmp_path / "scratch").mkdir()
     script = tmp_path / "deeds.py"
     script.write_text('import sys\nif sys.argv[1] == "child": sys.exit()\n' + SCRIPT)
     done = subprocess.run(
-        [sys.executable, "-P", "-B", script, place, tmp_path / "outside"],
+        [sys.executable, "-P", "-B", script, place, scratch, tmp_path / "outside"],
         capture_output=True, text=True, timeout=100, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -64,6 +66,7 @@ def test_what_is_seen_and_what_is_refused(tmp_path: Path) -> None:
         "read elsewhere": [False, []],
         "write": [False, ["write"]],
         "write elsewhere": [True, ["write"]],
+        "scratch": [False, []],
         "append elsewhere": [True, ["write"]],
         "folder elsewhere": [True, ["write"]],
         "rename elsewhere": [True, ["write"]],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import site
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -113,7 +114,10 @@ async def _child(run: CommandContext, order: Mapping[str, Any], place: Path) -> 
     # What leads a child to the user's own folders stays out of its environment.
     environment = run.secrets.child_environment()
     kept = {name: value for name, value in environment.items() if not name.startswith(("MARVIN_", "XDG_"))}
-    kept["HOME"] = str(place)
+    scratch = place.with_name("scratch")
+    scratch.mkdir()
+    # Packages that were installed with --user lie below the real home folder.
+    kept |= {"HOME": str(place), "TMPDIR": str(scratch), "PYTHONUSERBASE": site.getuserbase()}
     runner = ProcessRunner(_OnePlace(place), kept, run.config.timeouts)
     argv = [sys.executable, "-P", "-B", "-m", _CHILD, json.dumps(order)]
     try:

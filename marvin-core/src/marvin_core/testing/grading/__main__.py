@@ -12,12 +12,15 @@ import resource
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
+from ...api.errors import PluginError
 from ...config.load import load
 from ...plugins.discovery import discover
 from ...plugins.model import Pack
 from .calls import Trial
+from .findings import found
 from .place import place_of
 from .registration import registration_findings
 from .watch import Watch
@@ -28,9 +31,13 @@ def main(order: dict[str, Any]) -> None:
     _limit(order["memory"], order["file"])
     place, out = Path(order["place"]), Path(order["out"])
     pack = _pack(order["pack"], order["distribution"])
-    where = place_of(pack)
+    try:
+        where = place_of(pack)
+    except PluginError as error:
+        _write(out, {"findings": [found("loads", [str(error)]).as_json()]})
+        return
     # What Marvin itself keeps for the calls is written there, too.
-    watch = Watch([place], where.code, order["programs"])
+    watch = Watch([place], where.code, Path(gettempdir()), order["programs"])
     if order["part"] == "registration":
         config, _ = load((), {"HOME": str(place)}, cwd=place)
         findings = registration_findings(pack, where, watch, config)

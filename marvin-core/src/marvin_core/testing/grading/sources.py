@@ -17,13 +17,22 @@ _SHORTEST_README = 200
 
 def source_findings(place: PackPlace, tools: Sequence[ToolSpec]) -> list[Finding]:
     """The findings about everything that is only read."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in place.sources}
+    trees = dict(_parsed(place.sources))
     return [
         found("public names", [problem for path, tree in trees.items() for problem in _private_names(path, tree)]),
         found("typed", [*_untyped(place), *(name for path, tree in trees.items() for name in _bare(path, tree))]),
         _tested(place, tools),
         found("docs", [*_metadata(place), *_undocumented(place, tools)]),
     ]
+
+
+def _parsed(sources: Sequence[Path]) -> Iterator[tuple[Path, ast.Module]]:
+    """The trees of those files that are Python; what else there is cannot be imported, which is another finding."""
+    for path in sources:
+        try:
+            yield path, ast.parse(path.read_text(encoding="utf-8"))
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            continue
 
 
 def _private_names(path: Path, tree: ast.Module) -> Iterator[str]:

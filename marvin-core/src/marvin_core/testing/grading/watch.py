@@ -45,11 +45,13 @@ class Watch:
     Args:
         places: the throwaway folders, the only ones that may be written to.
         code: the files and folders of the pack, by which its deeds are told from Marvin's own.
+        scratch: the folder for temporary files, which count as nothing.
         programs: whether programs may be started. The pack's own Python code may be, in a child process.
     """
 
-    def __init__(self, places: Sequence[Path], code: Sequence[str], programs: bool) -> None:
+    def __init__(self, places: Sequence[Path], code: Sequence[str], scratch: Path, programs: bool) -> None:
         self._places = tuple(os.path.realpath(place) + os.sep for place in places)
+        self._harmless = (*_HARMLESS, os.path.realpath(scratch) + os.sep)
         self._code = tuple(code)
         self._module = Path(code[0]).stem
         self._programs = programs
@@ -92,7 +94,7 @@ class Watch:
             self._note("read", _real(path))
 
     def _write(self, path: object) -> None:
-        if not _is_path(path) or _real(path).startswith(_HARMLESS) or not self._is_packs():
+        if not _is_path(path) or _real(path).startswith(self._harmless) or not self._is_packs():
             return
         self._note("write", _real(path))
         if not _real(path).startswith(self._places):
