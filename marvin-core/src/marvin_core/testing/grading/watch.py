@@ -12,17 +12,26 @@ from typing import Any, Literal, TypeAlias
 Deed: TypeAlias = Literal["read", "write", "net", "exec"]
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-# The events of audit hooks, and which argument is the place: https://docs.python.org/3/library/audit_events.html
-_WRITES = {
-    "os.link": 1,
-    "os.mkdir": 0,
-    "os.remove": 0,
-    "os.rename": 1,
-    "os.rmdir": 0,
-    "os.symlink": 1,
-    "os.truncate": 0,
-    "sqlite3.connect": 0,
+# The events of audit hooks: https://docs.python.org/3/library/audit_events.html. Of each, which arguments are places,
+# and which ones the open folders that these count from.
+_WRITES: dict[str, tuple[tuple[int, int | None], ...]] = {
+    "os.chmod": ((0, 2),),
+    "os.chown": ((0, 3),),
+    "os.link": ((1, 3),),
+    "os.mkdir": ((0, 2),),
+    "os.remove": ((0, 1),),
+    "os.removexattr": ((0, None),),
+    "os.rename": ((0, 2), (1, 3)),
+    "os.rmdir": ((0, 1),),
+    "os.setxattr": ((0, None),),
+    "os.symlink": ((1, 2),),
+    "os.truncate": ((0, None),),
+    "os.utime": ((0, 3),),
+    "shutil.rmtree": ((0, 1),),
+    "sqlite3.connect": ((0, None),),
 }
+_IN_MEMORY = (":memory:", b":memory:", "")
+_SIGNALS = frozenset({"os.kill", "os.killpg"})
 _CONNECTS = frozenset(
     {"socket.bind", "socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.sendmsg"}
 )
@@ -78,7 +87,10 @@ class Watch:
         if event == "open":
             self._opened(arguments)
         elif event in _WRITES:
-            self._write(arguments[_WRITES[event]])
+            for place, folder in _WRITES[event]:
+                self._write(arguments[place], _folder(arguments, folder))
+        elif event in _SIGNALS:
+            self._signal(arguments)
         elif event in _CONNECTS:
             self._connect(event, arguments)
         elif event in _STARTS:
@@ -93,12 +105,21 @@ class Watch:
         elif not flags & getattr(os, "O_DIRECTORY", 0) and _real(path).startswith(self._places) and self._is_packs():
             self._note("read", _real(path))
 
-    def _write(self, path: object) -> None:
-        if not _is_path(path) or _real(path).startswith(self._harmless) or not self._is_packs():
+    def _write(self, path: Any, folder: str = "") -> None:
+        if not _is_path(path) or path in _IN_MEMORY:
             return
-        self._note("write", _real(path))
-        if not _real(path).startswith(self._places):
-            self._refuse(f"wrote outside of its folders: {_real(path)}")
+        real = _real(os.path.join(folder, os.fsdecode(path)))
+        if real.startswith(self._harmless) or not self._is_packs():
+            return
+        self._note("write", real)
+        if not f"{real}{os.sep}".startswith(self._places):
+            self._refuse(f"wrote outside of its folders: {real}")
+
+    def _signal(self, arguments: tuple[Any, ...]) -> None:
+        # The numbers that tools are tried with may be those of other processes.
+        if self._is_packs() and not self._is_guarded():
+            self._note("exec", f"a signal to {arguments[0]}")
+            self._refuse(f"sent a signal to process {arguments[0]}")
 
     def _connect(self, event: str, arguments: tuple[Any, ...]) -> None:
         address = next((word for word in arguments if isinstance(word, (str, bytes, tuple))), "")
@@ -150,6 +171,16 @@ def _running() -> Iterator[str]:
         if frame.f_code.co_filename != _OWN_FILE:
             yield frame.f_code.co_filename
         frame = frame.f_back
+
+
+def _folder(arguments: tuple[Any, ...], index: int | None) -> str:
+    """The open folder that a place counts from, if there is one."""
+    if index is None or len(arguments) <= index or not isinstance(arguments[index], int) or arguments[index] < 0:
+        return ""
+    try:
+        return os.readlink(f"/proc/self/fd/{arguments[index]}")
+    except OSError:
+        return ""  # no Linux; the place counts from the current folder, which is a throwaway one
 
 
 def _is_path(value: object) -> bool:
