@@ -35,11 +35,11 @@ check: setup ## lint, formatting, types, and what no file may name
 	.venv/bin/lint-imports --no-logo --cache-dir .mypy_cache/imports
 	scripts/check-repo
 	$(PY) scripts/reference.py --check
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
+	.venv/bin/zensical build --clean --strict
 
 docs: setup ## regenerate the reference pages and build the site into site/
 	$(PY) scripts/reference.py
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
+	.venv/bin/zensical build --clean --strict
 
 wheels: setup ## build the wheel and the sdist of every distribution into dist/
 	rm -rf dist

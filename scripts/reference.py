@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import typer
 
+import marvin_core
 import marvin_pipeline.plugin
-from marvin_core import builtin
+from marvin_core import builtin, testing
 from marvin_core.api import errors, events, hookspecs
 from marvin_core.api.limits import Limits
 from marvin_core.api.record import Record
@@ -24,6 +27,7 @@ from marvin_core.plugins.discovery import discover
 from marvin_core.plugins.model import Index
 from marvin_core.plugins.pack_schema import leaves
 from marvin_core.plugins.pack_settings import schema_at
+from marvin_core.testing import plugin
 from marvin_core.tools.argument_errors import example_call, type_text
 from marvin_core.tools.sets import SETS
 from marvin_core.util.text import to_json
@@ -144,12 +148,74 @@ def _fields(what: str, kind: type[Record]) -> Iterator[str]:
 
 def hooks() -> str:
     """The hook specifications."""
-    parts = ["# Hooks for packs", "", inspect.getdoc(hookspecs) or ""]
-    for name, function in inspect.getmembers(hookspecs, inspect.isfunction):
+    parts = ["# What a pack registers", "", inspect.getdoc(hookspecs) or ""]
+    for name, _ in inspect.getmembers(hookspecs, inspect.isfunction):
         if name.startswith("marvin_"):
-            signature = str(inspect.signature(function)).replace("'", "")
-            parts += ["", f"## {name}", "", f"    def {name}{signature}", "", inspect.getdoc(function) or ""]
+            parts += ["", f"::: marvin_core.api.hookspecs.{name}"]
     return "\n".join(parts)
+
+
+# Which public names stand on which page, by the module that they come from. What is in none of these is a helper.
+API_PAGES = {
+    "tools": ("Tools", "What a tool is made of, what it gets, and what it returns.", "tools", "tool_context"),
+    "hooks": ("Hooks", "What watches the agent, and may tighten it.", "hooks", "hookspecs"),
+    "providers": ("Providers", "What talks to a model service.", "providers", "models"),
+    "messages": ("Messages", "What a conversation is made of.", "messages", "usage"),
+    "events": ("Events in Python", "What interfaces and hooks are told.", "events"),
+    "interfaces": ("Interfaces and commands", "What shows a session, and what it is shown by.", "session", "ui"),
+    "config": ("Configuration and records", "What is configured, and the base of all values.", "config", "record"),
+    "errors": ("Errors in Python", "What Marvin raises on purpose, and what packs raise.", "errors"),
+}
+HELPERS = "tools"
+
+
+def api_pages() -> dict[str, str]:
+    """The pages of the public names, in the order of their modules; the descriptions come from the docstrings."""
+    texts: dict[str, list[str]] = {}
+    for page, (title, about, *_) in API_PAGES.items():
+        texts[page] = [f"# {title}", "", f"{about} Import these names from `marvin_core`."]
+    page_of = {f"api.{module}": page for page, (_, _, *modules) in API_PAGES.items() for module in modules}
+    for name in sorted(set(marvin_core.__all__) - {"__version__", "Field"}, key=_place):
+        page = page_of.get(marvin_core._HOME_OF[name], HELPERS)
+        texts[page] += ["", f"::: marvin_core.{name}"]
+    texts["events"] += _events()
+    texts["tools"] += ["", "## Field", "", FIELD]
+    texts["testing"] = ["# Testing", "", TESTING, *_named("marvin_core.testing", sorted(testing.__all__))]
+    texts["testing"] += ["", "# Fixtures", *_named("marvin_core.testing.plugin", _fixtures())]
+    return {f"api-{page}.md": "\n".join(lines) for page, lines in texts.items()}
+
+
+FIELD = """Of pydantic: limits of a parameter, as in `Annotated[int, Field(ge=1, le=20)]`. See
+[its documentation](https://docs.pydantic.dev/latest/concepts/fields/)."""
+TESTING = """Import these names from `marvin_core.testing`, in tests only. [Test a pack](../how-to/test-a-pack.md) shows
+them at work."""
+
+
+def _place(name: str) -> tuple[int, str, int]:
+    """Where a public name is defined: names are shown in the order of the pages and of the source."""
+    order = [f"api.{module}" for _, _, *modules in API_PAGES.values() for module in modules]
+    home = marvin_core._HOME_OF[name]
+    lines = inspect.getsource(import_module(f"marvin_core.{home}")).splitlines()
+    start = re.compile(rf"(class |def |async def )?{name}\b(?=[(:]| = |\[)").match
+    line = next((number for number, line in enumerate(lines) if start(line)), 0)
+    return order.index(home) if home in order else len(order), home, line
+
+
+def _events() -> list[str]:
+    names = [name for name, kind in inspect.getmembers(events, inspect.isclass) if _is_event(kind)]
+    return _named("marvin_core.api.events", [name for name in names if name not in marvin_core.__all__])
+
+
+def _is_event(kind: type) -> bool:
+    return issubclass(kind, Record) and hasattr(kind, "type")
+
+
+def _fixtures() -> list[str]:
+    return [name for name in vars(plugin) if name.startswith("marvin_")]
+
+
+def _named(module: str, names: Sequence[str]) -> list[str]:
+    return [line for name in names for line in ("", f"::: {module}.{name}")]
 
 
 def tools(index: Index) -> str:
@@ -182,7 +248,7 @@ def event_page() -> str:
     ]
     parts += ["| type | fields | meaning |", "|---|---|---|"]
     for _, kind in inspect.getmembers(events, inspect.isclass):
-        if issubclass(kind, Record) and hasattr(kind, "type"):
+        if _is_event(kind):
             fields = ", ".join(f"`{name}`" for name in kind._defaults)
             parts.append(f"| `{kind.type}` | {fields} | {' '.join((kind.__doc__ or '').split())} |")
     return "\n".join(parts)
@@ -205,6 +271,7 @@ def pages() -> dict[str, str]:
         "events.md": event_page(),
         "hooks.md": hooks(),
         "tools.md": tools(index),
+        **api_pages(),
     }
 
 

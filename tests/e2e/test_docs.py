@@ -10,10 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pexpect
 import pytest
 
+import marvin_core
+from marvin_core import testing
 from marvin_core.testing import ModelServer, answers
 from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, put_away
 
@@ -179,6 +182,16 @@ RUN = {
     "how-to/screen-readers-and-pipes.md": {"sh": 3, "json": 1},
     "how-to/configure-a-pack.md": {"python": 4, "yaml": 1},  # tests/core/testing/test_pack_kit.py
     "how-to/test-a-pack.md": {"sh": 1, "python": 5, "toml": 1},  # and tests/core/testing/test_kit.py
+    "index.md": {"sh": 1},  # tests/e2e/test_wrapper.py makes the environment
+    "how-to/install-packs.md": {"sh": 5},  # tests/packs/test_install_page.py runs that of uv; pipx is not here
+    "extend/new-pack.md": {"sh": 2},  # tests/packs/test_new_pack_works.py
+    "extend/check-a-pack.md": {"sh": 1},  # the same, and tests/e2e/test_packs_check.py
+    "extend/hooks.md": {"python": 1, "toml": 1},  # tests/packs/test_strangers_packs.py, as the four below
+    "extend/providers.md": {"python": 1, "toml": 1, "sh": 1},
+    "extend/interfaces.md": {"python": 1, "toml": 1},
+    "extend/commands.md": {"python": 1, "toml": 1},
+    "extend/sub-commands.md": {"python": 1, "toml": 1, "sh": 1},
+    "extend/single-files.md": {"python": 2, "markdown": 1},
 }
 
 
@@ -190,6 +203,57 @@ def test_every_example_is_run_by_a_test() -> None:
                 counts = found.setdefault(str(page.relative_to(DOCS)), {})
                 counts[language] = counts.get(language, 0) + 1
     assert found == RUN
+
+
+PACKS = {"hooks": "careful", "providers": "echo", "interfaces": "shout", "commands": "greet", "sub-commands": "stats"}
+
+
+@pytest.mark.parametrize("page", PACKS)
+def test_the_packs_of_the_how_tos_are_the_tested_ones(page: str) -> None:
+    """tests/packs/test_strangers_packs.py builds, installs and uses them."""
+    text = (DOCS / "extend" / f"{page}.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r'```\w+ title="(.+?)"\n(.*?)```', text, re.DOTALL))
+    folder = ROOT / "tests" / "packs" / f"marvin-{PACKS[page]}"
+    assert shown == {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()}
+
+
+def test_the_single_files_of_the_how_to_work(tmp_path: Path, environment: dict[str, str]) -> None:
+    text = (DOCS / "extend" / "single-files.md").read_text(encoding="utf-8")
+    files = dict(re.findall(r'```\w+ title="(.+?)"\n(.*?)```', text, re.DOTALL))
+    assert set(files) == {"tools/coin.py", "hooks/no_push.py", "commands/explain.md"}
+    for name, content in files.items():
+        path = Path(environment["HOME"]) / ".config" / "marvin" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    tossed = shell("marvin tools call toss_coin", tmp_path, environment)
+    assert tossed.stdout.strip() in ("heads", "tails"), tossed.stderr
+    pushed = shell("marvin tools call run_command command='git push' || true", tmp_path, environment)
+    assert "pushing is left to the user" in pushed.stdout, pushed.stderr
+    helped = shell("echo /help | marvin --plain", tmp_path, environment)
+    assert "/explain" in helped.stdout
+    assert "Explain a file" in helped.stdout
+
+
+def test_every_public_name_is_documented() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("api-*.md"))
+    documented = re.findall(r"^::: (\S+)$", pages, re.MULTILINE)
+    expected = {f"marvin_core.{name}" for name in marvin_core.__all__} - {
+        "marvin_core.Field",
+        "marvin_core.__version__",
+    }
+    expected |= {f"marvin_core.testing.{name}" for name in testing.__all__}
+    assert expected <= set(documented)
+    assert len(documented) == len(set(documented))
+
+
+def test_the_picture_shows_the_chat_of_the_readme() -> None:
+    """scripts/picture.py makes it from a real run."""
+    picture = (DOCS / "assets" / "chat.svg").read_text(encoding="utf-8")
+    words = " ".join("".join(ElementTree.fromstring(picture).itertext()).split())
+    script = json.loads((DOCS / "examples/chat.json").read_text(encoding="utf-8"))
+    for step in script:
+        assert step["text"].strip().replace("`", "") in words.replace("`", "")
+    assert not re.search(r"(?:href|url)\W+https?:", picture)  # nothing is loaded from elsewhere
 
 
 def played(marvin: Marvin, chat: str) -> list[str]:
@@ -224,7 +288,7 @@ def test_the_chats_of_the_readme_are_real(
 def test_every_page_can_be_found() -> None:
     """From the first page, and in the contents of the site."""
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {"index.md"}
-    first = set(re.findall(r"\]\(([^)#:]+)\)", (DOCS / "index.md").read_text(encoding="utf-8")))
+    first = set(re.findall(r"\]\(([^)#:]+\.md)\)", (DOCS / "index.md").read_text(encoding="utf-8")))
     site = set(re.findall(r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     assert first == pages
     assert site - {"index.md"} == pages

@@ -44,6 +44,7 @@ REFUSED = [
     ("kg", "m", "kg measures [mass] and m measures [length]"),
     ("kilogrm", "g", "Did you mean kilogram"),
     ("qqqqq", "g", "is not known. Use"),
+    ("http://127.0.0.1:9/", "g", "is not known"),
     ("", "g", "'' is no unit"),
     ("9^9^9^9", "m", "is no unit"),
     ("m^9^9^9", "m", "is no unit"),

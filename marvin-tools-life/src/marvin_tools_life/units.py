@@ -96,7 +96,8 @@ def _parsed(registry: Registry, text: str) -> str:
     for spelling in dict.fromkeys((written.replace(" ", "_"), written, written.lower().replace(" ", "_"))):
         try:
             registry.parse_units(spelling)
-        except (pint.PintError, AttributeError, TypeError, ValueError, SyntaxError, ArithmeticError):
+        # pint's own parser asserts, too: of what it made of `http://host:9/`, for one.
+        except (pint.PintError, AssertionError, AttributeError, TypeError, ValueError, SyntaxError, ArithmeticError):
             continue
         return spelling
     raise ToolError(_unknown(registry, text))

@@ -1,7 +1,7 @@
-"""The hooks that a pack can implement; the reference page is generated from this module.
+"""The functions by which a pack says what it brings.
 
-A pack's plugin module marks its implementations with `marvin_core.hookimpl`. Registration hooks
-return plain objects; nothing is decided in them.
+The plugin module of a pack defines those that it needs, and marks each with `@hookimpl` of `marvin_core`. They return
+plain objects. Nothing is decided in them: decisions are made by `Hook` objects.
 """
 
 from __future__ import annotations

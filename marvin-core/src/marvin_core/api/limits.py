@@ -32,3 +32,7 @@ class Limits(Record):
     """The age, in days, beyond which backups of conversations are removed."""
     backup_bytes: int = 100_000_000
     """The size of all backups of conversations in a folder, beyond which the oldest ones are removed."""
+    pack_memory: int = 2_000_000_000
+    """Bytes of memory that `marvin packs check` lets a pack take."""
+    pack_file: int = 100_000_000
+    """Bytes of a file that `marvin packs check` lets a pack write."""

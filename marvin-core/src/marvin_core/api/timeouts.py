@@ -48,6 +48,12 @@ class Timeouts(Record):
     """The longest that killed processes are waited for."""
     pack: float = 10.0
     """The loading of one pack, and each of its registration hooks."""
+    pack_check: float = 600.0
+    """Each of the two parts of `marvin packs check`, for one pack."""
+    pack_call: float = 5.0
+    """One call that `marvin packs check` makes, before it is cancelled, and then for it to end."""
+    pack_beat: float = 1.0
+    """How long a tool may hold up the whole program, as `marvin packs check` measures it."""
     hook_decision: float = 5.0
     """A `before_tool` hook; longer is a denial."""
     hook: float = 2.0

@@ -17,6 +17,8 @@ from ...util.terminal_text import json_for_terminals
 from ...util.text import cut
 from ...util.untrusted_json import parse_json
 from ..run import CommandContext, group
+from .pack_check import check_pack
+from .pack_new import new_pack
 
 if TYPE_CHECKING:
     from ...engine.session import Session
@@ -31,6 +33,8 @@ def extend(app: typer.Typer) -> None:
     app.add_typer(tools, name="tools")
     packs = group("What is installed, and what is wrong with it.", list_packs)
     packs.command("list")(list_packs)
+    packs.command("new")(new_pack)
+    packs.command("check")(check_pack)
     app.add_typer(packs, name="packs")
 
 

@@ -1,0 +1,82 @@
+"""The child process of `marvin packs check`: it measures one pack in one way, and writes what it found.
+
+Its one argument is JSON: `part` is "registration" or "calls", `pack` and `distribution` say which one, `place` is a
+throwaway folder, `out` the file for the findings. What it prints belongs to the pack.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+from ...api.errors import PluginError
+from ...config.load import load
+from ...plugins.discovery import discover
+from ...plugins.model import Pack
+from .calls import Trial
+from .findings import found
+from .place import place_of
+from .registration import registration_findings
+from .watch import Watch
+
+
+def main(order: dict[str, Any]) -> None:
+    """Do what is ordered."""
+    _limit(order["memory"], order["file"])
+    place, out = Path(order["place"]), Path(order["out"])
+    pack = _pack(order["pack"], order["distribution"])
+    try:
+        where = place_of(pack)
+    except PluginError as error:
+        _write(out, {"findings": [found("loads", [str(error)]).as_json()]})
+        return
+    # What Marvin itself keeps for the calls is written there, too.
+    watch = Watch([place], where.code, Path(gettempdir()), order["programs"])
+    if order["part"] == "registration":
+        config, _ = load((), {"HOME": str(place)}, cwd=place)
+        findings = registration_findings(pack, where, watch, config)
+    else:
+        index = discover()
+        tools = [spec for spec in index.tools if index.owners[f"tool:{spec.name}"] == pack.key]
+        trial = Trial(
+            place,
+            watch,
+            seconds=order["seconds"],
+            beat=order["beat"],
+            told=lambda name: _write(out, {"at": name}),
+        )
+        findings = trial.run(tools)
+    _write(out, {"findings": [finding.as_json() for finding in findings]})
+
+
+def _pack(name: str, distribution: str) -> Pack:
+    for entry in entry_points(group="marvin", name=name):
+        if entry.dist is not None and entry.dist.name == distribution:
+            return Pack(name=name, distribution=distribution, version=entry.dist.version, module=entry.module)
+    raise LookupError(f"{distribution} has no entry point {name}")
+
+
+def _limit(memory: int, file: int) -> None:
+    """Bound what a pack may take of this machine, as far as the system can."""
+    for kind, most in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_FSIZE, file), (resource.RLIMIT_CORE, 0)):
+        try:
+            _, hard = resource.getrlimit(kind)
+            resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+        except (OSError, ValueError):
+            continue
+
+
+def _write(out: Path, record: dict[str, Any]) -> None:
+    with out.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
+    os._exit(0)  # threads and calls of the pack that do not end are left behind

@@ -1,0 +1,55 @@
+"""Whether an event loop was held up by what ran in it, and not by a busy machine."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+_BEATS = 10
+
+
+class Pulse:
+    """Looks, until `stop`, at how long the event loop was held up.
+
+    A machine that is busy holds up everything: a thread that only waits tells how long that was.
+
+    Args:
+        limit: seconds; what is shorter counts as nothing.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, limit: float) -> None:
+        self._loop = loop
+        self._limit = limit
+        self._every = limit / _BEATS
+        self._longest = 0.0
+        self._machine = 0.0
+        self._busy = time.thread_time()
+        self._due = time.monotonic() + self._every
+        self._handle = loop.call_later(self._every, self._beat)
+        self._stopped = threading.Event()
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def _beat(self) -> None:
+        self._look()
+        self._handle = self._loop.call_later(self._every, self._beat)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        self._longest = max(self._longest, now - self._due)
+        self._due = now + self._every
+
+    def _wait(self) -> None:
+        due = time.monotonic() + self._every
+        while not self._stopped.wait(self._every):
+            now = time.monotonic()
+            self._machine = max(self._machine, now - due)
+            due = now + self._every
+
+    def stop(self) -> float:
+        """For how many seconds it was held up at most, by waiting or by computing; 0 where that is below the limit."""
+        self._handle.cancel()
+        self._stopped.set()
+        self._look()
+        computed = time.thread_time() - self._busy
+        return self._longest if max(self._longest - self._machine, computed) > self._limit else 0.0

@@ -1,0 +1,91 @@
+"""What happens when a pack is registered: how long it takes, what it imports, and what it does besides."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import pluggy
+import typer
+
+from ...api.config import Config
+from ...plugins.discovery import discover
+from ...plugins.hook_calls import call_hook, plugin_manager
+from ...plugins.model import Pack
+from .findings import Finding, found
+from .place import PackPlace
+from .schemas import schema_findings
+from .sources import source_findings
+from .watch import Watch
+
+_MOST = 0.1
+"""Seconds of processor time that importing a plugin module may take."""
+_CORE = "marvin_core"
+_PLAIN = ("tools", "providers", "hooks", "uis", "commands")
+
+
+def registration_findings(pack: Pack, place: PackPlace, watch: Watch, config: Config) -> list[Finding]:
+    """The findings about the first import of a pack, and about all that is read of it afterwards."""
+    core = import_module(_CORE)
+    for name in core.__all__:
+        getattr(core, name)  # what these cost is Marvin's own
+    before = set(sys.modules)
+    watch.begin()
+    begun = time.process_time()
+    failure = _failure(lambda: import_module(pack.module))
+    seconds = time.process_time() - begun
+    problems = [failure] if failure else list(_registered(pack, config))
+    watch.end()
+    foreign = _foreign(set(sys.modules) - before, pack)
+    index = discover()
+    problems += [problem for each in index.packs if each.key == pack.key for problem in each.problems]
+    tools = [spec for spec in index.tools if index.owners[f"tool:{spec.name}"] == pack.key]
+    slow = [f"importing {pack.module} takes {seconds * 1000:.0f} ms; at most {_MOST * 1000:.0f} are well"]
+    deeds = [f"{deed}: {place}" for deed, places in watch.deeds.items() if deed != "read" for place in places]
+    return [
+        found("loads", problems, note=f"{len(tools)} tools"),
+        found("quiet start", deeds),
+        found("quick start", slow if seconds > _MOST else [], note=f"{seconds * 1000:.0f} ms"),
+        found("light start", [f"{pack.module} imports {name}" for name in foreign]),
+        found("phrases", [f"{spec.name} has no phrase" for spec in tools if not spec.phrases]),
+        *schema_findings(tools),
+        *source_findings(place, tools),
+    ]
+
+
+def _registered(pack: Pack, config: Config) -> Iterator[str]:
+    """Call every registration hook; yields what goes wrong."""
+    manager = plugin_manager()
+    plugin = sys.modules[pack.module]
+    manager.register(plugin, name=pack.key)
+    calls: dict[str, dict[str, Any]] = {"marvin_configure": {"config": config}}
+    calls.update({f"marvin_register_{kind}": {} for kind in _PLAIN})
+    calls["marvin_extend_cli"] = {"app": typer.Typer()}
+    for hook, arguments in calls.items():
+        failure = _failure(partial(_answered, manager, plugin, hook, arguments))
+        if failure:
+            yield f"{hook}: {failure}"
+
+
+def _answered(manager: pluggy.PluginManager, plugin: object, hook: str, arguments: dict[str, Any]) -> None:
+    list(call_hook(manager, plugin, hook, **arguments) or ())  # it may be a generator, which does nothing before
+
+
+def _failure(work: Callable[[], Any]) -> str:
+    """What a stranger's code raised, in one line; empty where it raised nothing."""
+    try:
+        work()
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _foreign(modules: set[str], pack: Pack) -> list[str]:
+    """The packages among these modules that belong neither to Python, nor to Marvin, nor to the pack."""
+    own = pack.module.partition(".")[0]
+    known = {own, _CORE, *sys.stdlib_module_names}
+    return sorted({name.partition(".")[0] for name in modules} - known)
