@@ -21,8 +21,8 @@ _TABLE_NAMES = {"gemini": "google", "codex": "openai", "openai-compat": "openrou
 """Where the price table names a provider differently."""
 _FREE: Mapping[str, Any] = {"input": 0.0, "output": 0.0}
 _MAKER = b"\n        model_match="
-_NEXT = re.compile(rb"\n        \w")
-_CLAUSE = re.compile(r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'")
+_NEXT = rb"\n        \w"
+_CLAUSE = r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'"
 """Where the text of the table says by which names of models it knows who makes them."""
 _ANYWHERE = "openai-compat"
 """The provider that stands for whatever service its address leads to."""
@@ -161,7 +161,9 @@ def _may_be_sold(model: str) -> bool:
     except OSError:
         return True
     clauses = [
-        clause for part in parts for clause in _CLAUSE.findall(_NEXT.split(part, 1)[0].decode("utf-8", "replace"))
+        clause
+        for part in parts
+        for clause in re.findall(_CLAUSE, re.split(_NEXT, part, 1)[0].decode("utf-8", "replace"))
     ]
     return not clauses or any(_fits(kind, value, name) for kind, value in clauses)
 
