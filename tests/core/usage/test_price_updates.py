@@ -19,8 +19,8 @@ from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.testing import Answer, document, error, html, raw
 from marvin_core.testing.model_server import LoopbackServer, RecordedRequest
 from marvin_core.usage import price_updates
-from marvin_core.usage.price_updates import bundled_stamp, fetch_table, table_stamp, updated_table
-from marvin_core.usage.prices import Prices
+from marvin_core.usage.price_updates import fetch_table
+from marvin_core.usage.prices import Prices, bundled_stamp, table_stamp, updated_table
 
 TABLE = [
     {

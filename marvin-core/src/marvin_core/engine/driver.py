@@ -11,7 +11,7 @@ from ..api.events import AgentEnd, AgentStart
 from ..api.messages import user
 from ..api.session import TurnResult
 from ..conversation.compactor import CAPS, Compactor
-from ..util.failures import is_failure
+from ..util.imports import is_failure
 from ..util.threads import in_thread
 from .agent import Agent
 from .hook_runner import HookRunner

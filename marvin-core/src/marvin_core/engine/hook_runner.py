@@ -13,7 +13,7 @@ from ..api.timeouts import Timeouts
 from ..api.tools import ToolResult, ToolSpec
 from ..guard.permissions.verdicts import strongest
 from ..util.bus import Bus
-from ..util.failures import is_failure
+from ..util.imports import is_failure
 
 T = TypeVar("T")
 

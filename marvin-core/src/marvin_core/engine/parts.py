@@ -10,7 +10,7 @@ from ..api.config import Config
 from ..api.hooks import Hook
 from ..api.models import ModelSource
 from ..api.record import Record
-from ..api.session import Command
+from ..api.session import ChatSettings, Command
 from ..api.tools import ToolSpec
 from ..config.secrets import Secrets
 from ..conversation.conversation import Conversation
@@ -103,6 +103,14 @@ class SessionParts(Record):
     def config(self) -> Config:
         """The configuration."""
         return self.setup.config
+
+    @property
+    def chat(self) -> ChatSettings:
+        """The profile and the terminal, as configured now."""
+        config = self.config
+        return ChatSettings(
+            profile_folder=self.profile.folder, color=config.color, terminal=config.terminal, timeouts=config.timeouts
+        )
 
     @property
     def meter(self) -> UsageMeter:

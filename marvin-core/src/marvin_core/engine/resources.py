@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 from ..api.errors import ToolError
-from ..util.failures import is_failure
+from ..util.imports import is_failure
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from ..api.tool_context import ModelUsage
 from ..util.numbers import amount, count
 from ..util.state_files import locked, replace_file
 from ..util.untrusted_json import parse_json
-from .sums import total
+from .meter import total
 
 Models = dict[str, ModelUsage]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..api.errors import MarvinError
 from ..util.state_files import read_trusted_json, write_cache
+from .prices import bundled_stamp, stamp_of, updated_table
 
 if TYPE_CHECKING:
     import httpx
@@ -17,29 +17,10 @@ _LARGEST = 32 * 1024 * 1024
 _used: set[Path] = set()
 
 
-def updated_table(cache_folder: Path) -> Path:
-    """Where the newer table is kept."""
-    return cache_folder / "price_table.json"
-
-
-def bundled_stamp() -> int:
-    """When the bundled table was installed, found without importing it; 0 where there is none."""
-    from importlib.machinery import PathFinder
-
-    spec = PathFinder.find_spec("genai_prices")
-    folders = (spec.submodule_search_locations if spec else None) or []
-    return max((_stamp(f"{folder}/data.py") for folder in folders), default=0)
-
-
-def table_stamp(cache_folder: Path) -> int:
-    """What changes with the table that counts: the newer one of the two."""
-    return max(bundled_stamp(), _stamp(updated_table(cache_folder)))
-
-
 def use_updated_table(cache_folder: Path) -> None:
     """Have the newer table count in the place of the bundled one, if there is one; a damaged one does not."""
     path = updated_table(cache_folder)
-    if path in _used or _stamp(path) <= bundled_stamp():
+    if path in _used or stamp_of(path) <= bundled_stamp():
         return
     _used.add(path)
     try:
@@ -103,10 +84,3 @@ def _take(table: Any) -> int:
         raise ValueError("it knows no service")
     set_custom_snapshot(DataSnapshot(providers=providers, from_auto_update=True))
     return len(providers)
-
-
-def _stamp(path: str | Path) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Mapping
@@ -12,7 +13,6 @@ from ..api.config import Price
 from ..api.messages import Usage
 from ..util.numbers import amount
 from ..util.state_files import read_trusted_json, write_cache
-from .price_updates import table_stamp, use_updated_table
 
 _PER = 1_000_000
 _KEPT = 7 * 24 * 3600
@@ -116,6 +116,8 @@ class Prices:
 
     def _looked_up(self, provider: str, model: str) -> Mapping[str, Any] | None:
         try:
+            from .price_updates import use_updated_table
+
             use_updated_table(self._cache.parent)
             if self._is_by_model(provider):
                 return (_makers_rates(model) if _may_be_sold(model) else None) or _FREE
@@ -146,6 +148,29 @@ def _are_tiers(value: Any) -> bool:
     return all(pairs) and any(not start for start, _ in value)
 
 
+def updated_table(cache_folder: Path) -> Path:
+    """Where the newer table is kept."""
+    return cache_folder / "price_table.json"
+
+
+def bundled_stamp() -> int:
+    """When the bundled table was installed, found without importing it; 0 where there is none."""
+    return max(map(stamp_of, _table_files()), default=0)
+
+
+def table_stamp(cache_folder: Path) -> int:
+    """What changes with the table that counts: the newer one of the two."""
+    return max(bundled_stamp(), stamp_of(updated_table(cache_folder)))
+
+
+def stamp_of(path: str | Path) -> int:
+    """When a file was changed last, in nanoseconds; 0 where there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
 def _table_files() -> list[str]:
     from importlib.machinery import PathFinder
 
@@ -163,7 +188,7 @@ def _may_be_sold(model: str) -> bool:
     clauses = [
         clause
         for part in parts
-        for clause in re.findall(_CLAUSE, re.split(_NEXT, part, 1)[0].decode("utf-8", "replace"))
+        for clause in re.findall(_CLAUSE, re.split(_NEXT, part, maxsplit=1)[0].decode("utf-8", "replace"))
     ]
     return not clauses or any(_fits(kind, value, name) for kind, value in clauses)
 

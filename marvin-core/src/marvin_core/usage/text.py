@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ..api.tool_context import ModelUsage, UsageSummary
 from ..util.text import counted
-from .sums import total
+from .meter import total
 
 Models: TypeAlias = Mapping[str, ModelUsage]
 _OLDER = "counted without a provider"

@@ -1,7 +1,8 @@
-"""Importing what a pack names: a module, or a file of the user."""
+"""The code of packs and users: importing what they name, and what it means where their code raises."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from importlib import import_module
 from types import ModuleType
@@ -43,3 +44,14 @@ def imported(kind: str, name: str) -> Any:
     except Exception as error:  # a stranger's module may raise anything
         why = f"{type(error).__name__}: {error}"
         raise PluginError(f"The {kind} {name!r} cannot be loaded: {why}. Correct or remove its pack.") from error
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether what a hook, a tool or a provider raised is its own failure, which ends nothing but itself.
+
+    SystemExit is one, and so is a cancellation that nobody asked for. To be asked in the task that caught it.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and not task.cancelling()
+    return not isinstance(error, (KeyboardInterrupt, GeneratorExit))

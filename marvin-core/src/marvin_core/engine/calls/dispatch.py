@@ -20,7 +20,7 @@ from ...guard.permissions.policy import Policy
 from ...guard.permissions.verdicts import strongest
 from ...guard.redaction import redacted
 from ...tools.toolbox import LoadedTool
-from ...util.failures import is_failure
+from ...util.imports import is_failure
 from ...util.threads import in_thread
 from ..hook_runner import HookRunner
 from ..parts import SessionParts

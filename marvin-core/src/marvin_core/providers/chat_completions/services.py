@@ -69,8 +69,8 @@ _ANY_ID = r"(?s).{1,40}"
 class Traits(Record):
     """How a service takes a conversation.
 
-    `ids` is the pattern of the call ids that it takes; `keeps_ids` says that those which it made stay as they are. It is
-    `alternating` where the user may not speak right after an output, nor twice in a row. With `fills` each answer
+    `ids` is the pattern of the call ids that it takes; `keeps_ids` says that those which it made stay as they are. It
+    is `alternating` where the user may not speak right after an output, nor twice in a row. With `fills` each answer
     carries its reasoning, be it empty. It `counts` tokens where it is asked to, and knows `parallel` calls as a field.
     """
 

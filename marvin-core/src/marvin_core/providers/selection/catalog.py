@@ -190,7 +190,7 @@ class Catalog:
 
     def key_variables(self, spec: ProviderSpec) -> tuple[str, ...]:
         """The variables whose keys are for the address in use."""
-        home = spec.home_key_variables if self._at_home(spec) else ()
+        home = spec.home_key_variables if spec.home_key_variables and self._at_home(spec) else ()
         return (*spec.key_variables, *home)
 
     def _at_home(self, spec: ProviderSpec) -> bool:

@@ -167,6 +167,8 @@ def is_listed(model: str, names: Iterable[str]) -> bool:
 
 def same_place(one: str, other: str) -> bool:
     """Whether two addresses lead to one host, in one way."""
+    if one == other:
+        return bool(one)  # as nearly all are, and a start asks for each service
     try:
         parts = [urlsplit(url.strip()) for url in (one, other)]
     except ValueError:
