@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..api.tool_context import ModelUsage
-from ..usage.meter import total
+from ..util.numbers import total
 from ..util.terminal_text import json_for_terminals
 
 

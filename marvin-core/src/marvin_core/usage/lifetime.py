@@ -17,10 +17,9 @@ from typing import Any
 from ..api.errors import ConfigError
 from ..api.timeouts import Timeouts
 from ..api.tool_context import ModelUsage
-from ..util.numbers import amount, count
+from ..util.numbers import amount, count, total
 from ..util.state_files import locked, replace_file
 from ..util.untrusted_json import parse_json
-from .meter import total
 
 Models = dict[str, ModelUsage]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..api.providers import OFFLINE
 from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..api.tool_context import ModelUsage
-from ..util.numbers import sound
+from ..util.numbers import by_name, sound, total
 from ..util.threads import in_thread
 
 _MUCH = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
@@ -152,23 +152,3 @@ class UsageMeter:
 
                 add(path, self._by_provider(self._saved, end), timeouts)
                 self._saved = end
-
-
-def total(used: Iterable[ModelUsage]) -> ModelUsage:
-    """The sum; its cost is unknown where one of them is."""
-    parts = tuple(used)
-    known = [part.cost for part in parts if part.cost is not None]
-    return ModelUsage(
-        requests=sum(part.requests for part in parts),
-        cost=sum(known, 0.0) if len(known) == len(parts) else None,
-        estimated=any(part.estimated for part in parts),
-    )
-
-
-def by_name(providers: Mapping[str, Mapping[str, ModelUsage]]) -> dict[str, ModelUsage]:
-    """The models of all providers by their names alone."""
-    names: dict[str, list[ModelUsage]] = {}
-    for models in providers.values():
-        for model, used in models.items():
-            names.setdefault(model, []).append(used)
-    return {model: total(parts) for model, parts in names.items()}

@@ -24,6 +24,8 @@ _MAKER = b"\n        model_match="
 _NEXT = rb"\n        \w"
 _CLAUSE = r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'"
 """Where the text of the table says by which names of models it knows who makes them."""
+_used: set[Path] = set()
+"""The newer tables that count already."""
 _ANYWHERE = "openai-compat"
 """The provider that stands for whatever service its address leads to."""
 
@@ -116,8 +118,6 @@ class Prices:
 
     def _looked_up(self, provider: str, model: str) -> Mapping[str, Any] | None:
         try:
-            from .price_updates import use_updated_table
-
             use_updated_table(self._cache.parent)
             if self._is_by_model(provider):
                 return (_makers_rates(model) if _may_be_sold(model) else None) or _FREE
@@ -169,6 +169,33 @@ def stamp_of(path: str | Path) -> int:
         return os.stat(path).st_mtime_ns
     except OSError:
         return 0
+
+
+def use_updated_table(cache_folder: Path) -> None:
+    """Have the newer table count in the place of the bundled one, if there is one; a damaged one does not."""
+    path = updated_table(cache_folder)
+    if path in _used or stamp_of(path) <= bundled_stamp():
+        return
+    _used.add(path)
+    try:
+        take_table(read_trusted_json(path), cache_folder)
+    except Exception:  # whatever is wrong with it, the bundled one is right
+        return
+
+
+def take_table(table: Any, cache_folder: Path) -> int:
+    """Have this newer table count from now on; returns how many services it knows. Raises where it is none."""
+    from genai_prices.data_snapshot import DataSnapshot, set_custom_snapshot
+    from genai_prices.types import (
+        _providers_from_raw,
+    )  # the library reads its own update with it, and with nothing else
+
+    providers = _providers_from_raw(table)
+    if not providers:
+        raise ValueError("it knows no service")
+    set_custom_snapshot(DataSnapshot(providers=providers, from_auto_update=True))
+    _used.add(updated_table(cache_folder))
+    return len(providers)
 
 
 def _table_files() -> list[str]:

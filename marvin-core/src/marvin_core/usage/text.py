@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from ..api.tool_context import ModelUsage, UsageSummary
+from ..util.numbers import total
 from ..util.text import counted
-from .meter import total
 
 Models: TypeAlias = Mapping[str, ModelUsage]
 _OLDER = "counted without a provider"

@@ -1,11 +1,13 @@
-"""Numbers that come from outside: of services, of config.yaml, of state files."""
+"""Numbers that come from outside, of services, config.yaml and state files; and sums of what models were used for."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..api.messages import Usage
+from ..api.tool_context import ModelUsage
 
 _MOST = 10**12
 """Beyond it nothing is meant here. Sums of what is below stay finite, and its whole numbers exact."""
@@ -45,3 +47,23 @@ def sound(usage: Usage) -> Usage:
     checked: dict[str, Any]
     checked = {name: amount(value) if name in _DOLLARS else count(value) for name, value in given.items()}
     return usage if checked == given else Usage(**checked)
+
+
+def total(used: Iterable[ModelUsage]) -> ModelUsage:
+    """The sum; its cost is unknown where one of them is."""
+    parts = tuple(used)
+    known = [part.cost for part in parts if part.cost is not None]
+    return ModelUsage(
+        requests=sum(part.requests for part in parts),
+        cost=sum(known, 0.0) if len(known) == len(parts) else None,
+        estimated=any(part.estimated for part in parts),
+    )
+
+
+def by_name(providers: Mapping[str, Mapping[str, ModelUsage]]) -> dict[str, ModelUsage]:
+    """The models of all providers by their names alone."""
+    names: dict[str, list[ModelUsage]] = {}
+    for models in providers.values():
+        for model, used in models.items():
+            names.setdefault(model, []).append(used)
+    return {model: total(parts) for model, parts in names.items()}
