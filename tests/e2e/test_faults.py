@@ -308,14 +308,20 @@ def held(path: Path) -> Iterator[None]:
 
 
 def until_it_tries_again(pid: int) -> None:
-    """Wait until the main thread sleeps, as between two tries for a lock; else it waits for events, or works.
+    """Wait until one of the threads sleeps, as between two tries for a lock; else they wait for events, or work.
 
-    Where the system does not tell, it surely does so after five seconds.
+    Where the system does not tell, one surely does so after five seconds.
     """
-    place = Path(f"/proc/{pid}/wchan")
     deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and not (place.exists() and "sleep" in place.read_text()):
+    while time.monotonic() < deadline and not any(map(_sleeps, Path(f"/proc/{pid}").glob("task/*/wchan"))):
         time.sleep(0.005)
+
+
+def _sleeps(place: Path) -> bool:
+    try:
+        return "sleep" in place.read_text()
+    except OSError:  # the thread has ended
+        return False
 
 
 @SIGNALS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from marvin_core.testing import ModelServer, calls, error, text
-from tests.e2e.support_e2e import Marvin, posts
+from tests.e2e.support_e2e import QUICK_RETRIES, Marvin, posts
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -62,6 +62,7 @@ def test_a_model_that_gets_it_wrong_is_told_what_is_wrong_once(
 
 @pytest.mark.parametrize("wrong", ["Two files.", '{"files": "two"}', '{"files": NaN}', "{}", ""])
 def test_what_is_wrong_twice_is_an_error(asking: Marvin, marvin_model_server: ModelServer, wrong: str) -> None:
+    asking.config(QUICK_RETRIES)  # an empty answer is asked for again
     marvin_model_server.script(*[text(wrong)] * 2)
     result = asking.ask("--output-schema", "schema.json", "--output-format", "json")
     report = json.loads(result.out)

@@ -167,7 +167,7 @@ def test_a_feed_that_takes_for_ever_ends_with_the_call(
     """I25: the time-out of the tool holds, and no process of it is alive afterwards."""
     body = b"<rss version='2.0'><channel><title>T</title>" + (piece.encode() * 9_000_000)[:9_000_000]
     marvin_http.on("GET", URL, body=body, headers={"content-type": "application/rss+xml"})
-    outcome = marvin_tools.session(timeouts={"tool": 3.0}).call("read_rss", url=URL)
+    outcome = marvin_tools.session(timeouts={"tool": 1.0}).call("read_rss", url=URL)
     assert outcome.elapsed < 40
     assert len(outcome.text) < 10_000
     if outcome.is_error:

@@ -260,9 +260,9 @@ def test_a_tool_is_imported_when_it_is_first_called(tmp_path: Path) -> None:
 
 def test_preloading_brings_a_tool_in_beside_and_keeps_its_failure_to_itself(tmp_path: Path) -> None:
     found = box(tmp_path, specs=[SPECS[0], spec("gone").replace(module="no.such.module")])
-    found.preload("no_such_tool")
-    found.preload("gone")
-    found.preload(SPECS[0].name)
+    found.preload("no_such_tool", "marvin_core.engine.calls.dispatch")
+    found.preload("gone", "marvin_core.engine.calls.dispatch")
+    found.preload(SPECS[0].name, "marvin_core.engine.calls.dispatch")
     run(until(lambda: SPECS[0].name in found._loaded))
     with pytest.raises(ModuleNotFoundError):
         run(found.load("gone"))

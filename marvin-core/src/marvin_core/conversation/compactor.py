@@ -79,6 +79,7 @@ class Compactor:
         self._asked: int | None = None
         self._near = False
         self._refused = False
+        self._measured: tuple[Sequence[ToolSpec], int] = ((), 0)
         self._sizes: dict[str, int] = {}
         self.overhead = 0
         """The characters of the newest request beside its messages: the system prompt and the tools."""
@@ -275,7 +276,9 @@ class Compactor:
 
     def characters_of(self, tools: Sequence[ToolSpec]) -> int:
         """The characters of tools in a request."""
-        return sum(map(self._size_of, tools))
+        if tools is not self._measured[0]:
+            self._measured = tools, sum(map(self._size_of, tools))
+        return self._measured[1]
 
     def _size_of(self, tool: ToolSpec) -> int:
         """The characters of a tool's schema in a request."""

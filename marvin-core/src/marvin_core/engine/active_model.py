@@ -38,6 +38,8 @@ class ActiveModel:
         self._lent: Provider | None = None
         self._windows: dict[tuple[str, str], Window] = {}
         self._listed: dict[tuple[str, str], int | None] = {}
+        self._shown: tuple[Provider | None, Window] | None = None
+        """Whose window was asked for last: it is asked for several times a round."""
         self._told: set[tuple[str, str]] = set()
         self._last: Provider | None = None
 
@@ -52,11 +54,13 @@ class ActiveModel:
     def window(self) -> Window:
         """The window of the model that answers now, with what was learnt of it."""
         provider = self._answering
-        key = _key(provider)
-        if key not in self._windows:
-            self._listed[key] = provider.context_window if provider else None
-            self._windows[key] = Window(self._listed[key])
-        return self._windows[key]
+        if self._shown is None or self._shown[0] is not provider:
+            key = _key(provider)
+            if key not in self._windows:
+                self._listed[key] = provider.context_window if provider else None
+                self._windows[key] = Window(self._listed[key])
+            self._shown = provider, self._windows[key]
+        return self._shown[1]
 
     @property
     def provider(self) -> Provider:

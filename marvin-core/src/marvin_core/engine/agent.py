@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
-from typing import Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from ..api.errors import BudgetExceeded, ContextOverflow
 from ..api.events import TurnEnd, TurnStart
@@ -14,10 +14,12 @@ from ..api.tools import Mode
 from ..api.usage import CostCeiling
 from ..conversation.compactor import Compactor
 from .autonomy import Autonomy
-from .calls.dispatch import Dispatcher
 from .exchange import Exchange
 from .parts import SessionParts
 from .request_builder import PromptSettings, RequestBuilder
+
+if TYPE_CHECKING:
+    from .calls.dispatch import Dispatcher
 
 Ended: TypeAlias = Literal["done", "rounds"]
 
@@ -34,14 +36,17 @@ OUT_OF_MONEY = (
 
 
 class Agent:
-    """The model of a session with its tools, working on its conversation."""
+    """The model of a session with its tools, working on its conversation.
+
+    `dispatcher` gives what runs the calls; it is asked for with the first one.
+    """
 
     def __init__(
         self,
         parts: SessionParts,
         requests: RequestBuilder,
         compactor: Compactor,
-        dispatcher: Dispatcher,
+        dispatcher: Callable[[], Dispatcher],
         autonomy: Autonomy,
     ) -> None:
         self._parts = parts
@@ -125,7 +130,7 @@ class Agent:
     async def _run_calls(self, answer: Message, ceiling: CostCeiling | None) -> None:
         outputs: list[ToolOutput] = []
         try:
-            await self._dispatcher.batch(answer.calls, outputs, "router" if answer.provider == OFFLINE else "model")
+            await self._dispatcher().batch(answer.calls, outputs, "router" if answer.provider == OFFLINE else "model")
         finally:
             self._parts.conversation.append(tool(self._requests.remaining.added(outputs, ceiling)))
 

@@ -13,6 +13,9 @@ from ..conversation.pairing import interrupted
 from .assembly import Assembly
 from .parts import SessionParts
 
+_DISPATCH = "marvin_core.engine.calls.dispatch"
+"""What runs the call, imported with its tool while its arguments stream in."""
+
 
 class Exchange:
     """Passes an answer on as it comes in, counts it, and keeps in the conversation whatever came of it.
@@ -83,7 +86,7 @@ class Exchange:
             self._bus.emit(MessageUpdate(kind="thinking", delta=delta.text))
         elif isinstance(delta, CallDelta) and part is not None:
             if delta.name:
-                self._parts.toolbox.preload(delta.name)
+                self._parts.toolbox.preload(delta.name, _DISPATCH)
             self._bus.emit(MessageUpdate(kind="tool_call", delta=delta.arguments, call_id=part.id, name=part.name))
 
     def _give_up(self) -> None:

@@ -10,7 +10,7 @@ from ..api.config import Config
 from ..api.hooks import Hook
 from ..api.models import ModelSource
 from ..api.record import Record
-from ..api.session import Command
+from ..api.session import ChatSettings, Command
 from ..api.tool_context import PackContext
 from ..api.tools import ToolSpec
 from ..config.secrets import Secrets
@@ -150,6 +150,14 @@ class SessionParts(Record):
     def pack(self, name: str) -> PackContext:
         """What the code of a pack reaches of its own. Raises `ConfigError` where none of this name is in use."""
         return self.setup.packs().named(name)
+
+    @property
+    def chat(self) -> ChatSettings:
+        """The profile and the terminal, as configured now."""
+        config = self.config
+        return ChatSettings(
+            profile_folder=self.profile.folder, color=config.color, terminal=config.terminal, timeouts=config.timeouts
+        )
 
     @property
     def meter(self) -> UsageMeter:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..api.errors import ConfigError
-from ..api.events import Event, Unsubscribe
 from ..api.messages import ToolOutput
 from ..api.session import ChatSettings, Command, TurnResult
 from ..api.tool_context import Processes, UsageSummary
@@ -15,7 +15,6 @@ from ..api.tools import Mode, ToolSpec
 from ..conversation.compactor import Compactor
 from .agent import Agent
 from .autonomy import Autonomy
-from .calls.dispatch import Dispatcher
 from .driver import Driver
 from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
@@ -24,28 +23,35 @@ from .request_builder import RequestBuilder
 from .session_views import ToolSessionView, hook_contexts
 from .system_prompt import PromptPart
 
+if TYPE_CHECKING:
+    from .calls.dispatch import Dispatcher
+
 
 class Session:
     """One conversation with its tools; `SessionControl` says what interfaces may do with it."""
 
     def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
+        self.subscribe = parts.bus.subscribe
         self._hooks = HookRunner(parts.setup.hooks, hook_contexts(parts), parts.config.timeouts, parts.bus)
         parts.bus.subscribe(self._hooks.feed)
         self.compactor = Compactor(parts)
         self.autonomy = Autonomy(parts)
         self._view = ToolSessionView(parts, self.compactor, self.autonomy)
-        self.dispatcher = Dispatcher(parts, self._hooks, self.compactor, self._view)
         self._requests = RequestBuilder(parts, self._hooks, self.compactor)
-        agent = Agent(parts, self._requests, self.compactor, self.dispatcher, self.autonomy)
+        agent = Agent(parts, self._requests, self.compactor, lambda: self.dispatcher, self.autonomy)
         self._driver = Driver(parts, self._hooks, agent, self.compactor)
         self.sessions = Lifecycle(parts, self._driver)
-        self.models = parts.model
-        self.toolbox = parts.toolbox
-        self.profile = parts.profile
-        self.pack = parts.pack
+        self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
+
+    @cached_property
+    def dispatcher(self) -> Dispatcher:
+        """What runs calls of tools; a session without one imports nothing of it."""
+        from .calls.dispatch import Dispatcher
+
+        return Dispatcher(self.parts, self._hooks, self.compactor, self._view)
 
     @property
     def id(self) -> str:
@@ -83,17 +89,10 @@ class Session:
         self.parts.workspace.mode = mode
         self.parts.setup.models.patient(mode == "coding")
 
-    def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
-        """Have every event from now on passed to the listener; the first one also gets those of `resume`."""
-        return self.parts.bus.subscribe(listener)
-
     @property
     def chat(self) -> ChatSettings:
         """The profile and the terminal, as configured now."""
-        config = self.parts.config
-        return ChatSettings(
-            profile_folder=self.profile.folder, color=config.color, terminal=config.terminal, timeouts=config.timeouts
-        )
+        return self.parts.chat
 
     @property
     def farewell(self) -> str | None:

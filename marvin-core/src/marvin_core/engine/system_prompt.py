@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..api.config import Config
 from ..api.record import Record
 from ..api.tools import Mode
-from ..conversation.documents import Document, FittedDocuments, fitted
 from ..conversation.window import CHARACTERS_PER_TOKEN
 from ..profiles.personal import Personal
 from ..util.text import listed, one_line
 from .hook_runner import HookRunner
 from .parts import SessionParts
+
+if TYPE_CHECKING:
+    from ..conversation.documents import Document, FittedDocuments
 
 PERSONALITY = """\
 You are Marvin, an assistant in the user's terminal. You get things done with your tools and say plainly \
@@ -130,14 +132,16 @@ def project_documents(sources: Sources) -> list[Document]:
     given = [(name, sources.read(name)) for name in _INSTRUCTION_FILES]
     given += [(str(own), _text_of(own)), (_AGENTS_FILE, sources.read(_AGENTS_FILE))]
     heading = "# Instructions for this project ({})"
-    found = [_document(name, heading.format(name), text, binding=True) for name, text in given]
+    found = [(name, heading.format(name), text, True) for name, text in given]
     names = _DOCUMENTS if sources.mode == "coding" else ()
-    found += [_document(name, f"# {name}", sources.read(name), binding=False) for name in names]
-    return [document for document in found if document.text]
+    found += [(name, f"# {name}", sources.read(name), False) for name in names]
+    return [_document(name, heading, text, binding) for name, heading, text, binding in found if text and text.strip()]
 
 
-def _document(name: str, heading: str, text: str | None, *, binding: bool) -> Document:
-    return Document(name=name, heading=heading, text=(text or "").strip(), binding=binding)
+def _document(name: str, heading: str, text: str, binding: bool) -> Document:
+    from ..conversation.documents import Document  # most folders have none
+
+    return Document(name=name, heading=heading, text=text.strip(), binding=binding)
 
 
 def document_stamps(mode: Mode, root: Path, home: Path) -> object:
@@ -213,7 +217,7 @@ class SystemPrompt:
         self._fixed: list[PromptPart] = []
         self._documents: list[Document] = []
         self._added: list[PromptPart] = []
-        self._fit = FittedDocuments(limits={})
+        self._fit: FittedDocuments | None = None
         self._fitted_for: object = None
 
     def begin(self) -> None:
@@ -233,7 +237,7 @@ class SystemPrompt:
         if self._is_due or key != self._key:
             await self._look(key)
         await self._fit_into_window(tools)
-        limits = self._fit.limits
+        limits = self._fit.limits if self._fit is not None else {}
         shown = [document for document in self._documents if document.name in limits]
         documents = [PromptPart(origin=one.name, text=one.shown(limits[one.name])) for one in shown]
         last = PromptPart(origin="built in, new each time", text=volatile)
@@ -261,9 +265,11 @@ class SystemPrompt:
         whole = sum(document.size for document in self._documents)
         if rest + whole > _room(model.window.size):
             await model.measure(rest + whole)  # the window may only be unknown
-        fit = fitted(self._documents, _room(model.window.size) - rest)
+        from ..conversation.documents import fitted
+
+        before, fit = self._fit, fitted(self._documents, _room(model.window.size) - rest)
         less = (fit.shortened, fit.left_out)
-        if any(less) and less != (self._fit.shortened, self._fit.left_out):
+        if any(less) and (before is None or less != (before.shortened, before.left_out)):
             self._session.bus.warn(_told(fit, model.window.size))
         self._fit, self._fitted_for = fit, (tools, model.window.size)
 

@@ -1,8 +1,9 @@
-"""The records of a session file: the header, the form of a line, and reading lines from the end of the file."""
+"""The records of a session file: the header, and their lines, none of them longer than a file may hold."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from ..api.errors import SessionError
@@ -13,6 +14,12 @@ from ..util.numbers import amount
 
 VERSION = 1
 LARGEST_LINE = Limits().session_line
+_LEAST = 1_000
+"""Characters that are left of a text in any case."""
+_GROWTH = 6
+"""The most bytes that a character takes as JSON."""
+_CUT = "\n[The session file holds no more of this: {:,} characters were left out.]"
+_NO_IMAGE = "[An image was too large for the session file.]"
 _KIND = re.compile(rb'\s*\{\s*"type"\s*:\s*"(\w+)"')
 
 
@@ -61,3 +68,57 @@ def header_line(header: Header, messages: int | None = None) -> bytes:
     """The line of a header. A later one than the first also says how many messages stand above it in the file."""
     count = {} if messages is None else {"messages": messages}
     return record_line({"type": "session", "version": VERSION, **header.as_dict(), **count})
+
+
+class LineTooLong(SessionError):
+    """A record is larger than a line may be, and cannot be cut."""
+
+
+def line_of(record: Mapping[str, Any], largest: int) -> bytes:
+    """The line of a record. Where it is too long, the texts of its messages are cut, with a mark where that was.
+
+    Raises:
+        LineTooLong: where that is not enough.
+    """
+    line = record_line(record)
+    most = largest
+    while len(line) > largest:
+        most //= 4
+        if most < _LEAST:
+            raise LineTooLong(
+                f"A {record['type']} of {len(line):,} bytes is too large for the session file, which lacks it. "
+                "limits.session_line in config.yaml says how much a line may hold."
+            )
+        line = record_line(_cut(record, most // _GROWTH))
+    return line
+
+
+def _cut(record: Mapping[str, Any], most: int) -> dict[str, Any]:
+    if "message" in record:
+        return {**record, "message": _cut_message(record["message"], most)}
+    if "messages" in record:
+        return {**record, "messages": [_cut_message(message, most) for message in record["messages"]]}
+    return dict(record)
+
+
+def _cut_message(message: Mapping[str, Any], most: int) -> dict[str, Any]:
+    return {**message, "content": [_cut_block(block, most) for block in message["content"]]}
+
+
+def _cut_block(block: Mapping[str, Any], most: int) -> dict[str, Any]:
+    cut = dict(block)
+    if block["type"] == "image":
+        return cut if len(block["data"]) <= most else {"type": "text", "text": _NO_IMAGE}
+    if block["type"] == "tool_output":
+        cut["content"] = [_cut_block(part, most) for part in block["content"]]
+    elif block["type"] == "tool_call" and len(block["arguments"]) > most:
+        cut |= {"arguments": _cut_text(block["arguments"], most), "complete": False}  # it must never run like this
+    elif len(block.get("text", "")) > most:
+        cut["text"] = _cut_text(block["text"], most)
+    if len(record_line(block.get("provider_data") or {})) > most:
+        del cut["provider_data"]
+    return cut
+
+
+def _cut_text(text: str, most: int) -> str:
+    return text[:most] + _CUT.format(len(text) - most)

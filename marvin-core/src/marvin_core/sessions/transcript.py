@@ -21,8 +21,7 @@ from ..api.timeouts import Timeouts
 from ..util.json_lines import lines_forwards
 from ..util.state_files import acquire, make_private_folder
 from ..util.untrusted_json import parse_json
-from .lines import line_of
-from .records import LARGEST_LINE, Header, header_line, header_of, kind_of
+from .records import LARGEST_LINE, Header, header_line, header_of, kind_of, line_of
 
 if TYPE_CHECKING:
     from .reader import LoadedSession

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from ..api.errors import MarvinError
 from ..util.state_files import LockTimeout
 from ..util.threads import in_thread
-from .lines import LineTooLong
+from .records import LineTooLong
 from .transcript import Transcript
 
 Write: TypeAlias = Callable[[Transcript], None]

@@ -95,6 +95,7 @@ class Toolbox:
         self.missing.clear()
         for spec in self._all.values():
             self._take(spec, "" if spec.name in selected else f"not in the chosen tools ({selection})")
+        self.offered = tuple(self._specs.values())
 
     def hold(self, name: str, reason: str) -> None:
         """Keep a tool back from the next request on; `reason` completes "not available here: ..."."""
@@ -121,6 +122,7 @@ class Toolbox:
             known.pop(spec.name, None)
         self._all[spec.name] = spec
         self._take(spec, "")
+        self.offered = tuple(self._specs.values())
         if tool is not None:
             self._loaded[spec.name] = _checked(spec, tool)
 
@@ -130,7 +132,6 @@ class Toolbox:
             self.missing[spec.name] = reason
         else:
             self._specs[spec.name] = spec
-        self.offered = tuple(self._specs.values())
 
     def _reason(self, spec: ToolSpec, config: Config) -> str | None:
         if config.read_only and spec.changes and "readonly" not in spec.passes:
@@ -175,14 +176,15 @@ class Toolbox:
         hint = did_you_mean(near_names(name, self._specs)) or _some(list(self._specs))
         raise ToolError(f"There is no tool {name!r}. {hint}")
 
-    def preload(self, name: str) -> None:
-        """Start importing a tool in the background, while its arguments still stream in."""
+    def preload(self, name: str, runner: str) -> None:
+        """Start importing a tool and the module that runs it in the background, while its arguments still stream in."""
         spec = self._specs.get(name)
         if spec is not None and name not in self._loaded:
-            threading.Thread(target=self._preload, args=(spec,), daemon=True).start()
+            threading.Thread(target=self._preload, args=(spec, runner), daemon=True).start()
 
-    def _preload(self, spec: ToolSpec) -> None:
+    def _preload(self, spec: ToolSpec, runner: str) -> None:
         try:
+            load_module(runner)
             self._load(spec)
         except Exception:  # the call itself meets the same error and reports it
             return

@@ -3,49 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..api.errors import MarvinError
-from ..util.state_files import read_trusted_json, write_cache
+from ..util.state_files import write_cache
+from .prices import take_table, updated_table
 
 if TYPE_CHECKING:
     import httpx
 
 _LARGEST = 32 * 1024 * 1024
-_used: set[Path] = set()
-
-
-def updated_table(cache_folder: Path) -> Path:
-    """Where the newer table is kept."""
-    return cache_folder / "price_table.json"
-
-
-def bundled_stamp() -> int:
-    """When the bundled table was installed, found without importing it; 0 where there is none."""
-    from importlib.machinery import PathFinder
-
-    spec = PathFinder.find_spec("genai_prices")
-    folders = (spec.submodule_search_locations if spec else None) or []
-    return max((_stamp(f"{folder}/data.py") for folder in folders), default=0)
-
-
-def table_stamp(cache_folder: Path) -> int:
-    """What changes with the table that counts: the newer one of the two."""
-    return max(bundled_stamp(), _stamp(updated_table(cache_folder)))
-
-
-def use_updated_table(cache_folder: Path) -> None:
-    """Have the newer table count in the place of the bundled one, if there is one; a damaged one does not."""
-    path = updated_table(cache_folder)
-    if path in _used or _stamp(path) <= bundled_stamp():
-        return
-    _used.add(path)
-    try:
-        _take(read_trusted_json(path))
-    except Exception:  # whatever is wrong with it, the bundled one is right
-        return
 
 
 async def fetch_table(client: httpx.AsyncClient, url: str, cache_folder: Path) -> int:
@@ -73,11 +41,10 @@ async def fetch_table(client: httpx.AsyncClient, url: str, cache_folder: Path) -
         raise _useless(url, f"it answered {response.status_code}")
     try:
         table = json.loads(data)
-        count = _take(table)
+        count = take_table(table, cache_folder)
     except Exception as error:  # the library raises whatever its validation raises
         raise _useless(url, "what came is no table of prices") from error
     write_cache(updated_table(cache_folder), table)
-    _used.add(updated_table(cache_folder))
     return count
 
 
@@ -89,24 +56,3 @@ def _default_url() -> str:
     from genai_prices.update_prices import DEFAULT_UPDATE_URL
 
     return DEFAULT_UPDATE_URL
-
-
-def _take(table: Any) -> int:
-    """Use this table; returns how many services it knows. Raises where it is none."""
-    from genai_prices.data_snapshot import DataSnapshot, set_custom_snapshot
-    from genai_prices.types import (
-        _providers_from_raw,
-    )  # the library reads its own update with it, and with nothing else
-
-    providers = _providers_from_raw(table)
-    if not providers:
-        raise ValueError("it knows no service")
-    set_custom_snapshot(DataSnapshot(providers=providers, from_auto_update=True))
-    return len(providers)
-
-
-def _stamp(path: str | Path) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +14,6 @@ from ..api.messages import Usage
 from ..api.model_facts import ModelFacts
 from ..util.numbers import amount
 from ..util.state_files import read_trusted_json, write_cache
-from .price_updates import table_stamp, use_updated_table
 
 _PER = 1_000_000
 _KEPT = 7 * 24 * 3600
@@ -24,9 +24,11 @@ _FREE: Mapping[str, Any] = {"input": 0.0, "output": 0.0}
 _DEAREST_WRITE = 1.25
 """What Anthropic takes for writing into its cache, times the price of input: the most that any service takes."""
 _MAKER = b"\n        model_match="
-_NEXT = re.compile(rb"\n        \w")
-_CLAUSE = re.compile(r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'")
+_NEXT = rb"\n        \w"
+_CLAUSE = r"\b(contains|starts_with|ends_with|equals|regex)='((?:[^'\\]|\\.)*)'"
 """Where the text of the table says by which names of models it knows who makes them."""
+_used: set[Path] = set()
+"""The newer tables that count already."""
 _ANYWHERE = "openai-compat"
 """The provider that stands for whatever service its address leads to."""
 
@@ -172,6 +174,56 @@ def _are_tiers(value: Any) -> bool:
     return all(pairs) and any(not start for start, _ in value)
 
 
+def updated_table(cache_folder: Path) -> Path:
+    """Where the newer table is kept."""
+    return cache_folder / "price_table.json"
+
+
+def bundled_stamp() -> int:
+    """When the bundled table was installed, found without importing it; 0 where there is none."""
+    return max(map(stamp_of, _table_files()), default=0)
+
+
+def table_stamp(cache_folder: Path) -> int:
+    """What changes with the table that counts: the newer one of the two."""
+    return max(bundled_stamp(), stamp_of(updated_table(cache_folder)))
+
+
+def stamp_of(path: str | Path) -> int:
+    """When a file was changed last, in nanoseconds; 0 where there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def use_updated_table(cache_folder: Path) -> None:
+    """Have the newer table count in the place of the bundled one, if there is one; a damaged one does not."""
+    path = updated_table(cache_folder)
+    if path in _used or stamp_of(path) <= bundled_stamp():
+        return
+    _used.add(path)
+    try:
+        take_table(read_trusted_json(path), cache_folder)
+    except Exception:  # whatever is wrong with it, the bundled one is right
+        return
+
+
+def take_table(table: Any, cache_folder: Path) -> int:
+    """Have this newer table count from now on; returns how many services it knows. Raises where it is none."""
+    from genai_prices.data_snapshot import DataSnapshot, set_custom_snapshot
+    from genai_prices.types import (
+        _providers_from_raw,
+    )  # the library reads its own update with it, and with nothing else
+
+    providers = _providers_from_raw(table)
+    if not providers:
+        raise ValueError("it knows no service")
+    set_custom_snapshot(DataSnapshot(providers=providers, from_auto_update=True))
+    _used.add(updated_table(cache_folder))
+    return len(providers)
+
+
 def _table_files() -> list[str]:
     from importlib.machinery import PathFinder
 
@@ -187,7 +239,9 @@ def _may_be_sold(model: str) -> bool:
     except OSError:
         return True
     clauses = [
-        clause for part in parts for clause in _CLAUSE.findall(_NEXT.split(part, 1)[0].decode("utf-8", "replace"))
+        clause
+        for part in parts
+        for clause in re.findall(_CLAUSE, re.split(_NEXT, part, maxsplit=1)[0].decode("utf-8", "replace"))
     ]
     return not clauses or any(_fits(kind, value, name) for kind, value in clauses)
 

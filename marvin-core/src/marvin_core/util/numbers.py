@@ -21,6 +21,8 @@ def amount(value: Any) -> float | None:
 
 def count(value: Any) -> int:
     """The value as a whole number, rounded up; 0 where it is none."""
+    if type(value) is int and 0 <= value <= _MOST:
+        return value
     found = amount(value)
     return 0 if found is None else math.ceil(found)
 
@@ -35,6 +37,11 @@ def count_at(data: Any, *path: str) -> int:
 def sound(usage: Usage) -> Usage:
     """The usage with nothing in it but numbers from 0 on."""
     given = usage.as_dict()
+    if all(
+        (type(value) is int and 0 <= value <= _MOST) or (value is None and name in _DOLLARS)
+        for name, value in given.items()
+    ):
+        return usage  # as nearly all are, and each round asks several times
     checked: dict[str, Any]
     checked = {name: amount(value) if name in _DOLLARS else count(value) for name, value in given.items()}
     return usage if checked == given else Usage(**checked)

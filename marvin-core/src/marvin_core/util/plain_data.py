@@ -9,7 +9,8 @@ from typing import Any
 from .text import storable
 
 _DEPTH = 100
-_VALUES = 1_000_000
+_VALUES = 100_000
+"""They are looked at in the event loop, which stands still for about a tenth of a second meanwhile."""
 _LARGEST_INT_BITS = 1_024
 """Larger ones are no number to most readers of JSON, and Python refuses to write them."""
 

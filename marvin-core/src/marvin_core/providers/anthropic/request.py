@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -24,7 +23,7 @@ _END = b"]}"
 _MARK = b',"cache_control":{"type":"ephemeral"}'
 _LONG_MARK = b',"cache_control":{"type":"ephemeral","ttl":"1h"}'
 _MARKED_MESSAGES = 2
-_CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_CALL_ID = r"[a-zA-Z0-9_-]+"
 _LONGEST_NAME = 128
 
 

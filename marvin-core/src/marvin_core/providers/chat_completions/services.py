@@ -54,27 +54,27 @@ _ABOUT_THINKING = (
     "chat_template_kwargs",
     "thinking",
 )
-_ABOUT_FORMAT = re.compile(r"(?i)json.?(mode|schema|object)|response.?(format|mime)|structured.output|grammar")
-_OLD_GEMINI = re.compile(r"gemini-[12]\b")
+_ABOUT_FORMAT = r"(?i)json.?(mode|schema|object)|response.?(format|mime)|structured.output|grammar"
+_OLD_GEMINI = r"gemini-[12]\b"
 _GEMINI_BUDGETS: Mapping[ThinkingLevel, int] = {"low": 1_024, "medium": 8_192, "high": 24_576}
 """Tokens; those that Google's own table gives for the three levels."""
 _LEAST_GEMINI_BUDGET = 128
-_GROK = re.compile(r"grok-(\d+)(?:\.(\d+))?")
+_GROK = r"grok-(\d+)(?:\.(\d+))?"
 _GROK_WITH_LEVELS = (4, 3)
-_LARGE_MISTRAL = re.compile(r"mistral-large-(?:[4-9]|\d\d)\b(?!-\d{4})")
-_ANY_ID = re.compile(r"(?s).{1,40}")
+_LARGE_MISTRAL = r"mistral-large-(?:[4-9]|\d\d)\b(?!-\d{4})"
+_ANY_ID = r"(?s).{1,40}"
 """OpenAI and Azure refuse longer ones here; what stands in them is up to the service that made them."""
 
 
 class Traits(Record):
     """How a service takes a conversation.
 
-    `ids` are the call ids that it takes; `keeps_ids` says that those which it made stay as they are. It is
-    `alternating` where the user may not speak right after an output, nor twice in a row. With `fills` each answer
+    `ids` is the pattern of the call ids that it takes; `keeps_ids` says that those which it made stay as they are. It
+    is `alternating` where the user may not speak right after an output, nor twice in a row. With `fills` each answer
     carries its reasoning, be it empty. It `counts` tokens where it is asked to, and knows `parallel` calls as a field.
     """
 
-    ids: re.Pattern[str] = _ANY_ID
+    ids: str = _ANY_ID
     keeps_ids: bool = True
     alternating: bool = False
     fills: bool = False
@@ -172,7 +172,7 @@ def placeholder_signature(service: Service, model: str) -> Mapping[str, Any] | N
 
     From Gemini 3 on, a call without a signature makes Google refuse the request.
     """
-    if service != "gemini" or _OLD_GEMINI.search(model):
+    if service != "gemini" or re.search(_OLD_GEMINI, model):
         return None
     return {"extra_content": {"google": {"thought_signature": "skip_thought_signature_validator"}}}
 
@@ -180,7 +180,7 @@ def placeholder_signature(service: Service, model: str) -> Mapping[str, Any] | N
 def refused_fields(sent: Collection[str], said: str) -> set[str]:
     """Which of the optional fields that were sent the text of a refusal is about."""
     named = {field for field in sent if re.search(rf"(?<!\w){field}(?!\w)", said)}
-    if "response_format" in sent and _ABOUT_FORMAT.search(said):
+    if "response_format" in sent and re.search(_ABOUT_FORMAT, said):
         return {"response_format"}
     if named or not re.search(r"reasoning|think", said, re.IGNORECASE):
         return named
@@ -198,7 +198,7 @@ def _named(field: str) -> str:
 
 
 def _gemini(model: str, level: ThinkingLevel) -> dict[str, Any]:
-    if not _OLD_GEMINI.search(model):
+    if not re.search(_OLD_GEMINI, model):
         return _google(thinking_level=_gemini_level(model, level), **_shown(level))
     if "2.5" not in model:
         return {}
@@ -234,7 +234,7 @@ def _groq(model: str, level: ThinkingLevel) -> dict[str, Any]:
 def _xai(model: str, level: ThinkingLevel) -> dict[str, Any]:
     if "reasoning" in model:
         return {}  # these come in two models, one of each kind
-    found = _GROK.search(model)
+    found = re.search(_GROK, model)
     version = (int(found[1]), int(found[2] or 0)) if found else _GROK_WITH_LEVELS
     if level == "off":
         return {"reasoning_effort": "none"} if version >= _GROK_WITH_LEVELS else {}
@@ -242,7 +242,7 @@ def _xai(model: str, level: ThinkingLevel) -> dict[str, Any]:
 
 
 def _mistral(model: str, level: ThinkingLevel) -> dict[str, Any]:
-    large = _LARGE_MISTRAL.search(model) is not None
+    large = re.search(_LARGE_MISTRAL, model) is not None
     if level == "off":
         return {"reasoning_effort": "none"} if large else {}  # the others do not think unasked
     return {"reasoning_effort": level if large else "high"}

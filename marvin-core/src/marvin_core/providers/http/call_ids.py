@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ...api.messages import Block, Message, ToolCall, ToolOutput
 
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_NOT_IN_NAMES = r"[^A-Za-z0-9_-]"
 
-NINE = re.compile(r"[A-Za-z0-9]{9}")
+NINE = r"[A-Za-z0-9]{9}"
 """The ids of Mistral, whose models also behind other servers take no other ones."""
 _SHORTEST = 9
 
@@ -20,13 +20,13 @@ def _never(_: Message) -> bool:
 
 def allowed_name(given: str, longest: int) -> str:
     """The name of a tool with the characters that services accept; a model may have made it up."""
-    return _NOT_IN_NAMES.sub("_", given)[:longest] or "unknown"
+    return re.sub(_NOT_IN_NAMES, "_", given)[:longest] or "unknown"
 
 
 def with_ids(
-    messages: Iterable[Message], allowed: re.Pattern[str], is_own: Callable[[Message], bool] = _never
+    messages: Iterable[Message], allowed: str, is_own: Callable[[Message], bool] = _never
 ) -> Iterator[Message]:
-    """The messages with ids that fit `allowed`, each of them used once; a call and its output keep one id.
+    """The messages with ids that fit the pattern `allowed`, each of them used once; a call and its output keep one id.
 
     Some services begin to count anew with each answer; others refuse a conversation in which an id stands twice,
     or one with characters or a length that they would not give themselves. Answers that are `is_own` keep theirs.
@@ -42,7 +42,7 @@ def with_ids(
         yield message
 
 
-def _changes(message: Message, allowed: re.Pattern[str], taken: set[str]) -> dict[str, str]:
+def _changes(message: Message, allowed: str, taken: set[str]) -> dict[str, str]:
     changed: dict[str, str] = {}
     for call in message.calls:
         own, number = _fitting(call.id, allowed), 1
@@ -54,14 +54,14 @@ def _changes(message: Message, allowed: re.Pattern[str], taken: set[str]) -> dic
     return changed
 
 
-def _fitting(given: str, allowed: re.Pattern[str]) -> str:
-    if allowed.fullmatch(given):
+def _fitting(given: str, allowed: str) -> str:
+    if re.fullmatch(allowed, given):
         return given
     from hashlib import sha256
 
     digest = sha256(given.encode("utf-8", "replace")).hexdigest()
     made = f"call_{digest[:32]}"
-    return made if allowed.fullmatch(made) else digest[:_SHORTEST]
+    return made if re.fullmatch(allowed, made) else digest[:_SHORTEST]
 
 
 def _renamed(block: Block, ids: Mapping[str, str]) -> Block:

@@ -25,7 +25,7 @@ LEAST_OUTPUT = 16
 _NO_GPT = (0, 0)
 _LONG_CACHE = re.compile(r"gpt-4\.1|gpt-5(\.[0-5])?(?![.\d])")
 """The models before 5.6, whose cache may be asked to last; later ones keep it for half an hour at least."""
-_CALL_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST_CALL_ID}}}")
+_CALL_ID = rf"[A-Za-z0-9_-]{{1,{LONGEST_CALL_ID}}}"
 
 
 class ResponsesWire:

@@ -17,7 +17,6 @@ from ...util.imports import imported
 from ...util.text import did_you_mean, near_names
 from ...util.untrusted_json import parse_json
 from ..generations import plain_name
-from .lifetimes import end_of, ends_soon, has_ended, heir_of
 from .service_lists import ServiceLists, chat_models, same_place
 
 if TYPE_CHECKING:
@@ -185,6 +184,10 @@ class Catalog:
         """What is to be said of a model that ends within sixty days; empty of any other, and once it was said."""
         spec = self.known.get(provider)
         ends = self.lists.facts(spec, model).ends if spec is not None else ""
+        if not ends:
+            return ""
+        from .lifetimes import ends_soon, has_ended, heir_of
+
         if not ends_soon(ends) or not self.lists.store.tell_once(f"{provider}/{model} {ends}"):
             return ""
         heir = heir_of(provider, model)
@@ -207,11 +210,11 @@ class Catalog:
         if self.has_own_models(spec) or not starts:
             return False
         plain = plain_name(model)
-        return any(plain.startswith(plain_name(start)) for start in starts) and not has_ended(end_of(spec.name, model))
+        return any(plain.startswith(plain_name(start)) for start in starts) and not self.lists.has_ended(spec, model)
 
     def key_variables(self, spec: ProviderSpec) -> tuple[str, ...]:
         """The variables whose keys are for the address in use."""
-        home = spec.home_key_variables if self._at_home(spec) else ()
+        home = spec.home_key_variables if spec.home_key_variables and self._at_home(spec) else ()
         return (*spec.key_variables, *home)
 
     def _at_home(self, spec: ProviderSpec) -> bool:

@@ -17,7 +17,6 @@ from ...util.imports import imported
 from ..generations import is_spelled_otherwise
 from .catalog import Catalog, how_to_use
 from .choose import Choice
-from .lifetimes import has_ended
 from .model_names import NamedModel, default_of, find, named
 
 if TYPE_CHECKING:
@@ -169,6 +168,8 @@ class Models:
         spec = self._catalog.known.get(small.name)
         if spec is None or small.context_window is None:
             return None
+        from .lifetimes import has_ended
+
         facts = {model: self._catalog.lists.facts(spec, model) for model in spec.models}
         thinks = self._catalog.lists.facts(spec, small.model).thinks
         windows = {

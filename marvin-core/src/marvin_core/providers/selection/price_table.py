@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...api.model_facts import ModelFacts
-from ...usage.price_updates import use_updated_table
-from ...usage.prices import makers_entry, table_entry, table_rates
+from ...usage.prices import makers_entry, table_entry, table_rates, use_updated_table
 
 
 def table_facts(provider: str, address: str, model: str, cache_folder: Path, *, by_maker: bool = False) -> ModelFacts:

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from ...api.model_facts import ModelFacts, ServedModel
 from ..generations import facts_by_name
-from .lifetimes import end_of
 from .list_store import ListStore
 
 if TYPE_CHECKING:
@@ -123,12 +122,26 @@ class ServiceLists:
         settings = self._config.endpoints.get(spec.name)
         own = settings is not None and bool(settings.windows or settings.context_window)
         configured = ModelFacts(window=spec.window(model) if own else None)
-        given = ModelFacts(window=spec.window(model), longest=spec.output(model), ends=end_of(spec.name, model))
+        given = ModelFacts(window=spec.window(model), longest=spec.output(model), ends=self._end(spec, model))
         facts = configured.or_else(self.store.facts(address, model)).or_else(given)
         if spec.in_process:
             return facts
         looked_up = ModelFacts(window=None if facts.window else self.store.window_in_table(f"{spec.name} {model}"))
         return facts.or_else(looked_up).or_else(facts_by_name(model))
+
+    def _end(self, spec: ProviderSpec, model: str) -> str:
+        """The day on which the service said that a model ends; what runs on this machine ends with nobody's word."""
+        if self._services.is_local(spec):
+            return ""
+        from .lifetimes import end_of
+
+        return end_of(spec.name, model)
+
+    def has_ended(self, spec: ProviderSpec, model: str) -> bool:
+        """Whether the day is over on which the service said that a model ends."""
+        from .lifetimes import has_ended
+
+        return has_ended(self._end(spec, model))
 
     def look_up_window(self, spec: ProviderSpec, model: str) -> int | None:
         """The window that the price table gives for a model, which takes the time of its import."""
@@ -167,6 +180,8 @@ def is_listed(model: str, names: Iterable[str]) -> bool:
 
 def same_place(one: str, other: str) -> bool:
     """Whether two addresses lead to one host, in one way."""
+    if one == other:
+        return bool(one)  # as nearly all are, and a start asks for each service
     try:
         parts = [urlsplit(url.strip()) for url in (one, other)]
     except ValueError:
