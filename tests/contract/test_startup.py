@@ -114,7 +114,7 @@ def test_asking_a_server_of_ones_own_for_its_model_imports_nothing_heavy(start: 
 
 def test_a_tool_is_imported_when_it_is_called(start: Start) -> None:
     found = start.run(calls(("get_working_dir", {})), text("Done."))
-    assert {"marvin_tools_coding.files.listing", "pydantic"} <= found  # what is imported while it is imported is listed
+    assert {"marvin_core.kit.files.listing", "pydantic"} <= found  # what is imported while it is imported is listed
     others = ("marvin_tools_coding.files.edit", "marvin_tools_coding.git", "typer", "rich", "ruamel")
     assert loaded(found, *others) == set()
 

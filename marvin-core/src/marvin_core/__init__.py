@@ -58,7 +58,25 @@ if TYPE_CHECKING:
     from .api.tool_context import ProcessResult, ToolContext
     from .api.tools import Call, Tool, ToolGroup, ToolResult, ToolSpec, tool
     from .api.ui import UI, UISpec
+    from .kit.files.diffs import unified_diff
+    from .kit.files.editing import (
+        AppendedText,
+        FileChange,
+        WrittenFile,
+        append_to_file,
+        replace_in_file,
+        write_text_file,
+    )
+    from .kit.files.encodings import count_lines, image_type
+    from .kit.files.finding import FoundFile, find_files
+    from .kit.files.listing import real_place
+    from .kit.files.matching import NoMatch
+    from .kit.files.reading import TextSource
+    from .kit.files.searching import FoundLine, SearchQuery, SearchResult, search_files
+    from .kit.files.sections import TextSection
+    from .kit.files.tree import FolderTree, folder_tree
     from .util.state_files import update_file
+    from .util.text import did_you_mean, near_names, one_line
     from .util.threads import in_thread
 
 _HOME_OF = {
@@ -124,10 +142,35 @@ _HOME_OF = {
     "TurnResult": "api.session",
     "UI": "api.ui",
     "UISpec": "api.ui",
+    "AppendedText": "kit.files.editing",
+    "FileChange": "kit.files.editing",
+    "FolderTree": "kit.files.tree",
+    "FoundFile": "kit.files.finding",
+    "FoundLine": "kit.files.searching",
+    "NoMatch": "kit.files.matching",
+    "SearchQuery": "kit.files.searching",
+    "SearchResult": "kit.files.searching",
+    "TextSection": "kit.files.sections",
+    "TextSource": "kit.files.reading",
+    "WrittenFile": "kit.files.editing",
+    "append_to_file": "kit.files.editing",
+    "count_lines": "kit.files.encodings",
+    "did_you_mean": "util.text",
+    "find_files": "kit.files.finding",
+    "folder_tree": "kit.files.tree",
+    "image_type": "kit.files.encodings",
+    "near_names": "util.text",
+    "one_line": "util.text",
+    "real_place": "kit.files.listing",
+    "replace_in_file": "kit.files.editing",
+    "search_files": "kit.files.searching",
+    "unified_diff": "kit.files.diffs",
+    "write_text_file": "kit.files.editing",
 }
 
 __all__ = [
     "UI",
+    "AppendedText",
     "Ask",
     "AuthFailed",
     "BadRequest",
@@ -144,12 +187,17 @@ __all__ = [
     "Endpoint",
     "Event",
     "Field",
+    "FileChange",
+    "FolderTree",
+    "FoundFile",
+    "FoundLine",
     "Hook",
     "HookContext",
     "Image",
     "MarvinError",
     "Message",
     "ModelNotFound",
+    "NoMatch",
     "NotActed",
     "OutputLimit",
     "Overloaded",
@@ -164,12 +212,16 @@ __all__ = [
     "Record",
     "Refused",
     "Request",
+    "SearchQuery",
+    "SearchResult",
     "Secret",
     "SessionControl",
     "Stop",
     "StreamBroken",
     "Text",
     "TextDelta",
+    "TextSection",
+    "TextSource",
     "Thinking",
     "ThinkingDelta",
     "Tool",
@@ -186,11 +238,25 @@ __all__ = [
     "Usage",
     "UsageDelta",
     "Verdict",
+    "WrittenFile",
     "__version__",
+    "append_to_file",
+    "count_lines",
+    "did_you_mean",
+    "find_files",
+    "folder_tree",
     "hookimpl",
+    "image_type",
     "in_thread",
+    "near_names",
+    "one_line",
+    "real_place",
+    "replace_in_file",
+    "search_files",
     "tool",
+    "unified_diff",
     "update_file",
+    "write_text_file",
 ]
 
 
