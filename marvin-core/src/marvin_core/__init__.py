@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         QuotaExhausted,
         RateLimited,
         Refused,
+        RequestFailed,
         StreamBroken,
         ToolError,
         Unreachable,
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
     from .api.tool_context import ProcessResult, ToolContext
     from .api.tools import Call, Tool, ToolGroup, ToolResult, ToolSpec, tool
     from .api.ui import UI, UISpec
+    from .kit.addresses import web_address
+    from .kit.fetching import Fetched, RequestOptions, fetch, fetch_json, open_url, post, post_json
     from .kit.files.diffs import unified_diff
     from .kit.files.editing import (
         AppendedText,
@@ -75,6 +78,13 @@ if TYPE_CHECKING:
     from .kit.files.searching import FoundLine, SearchQuery, SearchResult, search_files
     from .kit.files.sections import TextSection
     from .kit.files.tree import FolderTree, folder_tree
+    from .kit.json_file import JsonFile
+    from .kit.markup import plain_text
+    from .kit.notices import NtfyServer, Push, publish
+    from .kit.rate_limit import RateLimit
+    from .kit.text import head_and_tail, numbered, output_text
+    from .kit.undo import call_of
+    from .kit.yaml_file import YamlFile
     from .util.state_files import update_file
     from .util.text import did_you_mean, near_names, one_line
     from .util.threads import in_thread
@@ -166,6 +176,26 @@ _HOME_OF = {
     "search_files": "kit.files.searching",
     "unified_diff": "kit.files.diffs",
     "write_text_file": "kit.files.editing",
+    "Fetched": "kit.fetching",
+    "JsonFile": "kit.json_file",
+    "NtfyServer": "kit.notices",
+    "Push": "kit.notices",
+    "RateLimit": "kit.rate_limit",
+    "RequestFailed": "api.errors",
+    "RequestOptions": "kit.fetching",
+    "YamlFile": "kit.yaml_file",
+    "call_of": "kit.undo",
+    "fetch": "kit.fetching",
+    "fetch_json": "kit.fetching",
+    "head_and_tail": "kit.text",
+    "numbered": "kit.text",
+    "open_url": "kit.fetching",
+    "output_text": "kit.text",
+    "plain_text": "kit.markup",
+    "post": "kit.fetching",
+    "post_json": "kit.fetching",
+    "publish": "kit.notices",
+    "web_address": "kit.addresses",
 }
 
 __all__ = [
@@ -186,6 +216,7 @@ __all__ = [
     "Deny",
     "Endpoint",
     "Event",
+    "Fetched",
     "Field",
     "FileChange",
     "FolderTree",
@@ -194,11 +225,13 @@ __all__ = [
     "Hook",
     "HookContext",
     "Image",
+    "JsonFile",
     "MarvinError",
     "Message",
     "ModelNotFound",
     "NoMatch",
     "NotActed",
+    "NtfyServer",
     "OutputLimit",
     "Overloaded",
     "PathRefused",
@@ -207,11 +240,15 @@ __all__ = [
     "ProviderData",
     "ProviderError",
     "ProviderSpec",
+    "Push",
     "QuotaExhausted",
+    "RateLimit",
     "RateLimited",
     "Record",
     "Refused",
     "Request",
+    "RequestFailed",
+    "RequestOptions",
     "SearchQuery",
     "SearchResult",
     "Secret",
@@ -239,23 +276,36 @@ __all__ = [
     "UsageDelta",
     "Verdict",
     "WrittenFile",
+    "YamlFile",
     "__version__",
     "append_to_file",
+    "call_of",
     "count_lines",
     "did_you_mean",
+    "fetch",
+    "fetch_json",
     "find_files",
     "folder_tree",
+    "head_and_tail",
     "hookimpl",
     "image_type",
     "in_thread",
     "near_names",
+    "numbered",
     "one_line",
+    "open_url",
+    "output_text",
+    "plain_text",
+    "post",
+    "post_json",
+    "publish",
     "real_place",
     "replace_in_file",
     "search_files",
     "tool",
     "unified_diff",
     "update_file",
+    "web_address",
     "write_text_file",
 ]
 
