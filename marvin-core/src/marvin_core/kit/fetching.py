@@ -164,6 +164,10 @@ async def open_url(
             yield response
 
 
+def _wanting_json(options: RequestOptions) -> RequestOptions:
+    return {**options, "headers": {"accept": "application/json", **options.get("headers", {})}}
+
+
 async def _answer(http: httpx.AsyncClient, method: str, url: str, content: bytes, options: RequestOptions) -> Fetched:
     """An answer, waited for where the service asks to come back in a while."""
     address = web_address(url)
@@ -199,7 +203,7 @@ async def _once(
                     return await _read(response, options)
     except TimeoutError as error:
         raise RequestFailed(
-            f"{shown(address)} did not send all of its answer in time ({limit:g} s). "
+            f"{shown(address)} did not answer in time: not all of it came within {limit:g} s. "
             "Try again later, or use another source."
         ) from error
 
