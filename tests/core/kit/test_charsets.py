@@ -22,7 +22,7 @@ from marvin_core.kit.charsets import decoded
         ("日本".encode("shift_jis"), "text/html; charset=x-sjis", "日本"),
         ("日本".encode("euc_jp"), "", None),
         (b'<meta charset="euc-jp">' + "日本".encode("euc_jp"), "text/html", '<meta charset="euc-jp">日本'),
-        (b"<?xml version='1.0' encoding='koi8-r'?>" + "ж".encode("koi8-r"), "", "<?xml version='1.0' encoding='koi8-r'?>ж"),
+        (b"<?xml encoding='koi8-r'?>" + "ж".encode("koi8-r"), "", "<?xml encoding='koi8-r'?>ж"),
         ("ä".encode("utf-16"), "", "ä"),
         ("ä".encode("utf-16-be"), "text/html; charset=utf-16be", "ä"),
         (b"\xef\xbb\xbf\xc3\xa4", "text/html; charset=iso-8859-1", "ä"),  # the mark wins

@@ -163,7 +163,7 @@ def test_a_status_is_told_with_what_to_do(replay: HttpReplay, status: int, says:
 )
 def test_what_the_service_says_about_an_error_is_told(replay: HttpReplay, body: object) -> None:
     replay.on("GET", URL, status=400, json=body)
-    assert str(failure(replay)).replace("[31m ", "").endswith("It says: slow down")
+    assert str(failure(replay)).endswith("It says: slow down")
 
 
 def test_a_web_page_and_a_flood_say_nothing_about_an_error(replay: HttpReplay) -> None:
@@ -199,7 +199,7 @@ def test_a_host_that_does_not_exist_is_told() -> None:
 def test_a_server_that_refuses_connections_is_told() -> None:
     with ModelServer() as server:
         port = server.port
-    with pytest.raises(RequestFailed, match="cannot be reached: .*[Rr]efused|Connect"):
+    with pytest.raises(RequestFailed, match=r"cannot be reached: .*(refused|Connect)"):
         asyncio.run(real(f"http://127.0.0.1:{port}/"))
 
 
@@ -215,12 +215,11 @@ def test_a_certificate_that_nobody_vouches_for_is_told(tmp_path: Path) -> None:
     pem = self_signed(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem)
+    says = r"127\.0\.0\.1 does not prove that it is 127\.0\.0\.1.*self.signed"
     with ModelServer(tls=context) as server:
         url = f"https://127.0.0.1:{server.port}/v1/models"
         for transport in ("direct", "stock"):
-            with pytest.raises(
-                RequestFailed, match=r"127\.0\.0\.1 does not prove that it is 127\.0\.0\.1.*self.signed"
-            ):
+            with pytest.raises(RequestFailed, match=says):
                 asyncio.run(real(url, transport=transport))
         assert server.requests == []
         assert "scripted" in asyncio.run(real(url, str(pem))).text
@@ -370,7 +369,7 @@ def test_what_is_posted_goes_to_no_other_server(replay: HttpReplay) -> None:
     [
         (URL, "redirects in a circle"),
         ("file:///etc/passwd", "leads to an address that is none of the web"),
-        ("http://[broken", "The connection to"),
+        ("https://a.example:port/", "The connection to"),
         ("javascript:alert(1)", "none of the web"),
     ],
 )
@@ -392,8 +391,7 @@ def test_a_redirect_to_this_machine_is_not_followed(tmp_path: Path) -> None:
         finally:
             await clients.close()
 
-    with ModelServer() as inner, ModelServer() as outer:
-        outer.script(error(302, headers={"location": f"http://127.0.0.1:{inner.port}/v1/models"}))
+    with ModelServer() as inner:
         with HttpRedirect(f"http://127.0.0.1:{inner.port}/v1/models") as server, pytest.raises(AddressRefused):
             asyncio.run(run(f"http://localhost:{server.port}/"))
         assert inner.requests == []
@@ -448,5 +446,5 @@ def test_an_answer_can_be_read_in_pieces(replay: HttpReplay) -> None:
             return sum([len(piece) async for piece in response.aiter_raw()])
 
     assert ask(replay, lambda http: read(http, URL)) == 300_000
-    with pytest.raises(RequestFailed, match="The connection to .* failed"):
+    with pytest.raises(RequestFailed, match=r"The connection to .* failed"):
         ask(replay, lambda http: read(http, f"{URL}/cut"))

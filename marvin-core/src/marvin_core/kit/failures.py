@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..api.errors import RequestFailed
 from ..http.retry_times import after_headers
+from ..util.terminal_text import disarm
 from ..util.text import one_line
 from ..util.untrusted_json import parse_json
 from .addresses import shown
@@ -143,7 +144,7 @@ async def _said(response: httpx.Response) -> str:
         found = _message(parse_json(text))
     except ValueError:
         found = text if kind.startswith("text/plain") else ""
-    return one_line(found, _SAID)
+    return one_line(disarm(found), _SAID)
 
 
 def _message(value: Any, depth: int = 4) -> str:

@@ -45,6 +45,7 @@ class _Page:
         self._markup = markup
         self._place = 0
         self._parts: list[str] = []
+        self._is_begun = False
         self._begin = ""
         self._has_gap = False
         self._keeps_space = False
@@ -86,7 +87,7 @@ class _Page:
             self._keeps_space = not is_end
         elif name == "li":
             self._begin = "" if is_end else "- "
-        elif name in _CELLS and not is_end and "".join(self._parts).strip():
+        elif name in _CELLS and not is_end and self._is_begun:
             self._add(" | ")
         elif name in _UNSEEN and not is_end:
             self._skip(name)
@@ -118,6 +119,7 @@ class _Page:
         return found + len(mark) if found >= 0 else len(self._markup)
 
     def _add(self, text: str) -> None:
+        self._is_begun = self._is_begun or (bool(text) and not text.isspace())
         if not self._keeps_space:
             self._parts.append(text)
             return
@@ -131,6 +133,7 @@ class _Page:
         """Take what was added as a line; without any text it is none, unless it is one of preformatted text."""
         text = html.unescape("".join(self._parts))
         self._parts.clear()
+        self._is_begun = False
         text = text.rstrip() if self._keeps_space else " ".join(text.split())
         if text:
             if self._has_gap and self.lines:
