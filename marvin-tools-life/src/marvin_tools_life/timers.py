@@ -85,7 +85,7 @@ def _key(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def _check(timers: dict[str, Timer]) -> None:
+def _check(timers: dict[str, Any]) -> None:
     """Raise a ValueError where the file holds something else than what is written there."""
     for timer in timers.values():
         if not (isinstance(timer, dict) and isinstance(timer.get("name"), str) and _is_time(timer.get("started"))):

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+_COMPARED = 4_000_000
+"""Pairs of lines that are compared at most, to find which of them are the same."""
+
 
 def load_mapping(text: str) -> Any:
     """The mapping that a YAML text holds; None where it holds nothing but comments.
@@ -80,41 +83,100 @@ def dump_mapping(data: Any) -> str:
 
 
 def _with_comments(before: str, after: str) -> str:
-    """The new text, with those comments of the old one that went with what was taken out."""
-    old, new = _lines(before), _lines(after)
-    comments, contents = _parted(before)
-    left = Counter(new[number].strip() for number in _parted(after)[0])
-    lost: list[int] = []
-    for number in comments:
-        left[old[number].strip()] -= 1
-        if left[old[number].strip()] < 0:
-            lost.append(number)
-    if not lost:
-        return after
-    places = {new[number].strip(): number for number in reversed(_parted(after)[1])}
-    inserted: dict[int, list[str]] = {}
-    for number in lost:
-        following = (places.get(old[content].strip()) for content in contents if content > number)
-        place = next((found for found in following if found is not None), len(new))
-        indent = "" if place == len(new) else new[place][: len(new[place]) - len(new[place].lstrip())]
-        inserted.setdefault(place, []).append(f"{indent}{old[number].strip()}")
-    lines = [line for number in range(len(new) + 1) for line in (*inserted.get(number, ()), *new[number : number + 1])]
-    text = "".join(f"{line}\n" for line in lines)
-    if load_mapping(text) == load_mapping(after):
-        return text
-    # A line of the new text looks like one of the old and means something else.
-    return after + "".join(f"{old[number].strip()}\n" for number in lost)
+    """The new text with the comments and the blank lines of the old one, each above the line that it stood above.
+
+    The library itself loses those that it holds for a part of something before them, and misplaces others.
+    """
+    old, new = _Lines(before), _Lines(after)
+    if len(old.contents) * len(new.contents) <= _COMPARED:
+        text = _merged(old, new)
+        if _loaded(text) == load_mapping(after):
+            return text
+    left = Counter(remark.strip() for gap in new.gaps for remark in gap)
+    lost: list[str] = []
+    for remark in (remark.strip() for gap in old.gaps for remark in gap):
+        left[remark] -= 1
+        if remark and left[remark] < 0:
+            lost.append(remark)
+    return after + "".join(f"{remark}\n" for remark in lost)
 
 
-def _parted(text: str) -> tuple[list[int], list[int]]:
-    """The numbers of the lines that are comments, and of those with content; blank ones are neither."""
-    inside = _inside_scalars(text)
-    comments: list[int] = []
-    contents: list[int] = []
-    for number, line in enumerate(_lines(text)):
-        if line.strip() and number not in inside:
-            (comments if line.lstrip().startswith("#") else contents).append(number)
-    return comments, contents
+class _Lines:
+    """The lines of a text: `contents`, and `gaps` with the comments and blank lines before each, and at the end."""
+
+    def __init__(self, text: str) -> None:
+        self.contents: list[str] = []
+        self.gaps: list[list[str]] = [[]]
+        self.names: list[str] = []
+        inside = _inside_scalars(text)
+        for number, line in enumerate(_lines(text)):
+            if _is_remark(line) and number not in inside:
+                self.gaps[-1].append(line)
+            else:
+                self.contents.append(line)
+                self.gaps.append([])
+                self.names.append("" if number in inside else " ".join(line.split()))
+
+
+def _merged(old: _Lines, new: _Lines) -> str:
+    same = _same_lines(old.names, new.names)
+    merged: list[str] = []
+    done = 0
+    for number, line in enumerate(new.contents):
+        place = same.get(number)
+        if place is not None:
+            merged += [remark for gap in old.gaps[done:place] if any(map(str.strip, gap)) for remark in gap]
+            before, now = _indent(old.contents[place]), _indent(line)
+            merged += [now + gap.lstrip() if gap and _indent(gap) == before else gap for gap in old.gaps[place]]
+            done = place + 1
+        merged.append(line)
+    merged += [remark for gap in old.gaps[done:-1] if any(map(str.strip, gap)) for remark in gap]
+    if done < len(old.gaps):
+        merged += old.gaps[-1]
+    return "".join(f"{line}\n" for line in merged)
+
+
+def _same_lines(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Which new line is which old one: by all of it, and between such lines by its key. Both count upwards."""
+    same: dict[int, int] = {}
+    last = (0, 0)
+    for old_start, new_start, size in [*_matches(old, new), (len(old), len(new), 0)]:
+        between = [_key(name) for name in old[last[0] : old_start]], [_key(name) for name in new[last[1] : new_start]]
+        for old_place, new_place, count in _matches(*between):
+            same.update({last[1] + new_place + i: last[0] + old_place + i for i in range(count)})
+        same.update({new_start + i: old_start + i for i in range(size)})
+        last = (old_start + size, new_start + size)
+    return same
+
+
+def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    from difflib import SequenceMatcher
+
+    # What has no name matches nothing: two lists that share none of their entries.
+    named_old = [name or f"\0{number}" for number, name in enumerate(old)]
+    named_new = [name or f"\1{number}" for number, name in enumerate(new)]
+    for found in SequenceMatcher(None, named_old, named_new, autojunk=False).get_matching_blocks():
+        if found.size:
+            yield found.a, found.b, found.size
+
+
+def _key(line: str) -> str:
+    """The key that a line begins with; empty where it has none."""
+    import re
+
+    found = re.match(r"""(?:- )*(?:"[^"]*"|'[^']*'|[^\s"'#:][^:#]*) ?:(?= |$)""", line)
+    return found[0] if found else ""
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return load_mapping(text)
+    except ValueError:
+        return None
 
 
 def _lines(text: str) -> list[str]:
