@@ -80,8 +80,9 @@ if TYPE_CHECKING:
     from .kit.files.tree import FolderTree, folder_tree
     from .kit.json_file import JsonFile
     from .kit.markup import plain_text
-    from .kit.notices import NtfyServer, Push, publish
+    from .kit.notices import NtfyServer, Push, PushPriority, publish
     from .kit.rate_limit import RateLimit
+    from .kit.stored_file import StoredFile
     from .kit.text import head_and_tail, numbered, output_text
     from .kit.undo import call_of
     from .kit.yaml_file import YamlFile
@@ -196,6 +197,8 @@ _HOME_OF = {
     "post_json": "kit.fetching",
     "publish": "kit.notices",
     "web_address": "kit.addresses",
+    "StoredFile": "kit.stored_file",
+    "PushPriority": "kit.notices",
 }
 
 __all__ = [
@@ -241,6 +244,7 @@ __all__ = [
     "ProviderError",
     "ProviderSpec",
     "Push",
+    "PushPriority",
     "QuotaExhausted",
     "RateLimit",
     "RateLimited",
@@ -254,6 +258,7 @@ __all__ = [
     "Secret",
     "SessionControl",
     "Stop",
+    "StoredFile",
     "StreamBroken",
     "Text",
     "TextDelta",

@@ -18,7 +18,7 @@ from .fetching import post
 if TYPE_CHECKING:
     import httpx
 
-Priority: TypeAlias = Literal["min", "low", "default", "high", "max"]
+PushPriority: TypeAlias = Literal["min", "low", "default", "high", "max"]
 
 NTFY = "https://ntfy.sh"
 """The public server, which anybody may use and where a topic is known to who knows its name."""
@@ -47,7 +47,7 @@ class Push(Record):
     topic: str
     text: str
     title: str = ""
-    priority: Priority = "default"
+    priority: PushPriority = "default"
     tags: tuple[str, ...] = ()
     click: str = ""
 
@@ -106,14 +106,14 @@ def _body(push: Push) -> dict[str, Any]:
         raise ToolError(
             f"{cut(push.topic, 80)!r} cannot be a topic. Use up to 64 letters, digits, '-' and '_', without spaces."
         )
-    if push.priority not in get_args(Priority):
-        raise ToolError(f"{push.priority!r} is no priority. Use one of {', '.join(get_args(Priority))}.")
+    if push.priority not in get_args(PushPriority):
+        raise ToolError(f"{push.priority!r} is no priority. Use one of {', '.join(get_args(PushPriority))}.")
     if not push.text.strip():
         raise ToolError("The notice has no text. Say what it is about.")
     body: dict[str, Any] = {
         "topic": push.topic,
         "message": _shortened(push.text),
-        "priority": get_args(Priority).index(push.priority) + 1,
+        "priority": get_args(PushPriority).index(push.priority) + 1,
     }
     if push.title:
         body["title"] = cut(" ".join(push.title.split()), _TITLE_CHARACTERS)
