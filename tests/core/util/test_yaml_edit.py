@@ -51,7 +51,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.dictionaries(NAMES, VALUES, min_size=1), st.data())
 def test_no_comment_is_ever_lost(data: dict[str, Any], draw: st.DataObject) -> None:
     lines = with_mapping("", data).splitlines()

@@ -11,7 +11,7 @@ _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 _STRING_STARTS = "]PX^_"
 _C1_STRINGS = "\x90\x98\x9d\x9e\x9f"
 
-_State: TypeAlias = Literal["text", "return", "escape", "sequence", "string", "string end"]
+_State: TypeAlias = Literal["text", "return", "escape", "escape end", "sequence", "string", "string end"]
 
 
 class TerminalFilter:
@@ -69,9 +69,11 @@ class TerminalFilter:
             self._state = "text" if text[place] == "\\" else "escape"
             return place + (text[place] == "\\")
         end = _end_of(r"[ -/]*", text, place)
+        if end > place:
+            self._state = "escape end"
         if end == len(text):
             return end
-        if end == place and text[end] in f"[{_STRING_STARTS}":
+        if self._state == "escape" and text[end] in f"[{_STRING_STARTS}":
             self._state = "sequence" if text[end] == "[" else "string"
             return end + 1
         self._state = "text"

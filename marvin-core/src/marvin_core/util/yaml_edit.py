@@ -87,6 +87,8 @@ def _with_comments(before: str, after: str) -> str:
 
     The library itself loses those that it holds for a part of something before them, and misplaces others.
     """
+    if _remarks(before) == _remarks(after):
+        return after
     old, new = _Lines(before), _Lines(after)
     if len(old.contents) * len(new.contents) <= _COMPARED:
         text = _merged(old, new)
@@ -99,6 +101,19 @@ def _with_comments(before: str, after: str) -> str:
         if remark and left[remark] < 0:
             lost.append(remark)
     return after + "".join(f"{remark}\n" for remark in lost)
+
+
+def _remarks(text: str) -> list[tuple[str, str]]:
+    """Each comment with the beginning of the line below it. Where these are the same, no comment has moved."""
+    found: list[tuple[str, str]] = []
+    above: list[str] = []
+    for line in map(str.strip, _lines(text)):
+        if line.startswith("#"):
+            above.append(line)
+        elif line:
+            found += [(remark, _key(line) or line) for remark in above]
+            above.clear()
+    return [*found, *((remark, "") for remark in above)]
 
 
 class _Lines:
