@@ -130,7 +130,7 @@ def test_asking_a_server_of_ones_own_for_its_model_imports_nothing_heavy(start: 
 def test_a_tool_is_imported_when_it_is_called(start: Start) -> None:
     found = start.run(calls(("get_working_dir", {})), text("Done."))
     assert {
-        "marvin_tools_coding.files.listing",
+        "marvin_core.kit.files.listing",
         "marvin_core.engine.calls.dispatch",
         "pydantic",
     } <= found  # what is imported while it is imported is listed

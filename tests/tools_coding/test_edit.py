@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from marvin_core import ToolError
-from marvin_tools_coding.files.diffs import unified_diff
+from marvin_core import ToolError, unified_diff
 from marvin_tools_coding.files.edit import append_file, apply_patch, create_file, write_file
 from tests.tools_coding.support import Project, files_below
 

@@ -110,26 +110,27 @@ def test_a_clock_that_was_set_back_does_not_confuse_it(marvin_tools: ToolRunner)
     assert "1 minute left" in marvin_tools.call("timer_check").text
 
 
-def test_a_damaged_file_is_named_and_left_alone(marvin_tools: ToolRunner) -> None:
-    marvin_tools.call("timer_start", name="tea")
-    timers_file(marvin_tools).write_text('{"tea": ')
-    for tool in ("timer_check", "timer_start", "timer_stop"):
-        outcome = marvin_tools.call(tool, name="tea")
-        assert outcome.is_error
-        assert "timers.json is damaged" in outcome.text
-    assert timers_file(marvin_tools).read_text() == '{"tea": '
-
-
 @pytest.mark.parametrize(
-    "entry",
-    ["3", "{}", '{"name": "tea", "started": "now", "duration": 5}', '{"name": "tea", "started": 5, "duration": 1e300}'],
+    "content",
+    [
+        '{"tea": ',
+        '{"tea": 3}',
+        '{"tea": {}}',
+        '{"tea": {"name": "tea", "started": "now", "duration": 5}}',
+        '{"tea": {"name": "tea", "started": 5, "duration": 1e300}}',
+    ],
 )
-def test_an_entry_that_is_no_timer_is_named_and_left_alone(marvin_tools: ToolRunner, entry: str) -> None:
+@pytest.mark.parametrize("tool", ["timer_check", "timer_start", "timer_stop"])
+def test_a_damaged_file_is_named_and_moved_aside(marvin_tools: ToolRunner, tool: str, content: str) -> None:
     marvin_tools.call("timer_start", name="tea")
-    timers_file(marvin_tools).write_text(f'{{"tea": {entry}}}')
-    for tool in ("timer_check", "timer_start", "timer_stop"):
-        assert "timers.json is damaged" in marvin_tools.call(tool, name="tea").text
-    assert timers_file(marvin_tools).read_text() == f'{{"tea": {entry}}}'
+    timers_file(marvin_tools).write_text(content)
+    outcome = marvin_tools.call(tool, name="tea")
+    assert outcome.is_error
+    assert "timers.json is damaged" in outcome.text
+    (moved,) = timers_file(marvin_tools).parent.glob("timers.json.damaged-*")
+    assert moved.name in outcome.text
+    assert moved.read_text() == content
+    assert marvin_tools.call("timer_check").text == "No timer is running. timer_start starts one."
 
 
 def test_a_countdown_that_nobody_lives_to_see_is_refused(marvin_tools: ToolRunner) -> None:

@@ -42,7 +42,7 @@ CONVERSIONS: list[tuple[float, str, str, str]] = [
 ]
 REFUSED = [
     ("kg", "m", "kg measures [mass] and m measures [length]"),
-    ("kilogrm", "g", "Did you mean kilogram"),
+    ("kilogrm", "g", "Did you mean 'kilogram'"),
     ("qqqqq", "g", "is not known. Use"),
     ("http://127.0.0.1:9/", "g", "is not known"),
     ("", "g", "'' is no unit"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from marvin_core import MarvinError, Record, ToolContext, ToolError, in_thread, update_file
+from marvin_core import MarvinError, Record, RequestFailed, ToolContext, ToolError, fetch_json, in_thread, update_file
 
 from .settings import LifeSettings
 
@@ -109,30 +109,29 @@ async def _rates(context: ToolContext) -> Rates:
 
 
 async def _fetch(context: ToolContext) -> Rates:
-    import httpx
-
     url = context.settings(LifeSettings).exchange_rates.rstrip("/") + "/latest"
     try:
-        response = await context.http.get(url, params={"base": "EUR"}, follow_redirects=True)
-        response.raise_for_status()
-        rates = _read(json.dumps({**response.json(), "fetched": context.clock.now()}).encode())
-    except httpx.HTTPStatusError as error:
-        raise ToolError(
-            f"The exchange rates cannot be had: {url} said {error.response.status_code}. {_LATER}"
-        ) from error
-    except (httpx.HTTPError, ValueError, TypeError) as error:
-        what = str(error) or type(error).__name__
-        raise ToolError(f"The exchange rates cannot be had: {url}: {what}. {_LATER}") from error
+        answer = await fetch_json(context.http, url, params={"base": "EUR"})
+    except RequestFailed as error:
+        raise ToolError(f"The exchange rates cannot be had: {error} {_LATER}") from error
+    rates = _rates_in({**answer, "fetched": context.clock.now()}) if isinstance(answer, dict) else None
     if rates is None:
         raise ToolError(f"The exchange rates cannot be had: {url} did not send rates. {_LATER}")
     return rates
 
 
 def _read(content: bytes) -> Rates | None:
-    """The rates in a file or an answer; None where there are none."""
+    """The rates in a file; None where there are none."""
     try:
-        data: Any = json.loads(content)
+        return _rates_in(json.loads(content))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _rates_in(data: Any) -> Rates | None:
+    """The rates in what a service sent, or what was kept of it; None where there are none."""
+    try:
         rates = {str(code): float(rate) for code, rate in data["rates"].items() if float(rate) > 0}
         return Rates(date=str(data["date"]), fetched=float(data["fetched"]), rates=rates) if rates else None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None

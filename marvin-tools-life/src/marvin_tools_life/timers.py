@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Annotated, Any
 
-from marvin_core import Call, Field, ToolContext, ToolError, ToolResult, tool
-
-from . import stored
+from marvin_core import Field, JsonFile, ToolContext, ToolError, ToolResult, call_of, tool
 
 Timer = dict[str, Any]
 """`name` as it was given, `started` in seconds since the epoch, `duration` in seconds, 0 for a stopwatch."""
@@ -29,21 +26,20 @@ async def timer_start(
         raise ToolError("A timer needs a name. Call timer_start with what it is for, as in name='tea'.")
     if duration_seconds > _LONGEST:
         raise ToolError(f"{duration_seconds} seconds are more than a hundred years. Use a shorter countdown.")
-    now, path = context.clock.now(), _file(context)
+    now = context.clock.now()
 
-    def start(data: dict[str, Any]) -> None:
-        timers = _timers(path, data)
+    def start(timers: dict[str, Timer]) -> None:
         known = timers.get(name.casefold())
         if known is not None and not _is_over(known, now):
             raise ToolError(
                 f"There is a timer of that name already: {_described(known, now)}. "
                 "Stop it with timer_stop first, or choose another name."
             )
-        data[name.casefold()] = {"name": name, "started": now, "duration": duration_seconds}
+        timers[name.casefold()] = {"name": name, "started": now, "duration": duration_seconds}
 
-    await stored.change(path, start)
+    await _file(context).change(start)
     kind = f"Countdown {name!r} of {_span(duration_seconds)}" if duration_seconds else f"Stopwatch {name!r}"
-    return ToolResult(content=f"{kind} started.", undo=Call(name="timer_stop", arguments={"name": name}))
+    return ToolResult(content=f"{kind} started.", undo=call_of(timer_stop, name=name))
 
 
 @tool(access=["read"])
@@ -53,8 +49,7 @@ async def timer_check(
     context: ToolContext,
 ) -> str:
     """Tell how much of a countdown is left, or how long a stopwatch has been running."""
-    path = _file(context)
-    timers = _timers(path, await stored.read(path))
+    timers = await _file(context).read()
     now = context.clock.now()
     if name.strip():
         return _described(_found(timers, name), now)
@@ -66,14 +61,14 @@ async def timer_check(
 @tool(access=["write"])
 async def timer_stop(name: Annotated[str, "The timer"], *, context: ToolContext) -> str:
     """Stop a timer and tell how long it ran."""
-    now, path = context.clock.now(), _file(context)
+    now = context.clock.now()
 
-    def stop(data: dict[str, Any]) -> Timer:
-        timer = _found(_timers(path, data), name)
-        del data[_key(name)]
+    def stop(timers: dict[str, Timer]) -> Timer:
+        timer = _found(timers, name)
+        del timers[_key(name)]
         return timer
 
-    timer = await stored.change(path, stop)
+    timer = await _file(context).change(stop)
     ran = _span(_elapsed(timer, now))
     if not timer["duration"]:
         return f"Stopwatch {timer['name']!r} stopped after {ran}."
@@ -82,26 +77,21 @@ async def timer_stop(name: Annotated[str, "The timer"], *, context: ToolContext)
     return f"Countdown {timer['name']!r} stopped after {ran}, with {_span(_left(timer, now))} left."
 
 
-def _file(context: ToolContext) -> Path:
-    return context.profile_folder / "timers.json"
+def _file(context: ToolContext) -> JsonFile[dict[str, Timer]]:
+    return JsonFile(context.profile_folder / "timers.json", dict, _check)
 
 
 def _key(name: str) -> str:
     return " ".join(name.split()).casefold()
 
 
-def _timers(path: Path, data: dict[str, Any]) -> dict[str, Timer]:
-    """The content of the file, if it is what was written there.
-
-    Raises:
-        ToolError: where it is not.
-    """
-    for timer in data.values():
+def _check(timers: dict[str, Any]) -> None:
+    """Raise a ValueError where the file holds something else than what is written there."""
+    for timer in timers.values():
         if not (isinstance(timer, dict) and isinstance(timer.get("name"), str) and _is_time(timer.get("started"))):
-            raise stored.damaged(path, f"{timer!r} is no timer")
+            raise ValueError(f"{timer!r} is no timer")
         if not (_is_time(timer.get("duration")) and 0 <= timer["duration"] <= _LONGEST):
-            raise stored.damaged(path, f"{timer!r} has no duration")
-    return data
+            raise ValueError(f"{timer!r} has no duration")
 
 
 def _is_time(value: object) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from marvin_core import ToolContext, ToolError, in_thread, tool
+from marvin_core import ToolContext, ToolError, did_you_mean, in_thread, near_names, tool
 
 from . import currencies
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Registry: TypeAlias = "pint.UnitRegistry[Any]"
 
 _LONGEST = 60
+_LIKE_ENOUGH = 0.7
 _ALIASES = {
     "cal.": "cal",
     "fl oz": "fluid_ounce",
@@ -104,10 +105,8 @@ def _parsed(registry: Registry, text: str) -> str:
 
 
 def _unknown(registry: Registry, text: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(text.lower(), [name for name in registry if len(name) > 1], 3, 0.7)
-    hint = f"Did you mean {', '.join(near)}?" if near else "Use names or symbols such as km, lb, °F, cups, or USD, EUR."
+    near = did_you_mean(near_names(text.lower(), (name for name in registry if len(name) > 1), enough=_LIKE_ENOUGH))
+    hint = near or "Use names or symbols such as km, lb, °F, cups, or USD, EUR."
     return f"The unit {text!r} is not known. {hint}"
 
 

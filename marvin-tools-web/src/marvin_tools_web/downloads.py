@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-from marvin_core import ToolContext, ToolError, ToolResult, tool
+from marvin_core import ToolContext, ToolError, ToolResult, open_url, tool
 
-from . import fetching, filenames, part_files
+from . import filenames, part_files
 
 if TYPE_CHECKING:
     import httpx
@@ -32,9 +32,8 @@ async def download_file(
     """Download a file into ~/Downloads. An existing file is never overwritten: the new one gets a number."""
     if filename and filenames.safe(filename) != filename:
         raise ToolError(f"{filename!r} cannot be a file's name. Give a plain name without folders, as in report.pdf.")
-    address = fetching.checked_url(url)
     folder = context.home / _FOLDER
-    async with fetching.opened(context, address, {"accept-encoding": "identity"}, raw=True) as response:
+    async with open_url(context.http, url, headers={"accept-encoding": "identity"}, raw=True) as response:
         name = filename or filenames.of_response(response)
         saved, size = await _save(response, folder, name, context)
     kind = response.headers.get("content-type", "").partition(";")[0].strip() or "of an unknown type"

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin
 
+from marvin_core import plain_text
+
 _MEMORY = 600 * 1024 * 1024
 _MARKUP = 20_000
 """Characters of a text with markup that are looked at."""
@@ -24,7 +26,6 @@ _ADDRESS = 2_000
 _PAGE = 500_000
 _FEEDS = 5
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml")
-_TAG = re.compile(r"</?([a-zA-Z][a-zA-Z0-9:-]{0,40})")
 _LINK = re.compile(r"<link\b([^<>]{1,2000})", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""\b(type|href)\s{0,9}=\s{0,9}("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 
@@ -79,37 +80,8 @@ def _feeds(url: str, body: bytes) -> Iterator[str]:
 
 
 def plain(markup: object) -> str:
-    """The text of some markup, on one line; each character is looked at once or twice, whatever they are."""
-    return " ".join(html.unescape("".join(_texts(str(markup)[:_MARKUP]))).split())[:_TEXT]
-
-
-def _texts(markup: str) -> Iterator[str]:
-    position = 0
-    lower = markup.lower() if len(markup.lower()) == len(markup) else markup
-    while position < len(markup):
-        start = markup.find("<", position)
-        if start < 0:
-            yield markup[position:]
-            return
-        yield markup[position:start]
-        tag = _TAG.match(markup, start)
-        if markup.startswith("<!--", start):
-            position = _behind(markup, "-->", start)
-        elif tag is None and not markup.startswith(("<!", "<?"), start):
-            yield "<"
-            position = start + 1
-        else:
-            yield " "
-            position = _behind(markup, ">", start)
-            if tag is not None and tag[0].lower() in ("<script", "<style"):
-                position = _behind(lower, f"</{tag[1].lower()}", position)
-                position = _behind(markup, ">", position)
-
-
-def _behind(text: str, mark: str, start: int) -> int:
-    """The place behind the next mark; the end of the text where there is none."""
-    found = text.find(mark, start)
-    return found + len(mark) if found >= 0 else len(text)
+    """The text of some markup, on one line."""
+    return plain_text(str(markup)[:_MARKUP], lines=False)[:_TEXT]
 
 
 def main() -> None:

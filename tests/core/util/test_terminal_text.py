@@ -7,7 +7,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from marvin_core.util.terminal_text import TerminalFilter, disarm, json_for_terminals, without_sequences
@@ -62,6 +62,7 @@ def test_sequences_go_and_the_text_stays(text: str, left: str) -> None:
     assert disarm(text) == left
 
 
+@example(["\x1b(", "[["])
 @given(st.lists(HOSTILE, max_size=8))
 def test_pieces_come_to_the_same_as_the_whole(pieces: list[str]) -> None:
     clean = TerminalFilter()

@@ -9,6 +9,7 @@ MarvinError
 ├── OutputMismatch             the last answer does not fit the schema of --output-schema
 ├── ToolError                  a tool failed; the text goes to the model
 │   ├── AddressRefused         an address is of this machine or of a private network
+│   ├── RequestFailed          a request to an address of the web failed; may carry its status and retry_after
 │   └── PathRefused            a path leads outside of the sandbox or to a protected place
 └── ProviderError              a model service failed
     ├── RateLimited            429; may carry retry_after
@@ -83,6 +84,19 @@ class ToolError(MarvinError):
 
 class AddressRefused(ToolError):
     """An address is of this machine or of a private network, which a model may not have read."""
+
+
+class RequestFailed(ToolError):
+    """A request of a tool or a hook failed, in words for the model.
+
+    `status` is the HTTP status, None where there was no answer. `retry_after` is the number of seconds that the service
+    asks to wait, if it says so.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
 
 
 class PathRefused(ToolError):

@@ -14,6 +14,10 @@ class Timeouts(Record):
     """On top of the time-out that a call gives itself, before dispatch steps in."""
     http: float = 30.0
     """One HTTP request of a tool, and each connection to a model service, that of a proxy to it included."""
+    http_patience: float = 10.0
+    """The longest that a request of a tool waits where a service asks it to come back later, in all."""
+    http_turn: float = 20.0
+    """The longest that a request waits for its turn at a service that takes only so many."""
     model_idle: float = 180.0
     """Silence of a model service, counted from the last piece of its answer; what keeps a connection alive is none."""
     model_idle_coding: float = 900.0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from .. import TYPE_CHECKING, __version__
 from ..api.errors import UsageError
+from ..version import __version__
 
+# Type checkers take it for the constant of `typing`, which `marvin --help` does without.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn

@@ -18,7 +18,7 @@ _SEQUENCE = (
 )
 """A sequence from its beginning to its end, as ECMA-48 has them: with parameters, with a string, the short ones."""
 
-_State: TypeAlias = Literal["text", "return", "escape", "sequence", "string", "string end"]
+_State: TypeAlias = Literal["text", "return", "escape", "escape end", "sequence", "string", "string end"]
 
 
 class TerminalFilter:
@@ -76,9 +76,11 @@ class TerminalFilter:
             self._state = "text" if text[place] == "\\" else "escape"
             return place + (text[place] == "\\")
         end = _end_of(r"[ -/]*", text, place)
+        if end > place:
+            self._state = "escape end"
         if end == len(text):
             return end
-        if end == place and text[end] in f"[{_STRING_STARTS}":
+        if self._state == "escape" and text[end] in f"[{_STRING_STARTS}":
             self._state = "sequence" if text[end] == "[" else "string"
             return end + 1
         self._state = "text"

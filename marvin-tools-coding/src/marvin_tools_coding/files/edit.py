@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
-from marvin_core import Call, Field, ToolContext, ToolError, ToolResult, tool
+from marvin_core import (
+    Call,
+    Field,
+    FileChange,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    append_to_file,
+    count_lines,
+    replace_in_file,
+    tool,
+    write_text_file,
+)
 
-from .diffs import unified_diff
 from .foreign_patches import explain_refusal
-from .matching import NoMatch, Replacement, replace_once
-from .textfiles import HEAD_BYTES, UTF8, Codec, binary_kind, codecs_of, count_lines, refuse_binary
-
-_DIFF_LIMIT = 1_000_000
 
 FilePath = Annotated[str, "File, relative to the working directory"]
 
@@ -20,15 +26,14 @@ FilePath = Annotated[str, "File, relative to the working directory"]
 @tool(access=["write"], group="files", passes=["writable-files"])
 async def create_file(context: ToolContext, path: FilePath, content: str) -> str:
     """Create a new file, and its folders. Fails if the file exists."""
-    data = UTF8.encode(content, path)
     try:
-        context.paths.replace(path, data, create_only=True)
+        written = write_text_file(context.paths, path, content, create_only=True)
     except ToolError as error:
         if not isinstance(error.__cause__, FileExistsError):
             raise
         hint = "Change it with apply_patch, or overwrite it with write_file."
         raise ToolError(f"{path!r} exists already, and nothing was changed. {hint}") from error
-    return f"Created {path}: {_size(content, data)}."
+    return f"Created {path}: {_size(content, written.size)}."
 
 
 @tool(access=["write"], group="files", passes=["writable-files"])
@@ -37,42 +42,30 @@ async def append_file(context: ToolContext, path: FilePath, content: Annotated[s
     if not content:
         raise ToolError("content is empty, so there is nothing to append. Give the text to append.")
     try:
-        data = _read(context, path)
+        appended = append_to_file(context.paths, path, content)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             hint = "append_file needs an existing file; make a new one with create_file."
             raise ToolError(f"{error}\n{hint}") from error
         raise
-    codec = codecs_of(data)[0]
-    addition = codec.replace(mark=b"").encode(content, path)
-    context.paths.replace(path, data + addition)
     notes = ""
-    if data and not codec.decode(data).endswith("\n"):
+    if appended.joins_line:
         notes += " The file did not end in a newline, so its last line goes on with this text."
-    if b"\r\n" in data and "\n" in content.replace("\r\n", ""):
+    if appended.mixes_line_ends:
         notes += " The file has CRLF line ends, the appended text LF."
-    total = len(data) + len(addition)
-    return f"Appended {_size(content, addition)} to {path}; it has {total:,} bytes now.{notes}"
+    return f"Appended {_size(content, appended.size)} to {path}; it has {appended.total:,} bytes now.{notes}"
 
 
 @tool(access=["write"], group="files", passes=["writable-files"])
 async def write_file(context: ToolContext, path: FilePath, content: str) -> ToolResult:
     """Create a file, or replace all of an existing one."""
-    data = UTF8.encode(content, path)
-    try:
-        with context.paths.open(path) as file:
-            old_size, old = os.fstat(file.fileno()).st_size, file.read(_DIFF_LIMIT)
-        said = f"Replaced {path}, which had {old_size:,} bytes: {_size(content, data)}."
-    except ToolError as error:
-        if not isinstance(error.__cause__, FileNotFoundError):
-            raise
-        old_size, old = 0, b""
-        said = f"Created {path}: {_size(content, data)}."
-    context.paths.replace(path, data)
-    if max(old_size, len(data)) > _DIFF_LIMIT or binary_kind(old):
-        return ToolResult(content=said)
-    diff = unified_diff(path, old.decode("utf-8", "replace"), content)
-    return ToolResult(content=said, details={"diff": diff})
+    written = write_text_file(context.paths, path, content)
+    size = _size(content, written.size)
+    if written.old_size is None:
+        said = f"Created {path}: {size}."
+    else:
+        said = f"Replaced {path}, which had {written.old_size:,} bytes: {size}."
+    return ToolResult(content=said, details={"diff": written.diff} if written.diff else None)
 
 
 @tool(
@@ -94,16 +87,14 @@ async def apply_patch(
     if patch:
         raise ToolError(explain_refusal(patch, path))
     target, old, new = _checked(path, old_str, new_str)
-    data = _read(context, target)
-    codec, before, change = _change(target, data, old, new)
-    context.paths.replace(target, codec.encode(change.text, target))
+    change = replace_in_file(context.paths, target, old, new)
     return ToolResult(
         content=(
             f"Changed {target} at line {change.line}: {change.removed} line(s) replaced by {change.added}. "
-            f"The file has {count_lines(change.text):,} lines now."
+            f"The file has {count_lines(change.after):,} lines now."
         ),
-        details={"diff": unified_diff(target, before, change.text)},
-        undo=_undo(target, before, change, old, new),
+        details={"diff": change.diff},
+        undo=_undo(change, old, new),
     )
 
 
@@ -122,38 +113,12 @@ def _checked(path: str | None, old: str | None, new: str | None) -> tuple[str, s
     return path, old, new
 
 
-def _change(path: str, data: bytes, old: str, new: str) -> tuple[Codec, str, Replacement]:
-    """The change, in the first encoding of the file in which the text occurs."""
-    *others, last = codecs_of(data)
-    for codec in others:
-        try:
-            text = codec.decode(data)
-            return codec, text, replace_once(path, text, old, new)
-        except NoMatch:
-            continue
-    text = last.decode(data)
-    return last, text, replace_once(path, text, old, new)
-
-
-def _undo(path: str, before: str, change: Replacement, old: str, new: str) -> Call | None:
+def _undo(change: FileChange, old: str, new: str) -> Call | None:
     """The call that takes a change back, where it does so exactly."""
-    if not new:
+    if not change.is_undone_by(old, new):
         return None
-    try:
-        restored = replace_once(path, change.text, new, old)
-    except ToolError:
-        return None
-    if restored.text != before:
-        return None
-    return Call(name="apply_patch", arguments={"path": path, "old_str": new, "new_str": old})
+    return Call(name="apply_patch", arguments={"path": change.path, "old_str": new, "new_str": old})
 
 
-def _read(context: ToolContext, path: str) -> bytes:
-    with context.paths.open(path) as file:
-        data = file.read()
-    refuse_binary(path, data[:HEAD_BYTES], len(data))
-    return data
-
-
-def _size(content: str, data: bytes) -> str:
-    return f"{count_lines(content):,} lines, {len(data):,} bytes"
+def _size(content: str, size: int) -> str:
+    return f"{count_lines(content):,} lines, {size:,} bytes"

@@ -5,10 +5,18 @@ from __future__ import annotations
 import os
 from typing import Annotated, BinaryIO
 
-from marvin_core import Field, Image, Text, ToolContext, ToolError, ToolResult, tool
-
-from .lines import Section, scan
-from .textfiles import HEAD_BYTES, has_utf8_mark, image_type, refuse_binary, utf16_codec
+from marvin_core import (
+    Field,
+    Image,
+    Text,
+    TextSection,
+    TextSource,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    image_type,
+    tool,
+)
 
 WHOLE_FILE_LIMIT = 10_240
 """Bytes above which a file is only read by ranges of lines."""
@@ -18,7 +26,7 @@ BLOCK_AT = 300_000
 """Characters of read_file's outputs in the live context at which it warns, and at which it stops."""
 
 _IMAGE_LIMIT = 3_750_000  # in base64 just under the 5 MB that model services take
-_UTF16_LIMIT = 20_000_000
+_IMAGE_HEAD = 16
 _EXAMPLE_LINES = 200
 
 FirstLine = Annotated[int | None, Field(ge=0, validation_alias="start"), "First line, from 1"]
@@ -34,42 +42,25 @@ async def read_file(
 ) -> ToolResult:
     """Read a text file as numbered lines, or look at an image. Files over 10 KB need a range of lines."""
     with context.paths.open(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        head = file.read(HEAD_BYTES)
-        file.seek(0)
-        if image_type(head):
-            return _image(path, file, size)
-        refuse_binary(path, head, size)
-        if not size:
+        if image_type(file.read(_IMAGE_HEAD)):
+            return _image(path, file)
+        source = TextSource(path, file)
+        if not source.size:
             return ToolResult(content="(The file is empty: 0 bytes.)")
         first, last = start_line or 1, end_line or None
         if last is not None and first > last:
             raise ToolError(f"start_line {first} is after end_line {last}. Swap them: {_example(path, last, first)}.")
-        text = _as_utf8(path, file, head, size)
-        if size > WHOLE_FILE_LIMIT and not start_line and not end_line:
-            total = (await scan(text, 1, 0, limit=0)).total
-            raise ToolError(_too_large(path, size, total))
-        return await _section(context, path, text, head, (first, last))
+        if source.size > WHOLE_FILE_LIMIT and not start_line and not end_line:
+            total = (await source.section(limit=0)).total
+            raise ToolError(_too_large(path, source.size, total))
+        return await _section(context, path, source, (first, last))
 
 
-def _as_utf8(path: str, file: BinaryIO, head: bytes, size: int) -> BinaryIO:
-    codec = utf16_codec(head)
-    if codec is None:
-        return file
-    if size > _UTF16_LIMIT:
-        raise ToolError(f"{path!r} has {size:,} bytes of UTF-16, too many. Convert it to UTF-8 first.")
-    from io import BytesIO
-
-    return BytesIO(file.read()[2:].decode(codec.name, "replace").encode())
-
-
-async def _section(
-    context: ToolContext, path: str, text: BinaryIO, head: bytes, wanted: tuple[int, int | None]
-) -> ToolResult:
+async def _section(context: ToolContext, path: str, source: TextSource, wanted: tuple[int, int | None]) -> ToolResult:
     """The lines that were asked for, as far as the budget allows."""
     first, last = wanted
     used = context.session.output_characters("read_file")
-    section = await scan(text, first, last, limit=BLOCK_AT - used)
+    section = await source.section(first, last, limit=BLOCK_AT - used)
     if first > section.total:
         start = max(1, section.total - _EXAMPLE_LINES + 1)
         raise ToolError(
@@ -77,9 +68,9 @@ async def _section(
             f"Its end: {_example(path, start, section.total)}."
         )
     if not section.lines:
-        dumped = await scan(text, first, last, limit=BLOCK_AT)
+        dumped = await source.section(first, last, limit=BLOCK_AT)
         raise ToolError(_blocked(context, path, dumped, used))
-    notes = [*_range_notes(path, section, wanted), *_format_notes(section, head)]
+    notes = [*_range_notes(path, section, wanted), *_format_notes(section, source)]
     shown = section.numbered()
     if used + len(shown) >= WARN_AT:
         notes.append(
@@ -89,7 +80,7 @@ async def _section(
     return ToolResult(content="\n".join([shown, *(f"[{note}]" for note in notes)]))
 
 
-def _range_notes(path: str, section: Section, wanted: tuple[int, int | None]) -> list[str]:
+def _range_notes(path: str, section: TextSection, wanted: tuple[int, int | None]) -> list[str]:
     first, last = wanted
     if section.is_cut:
         following = section.last + 1
@@ -103,11 +94,11 @@ def _range_notes(path: str, section: Section, wanted: tuple[int, int | None]) ->
     return [note]
 
 
-def _format_notes(section: Section, head: bytes) -> list[str]:
+def _format_notes(section: TextSection, source: TextSource) -> list[str]:
     notes = []
-    if utf16_codec(head) is not None:
+    if source.is_utf16:
         notes.append("The file is UTF-16; edits keep that.")
-    elif has_utf8_mark(head):
+    elif source.has_mark:
         notes.append("The file starts with a byte order mark; edits keep it.")
     if section.is_latin:
         notes.append("The file is not valid UTF-8; it is shown as Latin-1.")
@@ -138,7 +129,7 @@ def _too_large(path: str, size: int, total: int) -> str:
     )
 
 
-def _blocked(context: ToolContext, path: str, section: Section, used: int) -> str:
+def _blocked(context: ToolContext, path: str, section: TextSection, used: int) -> str:
     lines = f"{section.first}-{section.last}"
     try:
         kept = f"Lines {lines} of {path!r} were saved to {_dump(context, path, lines, section)}."
@@ -150,7 +141,7 @@ def _blocked(context: ToolContext, path: str, section: Section, used: int) -> st
     )
 
 
-def _dump(context: ToolContext, path: str, lines: str, section: Section) -> str:
+def _dump(context: ToolContext, path: str, lines: str, section: TextSection) -> str:
     """Keep what was asked for in the memory folder; returns where."""
     name = f"dump-{context.paths.locate(path).replace('/', '__')[:150]}-{lines}.txt"
     target = context.session.memory_folder / name
@@ -168,7 +159,8 @@ def _dump(context: ToolContext, path: str, lines: str, section: Section) -> str:
     return str(target)
 
 
-def _image(path: str, file: BinaryIO, size: int) -> ToolResult:
+def _image(path: str, file: BinaryIO) -> ToolResult:
+    size = os.fstat(file.fileno()).st_size
     if size > _IMAGE_LIMIT:
         raise ToolError(
             f"{path!r} is an image of {size:,} bytes, and up to {_IMAGE_LIMIT:,} can be shown. "
@@ -176,6 +168,7 @@ def _image(path: str, file: BinaryIO, size: int) -> ToolResult:
         )
     import base64
 
+    file.seek(0)
     data = file.read()
     kind = image_type(data)
     return ToolResult(

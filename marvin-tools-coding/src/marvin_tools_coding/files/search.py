@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
+import re
 from typing import Annotated
 
-from marvin_core import Field, ToolContext, ToolError, tool
-
-from .globs import Filter, compile_glob, names_hidden
-from .grepping import Query, grep
-from .listing import list_files, real_place
+from marvin_core import Field, SearchQuery, ToolContext, ToolError, find_files, real_place, search_files, tool
 
 StartPath = Annotated[str, "Folder or file to search"]
 
@@ -24,20 +20,10 @@ async def glob(
 ) -> str:
     """List files by a glob pattern, newest first, without what .gitignore excludes."""
     start = _folder(context, path)
-    pattern = _relative(context, pattern)
-    matches = compile_glob(pattern).fullmatch
-    prefix = "" if start == "." else f"{start}/"
-    found = await list_files(
-        context,
-        start,
-        lambda name: matches(name.removeprefix(prefix)) is not None,
-        hidden=names_hidden(pattern),
-    )
-    files = [(status.st_mtime_ns, name) for name, status in found if _is_file(context, name, status)]
+    files = [file.path for file in await find_files(context, pattern, start)]
     if not files:
         return await _nothing(context, pattern, start)
-    files.sort(key=lambda file: (-file[0], file[1]))
-    lines = [name for _, name in files[:max_results]]
+    lines = files[:max_results]
     if len(files) > max_results:
         lines.append(f"[{len(files) - max_results:,} more of {len(files):,}. Narrow the pattern or raise max_results.]")
     return "\n".join(lines)
@@ -58,15 +44,32 @@ async def code_grep(
         raise ToolError("pattern is empty. Give a regular expression, such as 'def main'.")
     if "\n" in pattern or "\0" in pattern:
         raise ToolError("pattern holds a line break or NUL; lines are searched one by one. Give one line of it.")
-    query = Query(
+    query = SearchQuery(
         pattern=pattern,
         start=_start(context, path),
-        glob_filter=glob_filter,
+        files=glob_filter,
         ignore_case=ignore_case,
         context_lines=context_lines,
-        max_results=max_results,
+        most=max_results,
     )
-    return await grep(context, query)
+    found = await search_files(context, query)
+    if not found.has_files:
+        return f"No file in {query.start!r} passes glob_filter. Widen it, or list the files with glob."
+    if not found.matches and not found.has_more:
+        return _no_line(query)
+    more = "[There is more. Narrow pattern, path or glob_filter, or raise max_results.]"
+    return "\n".join(filter(None, (found.text(), more if found.has_more else "")))
+
+
+def _no_line(query: SearchQuery) -> str:
+    where = repr(query.start) if query.files == "*" else f"{query.start!r} ({query.files})"
+    hints = ["another spelling"]
+    if not query.ignore_case:
+        hints.append("ignore_case")
+    if re.escape(query.pattern) != query.pattern:
+        hints.append(f"{re.escape(query.pattern)!r} for the text itself")
+    hidden = " Hidden files are searched where path or glob_filter names them." if query.files == "*" else ""
+    return f"No line matches {query.pattern!r} in {where}. Try {' or '.join(hints)}.{hidden}"
 
 
 def _start(context: ToolContext, path: str) -> str:
@@ -87,30 +90,11 @@ def _folder(context: ToolContext, path: str) -> str:
     return start
 
 
-def _relative(context: ToolContext, pattern: str) -> str:
-    if not pattern.strip():
-        raise ToolError("pattern is empty. Give a glob pattern, such as '**/*.py'.")
-    if pattern.startswith(("/", "~")):
-        context.paths.locate(pattern)  # refuses it, and says which relative path to use
-    pattern = os.path.normpath(pattern)
-    if pattern.split("/")[0] == "..":
-        raise ToolError(f"The pattern {pattern!r} leads out of the folder. Use path to start from another one.")
-    return pattern
-
-
-def _is_file(context: ToolContext, name: str, status: os.stat_result) -> bool:
-    if stat.S_ISLNK(status.st_mode):
-        return os.path.isfile(context.paths.root / name)
-    return stat.S_ISREG(status.st_mode)
-
-
 async def _nothing(context: ToolContext, pattern: str, start: str) -> str:
     text = f"No file matches {pattern!r} in {start!r}."
     if _is_folder(context, f"{start}/{pattern}"):
         return f"{text} It is a folder: use {pattern + '/**'!r}."
-    if "/" not in pattern:
-        deeper = Filter(pattern)
-        found = await list_files(context, start, lambda name: deeper(name, start), hidden=names_hidden(pattern))
-        if found:
-            return f"{text} {len(found):,} match {'**/' + pattern!r}, which also looks into folders."
+    deeper = [] if "/" in pattern else await find_files(context, pattern, start, anywhere=True)
+    if deeper:
+        return f"{text} {len(deeper):,} match {'**/' + pattern!r}, which also looks into folders."
     return f"{text} Look at what is there with tree, or use a wider pattern."

@@ -10,9 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated
 
-from marvin_core import Field, ProcessResult, ToolContext, ToolError, ToolResult, tool
-
-from ..output import head_and_tail
+from marvin_core import Field, ProcessResult, ToolContext, ToolError, ToolResult, output_text, tool
 
 DIFF_LIMIT = 50_000
 _STAT_LIMIT = 10_000
@@ -72,7 +70,7 @@ async def _git(
 
 def _failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError:
     """What git said, and what to do about it where that is known."""
-    said = head_and_tail(result.stderr + result.output, result.omitted, "")[:_ERROR_LIMIT].strip()
+    said = output_text(result.stderr + result.output, result.omitted, "")[:_ERROR_LIMIT].strip()
     said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints all its options
     for sign, advice in _ADVICE.items():
         if sign.lower() in said.lower():
@@ -91,7 +89,7 @@ async def _read(context: ToolContext, what: str, arguments: Sequence[str], limit
 async def git_status(context: ToolContext) -> str:
     """Branch, merge or rebase in progress, staged, changed and untracked files."""
     result = await _read(context, "git status", ["status", "--long", "--untracked-files=normal", "--no-column"])
-    return head_and_tail(result.output, result.omitted, "Run git status -- FOLDER for a part.").strip()
+    return output_text(result.output, result.omitted, "Run git status -- FOLDER for a part.").strip()
 
 
 @tool(access=["read"], group="git", requires=["program:git"])
@@ -121,7 +119,7 @@ async def git_diff(
 
 def _beginning(diff: ProcessResult, overview: ProcessResult) -> str:
     """The list of files, and of the diff as many whole lines as fit."""
-    stat = head_and_tail(overview.output, overview.omitted, "Pass path for one folder.").rstrip()
+    stat = output_text(overview.output, overview.omitted, "Pass path for one folder.").rstrip()
     room = DIFF_LIMIT - len(stat.encode())
     shown = diff.output[: diff.output.rfind(b"\n", 0, room) + 1] or diff.output[:room]
     rest = len(diff.output) + diff.omitted - len(shown)
@@ -161,7 +159,7 @@ async def git_log(
         ["log", f"--max-count={max_count}", f"--format={shape}", date, "--no-color", "--no-patch", *scope],
         limit=DIFF_LIMIT,
     )
-    log = head_and_tail(result.output, result.omitted, "Ask for fewer commits.").strip()
+    log = output_text(result.output, result.omitted, "Ask for fewer commits.").strip()
     return log or f"No commit changes {path}. git_status shows what is not committed."
 
 
@@ -193,8 +191,8 @@ async def git_commit(
 
 
 def _committed(result: ProcessResult) -> ToolResult:
-    text = head_and_tail(result.output, result.omitted, "git_log and git_diff show more.").strip()
-    said = head_and_tail(result.stderr, 0, "")[:_ERROR_LIMIT].strip()
+    text = output_text(result.output, result.omitted, "git_log and git_diff show more.").strip()
+    said = output_text(result.stderr, 0, "")[:_ERROR_LIMIT].strip()
     made = re.match(r"\[.*?([0-9a-f]{4,40})\] ", text)
     return ToolResult(
         content=f"Committed: {text}" + (f"\ngit and its hooks say:\n{said}" if said else ""),

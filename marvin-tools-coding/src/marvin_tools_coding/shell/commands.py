@@ -6,9 +6,7 @@ import os
 import signal
 from typing import Annotated, Any, Literal
 
-from marvin_core import Field, ProcessResult, ToolContext, ToolError, ToolResult, tool
-
-from ..output import head_and_tail, plain_text
+from marvin_core import Field, ProcessResult, ToolContext, ToolError, ToolResult, output_text, tool
 
 OUTPUT_LIMIT = 50_000
 """Bytes of a command's output that the model sees, half from its head and half from its tail."""
@@ -42,7 +40,7 @@ async def run_command(
         merge_stderr=True,
         leave_jobs=True,
     )
-    output = head_and_tail(result.output, result.omitted, _FILTER).rstrip()
+    output = output_text(result.output, result.omitted, _FILTER).rstrip()
     ending = _timed_out(timeout) if result.timed_out else _ended(result)
     aside = f"\n[{ending}]"
     details: dict[str, Any] = {"exit_code": result.exit_code, "elapsed": result.elapsed}
@@ -108,6 +106,6 @@ def _output(context: ToolContext, job_id: str, tail: int) -> str:
             data = log.read()
     except OSError as error:
         raise ToolError(f"The log {job.log} cannot be read: {error.strerror}. Was it removed?") from error
-    lines = plain_text(data).splitlines()[-tail:]
+    lines = output_text(data).splitlines()[-tail:]
     state = "running" if job.running else "ended"
     return "\n".join([*lines, f"[job {job_id}, {state}; {size:,} bytes in {job.log}]"])

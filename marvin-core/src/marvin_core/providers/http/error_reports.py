@@ -9,10 +9,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ...api.providers import Endpoint
 from ...api.record import Record
+from ...http.retry_times import after_headers, after_text, seconds
 from ...util.text import one_line
 from ...util.untrusted_json import parse_json
 from .error_matching import SEARCHED, SMALLEST_WINDOW, plain
-from .retry_times import after_headers, after_text, seconds
 
 _MESSAGE_LIMIT = 500
 _EXCERPT = 200

@@ -22,7 +22,7 @@ class _Line:
         self.kept += piece[: max(0, _LINE_BYTES - len(self.kept))]
 
 
-class Section:
+class TextSection:
     """Some lines of a file, as text.
 
     `total` is the number of lines of the file, `last` the number of the last line held here, and
@@ -107,7 +107,7 @@ class _Collector:
             self.is_cut = True
 
 
-async def scan(file: BinaryIO, first: int, last: int | None, *, limit: int) -> Section:
+async def scan(file: BinaryIO, first: int, last: int | None, *, limit: int) -> TextSection:
     """Read the lines from `first` to `last` (None: the end), as far as they fit into `limit` characters."""
     collector = _Collector(first, last, limit)
     file.seek(0)
@@ -121,4 +121,4 @@ async def scan(file: BinaryIO, first: int, last: int | None, *, limit: int) -> S
         total -= 1
         if collector.kept and first + len(collector.kept) - 1 > total:
             collector.kept.pop()
-    return Section(first, collector.kept, total, is_cut=collector.is_cut, open_end=final != b"\n")
+    return TextSection(first, collector.kept, total, is_cut=collector.is_cut, open_end=final != b"\n")

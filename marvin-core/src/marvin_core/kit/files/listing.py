@@ -8,9 +8,9 @@ import stat
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from marvin_core import ToolContext, ToolError
-
-from .ignoring import NEVER, IgnoreRules
+from ...api.errors import ToolError
+from ...api.tool_context import ToolContext
+from .ignore_rules import NEVER, IgnoreRules
 
 GIT = ("git", "-c", "core.fsmonitor=false")
 """A monitor is a program that the repository names; listing files must not run it."""

@@ -1,8 +1,9 @@
-"""Text in files: encodings that are kept as they are, line ends, and what is no text at all."""
+"""Text in files: encodings that are kept as they are, and what is no text at all."""
 
 from __future__ import annotations
 
-from marvin_core import Record, ToolError
+from ...api.errors import ToolError
+from ...api.record import Record
 
 HEAD_BYTES = 8_192
 """How much of a file its kind is told from."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from marvin_core import ToolError
+from ...api.errors import ToolError
 
 _MOST_ALTERNATIVES = 200
 _FOLDERS = "(?:[^/]+/)*"
@@ -70,7 +70,7 @@ def names_hidden(pattern: str) -> bool:
     return any(name.startswith(".") and name not in (".", "..") for name in names)
 
 
-class Filter:
+class GlobFilter:
     """Chooses files by a list of patterns as .gitignore has them: without a slash at any depth, `!` excludes."""
 
     def __init__(self, text: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from marvin_core import Record, ToolError
+from ...api.errors import ToolError
+from ...api.record import Record
 
 _PLACES_SHOWN = 20
 _NEAR_SHOWN = 3
@@ -43,14 +44,14 @@ def replace_once(path: str, text: str, old: str, new: str) -> Replacement:
     ]
     if not found:
         advice = near_misses(path, text, old, new)
-        raise NoMatch(f"old_str does not occur in {path!r}; nothing was changed. {advice}")
+        raise NoMatch(f"The text to be replaced does not occur in {path!r}; nothing was changed. {advice}")
     position, fitted_old, fitted_new = found[0]
     if len(found) > 1:
         lines = sorted({text.count("\n", 0, place) + 1 for place, _, _ in found})
         shown = ", ".join(map(str, lines)) + (", ..." if len(found) >= _PLACES_SHOWN else "")
         raise ToolError(
-            f"old_str occurs {max(len(found), text.count(fitted_old))} times in {path!r}, at line {shown}; nothing "
-            "was changed. Add lines before or after it to old_str (and to new_str) until it is unique."
+            f"The text to be replaced occurs {max(len(found), text.count(fitted_old))} times in {path!r}, at line "
+            f"{shown}; nothing was changed. Add lines before or after it, to the new text as well, until it is unique."
         )
     return Replacement(
         text=text[:position] + fitted_new + text[position + len(fitted_old) :],
@@ -93,20 +94,20 @@ def near_misses(path: str, text: str, old: str, new: str) -> str:
     """What may have gone wrong, and the lines that come near, as advice."""
     if len(new.strip()) >= _TELLING and new in text:
         line = text.count("\n", 0, text.index(new)) + 1
-        return f"new_str is already there, at line {line}: the change seems to be made. Check with read_file."
+        return f"The new text is already there, at line {line}: the change seems to be made. Read the file to check."
     stripped = _LINE_NUMBER.sub("", old)
     if stripped != old and stripped in text.replace("\r\n", "\n"):
-        return "It occurs without the line numbers: leave out the number and the tab that read_file shows."
+        return "It occurs without the line numbers: leave out the number and the tab before each line."
     lines = text.split("\n")[:_SEARCHED_LINES]
     wanted = old.strip("\n").split("\n")
     starts = _same_but_for_blanks(lines, wanted)
     reason = "Only spaces or tabs differ here" if starts else "The nearest lines"
     starts = starts or _similar(lines, wanted)
     if not starts:
-        return f"Nothing like it is in it. Read it again with read_file, and check that {path!r} is right."
+        return f"Nothing like it is in it. Read the file again, and check that {path!r} is right."
     count = min(len(wanted), _NEAR_LINES)
     shown = "\n...\n".join(_numbered(lines, start, count) for start in starts[:_NEAR_SHOWN])
-    return f"{reason}:\n{shown}\nCopy the text exactly, or read the file again with read_file."
+    return f"{reason}:\n{shown}\nCopy the text exactly, or read the file again."
 
 
 def _same_but_for_blanks(lines: list[str], wanted: list[str]) -> list[int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from marvin_core import ToolContext, ToolError
+from ...api.errors import ToolError
+from ...api.tool_context import ToolContext
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -10,12 +10,13 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import TypeAlias
 
-from marvin_core import Record, ToolContext, ToolError
-
-from .globs import Filter
-from .grep_program import NO_EXPRESSION
+from ...api.errors import ToolError
+from ...api.record import Record
+from ...api.tool_context import ToolContext
+from .encodings import HEAD_BYTES, refuse_binary
+from .globs import GlobFilter
 from .listing import in_repository, list_files
-from .textfiles import HEAD_BYTES, refuse_binary
+from .search_program import NO_EXPRESSION
 
 _LINE_CHARACTERS = 400
 _ANSWER_CHARACTERS = 60_000
@@ -39,18 +40,23 @@ _RIPGREP = (
 _OUTPUT_LINE = re.compile(rb"([^\0\n]+)\0(\d+)([:-])(.*)")
 
 
-class Query(Record):
-    """What to look for, and where: `start` is a checked path relative to the root, and the filter is text."""
+class SearchQuery(Record):
+    """What to look for, and where.
+
+    `pattern` is a regular expression that is matched within lines. `start` is a folder or file, checked and relative
+    to the root, as `real_place` gives it. `files` chooses among the files below it as .gitignore does, as in
+    `*.py` or `*.ts,!*.test.ts`. `context_lines` are shown before and after each line that matches.
+    """
 
     pattern: str
-    start: str
-    glob_filter: str
-    ignore_case: bool
-    context_lines: int
-    max_results: int
+    start: str = "."
+    files: str = "*"
+    ignore_case: bool = False
+    context_lines: int = 0
+    most: int = 20
 
 
-class Line(Record):
+class FoundLine(Record):
     """A line that was found, or one beside it."""
 
     path: str
@@ -59,33 +65,60 @@ class Line(Record):
     text: str
 
 
-Search: TypeAlias = Callable[[ToolContext, Query, "list[str] | None"], AsyncGenerator[Line, None]]
+class SearchResult(Record):
+    """The lines that were found and those beside them, in the order of the files.
+
+    `has_more` says that there are more than `most` matches, or more than fit into an answer. `has_files` is False
+    where no file passes `files`.
+    """
+
+    lines: tuple[FoundLine, ...]
+    matches: int
+    context_lines: int = 0
+    has_more: bool = False
+    has_files: bool = True
+
+    def text(self) -> str:
+        """The lines as `path:number: text`, with `-` in place of `:` beside a match, and `--` between places."""
+        shown: list[str] = []
+        previous = None
+        for line in self.lines:
+            if previous is not None and self.context_lines and not _is_near(line, previous, 1):
+                shown.append("--")
+            shown.append(_format(line))
+            previous = line
+        return "\n".join(shown)
+
+
+Search: TypeAlias = Callable[[ToolContext, SearchQuery, "list[str] | None"], AsyncGenerator[FoundLine, None]]
 
 
 class CannotSearch(ToolError):
     """The program is missing, or does not understand the pattern."""
 
 
-async def grep(context: ToolContext, query: Query) -> str:
-    """The answer of code_grep.
+async def search_files(context: ToolContext, query: SearchQuery) -> SearchResult:
+    """Search the text files of a folder, without what .gitignore excludes, hidden ones only where they are named.
+
+    It uses ripgrep where that is installed, and Python's expressions where ripgrep lacks something, as look-ahead.
 
     Raises:
-        ToolError: where the pattern is no regular expression.
+        ToolError: the pattern is no regular expression, or `start` is a file that is no text.
     """
-    wanted = Filter(query.glob_filter)
+    wanted = GlobFilter(query.files)
     files = await _files(context, query, wanted)
     if files == [] and not wanted.is_everything:
-        return f"No file in {query.start!r} passes glob_filter. Widen it, or list the files with glob."
+        return SearchResult(lines=(), matches=0, has_files=False)
     try:
-        return await answer(context, query, files, ripgrep)
+        return await collected(context, query, files, ripgrep)
     except CannotSearch:
         # Python's expressions have what ripgrep's lack, such as look-ahead; and its errors are told well.
         if files is None:
             files = await _all_files(context, query, wanted)
-        return await answer(context, query, files, own_search)
+        return await collected(context, query, files, own_search)
 
 
-async def _files(context: ToolContext, query: Query, wanted: Filter) -> list[str] | None:
+async def _files(context: ToolContext, query: SearchQuery, wanted: GlobFilter) -> list[str] | None:
     """The files to search; None where it is a folder whose files ripgrep chooses as we would."""
     root = context.paths.root
     if (root / query.start).is_dir():
@@ -97,45 +130,45 @@ async def _files(context: ToolContext, query: Query, wanted: Filter) -> list[str
     return [query.start]
 
 
-async def _all_files(context: ToolContext, query: Query, wanted: Filter) -> list[str]:
+async def _all_files(context: ToolContext, query: SearchQuery, wanted: GlobFilter) -> list[str]:
     start = query.start
     found = await list_files(context, start, lambda name: wanted(name, start), hidden=wanted.names_hidden)
     names = [name for name, status in found if stat.S_ISREG(status.st_mode)]
     return sorted(names, key=lambda name: name.split("/"))
 
 
-async def answer(context: ToolContext, query: Query, files: list[str] | None, search: Search) -> str:
-    """What a search finds, as text.
+async def collected(context: ToolContext, query: SearchQuery, files: list[str] | None, search: Search) -> SearchResult:
+    """What a search finds, as far as it fits into an answer.
 
     Args:
         files: where to search; None is everything below the start.
     """
-    shown: list[str] = []
+    shown: list[FoundLine] = []
     matches = characters = complete = 0
-    previous = last_match = None
+    last_match = None
     async with aclosing(search(context, query, files)) as lines:
         async for line in lines:
-            matches += line.is_match
-            if matches > query.max_results or characters > _ANSWER_CHARACTERS:
+            if matches + line.is_match > query.most or characters > _ANSWER_CHARACTERS:
                 # What stands before a match that is not shown is left out with it.
-                shown[complete:] = ["[There is more. Narrow pattern, path or glob_filter, or raise max_results.]"]
-                break
-            if previous is not None and query.context_lines and not _is_near(line, previous, 1):
-                shown.append("--")
-            shown.append(_format(line))
-            characters += len(shown[-1]) + 1
-            previous = line
+                return _result(query, shown[:complete], matches, has_more=True)
+            matches += line.is_match
+            shown.append(line)
+            characters += len(_format(line)) + 1
             last_match = line if line.is_match else last_match
             if last_match is not None and _is_near(line, last_match, query.context_lines):
                 complete = len(shown)
-    return "\n".join(shown) if matches else _nothing(query)
+    return _result(query, shown, matches)
 
 
-def _is_near(line: Line, earlier: Line, distance: int) -> bool:
+def _result(query: SearchQuery, lines: list[FoundLine], matches: int, *, has_more: bool = False) -> SearchResult:
+    return SearchResult(lines=tuple(lines), matches=matches, context_lines=query.context_lines, has_more=has_more)
+
+
+def _is_near(line: FoundLine, earlier: FoundLine, distance: int) -> bool:
     return line.path == earlier.path and line.number - earlier.number <= distance
 
 
-def _format(line: Line) -> str:
+def _format(line: FoundLine) -> str:
     mark = ":" if line.is_match else "-"
     text = line.text
     if len(text) > _LINE_CHARACTERS:
@@ -143,18 +176,7 @@ def _format(line: Line) -> str:
     return f"{line.path}{mark}{line.number}{mark} {text}"
 
 
-def _nothing(query: Query) -> str:
-    where = repr(query.start) if query.glob_filter == "*" else f"{query.start!r} ({query.glob_filter})"
-    hints = ["another spelling"]
-    if not query.ignore_case:
-        hints.append("ignore_case")
-    if re.escape(query.pattern) != query.pattern:
-        hints.append(f"{re.escape(query.pattern)!r} for the text itself")
-    hidden = " Hidden files are searched where path or glob_filter names them." if query.glob_filter == "*" else ""
-    return f"No line matches {query.pattern!r} in {where}. Try {' or '.join(hints)}.{hidden}"
-
-
-async def ripgrep(context: ToolContext, query: Query, files: list[str] | None) -> AsyncGenerator[Line, None]:
+async def ripgrep(context: ToolContext, query: SearchQuery, files: list[str] | None) -> AsyncGenerator[FoundLine, None]:
     """Search with ripgrep.
 
     Raises:
@@ -177,7 +199,9 @@ async def ripgrep(context: ToolContext, query: Query, files: list[str] | None) -
             yield line
 
 
-async def own_search(context: ToolContext, query: Query, files: list[str] | None) -> AsyncGenerator[Line, None]:
+async def own_search(
+    context: ToolContext, query: SearchQuery, files: list[str] | None
+) -> AsyncGenerator[FoundLine, None]:
     """Search with Marvin's own program: a child process, since an expression may take for ever.
 
     Raises:
@@ -185,9 +209,15 @@ async def own_search(context: ToolContext, query: Query, files: list[str] | None
     """
     from json import dumps
 
-    fields = {**query.as_dict(), "files": files or []}
+    fields = {
+        "pattern": query.pattern,
+        "ignore_case": query.ignore_case,
+        "context_lines": query.context_lines,
+        "max_results": query.most,
+        "files": files or [],
+    }
     result = await context.processes.run(
-        [sys.executable, "-P", "-m", f"{__package__}.grep_program"],
+        [sys.executable, "-P", "-m", f"{__package__}.search_program"],
         cwd=context.paths.root,
         stdin=dumps(fields).encode(),
         output_limit=_OUTPUT_BYTES,
@@ -217,14 +247,14 @@ def _batches(files: list[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _parse(output: bytes, omitted: int) -> Iterator[Line]:
+def _parse(output: bytes, omitted: int) -> Iterator[FoundLine]:
     if omitted:  # what follows the first half comes from somewhere later
         output = output[: _OUTPUT_BYTES // 2].rpartition(b"\n")[0]
     for raw in output.split(b"\n"):
         found = _OUTPUT_LINE.match(raw.removesuffix(b"\r"))
         if found is not None:  # what it says about binary files, and its separators, hold no NUL
             path, number, mark, text = found.groups()
-            yield Line(
+            yield FoundLine(
                 path=path.decode("utf-8", "replace").removeprefix("./"),
                 number=int(number),
                 is_match=mark == b":",

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_core import ToolError
-from marvin_tools_coding.files.globs import Filter, compile_glob, expand_braces, names_hidden, split_globs
+from marvin_core.kit.files.globs import GlobFilter, compile_glob, expand_braces, names_hidden, split_globs
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_patterns_match_whole_paths(pattern: str, yes: list[str], no: list[str])
     ],
 )
 def test_filters_choose_as_gitignore_patterns_do(text: str, start: str, yes: list[str], no: list[str]) -> None:
-    chosen = Filter(text)
+    chosen = GlobFilter(text)
     assert [path for path in [*yes, *no] if chosen(path, start)] == yes
     assert not chosen.is_everything
-    assert Filter("*").is_everything
+    assert GlobFilter("*").is_everything
 
 
 def test_many_stars_take_no_time() -> None:
@@ -103,7 +103,7 @@ def test_real_files_match_as_with_pythons_glob(files: Path, pattern: str) -> Non
 def test_any_text_is_a_pattern_or_a_clear_error(text: str) -> None:
     try:
         compile_glob(text).fullmatch("a/b")
-        Filter(text)("a/b", ".")
+        GlobFilter(text)("a/b", ".")
         alternatives = expand_braces(text)
     except ToolError:
         return

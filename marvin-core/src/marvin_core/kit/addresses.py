@@ -1,0 +1,42 @@
+"""Addresses of the web as people and models write them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..api.errors import ToolError
+from ..util.text import cut
+
+if TYPE_CHECKING:
+    import httpx
+
+_SHOWN = 300
+"""Characters of an address that an error shows; that of a redirect may have 65,536."""
+
+
+def web_address(text: str) -> httpx.URL:
+    """The address that is meant by a text; one without a scheme is taken to be https.
+
+    Raises:
+        ToolError: it is none of the web, that is of http or https and with a host.
+    """
+    import httpx
+
+    written = text.strip()
+    if "://" not in written:
+        written = f"https://{written}"
+    try:
+        url = httpx.URL(written)
+        usable = url.scheme in ("http", "https") and url.host and "%" not in url.host and (url.port or 0) <= 65535
+    except (httpx.InvalidURL, ValueError) as error:  # the latter from names that IDNA does not take
+        raise ToolError(
+            f"{cut(text)!r} is no address: {error}. Give a full one, as in https://example.org/page."
+        ) from error
+    if not usable:
+        raise ToolError(f"{cut(text)!r} is no address of the web. Give a full one, as in https://example.org/page.")
+    return url
+
+
+def shown(url: httpx.URL) -> str:
+    """An address as errors show it: without a user and password in it, and not too long."""
+    return cut(str(url.copy_with(userinfo=b"")) if url.userinfo else str(url), _SHOWN)

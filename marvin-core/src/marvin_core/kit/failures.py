@@ -1,0 +1,183 @@
+"""What goes wrong with a request, in words for the model, and which redirects are followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..api.errors import RequestFailed
+from ..http.retry_times import after_headers
+from ..util.terminal_text import disarm
+from ..util.text import one_line
+from ..util.untrusted_json import parse_json
+from .addresses import shown
+from .charsets import decoded
+
+if TYPE_CHECKING:
+    import httpx
+
+_REASON = 80
+_SAID = 300
+"""Characters of what a service says about an error."""
+_ERROR_BODY = 16 * 1024
+"""Bytes of the body of an error in which that is looked for."""
+_LONGEST_WAIT = 999_999_999
+_WHAT_TO_DO = {
+    400: "Check what was asked for",
+    401: "It wants a login, or another key. Use another source",
+    402: "It wants to be paid. Use another source",
+    403: "It does not let programs in, or not with this key. Use another source",
+    404: "There is nothing at that address. Check it, or search for the page",
+    405: "It does not take such requests. Check the address",
+    410: "It is gone for good. Search for another source",
+    413: "It was sent too much. Send less",
+    414: "The address is too long. Ask for less",
+    422: "Check what was asked for",
+    429: "It gets too many requests. Wait, or use another source",
+    451: "It may not be shown here for legal reasons. Use another source",
+}
+_SAYING = ("message", "error_description", "detail", "error", "title", "reason", "description", "errors")
+"""Where services say in JSON what is wrong, the clearest first."""
+_KEPT_HEADERS = frozenset({"accept", "accept-encoding", "accept-language", "connection", "host", "user-agent"})
+"""What another server gets too: nothing that may hold a key."""
+_PORTS = {"http": 80, "https": 443}
+
+
+@contextmanager
+def explained(url: httpx.URL) -> Iterator[None]:
+    """Raise what httpx raises as a `RequestFailed` that says what to do."""
+    import httpx
+
+    try:
+        yield
+    except httpx.ConnectTimeout as error:
+        raise RequestFailed(
+            f"{shown(url)} cannot be reached: {_text(error)}. Check the address, or try again later."
+        ) from error
+    except httpx.TimeoutException as error:
+        raise RequestFailed(f"{shown(url)} did not answer in time. Try again later, or use another source.") from error
+    except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+        raise RequestFailed(f"{shown(url)} leads to an address that is none of the web. Use another source.") from error
+    except httpx.DecodingError as error:
+        raise RequestFailed(
+            f"{shown(url)} sent something that cannot be decompressed: {_text(error)}. Use another source."
+        ) from error
+    except httpx.ProxyError as error:
+        raise RequestFailed(
+            f"The proxy lets nothing through to {url.host}: {_text(error)}. Tell the user, whose settings name it."
+        ) from error
+    except httpx.ConnectError as error:
+        raise RequestFailed(_unreachable(url, error)) from error
+    except httpx.LocalProtocolError as error:
+        raise RequestFailed(f"The request to {shown(url)} cannot be sent: {_text(error)}. Change it.") from error
+    except httpx.HTTPError as error:
+        raise RequestFailed(
+            f"The connection to {shown(url)} failed: {_text(error)}. Check the address, or try again later."
+        ) from error
+
+
+def _unreachable(url: httpx.URL, error: httpx.ConnectError) -> str:
+    import socket
+    import ssl
+
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            why = one_line(cause.verify_message, _SAID)
+            return (
+                f"{url.host} does not prove that it is {url.host}: its certificate is not valid ({why}). "
+                "Send nothing there, and use another source."
+            )
+        if isinstance(cause, ssl.SSLError):
+            why = one_line(cause.reason or str(cause), _SAID)
+            return f"No secure connection to {url.host} can be made ({why}). Use another address."
+        if isinstance(cause, socket.gaierror):
+            return (
+                f"There is no host {url.host}, or it cannot be looked up ({_text(error)}). "
+                "Check its spelling, or try again later."
+            )
+    return f"{shown(url)} cannot be reached: {_text(error)}. Check the address, or try again later."
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and those that it came from."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _text(error: Exception) -> str:
+    return one_line(str(error), _SAID) or type(error).__name__
+
+
+async def refusal(response: httpx.Response) -> RequestFailed:
+    """The error for a status that is no success: what it means, what the service says of it, and what to do."""
+    status = response.status_code
+    otherwise = "It has a problem. Try again later" if status >= 500 else "Check the address"
+    what = _WHAT_TO_DO.get(status, otherwise)
+    wait = after_headers(response.headers, {})
+    asked = f" (it asks to wait {wait:,.0f} s)" if wait and wait <= _LONGEST_WAIT else ""
+    reason = one_line(response.reason_phrase, _REASON)
+    said = await _said(response)
+    text = f"{shown(response.url)} answered {status} {reason}".rstrip() + f". {what}{asked}."
+    return RequestFailed(f"{text} It says: {said}" if said else text, status=status, retry_after=wait)
+
+
+async def _said(response: httpx.Response) -> str:
+    """What a service says about an error, on one line; nothing where it sends a web page."""
+    import httpx
+
+    content = b""
+    try:
+        async for part in response.aiter_bytes():
+            content += part
+            if len(content) > _ERROR_BODY:
+                break
+    except httpx.HTTPError:
+        pass  # what has come may do
+    kind = response.headers.get("content-type", "")
+    text = decoded(content[:_ERROR_BODY], kind)
+    try:
+        found = _message(parse_json(text))
+    except ValueError:
+        found = text if kind.startswith("text/plain") else ""
+    return one_line(disarm(found), _SAID)
+
+
+def _message(value: Any, depth: int = 4) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and depth:
+        return _message(value[0], depth - 1)
+    if isinstance(value, dict) and depth:
+        named = (_message(value[name], depth - 1) for name in _SAYING if name in value)
+        return next(filter(None, named), "")
+    return ""
+
+
+def redirected(before: httpx.Request, after: httpx.Request) -> httpx.Request:
+    """The request that a redirect asks for, without what is meant for the first server alone.
+
+    Raises:
+        RequestFailed: it asks to send what was posted to another server.
+    """
+    if _is_same_server(before.url, after.url):
+        return after
+    if after.method not in ("GET", "HEAD"):
+        raise RequestFailed(
+            f"{shown(before.url)} asks to send the request to {shown(after.url)}, another server, and it was not sent "
+            "there. Use that address where it is the right one."
+        )
+    for name in [name for name in after.headers if name.lower() not in _KEPT_HEADERS]:
+        del after.headers[name]
+    return after
+
+
+def _is_same_server(before: httpx.URL, after: httpx.URL) -> bool:
+    """Whether a redirect stays at a server, or changes only from http to https there."""
+    ports = [url.port or _PORTS.get(url.scheme) for url in (before, after)]
+    is_upgrade = (before.scheme, after.scheme) == ("http", "https") and ports == [80, 443]
+    return before.host == after.host and ((before.scheme, ports[0]) == (after.scheme, ports[1]) or is_upgrade)

@@ -1,0 +1,131 @@
+"""Notices to the user's devices by ntfy, the service of that name or a server of one's own.
+
+Facts of the service: https://docs.ntfy.sh/publish/#publish-as-json
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from ..api.errors import RequestFailed, ToolError
+from ..api.record import Record
+from ..util.text import cut, storable
+from .addresses import web_address
+from .fetching import post
+
+if TYPE_CHECKING:
+    import httpx
+
+PushPriority: TypeAlias = Literal["min", "low", "default", "high", "max"]
+
+NTFY = "https://ntfy.sh"
+"""The public server, which anybody may use and where a topic is known to who knows its name."""
+_TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
+_MESSAGE_BYTES = 4_096
+"""A longer message would arrive as an attached file."""
+_TITLE_CHARACTERS = 250
+_TAGS = 10
+_ANSWER_BYTES = 64 * 1024
+_WHAT_TO_DO: Mapping[int, str] = {
+    401: "The user or token is not known there. Ask the user to check it.",
+    403: "This topic takes no notices from here. Use another topic, or ask the user for a token of it.",
+    404: "That is no ntfy server. Ask the user to check its address.",
+    413: "The notice is too large. Send a shorter one.",
+    429: "Too many notices were sent. Send fewer, or wait until tomorrow.",
+}
+
+
+class Push(Record):
+    """A notice to a topic.
+
+    `tags` are short names; those of emoji are shown as such, as in `warning`. `click` is an address that is opened
+    when the notice is tapped.
+    """
+
+    topic: str
+    text: str
+    title: str = ""
+    priority: PushPriority = "default"
+    tags: tuple[str, ...] = ()
+    click: str = ""
+
+
+class NtfyServer(Record):
+    """Where notices are published: its address, and a token (`tk_...`), or a user and password, where it wants one."""
+
+    address: str = NTFY
+    token: str = ""
+    user: str = ""
+    password: str = ""
+
+    def headers(self) -> dict[str, str]:
+        """What tells the server who publishes."""
+        if self.token:
+            return {"authorization": f"Bearer {self.token}"}
+        if not self.user:
+            return {}
+        from base64 import b64encode
+
+        return {"authorization": f"Basic {b64encode(f'{self.user}:{self.password}'.encode()).decode()}"}
+
+
+async def publish(http: httpx.AsyncClient, push: Push, server: NtfyServer | None = None) -> str:
+    """Publish a notice; returns its id. A text of more than 4,096 bytes is cut.
+
+    Args:
+        http: `ToolContext.http`.
+        server: without one the public server.
+
+    Raises:
+        RequestFailed: the server cannot be reached, or does not take the notice; the text says what to do.
+        ToolError: the topic, the priority or the address cannot be one.
+    """
+    server = server or NtfyServer()
+    body = _body(push)
+    try:
+        answer = await post(
+            http, str(web_address(server.address)), json=body, headers=server.headers(), largest=_ANSWER_BYTES
+        )
+    except RequestFailed as error:
+        advice = _WHAT_TO_DO.get(error.status or 0)
+        if advice is None:
+            raise
+        raise RequestFailed(
+            f"The notice was not published. {advice} {error}", status=error.status, retry_after=error.retry_after
+        ) from error
+    published = answer.json()
+    if not isinstance(published, dict) or published.get("topic") != push.topic:
+        raise RequestFailed(f"{server.address} did not say that the notice was published. Is it an ntfy server?")
+    return str(published.get("id", ""))
+
+
+def _body(push: Push) -> dict[str, Any]:
+    if not _TOPIC.fullmatch(push.topic):
+        raise ToolError(
+            f"{cut(push.topic, 80)!r} cannot be a topic. Use up to 64 letters, digits, '-' and '_', without spaces."
+        )
+    if push.priority not in get_args(PushPriority):
+        raise ToolError(f"{push.priority!r} is no priority. Use one of {', '.join(get_args(PushPriority))}.")
+    if not push.text.strip():
+        raise ToolError("The notice has no text. Say what it is about.")
+    body: dict[str, Any] = {
+        "topic": push.topic,
+        "message": _shortened(push.text),
+        "priority": get_args(PushPriority).index(push.priority) + 1,
+    }
+    if push.title:
+        body["title"] = cut(" ".join(push.title.split()), _TITLE_CHARACTERS)
+    if push.tags:
+        body["tags"] = [storable(tag) for tag in push.tags[:_TAGS]]
+    if push.click:
+        body["click"] = str(web_address(push.click))
+    return body
+
+
+def _shortened(text: str) -> str:
+    data = storable(text).encode()
+    if len(data) <= _MESSAGE_BYTES:
+        return data.decode()
+    return data[: _MESSAGE_BYTES - len("…".encode())].decode("utf-8", "ignore") + "…"

@@ -1,0 +1,104 @@
+"""How often a service may be asked, kept by all Marvins of a user together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..api.errors import RequestFailed
+from ..api.timeouts import Timeouts
+from ..util.numbers import amount
+from ..util.state_files import LockTimeout, locked, replace_file
+from ..util.threads import in_thread
+from ..util.untrusted_json import parse_json
+
+_SET_BACK = 1.0
+"""Seconds by which a clock may run behind that of the writer and still be taken for the same."""
+_LONGEST = 7 * 24 * 3600.0
+"""Seconds of the longest pause that is kept for a service."""
+
+_Turns = dict[str, float]
+"""When the next request to each host may begin, in seconds since the epoch."""
+
+
+class RateLimit:
+    """Lets one request begin every `interval` seconds at a host, whichever process makes it.
+
+    The times stand in one small file, changed under its lock: a process that is killed leaves nothing held. Give it
+    to `fetch` as `turns`, and make it anew for each call: it keeps nothing else.
+
+    Args:
+        folder: where the file lies: the cache folder of the pack. Packs that share a folder share their turns.
+        interval: seconds between the beginnings of two requests to a host.
+        longest: the longest wait for a turn, in seconds; by default `Timeouts.http_turn`.
+    """
+
+    def __init__(self, folder: Path, interval: float, *, longest: float | None = None) -> None:
+        self._path = folder / "turns.json"
+        self._interval = interval
+        self._timeouts = Timeouts()
+        self._longest = self._timeouts.http_turn if longest is None else longest
+
+    async def wait(self, host: str) -> None:
+        """Wait until a request to this host may begin. The event loop goes on meanwhile.
+
+        A turn is taken at once and not given back, so that who is cancelled while waiting has used it.
+
+        Raises:
+            RequestFailed: it would take longer than the longest wait; no turn is taken then.
+        """
+
+        def take(turns: _Turns, now: float) -> float:
+            begin = max(now, turns.get(host, 0.0))
+            if begin - now > self._longest:
+                raise RequestFailed(
+                    f"{host} takes no further requests now: it would be {begin - now:,.0f} s until the next one. "
+                    "Try again then, or use another source.",
+                    retry_after=begin - now,
+                )
+            turns[host] = begin + self._interval
+            return begin - now
+
+        pause = await in_thread(lambda: self._changed(take))
+        if pause > 0:
+            await asyncio.sleep(pause)
+
+    async def postpone(self, host: str, seconds: float) -> None:
+        """Have every process leave a host alone for so long, since it asked for that."""
+
+        def put_off(turns: _Turns, now: float) -> float:
+            turns[host] = max(turns.get(host, 0.0), now + min(seconds, _LONGEST))
+            return 0.0
+
+        await in_thread(lambda: self._changed(put_off))
+
+    def _changed(self, change: Callable[[_Turns, float], float]) -> float:
+        """What a change of the turns gives; they are read and written under the lock."""
+        try:
+            with locked(self._path, self._timeouts.lock, self._timeouts.lock_poll):
+                now = time.time()
+                turns = self._read(now)
+                result = change(turns, now)
+                kept = {"written": now, "next": {host: at for host, at in turns.items() if at > now}}
+                replace_file(self._path, json.dumps(kept).encode())
+                return result
+        except (OSError, LockTimeout) as error:
+            raise RequestFailed(
+                f"The file {self._path}, which says when services may be asked again, cannot be used: "
+                f"{getattr(error, 'strerror', None) or error}. Tell the user."
+            ) from error
+
+    def _read(self, now: float) -> _Turns:
+        """The turns that were taken; none where the file is damaged, or the clock was set back since."""
+        try:
+            data: Any = parse_json(self._path.read_bytes())
+            if not isinstance(data, dict) or amount(data["written"]) is None or data["written"] > now + _SET_BACK:
+                return {}
+            latest = now + _LONGEST
+            return {str(host): float(at) for host, at in data["next"].items() if 0 <= float(at) <= latest}
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+            return {}

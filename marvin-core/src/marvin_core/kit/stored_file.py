@@ -1,0 +1,149 @@
+"""Files that tools keep data in: shared by all Marvins that run, whole whatever happens."""
+
+from __future__ import annotations
+
+import os
+import stat
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from ..api.errors import ToolError
+from ..api.timeouts import Timeouts
+from ..util.state_files import LockTimeout, locked, replace_file, set_aside
+from ..util.text import one_line
+from ..util.threads import in_thread
+from ..util.untrusted_json import LARGEST
+
+Data = TypeVar("Data")
+T = TypeVar("T")
+
+_WHY = 200
+
+
+class StoredFile(Generic[Data]):
+    """What a file holds, read and changed as a whole.
+
+    A change is made under the lock of the file and replaces it in one step: no change of another process is lost, and
+    a process that is killed leaves the old content or the new. A file that is damaged is moved aside under another
+    name, never overwritten, and the error of that call says so; the next one begins with an empty file.
+
+    Args:
+        path: the file; its folders are made, for this user alone, when something is first kept.
+        check: raises a ValueError that says why, where the data are not what was kept. It counts as damage.
+    """
+
+    _moves_when_read = True
+
+    def __init__(self, path: Path, check: Callable[[Data], None] = lambda data: None) -> None:
+        self.path = path
+        self._check = check
+        self._timeouts = Timeouts()
+
+    async def read(self) -> Data:
+        """What the file holds; nothing where there is none.
+
+        Raises:
+            ToolError: it is damaged, or cannot be read.
+        """
+        return await in_thread(self._read)
+
+    async def change(self, work: Callable[[Data], T]) -> T:
+        """Have `work` change the data in place, while no other process does; returns what it returns.
+
+        `work` runs in a thread. Where it raises, nothing is changed. Where it changes nothing, nothing is written.
+
+        Raises:
+            ToolError: the file is damaged, or cannot be read or written, or cannot hold the data, or another process
+                holds it for too long; what is in the file is as before.
+        """
+        return await in_thread(lambda: self._change(work))
+
+    @abstractmethod
+    def _parsed(self, content: bytes | None) -> Data:
+        """The data in a file, None for no file. Raises ValueError."""
+
+    @abstractmethod
+    def _written(self, data: Data, content: bytes | None) -> bytes:
+        """The new content of a file. Raises ValueError."""
+
+    def _read(self) -> Data:
+        with self._explained():
+            content = self._content()
+        try:
+            return self._checked(content)
+        except ValueError as error:
+            if not self._moves_when_read:
+                raise ToolError(
+                    f"{self.path} is damaged: {_why(error)}. It was left as it is. Ask the user to repair it."
+                ) from error
+        # Looked at again under the lock: by now it may be a good file of another process.
+        with ExitStack() as lock:
+            return self._held(lock)[0]
+
+    def _change(self, work: Callable[[Data], T]) -> T:
+        with ExitStack() as lock:
+            data, content = self._held(lock)
+            before = self._fitting(data, content)
+            result = work(data)
+            after = self._fitting(data, content)
+            if after != before:
+                with self._explained():
+                    replace_file(self.path, after)
+            return result
+
+    def _held(self, lock: ExitStack) -> tuple[Data, bytes | None]:
+        """The data and the content of the file, with its lock held; a damaged one is moved aside."""
+        with self._explained():
+            lock.enter_context(locked(self.path, self._timeouts.lock, self._timeouts.lock_poll))
+            content = self._content()
+        try:
+            return self._checked(content), content
+        except ValueError as error:
+            with self._explained():
+                moved = set_aside(self.path)
+            raise ToolError(
+                f"{self.path} is damaged: {_why(error)}. It was moved to {moved.name}, and nothing else was done. Tell "
+                "the user, who can repair it and move it back. The next call begins with an empty file."
+            ) from error
+
+    def _checked(self, content: bytes | None) -> Data:
+        data = self._parsed(content)
+        self._check(data)
+        return data
+
+    def _fitting(self, data: Data, content: bytes | None) -> bytes:
+        try:
+            return self._written(data, content)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ToolError(f"{self.path} cannot hold this: {_why(error)}. Nothing was changed.") from error
+
+    def _content(self) -> bytes | None:
+        """What is in the file; a pipe or a device of that name, which may never end, is an error."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+                what = "is no file" if not stat.S_ISREG(status.st_mode) else f"is larger than {LARGEST:,} bytes"
+                raise ToolError(f"{self.path} {what}. Ask the user to move it away.")
+            return stream.read()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise ToolError(
+                f"{self.path} cannot be read or written: {error.strerror or error}. Tell the user."
+            ) from error
+        except LockTimeout as error:
+            raise ToolError(str(error)) from error
+
+
+def _why(error: Exception) -> str:
+    return one_line(str(error), _WHY)

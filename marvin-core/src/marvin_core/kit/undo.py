@@ -1,0 +1,28 @@
+"""Calls as data: what takes a call back."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..api.errors import ToolError
+from ..api.tools import Call, Tool
+
+
+def call_of(tool: Tool, /, **arguments: Any) -> Call:
+    """The call of a tool with these arguments, for `ToolResult(undo=...)`: it names the tool by its function.
+
+    So neither the name of the tool nor that of an argument can be misspelled. Nothing is called.
+
+    Raises:
+        ToolError: the tool has no such parameter, or requires another one.
+    """
+    signature = inspect.signature(tool.function)
+    context = {name for name, one in signature.parameters.items() if "ToolContext" in str(one.annotation)}
+    try:
+        signature.bind(**dict.fromkeys(context), **arguments)
+    except TypeError as error:
+        raise ToolError(
+            f"{tool.name} cannot be called so: {error}. Name its parameters as it declares them."
+        ) from error
+    return Call(name=tool.name, arguments=arguments)
