@@ -131,7 +131,7 @@ def test_a_tool_is_imported_when_it_is_called(start: Start) -> None:
     found = start.run(calls(("get_working_dir", {})), text("Done."))
     assert {
         "marvin_core.kit.files.listing",
-        "marvin_core.engine.calls.dispatch",
+        "marvin_core.engine.calls.context",
         "pydantic",
     } <= found  # what is imported while it is imported is listed
     others = ("marvin_tools_coding.files.edit", "marvin_tools_coding.git", "typer", "rich", "ruamel")
