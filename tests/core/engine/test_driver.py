@@ -109,7 +109,7 @@ def test_the_result_holds_the_text_of_this_prompt_only(tmp_path: Path) -> None:
 
 def test_what_is_queued_while_nothing_runs_goes_along_with_the_next_prompt(tmp_path: Path) -> None:
     made = make(tmp_path, says("Fine."))
-    made.parts.inbox.send("The build is green.")
+    made.parts.inbox.send("The build is green.", "hook")
     run(twice(made, "and?"))
     assert [message.text for message in made.parts.conversation.messages] == ["and?", "The build is green.", "Fine."]
     assert not made.parts.inbox.waiting

@@ -30,7 +30,7 @@ class Lifecycle:
         if self._parts.writer.id:
             return
         model = self._parts.model
-        self._start_app()
+        self.start_app()
         self._parts.writer.begin(
             self._parts.clock.now(), prompt, model.provider_name, model.model, self._root, model.thinking
         )
@@ -46,7 +46,8 @@ class Lifecycle:
             )
         )
 
-    def _start_app(self) -> None:
+    def start_app(self) -> None:
+        """Tell, once, that the program is up."""
         if not self._started:
             self._started = True
             self._parts.bus.emit(AppStart(version=__version__))
@@ -79,7 +80,7 @@ class Lifecycle:
         self._parts.conversation.load(messages)
         self._parts.state.clear()
         self._parts.state.update(loaded.state)
-        self._start_app()
+        self.start_app()
         header, config = loaded.header, self._parts.config
         self._parts.model.restore(
             header.provider, header.model, header.thinking, fixed="flag" in (config.provider_from, config.model_from)

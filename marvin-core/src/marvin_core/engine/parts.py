@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..api.config import Config
+from ..api.events import MessageEnd, MessageOrigin, MessageStart
 from ..api.hooks import Hook
+from ..api.messages import Message, ToolOutput, tool
 from ..api.models import ModelSource
 from ..api.record import Record
-from ..api.session import Command
+from ..api.session import Command, RunningCall
 from ..api.tools import ToolSpec
 from ..config.secrets import Secrets
 from ..conversation.conversation import Conversation
@@ -24,6 +26,7 @@ from ..usage.summary import UsageTotals
 from ..util.bus import Bus
 from ..util.clock import SystemClock
 from .active_model import ActiveModel
+from .assembly import Assembly
 from .inbox import Inbox
 from .resources import Resources
 
@@ -80,6 +83,17 @@ class SessionSetup(Record):
     """The cost ceiling of the run, if there is one; the models' requests are paid under it already."""
 
 
+class Progress:
+    """What is under way in a session: the answer that is coming in, the calls that run, and what went wrong last."""
+
+    def __init__(self) -> None:
+        self.answer: Assembly | None = None
+        self.calls: dict[str, RunningCall] = {}
+        self.outputs: tuple[ToolOutput, ...] = ()
+        """Those of the round, once its calls are over."""
+        self.error: Exception | None = None
+
+
 class SessionParts(Record):
     """The parts of one session that hold its state."""
 
@@ -96,6 +110,7 @@ class SessionParts(Record):
     toolbox: Toolbox
     resources: Resources
     inbox: Inbox
+    progress: Progress
     state: dict[str, dict[str, Any]]
     """What packs keep in the session, by their distribution."""
 
@@ -103,6 +118,17 @@ class SessionParts(Record):
     def config(self) -> Config:
         """The configuration."""
         return self.setup.config
+
+    def give(self, outputs: Sequence[ToolOutput]) -> None:
+        """Add the outputs of the calls of a round to the conversation."""
+        self.conversation.append(tool(outputs))
+        self.progress.outputs = tuple(outputs)
+
+    def take(self, message: Message, origin: MessageOrigin) -> None:
+        """Add a message for the model to the conversation, and tell of it."""
+        self.bus.emit(MessageStart(role="user", origin=origin))
+        self.conversation.append(message)
+        self.bus.emit(MessageEnd(message=message, stop_reason="stop", origin=origin))
 
     @property
     def meter(self) -> UsageMeter:
@@ -132,7 +158,8 @@ def build(setup: SessionSetup) -> SessionParts:
         processes=processes,
         toolbox=Toolbox(setup.tools, config, processes, setup.secrets),
         resources=Resources(),
-        inbox=Inbox(),
+        inbox=Inbox(bus, chat=setup.asker is not None),
+        progress=Progress(),
         state={},
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..api.errors import ConfigError
 from ..api.events import Event, Unsubscribe
 from ..api.messages import ToolOutput
-from ..api.session import ChatSettings, Command, TurnResult
+from ..api.session import ChatSettings, Command, SessionSnapshot, TurnResult
 from ..api.tool_context import Processes, UsageSummary
 from ..api.tools import Mode, ToolSpec
 from ..conversation.compactor import Compactor
@@ -21,7 +21,7 @@ from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .request_builder import RequestBuilder
-from .session_views import HookSessionView, ToolSessionView
+from .session_views import HookSessionView, ToolSessionView, chat_settings, rescue, snapshot
 from .system_prompt import PromptPart
 
 
@@ -84,15 +84,18 @@ class Session:
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
         """Have every event from now on passed to the listener; the first one also gets those of `resume`."""
-        return self.parts.bus.subscribe(listener)
+        unsubscribe = self.parts.bus.subscribe(listener)
+        self.sessions.start_app()
+        return unsubscribe
+
+    def snapshot(self) -> SessionSnapshot:
+        """The session as it is now."""
+        return snapshot(self.parts, busy=self.busy)
 
     @property
     def chat(self) -> ChatSettings:
         """The profile and the terminal, as configured now."""
-        config = self.parts.config
-        return ChatSettings(
-            profile_folder=self.profile.folder, color=config.color, terminal=config.terminal, timeouts=config.timeouts
-        )
+        return chat_settings(self.parts)
 
     @property
     def farewell(self) -> str | None:
@@ -141,8 +144,13 @@ class Session:
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
-        await close(self.parts, first=[self._driver.accounted, self.parts.profile.flush, self._hooks.close])
+        ending = [self._driver.accounted, self.parts.profile.flush, self._hooks.close, self.parts.inbox.ended]
+        await close(self.parts, first=ending)
 
     def kill(self) -> None:
         """Kill every child process at once; for leaving without `close`."""
         self.parts.processes.kill()
+
+    def rescue(self) -> None:
+        """Save what there is and kill every child process, where the event loop can no longer do it."""
+        rescue(self.parts)

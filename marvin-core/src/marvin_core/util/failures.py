@@ -1,4 +1,4 @@
-"""What foreign code raises: whether that is a failure of its own, or the whole work is to end."""
+"""What foreign code raises: whether that is a failure of its own, or the whole work is to end; and its text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,22 @@ import asyncio
 def is_failure(error: BaseException) -> bool:
     """Whether what a hook, a tool or a provider raised is its own failure, which ends nothing but itself.
 
-    SystemExit is one, and so is a cancellation that nobody asked for. To be asked in the task that caught it.
+    SystemExit and KeyboardInterrupt are: Marvin turns signals into cancellations. So is a cancellation that nobody
+    asked for, and a GeneratorExit that does not close the coroutine which caught it. To be asked there, in its task.
     """
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is not None and not task.cancelling()
-    return not isinstance(error, (KeyboardInterrupt, GeneratorExit))
+    if isinstance(error, GeneratorExit):  # closing raises it in the very frame that catches it, and nowhere below
+        return error.__traceback__ is not None and error.__traceback__.tb_next is not None
+    return True
+
+
+def told(error: BaseException) -> str:
+    """The type of an error and its text; of one that fails to give a text, the type alone."""
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except BaseException:  # of a stranger's class: it must not take what tells of it along
+        return f"{name} (it has no text that can be shown)"
+    return f"{name}: {text}" if text else name

@@ -1,0 +1,178 @@
+"""Code of packs that holds the event loop: naming it, and getting out of it when Marvin is asked to end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+from ..api.timeouts import Timeouts
+
+T = TypeVar("T")
+
+_SHOWING = ("marvin_core.ui.", "marvin_core.util.bus", "marvin_core.util.streams")
+"""Modules that show what happens: where these hold the loop, whoever published the event has no part in it."""
+_TRIES = 2
+"""So often code that holds the loop is asked to end, before the program leaves without it."""
+_PATIENCE = 8
+"""The same where the code is Marvin's own: a slow machine, or a disk."""
+
+
+async def attributed(owner: str, work: Awaitable[T]) -> T:
+    """Wait for code of a pack. Whoever looks at the stack meanwhile finds its owner here."""
+    return await work
+
+
+def attributed_call(owner: str, work: Callable[[], T]) -> T:
+    """Run code of a pack, in a thread. Whoever looks at the stack meanwhile finds its owner here."""
+    return work()
+
+
+_MARKS = (attributed.__code__, attributed_call.__code__)
+
+
+def pack_of(made: object) -> str:
+    """The package that an object of a pack comes from, or its file in the configuration folder."""
+    module = type(made).__module__
+    if module.startswith("marvin_user_"):
+        return str(getattr(sys.modules.get(module), "__file__", module))
+    return module.partition(".")[0]
+
+
+def owner_of(frame: FrameType | None) -> str:
+    """Whose code runs in a frame; its package where nobody is known."""
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0] if frame is not None else ""
+    while frame is not None:
+        if frame.f_code in _MARKS:
+            return str(frame.f_locals["owner"])
+        frame = frame.f_back
+    return package
+
+
+def holder(frame: FrameType | None) -> str:
+    """What of a pack runs in a frame, and where it is; empty where that is no pack's code."""
+    inner: FrameType | None = None
+    while frame is not None:
+        if frame.f_code in _MARKS:
+            place = f" ({inner.f_code.co_filename}, line {inner.f_lineno})" if inner is not None else ""
+            return f"{frame.f_locals['owner']}{place}"
+        if str(frame.f_globals.get("__name__")).startswith(_SHOWING):
+            return ""
+        inner, frame = frame, frame.f_back
+    return ""
+
+
+class Watchdog:
+    """Watches an event loop from a thread, and gets out of what holds it after a signal.
+
+    Args:
+        tell: told, in that thread, of each tool, hook, command or provider that holds the loop; once each.
+        leave: called in the main thread where what holds the loop does not end; is to end the program.
+        held: told, in the thread, that the loop is held, and that it goes on.
+    """
+
+    def __init__(
+        self,
+        timeouts: Timeouts,
+        tell: Callable[[str], None],
+        leave: Callable[[str], None],
+        held: Callable[[bool], None] | None = None,
+    ) -> None:
+        self._timeouts = timeouts
+        self._tell = tell
+        self._leave = leave
+        self._held = held
+        self._main = threading.get_ident()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told: set[str] = set()
+        self._alarms = 0
+        self._armed = self._answered = False
+
+    @contextmanager
+    def watching(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        """Watch a loop that runs in this thread while the context lasts."""
+        self._main, self._loop = threading.get_ident(), loop
+        over = threading.Event()
+        threading.Thread(target=self._watch, args=(loop, over), daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
+            self._loop = None
+            self.calm()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, over: threading.Event) -> None:
+        while not over.wait(self._timeouts.stall):
+            answered = threading.Event()
+            try:
+                loop.call_soon_threadsafe(answered.set)
+            except RuntimeError:
+                return  # the loop is closed
+            stands = False
+            while not answered.wait(self._timeouts.stall) and not over.is_set():
+                stands = self._look(stands)
+            if stands and self._held is not None:
+                self._held(False)
+
+    def _look(self, stands: bool) -> bool:
+        """Name what holds the loop; whether something of a pack does, or did."""
+        held = holder(sys._current_frames().get(self._main))
+        if not held:
+            return stands
+        if not stands and self._held is not None:
+            self._held(True)
+        owner = held.partition(" (")[0]
+        if owner not in self._told:
+            self._told.add(owner)
+            self._tell(
+                f"{held} has held up everything else for more than {self._timeouts.stall:g} s: its code blocks the "
+                "event loop. Ctrl+C ends it. Its author can make it a `def` tool, or use `in_thread`."
+            )
+        return True
+
+    def interrupted(self) -> None:
+        """To be called in the handler of a signal that asks to end: until `calm`, no pack's code holds the loop.
+
+        What does gets a CancelledError, as if it had been cancelled while it waited.
+        """
+        if self._loop is None or self._loop.is_closed():
+            return
+        self._alarms = 0
+        self._ask()
+        signal.signal(signal.SIGALRM, self._alarm)
+        signal.setitimer(signal.ITIMER_REAL, self._timeouts.release, self._timeouts.release)
+        self._armed = True
+
+    def calm(self) -> None:
+        """What was asked for is done."""
+        if self._armed:
+            self._armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _ask(self) -> None:
+        self._answered = False
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._answer)
+
+    def _answer(self) -> None:
+        self._answered = True
+
+    def _alarm(self, number: int, frame: FrameType | None) -> None:
+        if not self._armed:
+            return  # it came just at the end
+        if self._answered:
+            self._alarms = 0
+            self._ask()
+            return
+        self._alarms += 1
+        held = holder(frame)
+        if self._alarms > (_TRIES if held else _PATIENCE):
+            self.calm()
+            self._leave(held)
+        elif held:
+            raise asyncio.CancelledError
