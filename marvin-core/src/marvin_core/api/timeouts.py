@@ -54,7 +54,7 @@ class Timeouts(Record):
     """Any other hook; longer is logged and skipped."""
     stall: float = 1.0
     """Code of a pack that holds the event loop for longer is named."""
-    release: float = 0.5
+    release: float = 0.4
     """After a signal that asks to end: for such code to let go, and once more for it to save before leaving."""
     lock: float = 5.0
     """For the lock of a state file."""

@@ -133,10 +133,14 @@ def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams)
     """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
     import signal
 
+    from ..util.failures import told
     from ..util.signals import ending
+    from ..util.streams import keep_stdout, silence_packs
+    from ..util.watchdog import owner_of
 
     app: App | None = None
     numbers = ending()
+    keep_stdout(streams, owner_of)
     try:
         for number in numbers:
             signal.signal(number, lambda *_: _leave(streams))
@@ -155,13 +159,14 @@ def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams)
         return Headless(streams, config.output_format, app.meter, form=form).run(session, prompt)
     except MarvinError as error:
         return _failed(streams, config.output_format, str(error), error.exit_code)
-    except (Exception, SystemExit) as error:  # the last line below must come whatever is wrong with us
-        return _failed(streams, config.output_format, f"internal error: {type(error).__name__}: {error}", 1)
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # whatever is wrong, the last line below must come
+        return _failed(streams, config.output_format, f"internal error: {told(error)}", 1)
     finally:
         for number in numbers:
             signal.signal(number, signal.SIG_IGN)  # only the last line is left
         if app is not None:
             app.save_usage()
+        silence_packs()
         streams.err(cost_line(_NOTHING_USED if app is None else _summary(app)))
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from ..api.errors import MarvinError, NotActed
 from ..api.events import Event, ToolExecutionEnd
 from ..api.record import Record
 from ..api.session import SessionControl
+from ..util.failures import is_failure, told
+from ..util.watchdog import attributed
 from .manual_calls import call_by_hand, help_about, is_call, shell_tool
 
 LEAVE = frozenset({"exit", "quit", "/exit", "/quit"})
@@ -53,7 +56,15 @@ class LineInterpreter:
         return line in LEAVE
 
     async def run(self, line: str) -> None:
-        """Carry out a line to its end."""
+        """Carry out a line to its end; what it raises is shown, since a chat must go on."""
+        try:
+            await self._run(line)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            self._show_error(_told(error))
+
+    async def _run(self, line: str) -> None:
         head, _, rest = line.partition(" ")
         commands = self._session.commands
         if head == "/help" or line in _HELP:
@@ -90,13 +101,9 @@ class LineInterpreter:
         if command is None:
             self._show(f"There is no command {name} here. /help lists what there is.")
             return
-        try:
-            shown = await command.run(self._session, rest.strip())
-        except Exception as error:  # a command may be a stranger's, and a chat must go on
-            self._show_error(_told(error))
-            return
+        shown: object = await attributed(f"the command /{name}", command.run(self._session, rest.strip()))
         if shown:
-            self._show(shown)
+            self._show(str(shown))
 
     async def _call(self, name: str, words: str) -> None:
         output = await call_by_hand(self._session, name, words)
@@ -145,7 +152,9 @@ def _asides(event: Event) -> list[str]:
     return [aside] if isinstance(aside, str) else []
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     """An error as people see it; what is not ours is named with its type."""
-    told = isinstance(error, (MarvinError, OSError))
-    return f"Error: {error}" if told else f"Error: {type(error).__name__}: {error}".removesuffix(": ")
+    if isinstance(error, (MarvinError, OSError)):
+        with suppress(Exception):  # of a class of a pack's own
+            return f"Error: {error}"
+    return f"Error: {told(error)}"

@@ -126,14 +126,17 @@ class Watchdog:
             return stands
         if not stands and self._held is not None:
             self._held(True)
+        self._name(held)
+        return True
+
+    def _name(self, held: str) -> None:
         owner = held.partition(" (")[0]
         if owner not in self._told:
             self._told.add(owner)
             self._tell(
-                f"{held} has held up everything else for more than {self._timeouts.stall:g} s: its code blocks the "
-                "event loop. Ctrl+C ends it. Its author can make it a `def` tool, or use `in_thread`."
+                f"{held} holds up everything else: its code blocks the event loop. Ctrl+C ends it. "
+                "Its author can make it a `def` tool, or use `in_thread`."
             )
-        return True
 
     def interrupted(self) -> None:
         """To be called in the handler of a signal that asks to end: until `calm`, no pack's code holds the loop.
@@ -171,6 +174,8 @@ class Watchdog:
             return
         self._alarms += 1
         held = holder(frame)
+        if held:
+            self._name(held)  # code that lets no other thread run is not named before
         if self._alarms > (_TRIES if held else _PATIENCE):
             self.calm()
             self._leave(held)
