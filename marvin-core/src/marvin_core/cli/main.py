@@ -225,7 +225,15 @@ def _chat(config: Config, secrets: Secrets, streams: StandardStreams) -> int:
     _resume(config, session)
     if app.choice.endpoint is None:
         streams.err(app.choice.how_to)
+    from ..util.failures import told
+
     try:
         return ui.run(session, prompt)
+    except (KeyboardInterrupt, MarvinError):
+        raise
+    except (Exception, SystemExit) as error:  # of an interface of a pack, or of what runs in it
+        session.rescue()
+        streams.err(f"marvin: the chat was ended by {told(error)}. What was said is saved.")
+        return 1
     finally:
         app.save_usage()

@@ -25,6 +25,7 @@ from ..usage.meter import UsageMeter
 from ..usage.summary import UsageTotals
 from ..util.bus import Bus
 from ..util.clock import SystemClock
+from ..util.failures import is_failure, told
 from .active_model import ActiveModel
 from .assembly import Assembly
 from .inbox import Inbox
@@ -178,20 +179,22 @@ async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[N
     Each may take as long as config allows; the bus is told of what could not be ended.
     """
     setup = parts.setup
-    steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
+    steps: list[Callable[[], Awaitable[Sequence[BaseException] | None]]]
     steps = [*first, parts.writer.finish]
     steps += [parts.resources.close, parts.processes.close, setup.clients.close, setup.models.aclose]
     for step in [*steps, *([setup.budget.aclose] if setup.budget else [])]:
         try:
             async with asyncio.timeout(parts.config.timeouts.close):
                 failures = await step() or ()
-        except Exception as error:  # one that fails must not keep the others open
+        except BaseException as error:  # one that fails must not keep the others open
+            if not is_failure(error):
+                raise
             failures = (error,)
         for failure in failures:
             parts.bus.warn(f"While closing: {_reason(failure)}")
 
 
-def _reason(failure: Exception) -> str:
-    if isinstance(failure, TimeoutError) and not str(failure):
+def _reason(failure: BaseException) -> str:
+    if isinstance(failure, TimeoutError) and told(failure) == "TimeoutError":
         return "something took longer than `timeouts.close` in config.yaml allows, and was left as it was."
-    return f"{type(failure).__name__}: {failure}"
+    return told(failure)

@@ -141,7 +141,7 @@ class _Discovery:
     def _brought(self, plugin: ModuleType) -> Iterator[tuple[str, ProviderSpec | UISpec]]:
         """What else the pack registers."""
         for provider in items_of(call_hook(self.manager, plugin, "marvin_register_providers"), ProviderSpec):
-            yield "provider", provider
+            yield "provider", provider.replace(source=pack.distribution)
         for ui in items_of(call_hook(self.manager, plugin, "marvin_register_uis"), UISpec):
             yield "ui", ui
 

@@ -12,7 +12,10 @@ def is_failure(error: BaseException) -> bool:
     asked for, and a GeneratorExit that does not close the coroutine which caught it. To be asked there, in its task.
     """
     if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:  # outside of an event loop there is nothing to cancel
+            return True
         return task is not None and not task.cancelling()
     if isinstance(error, GeneratorExit):  # closing raises it in the very frame that catches it, and nowhere below
         return error.__traceback__ is not None and error.__traceback__.tb_next is not None

@@ -25,6 +25,7 @@ from ...api.events import (
     ToolExecutionUpdate,
 )
 from ...api.session import SessionControl
+from ...util.failures import told
 from ...util.signals import ending
 from ...util.text import one_line
 from ...util.watchdog import Watchdog
@@ -152,7 +153,7 @@ class TerminalChat:
             waiting, self._queue = self._queue, deque()
             self._editor.refill("\n".join(shown for _, shown in waiting))
         elif (error := task.exception()) is not None:
-            self._say_error(f"Error: {type(error).__name__}: {error}")
+            self._say_error(f"Error: {told(error)}")
         self._editor.sign = "$ " if self._lines.shell else "> "
         self._editor.follow_history()
         self._update()
