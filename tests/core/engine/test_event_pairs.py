@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from marvin_core import CallDelta, Deny, Hook, HookContext, Stop, StreamBroken, TextDelta, ThinkingDelta, ToolSpec
@@ -28,14 +28,15 @@ from marvin_core.api.events import (
     TurnStart,
 )
 from marvin_core.api.providers import Retrying, Switched
-from tests.support.engine import USED, Hang, Made, make, run
+from tests.support.engine import USED, Hang, Made, make, run, says
 
+CALL = CallDelta(key=0, id="a", name="look", arguments='{"name": "x"}')
 STEPS = st.sampled_from(
     [
         TextDelta(text="Some text."),
         TextDelta(text=" \n"),
         ThinkingDelta(text="hm"),
-        CallDelta(key=0, id="a", name="look", arguments='{"name": "x"}'),
+        CALL,
         CallDelta(key=1, id="b", name="fails", arguments='{"kind": "cancelled"}'),
         CallDelta(key=2, id="c", name="fails", arguments='{"kind": "exit"}'),
         CallDelta(key=3, id="d", name="nowhere", arguments="{}"),
@@ -88,49 +89,44 @@ class Moody(Hook):
 
 
 MOODS = st.lists(
-    st.sampled_from([None, None, "Go on.", SystemExit(2), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()]),
+    st.sampled_from(
+        [None, None, "Go on.", SystemExit(2), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()]
+    ),
     max_size=12,
 )
 
 
 def assert_paired(events: Sequence[Event]) -> None:
     """Each start has one end, inside of what was begun before it; nothing is told of what is over."""
-    open_calls: set[str] = set()
-    message: MessageStart | None = None
-    prompts = turns = 0
+    running: list[str] = []  # from the outside in; calls may end in any order
     for event in events:
         if isinstance(event, AgentStart):
-            assert not prompts
-            prompts += 1
-        elif isinstance(event, AgentEnd):
-            assert prompts == 1
-            assert not (turns or message or open_calls)
-            prompts -= 1
+            assert running == []
+            running.append("prompt")
         elif isinstance(event, TurnStart):
-            assert not (turns or message)
-            turns += 1
-        elif isinstance(event, TurnEnd):
-            assert turns == 1
-            assert not (message or open_calls)
-            turns -= 1
+            assert running == ["prompt"]
+            running.append("turn")
         elif isinstance(event, MessageStart):
-            assert message is None
-            message = event
-        elif isinstance(event, MessageUpdate):
-            assert message is not None
-        elif isinstance(event, MessageEnd):
-            assert message is not None
-            assert (message.role, message.origin) == (event.message.role, event.origin)
-            message = None
+            assert running in (["prompt"], ["prompt", "turn"])
+            running.append(f"{event.role} {event.origin}")
         elif isinstance(event, ToolExecutionStart):
-            assert turns
-            assert event.call_id not in open_calls
-            open_calls.add(event.call_id)
-        elif isinstance(event, ToolExecutionUpdate):
-            assert event.call_id in open_calls
-        elif isinstance(event, ToolExecutionEnd):
-            open_calls.remove(event.call_id)
-    assert not (prompts or turns or message or open_calls)
+            assert running[:2] == ["prompt", "turn"]
+            assert event.call_id not in running
+            running.append(event.call_id)
+        elif isinstance(event, (MessageUpdate, MessageEnd)):
+            message = running[-1] if isinstance(event, MessageUpdate) else running.pop()
+            assert message == ("assistant model" if isinstance(event, MessageUpdate) else _name(event))
+        elif isinstance(event, (ToolExecutionUpdate, ToolExecutionEnd)):
+            assert event.call_id in running
+            if isinstance(event, ToolExecutionEnd):
+                running.remove(event.call_id)
+        elif isinstance(event, (TurnEnd, AgentEnd)):
+            assert running.pop() == ("turn" if isinstance(event, TurnEnd) else "prompt")
+    assert running == []
+
+
+def _name(event: MessageEnd) -> str:
+    return f"{event.message.role} {event.origin}"
 
 
 def assert_outputs(made: Made) -> None:
@@ -157,14 +153,21 @@ async def cancelled_at(made: Made, moment: int | None) -> None:
     await made.session.close()
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@example(script=[[CALL, Retrying(text="again"), *says("Fine.")]], moods=[], moment=None)
+@example(script=[[ThinkingDelta(text="hm"), Stop(reason="stop")]], moods=[], moment=None)
+@example(script=[[CALL, Switched(previous="one", model="other", reason="because"), Hang()]], moods=[], moment=None)
+@example(script=[[CALL, Stop(reason="tool_calls")], [BudgetExceeded("spent")]], moods=[], moment=None)
+@example(script=[says("Fine.")], moods=[], moment=1)
 @given(script=st.lists(ANSWERS, min_size=1, max_size=4), moods=MOODS, moment=MOMENTS)
 def test_each_start_has_exactly_one_end(
     script: list[list[Any]], moods: list[BaseException | str | None], moment: int | None
 ) -> None:
     """I13, I15: after errors, retries in the middle of a call, cancellations, ceilings and hooks of any kind."""
     with TemporaryDirectory() as folder:
-        made = make(Path(folder), *script, *([[TextDelta(text="Done."), Stop(reason="stop")]] * 12), hooks=[Moody(moods)])
+        made = make(
+            Path(folder), *script, *([[TextDelta(text="Done."), Stop(reason="stop")]] * 12), hooks=[Moody(moods)]
+        )
         run(cancelled_at(made, moment))
     assert not made.session.busy
     assert_paired(made.events)

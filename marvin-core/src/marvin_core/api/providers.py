@@ -224,8 +224,8 @@ class ProviderSpec(Record):
     `windows` holds context windows and `outputs` the longest answers, in tokens by the beginning of a model's name.
     `models` are those that people may want to choose from; `families` are the beginnings of the names
     of all that the service has, and a `gateway` has models of many makers, which only its list tells. `how_to`
-    completes "To set a provider: ..." in the texts for people. `source` is the distribution that brings it; it is filled
-    in when the pack is found.
+    completes "To set a provider: ..." in the texts for people. `source` is the distribution that brings it, and
+    known once that is found.
     """
 
     name: str
