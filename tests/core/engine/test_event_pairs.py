@@ -165,9 +165,8 @@ def test_each_start_has_exactly_one_end(
 ) -> None:
     """I13, I15: after errors, retries in the middle of a call, cancellations, ceilings and hooks of any kind."""
     with TemporaryDirectory() as folder:
-        made = make(
-            Path(folder), *script, *([[TextDelta(text="Done."), Stop(reason="stop")]] * 12), hooks=[Moody(moods)]
-        )
+        rest: list[list[Any]] = [says("Done.") for _ in range(12)]
+        made = make(Path(folder), *script, *rest, hooks=[Moody(moods)])
         run(cancelled_at(made, moment))
     assert not made.session.busy
     assert_paired(made.events)

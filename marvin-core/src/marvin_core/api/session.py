@@ -357,10 +357,6 @@ class SessionControl(Protocol):
         """End jobs, connections and resources."""
         ...
 
-    def kill(self) -> None:
-        """Kill every child process at once; for leaving without `close`."""
-        ...
-
     def rescue(self) -> None:
         """Save what there is and kill every child process, where the event loop can no longer do it.
 

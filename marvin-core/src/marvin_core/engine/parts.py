@@ -180,7 +180,7 @@ async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[N
     """
     setup = parts.setup
     steps: list[Callable[[], Awaitable[Sequence[BaseException] | None]]]
-    steps = [*first, parts.writer.finish]
+    steps = [*first, parts.inbox.ended, parts.writer.finish]
     steps += [parts.resources.close, parts.processes.close, setup.clients.close, setup.models.aclose]
     for step in [*steps, *([setup.budget.aclose] if setup.budget else [])]:
         try:

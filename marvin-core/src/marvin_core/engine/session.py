@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ class Session:
         self.toolbox = parts.toolbox
         self.profile = parts.profile
         self.processes: Processes = parts.processes
+        self.rescue = partial(rescue, parts)
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 
     @property
@@ -144,13 +146,4 @@ class Session:
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
-        ending = [self._driver.accounted, self.parts.profile.flush, self._hooks.close, self.parts.inbox.ended]
-        await close(self.parts, first=ending)
-
-    def kill(self) -> None:
-        """Kill every child process at once; for leaving without `close`."""
-        self.parts.processes.kill()
-
-    def rescue(self) -> None:
-        """Save what there is and kill every child process, where the event loop can no longer do it."""
-        rescue(self.parts)
+        await close(self.parts, first=[self._driver.accounted, self.parts.profile.flush, self._hooks.close])
