@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 _SHOWING = ("marvin_core.ui.", "marvin_core.util.bus", "marvin_core.util.streams")
 """Modules that show what happens: where these hold the loop, whoever published the event has no part in it."""
+_OURS = frozenset({"marvin_core", "httpx", "httpcore", "h11", "anyio", "pydantic"})
+"""Packages whose code is not a pack's: Marvin's own, and what its model services are reached with."""
 _TRIES = 2
 """So often code that holds the loop is asked to end, before the program leaves without it."""
 _PATIENCE = 8
@@ -56,14 +58,19 @@ def owner_of(frame: FrameType | None) -> str:
 
 def holder(frame: FrameType | None) -> str:
     """What of a pack runs in a frame, and where it is; empty where that is no pack's code."""
-    inner: FrameType | None = None
+    foreign: FrameType | None = None
     while frame is not None:
         if frame.f_code in _MARKS:
-            place = f" ({inner.f_code.co_filename}, line {inner.f_lineno})" if inner is not None else ""
-            return f"{frame.f_locals['owner']}{place}"
-        if str(frame.f_globals.get("__name__")).startswith(_SHOWING):
+            if foreign is None:
+                return ""
+            return f"{frame.f_locals['owner']} ({foreign.f_code.co_filename}, line {foreign.f_lineno})"
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith(_SHOWING):
             return ""
-        inner, frame = frame, frame.f_back
+        package = module.partition(".")[0]
+        if package not in _OURS and package not in sys.stdlib_module_names:
+            foreign = frame
+        frame = frame.f_back
     return ""
 
 
