@@ -235,4 +235,4 @@ def test_a_hook_that_is_slow_to_import_is_named(marvin: Marvin, marvin_model_ser
     marvin.ask()  # the first start imports it beforehand, to see what it brings
     result = marvin.ask()
     assert result.code == 0
-    assert "the pack slow of your configuration held up this start by 0." in result.said
+    assert "the pack hooks/slow.py of your configuration held up this start by 0." in result.said

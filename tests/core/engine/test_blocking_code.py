@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import threading
 import time
@@ -15,6 +16,7 @@ import pytest
 from marvin_core import Hook, HookContext, ToolContext, ToolError, ToolResult, ToolSpec, tool
 from marvin_core.api.events import Event, ToolExecutionEnd, ToolExecutionUpdate
 from marvin_core.api.timeouts import Timeouts
+from marvin_core.testing import ToolRunner
 from marvin_core.tools.schema import describe
 from marvin_core.util.watchdog import Watchdog
 from tests.support.engine import QUICK, Made, calls, make, run, says, until
@@ -123,6 +125,15 @@ def test_a_plain_function_that_does_not_end_is_left_to_itself(tmp_path: Path) ->
 
     run(go())
     assert made.seen(ToolExecutionUpdate) == []
+
+
+def test_the_tools_of_the_tutorial_that_do_not_block(marvin_tools: ToolRunner) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "tutorial" / "your-first-pack.md").read_text("utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {"__name__": __name__}
+    exec(block, names)
+    assert marvin_tools.call(names["wait_for_the_dice"], seconds=0).text == "They lie still."
+    assert marvin_tools.call(names["best_throw"], throws=500).text.startswith("The best throw is 1")
 
 
 # --- what holds the loop -------------------------------------------------------------------------------------------
