@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 
-from marvin_core import BudgetExceeded, Hook, HookContext, MarvinError, StreamBroken, TextDelta, ToolSpec, Verdict
+from marvin_core import (
+    BudgetExceeded,
+    Hook,
+    HookContext,
+    MarvinError,
+    ProviderError,
+    StreamBroken,
+    TextDelta,
+    ToolSpec,
+    Verdict,
+)
 from marvin_core.api.events import AgentEnd, AgentStart
 from tests.support.engine import Hang, Made, calls, make, run, says, until
 
@@ -124,6 +134,31 @@ def test_a_cancellation_that_nobody_asked_for_is_an_error(tmp_path: Path, raised
     assert f"The provider scripted failed: {type(raised).__name__}" in str(first.error)
     assert second.text == "Fine."
     assert not made.session.busy
+
+
+class SpeechlessError(Exception):
+    """Fails to say what is wrong."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ([TextDelta(text="Half")], "The answer of scripted ended without saying so."),
+        (["a text"], "scripted gave 'a text', which is no piece of an answer."),
+        ([SpeechlessError()], "The provider scripted failed: SpeechlessError (it has no text that can be shown)."),
+    ],
+)
+def test_a_faulty_provider_is_named(tmp_path: Path, script: list[Any], why: str) -> None:
+    made = make(tmp_path, script, says("Fine."))
+    first, second = run(twice(made, "one", "two"))
+    assert isinstance(first.error, ProviderError)
+    assert str(first.error).startswith(why)
+    assert isinstance(first.error, StreamBroken) == ("SpeechlessError" not in why)
+    assert second.text == "Fine."
+    assert made.seen(AgentEnd)[0].error == str(first.error)
 
 
 def test_an_answer_that_was_cancelled_by_its_own_hook_is_free_again(tmp_path: Path) -> None:

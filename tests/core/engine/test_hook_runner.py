@@ -48,7 +48,7 @@ class Says(Hook):
         self.log = [] if log is None else log
 
     async def _answer(self) -> Any:
-        self.log.append(f"asked {self.answer!r}")
+        self.log.append(f"asked {self.answer}" if self.answer is None else "asked")
         if self.answer == "hang":
             await asyncio.Event().wait()
         if isinstance(self.answer, BaseException):
@@ -78,6 +78,15 @@ class Says(Hook):
 
     async def on_event(self, context: HookContext, event: Event) -> None:
         await self._answer()
+
+
+class SpeechlessError(Exception):
+    """An error that fails to say what is wrong."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+    __repr__ = __str__
 
 
 class OldSignatures(Hook):
@@ -225,6 +234,9 @@ UNTOUCHED: dict[str, Any] = {
         (ValueError("broken"), "failed: ValueError: broken"),
         (asyncio.CancelledError("bye"), "failed: CancelledError: bye"),
         (SystemExit("bye"), "failed: SystemExit: bye"),
+        (KeyboardInterrupt(), "failed: KeyboardInterrupt"),
+        (GeneratorExit(), "failed: GeneratorExit"),
+        (SpeechlessError(), "failed: SpeechlessError (it has no text that can be shown)"),
         ("hang", "took longer than 0.2 s"),
         (5, "returned 5"),
     ],

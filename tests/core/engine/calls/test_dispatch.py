@@ -52,6 +52,10 @@ def raw(made: Made, name: str, arguments: str, *, complete: bool = True) -> Tool
         ("exit", "SystemExit: 3"),
         ("stop", "RuntimeError: coroutine raised StopIteration"),
         ("odd", "Oddity: odd"),
+        ("keyboard", "KeyboardInterrupt"),
+        ("generator", "GeneratorExit"),
+        ("speechless", "SpeechlessError: <exception str() failed>"),
+        ("speechless tool", "Error: SpeechlessToolError (it has no text that can be shown)"),
         ("group", "many (2 sub-exceptions)"),
     ],
 )
