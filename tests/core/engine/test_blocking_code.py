@@ -210,6 +210,15 @@ def test_a_listener_that_holds_the_loop_is_not_taken_for_the_provider(tmp_path: 
     assert watched(prompt(made)) == []
 
 
+def test_what_holds_the_loop_for_too_long_is_ended_without_anybody(tmp_path: Path) -> None:
+    """I22: no time-out works meanwhile, and nobody may be there to press Ctrl+C."""
+    made = make(tmp_path, calls(("a", "nap", '{"seconds": 600}')), says("Done."), specs=SPECS)
+    (told,) = watched(prompt(made), QUICK_WATCH.replace(held=0.2))
+    assert told.startswith("the tool nap of marvin-dull")
+    assert made.seen(ToolExecutionEnd)[0].text.startswith("This call was interrupted")
+    assert made.parts.conversation.messages[-1].text == "Done."
+
+
 @pytest.mark.parametrize("name", ["nap", "spin"])
 def test_a_signal_gets_out_of_a_tool_that_holds_the_loop(tmp_path: Path, name: str) -> None:
     """The call has its output, and the cancellation takes its usual way."""

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -99,11 +100,16 @@ class Watchdog:
         self._told: set[str] = set()
         self._alarms = 0
         self._armed = self._answered = False
+        self._overdue = 0
+        self._can_signal = False
 
     @contextmanager
     def watching(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
         """Watch a loop that runs in this thread while the context lasts."""
         self._main, self._loop = threading.get_ident(), loop
+        self._can_signal = threading.current_thread() is threading.main_thread()
+        if self._can_signal:
+            signal.signal(signal.SIGALRM, self._alarm)
         over = threading.Event()
         threading.Thread(target=self._watch, args=(loop, over), daemon=True).start()
         try:
@@ -120,21 +126,25 @@ class Watchdog:
                 loop.call_soon_threadsafe(answered.set)
             except RuntimeError:
                 return  # the loop is closed
-            stands = False
+            since = 0.0
             while not answered.wait(self._timeouts.stall) and not over.is_set():
-                stands = self._look(stands)
-            if stands and self._held is not None:
+                since = self._look(since)
+            self._overdue = 0
+            if since and self._held is not None:
                 self._held(False)
 
-    def _look(self, stands: bool) -> bool:
-        """Name what holds the loop; whether something of a pack does, or did."""
+    def _look(self, since: float) -> float:
+        """Name what holds the loop; since when something of a pack does, or 0."""
         held = holder(sys._current_frames().get(self._main))
         if not held:
-            return stands
-        if not stands and self._held is not None:
+            return since
+        if not since and self._held is not None:
             self._held(True)
         self._name(held)
-        return True
+        if since and time.monotonic() - since > self._timeouts.held and self._can_signal and not self._armed:
+            self._overdue += 1
+            signal.pthread_kill(self._main, signal.SIGALRM)
+        return since or time.monotonic()
 
     def _name(self, held: str) -> None:
         owner = held.partition(" (")[0]
@@ -154,7 +164,6 @@ class Watchdog:
             return
         self._alarms = 0
         self._ask()
-        signal.signal(signal.SIGALRM, self._alarm)
         signal.setitimer(signal.ITIMER_REAL, self._timeouts.release, self._timeouts.release)
         self._armed = True
 
@@ -174,7 +183,8 @@ class Watchdog:
 
     def _alarm(self, number: int, frame: FrameType | None) -> None:
         if not self._armed:
-            return  # it came just at the end
+            self._end_overdue(holder(frame))
+            return
         if self._answered:
             self._alarms = 0
             self._ask()
@@ -187,4 +197,11 @@ class Watchdog:
             self.calm()
             self._leave(held)
         elif held:
+            raise asyncio.CancelledError
+
+    def _end_overdue(self, held: str) -> None:
+        """Where no time-out works any more, do what it would do; `held` is empty where the loop has gone on."""
+        if self._overdue > _TRIES and held:
+            self._leave(held)
+        elif self._overdue and held:
             raise asyncio.CancelledError
