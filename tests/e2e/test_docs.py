@@ -159,7 +159,8 @@ def test_an_answer_for_a_program_is_the_value_alone(tmp_path: Path, environment:
 # A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
 RUN = {
     "tutorial/first-run.md": {"sh": 4},
-    "tutorial/your-first-pack.md": {"sh": 4, "python": 2, "toml": 1},  # tests/packs/test_tutorial.py
+    # tests/packs/test_tutorial.py, and tests/core/engine/test_blocking_code.py
+    "tutorial/your-first-pack.md": {"sh": 4, "python": 3, "toml": 1},
     "how-to/set-a-provider.md": {"sh": 1, "yaml": 3},
     "how-to/provider-local.md": {"sh": 1, "yaml": 1},  # tests/real/test_local_model.py
     "how-to/provider-copilot.md": {"sh": 1, "yaml": 1},  # tests/real/test_copilot_runtime.py

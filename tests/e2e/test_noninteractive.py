@@ -288,7 +288,7 @@ def test_stream_json_is_one_event_a_line_in_order(marvin: Marvin, marvin_model_s
     assert result.code == 0
     kinds = [event["type"] for event in events]
     assert [kind for kind, before in zip(kinds, [None, *kinds], strict=False) if kind != before] == [
-        *("app_start", "session_start", "agent_start"),
+        *("app_start", "session_start", "agent_start", "message_start", "message_end"),
         *("turn_start", "message_start", "message_update", "message_end", "usage"),
         *("tool_execution_start", "tool_execution_end", "turn_end"),
         *("turn_start", "message_start", "message_update", "message_end", "usage", "turn_end"),

@@ -66,6 +66,20 @@ class Oddity(BaseException):
     """Neither an Exception nor anything that asyncio knows."""
 
 
+class SpeechlessError(Exception):
+    """Fails to say what is wrong."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class SpeechlessToolError(ToolError):
+    """The same, as an error for the model."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
 _RAISED: dict[str, BaseException] = {
     "tool": ToolError("The shelf is empty. Fill it first."),
     "value": ValueError("bad value"),
@@ -75,6 +89,10 @@ _RAISED: dict[str, BaseException] = {
     "stop": StopIteration(1),
     "cancelled": asyncio.CancelledError(),
     "odd": Oddity("odd"),
+    "keyboard": KeyboardInterrupt(),
+    "generator": GeneratorExit(),
+    "speechless": SpeechlessError(),
+    "speechless tool": SpeechlessToolError(),
     "group": BaseExceptionGroup("many", [Oddity("one"), ValueError("two")]),
 }
 

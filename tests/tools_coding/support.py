@@ -83,7 +83,8 @@ class Project:
         async def go() -> str | ToolResult:
             self.processes = self._runner()
             try:
-                return await tool.function(self, **arguments)
+                given: str | ToolResult = await tool.function(self, **arguments)
+                return given
             finally:
                 await self.processes.close()
 

@@ -51,7 +51,7 @@ def test_what_is_said_during_an_answer_goes_along_with_the_next_request(tmp_path
 
     async def steered(chat: Chat) -> None:
         send = chat.session.autonomy.send
-        chat.session.subscribe(lambda event: send("Shorter, please.") if event.type == "message_end" else None)
+        chat.session.subscribe(lambda event: send("Shorter, please.") if event.type == "usage" else None)
         await chat.session.submit("first")
 
     chatting(made, steered)
@@ -67,7 +67,7 @@ def test_what_comes_with_the_last_answer_is_answered_too(tmp_path: Path) -> None
 
     async def work(chat: Chat) -> None:
         def steer(event: object) -> None:
-            if getattr(event, "type", "") == "message_end":
+            if getattr(event, "type", "") == "usage":
                 for text in said:
                     chat.session.autonomy.send(text)
 

@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 
-from marvin_core import BudgetExceeded, Hook, HookContext, MarvinError, StreamBroken, TextDelta, ToolSpec, Verdict
+from marvin_core import (
+    BudgetExceeded,
+    Hook,
+    HookContext,
+    MarvinError,
+    ProviderError,
+    StreamBroken,
+    TextDelta,
+    ToolSpec,
+    Verdict,
+)
 from marvin_core.api.events import AgentEnd, AgentStart
 from tests.support.engine import Hang, Made, calls, make, run, says, until
 
@@ -28,12 +38,13 @@ def test_a_failure_is_told_in_the_result_and_the_next_prompt_works(tmp_path: Pat
     """I13: busy is reset whatever happens."""
     made = make(tmp_path, [TextDelta(text="Half"), failure], says("Fine."))
     first, second = run(twice(made, "one", "two"))
-    assert (first.text, first.error) == ("Half", failure)
+    assert first.text == "Half"
+    assert failure in (first.error, first.error.__cause__)  # what is no error of a service is named with its provider
     assert (second.text, second.error) == ("Fine.", None)
     assert not made.session.busy
     ends = [(event.stop_reason, event.text, event.error) for event in made.seen(AgentEnd)]
     expected = "budget" if isinstance(failure, BudgetExceeded) else "error"
-    assert ends == [(expected, "Half", str(failure)), ("done", "Fine.", "")]
+    assert ends == [(expected, "Half", str(first.error)), ("done", "Fine.", "")]
 
 
 def test_only_one_submission_is_in_flight(tmp_path: Path) -> None:
@@ -109,20 +120,45 @@ def test_the_result_holds_the_text_of_this_prompt_only(tmp_path: Path) -> None:
 
 def test_what_is_queued_while_nothing_runs_goes_along_with_the_next_prompt(tmp_path: Path) -> None:
     made = make(tmp_path, says("Fine."))
-    made.parts.inbox.send("The build is green.")
+    made.parts.inbox.send("The build is green.", "hook")
     run(twice(made, "and?"))
     assert [message.text for message in made.parts.conversation.messages] == ["and?", "The build is green.", "Fine."]
     assert not made.parts.inbox.waiting
 
 
-@pytest.mark.parametrize("raised", [asyncio.CancelledError(), SystemExit(3)])
+@pytest.mark.parametrize("raised", [asyncio.CancelledError(), SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
 def test_a_cancellation_that_nobody_asked_for_is_an_error(tmp_path: Path, raised: BaseException) -> None:
     """I13: and no wish to leave the program is granted to a provider, either."""
     made = make(tmp_path, [raised], says("Fine."))
     first, second = run(twice(made, "one", "two"))
-    assert f"was ended by code that raised {type(raised).__name__}" in str(first.error)
+    assert f"The provider scripted failed: {type(raised).__name__}" in str(first.error)
     assert second.text == "Fine."
     assert not made.session.busy
+
+
+class SpeechlessError(Exception):
+    """Fails to say what is wrong."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ([TextDelta(text="Half")], "The answer of scripted ended without saying so."),
+        (["a text"], "scripted gave 'a text', which is no piece of an answer."),
+        ([SpeechlessError()], "The provider scripted failed: SpeechlessError (it has no text that can be shown)."),
+    ],
+)
+def test_a_faulty_provider_is_named(tmp_path: Path, script: list[Any], why: str) -> None:
+    made = make(tmp_path, script, says("Fine."))
+    first, second = run(twice(made, "one", "two"))
+    assert isinstance(first.error, ProviderError)
+    assert str(first.error).startswith(why)
+    assert isinstance(first.error, StreamBroken) == ("SpeechlessError" not in why)
+    assert second.text == "Fine."
+    assert made.seen(AgentEnd)[0].error == str(first.error)
 
 
 def test_an_answer_that_was_cancelled_by_its_own_hook_is_free_again(tmp_path: Path) -> None:

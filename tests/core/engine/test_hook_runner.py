@@ -52,7 +52,7 @@ class Says(Hook):
         self.log = [] if log is None else log
 
     async def _answer(self) -> Any:
-        self.log.append(f"asked {self.answer!r}")
+        self.log.append(f"asked {self.answer}" if self.answer is None else "asked")
         if self.answer == "hang":
             await asyncio.Event().wait()
         if isinstance(self.answer, BaseException):
@@ -82,6 +82,15 @@ class Says(Hook):
 
     async def on_event(self, context: HookContext, event: Event) -> None:
         await self._answer()
+
+
+class SpeechlessError(Exception):
+    """An error that fails to say what is wrong."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+    __repr__ = __str__
 
 
 class OldSignatures(Hook):
@@ -229,6 +238,9 @@ UNTOUCHED: dict[str, Any] = {
         (ValueError("broken"), "failed: ValueError: broken"),
         (asyncio.CancelledError("bye"), "failed: CancelledError: bye"),
         (SystemExit("bye"), "failed: SystemExit: bye"),
+        (KeyboardInterrupt(), "failed: KeyboardInterrupt"),
+        (GeneratorExit(), "failed: GeneratorExit"),
+        (SpeechlessError(), "failed: SpeechlessError (it has no text that can be shown)"),
         ("hang", "took longer than 0.2 s"),
         (5, "returned 5"),
     ],
@@ -322,7 +334,8 @@ def test_closing_waits_no_longer_than_a_hook_may_take() -> None:
         await found.close()
 
     run(go())
-    assert told == ["Some hooks did not see the last events in time."]
+    held = "The hook Watches.on_event of tests held up the end by 1 s; the hooks did not see the last events in time."
+    assert told == [held]
 
 
 def test_events_before_the_loop_runs_are_seen_once_it_does() -> None:

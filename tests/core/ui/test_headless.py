@@ -56,7 +56,7 @@ def test_in_text_nothing_of_that_matters(tmp_path: Path) -> None:
 def test_a_provider_that_cancels_itself_is_an_error(tmp_path: Path, kind: OutputFormat) -> None:
     code, out, err = ran(tmp_path, kind, [asyncio.CancelledError()])
     assert code == 1
-    assert "was ended by code that raised CancelledError" in err
+    assert "The provider scripted failed: CancelledError" in err
     assert kind == "text" or json.loads(out)["is_error"] is True
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 
-from marvin_core import Hook, HookContext, ToolResult, ToolSpec, tool
+from marvin_core import Command, Hook, HookContext, SessionControl, ToolError, ToolResult, ToolSpec, tool
+from marvin_core.api.session import CommandFunction
 from marvin_core.tools.schema import describe
 from marvin_core.ui.commands.core import core_commands
 from marvin_core.ui.manual_calls import help_about
@@ -39,13 +41,15 @@ async def refuse(question: str, choices: Sequence[str]) -> str:
     return choices[-1]
 
 
-def shown(made: Made, line: str) -> list[str]:
-    """What a chat shows for a line."""
+def shown(made: Made, line: str, command: CommandFunction | None = None) -> list[str]:
+    """What a chat shows for a line; `/fail` is the command, if there is one."""
     seen: list[str] = []
     display = Display(text=seen.append, output=seen.append, error=seen.append, suggestion=seen.append)
 
     async def go() -> None:
         made.session.toolbox.add(describe(shout, source="tests"), shout)
+        if command is not None:
+            made.session.commands = {"fail": Command(name="fail", help="fail", run=command)}
         await LineInterpreter(made.session, display).run(line)
         await made.session.close()
 
@@ -68,6 +72,39 @@ def test_a_typed_command_is_not_asked_about(tmp_path: Path) -> None:
 def test_a_call_by_hand_is_asked_about(tmp_path: Path) -> None:
     (told,) = shown(make(tmp_path, argv=(), specs=[], asker=refuse), "/shout command=hello")
     assert "the answer was no" in told
+
+
+class Leaving(ToolError):
+    """Fails to say what is wrong."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (RuntimeError("boom"), "Error: RuntimeError: boom"),
+        (ToolError("It is too late."), "Error: It is too late."),
+        (SystemExit(3), "Error: SystemExit: 3"),
+        (KeyboardInterrupt(), "Error: KeyboardInterrupt"),
+        (GeneratorExit(), "Error: GeneratorExit"),
+        (asyncio.CancelledError(), "Error: CancelledError"),
+        (Leaving("x"), "Error: Leaving (it has no text that can be shown)"),
+    ],
+)
+def test_whatever_a_command_raises_a_chat_goes_on(tmp_path: Path, raised: BaseException, told: str) -> None:
+    async def fail(session: SessionControl, words: str) -> None:
+        raise raised
+
+    assert shown(make(tmp_path, argv=(), specs=[]), "/fail", fail) == [told]
+
+
+def test_a_command_that_returns_no_text_is_shown_all_the_same(tmp_path: Path) -> None:
+    async def count(session: SessionControl, words: str) -> Any:
+        return 7
+
+    assert shown(make(tmp_path, argv=(), specs=[]), "/fail", count) == ["7"]
 
 
 # --- what is meant for a shell, and names that a command and a tool share --------------------------------------------

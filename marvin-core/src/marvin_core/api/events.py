@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
-from .messages import Message, StopReason, Usage
+from .messages import Message, StopReason, ToolOutput, Usage
 from .record import Record
 
 
 class AppStart(Record):
-    """The program is up; sent once."""
+    """The program is up, and nothing was typed yet; sent once."""
 
     type: ClassVar[str] = "app_start"
     version: str
@@ -58,11 +58,17 @@ class TurnStart(Record):
     round: int
 
 
+MessageOrigin: TypeAlias = Literal["model", "typed", "steered", "hook", "auto", "marvin"]
+"""Where a message comes from: an answer of the model; a prompt; a line that was sent in the middle of an answer; a
+hook; auto-continue and play mode; Marvin itself, as where an answer does not fit its schema."""
+
+
 class MessageStart(Record):
-    """The first part of an answer is here."""
+    """The first part of an answer is here, or a message for the model."""
 
     type: ClassVar[str] = "message_start"
     role: Literal["user", "assistant"]
+    origin: MessageOrigin = "model"
 
 
 class MessageUpdate(Record):
@@ -76,11 +82,15 @@ class MessageUpdate(Record):
 
 
 class MessageEnd(Record):
-    """The answer is complete, or ended as its stop reason says."""
+    """The answer is complete, or ended as its stop reason says. A message for the model stops with `stop`.
+
+    What is `broken` was shown in part; where a `message_start` follows in the same turn, another try takes its place.
+    """
 
     type: ClassVar[str] = "message_end"
     message: Message
     stop_reason: StopReason
+    origin: MessageOrigin = "model"
 
 
 CallOrigin: TypeAlias = Literal["model", "person", "typed", "router"]
@@ -152,10 +162,11 @@ class ModelCycle(Record):
 
 
 class TurnEnd(Record):
-    """One model request and its calls are done."""
+    """One model request and its calls are over; `outputs` are those of its calls, in their order."""
 
     type: ClassVar[str] = "turn_end"
     round: int
+    outputs: tuple[ToolOutput, ...] = ()
 
 
 class AgentEnd(Record):

@@ -72,7 +72,11 @@ class HookContext(PackContext, Protocol):
         ...
 
     def send(self, text: str) -> None:
-        """Queue a message for the model, delivered at the next turn boundary."""
+        """Queue a message for the model. It goes along with the next request of the prompt that runs.
+
+        What is sent before `on_stop` returns is still answered in that prompt. What comes later, or while no prompt
+        runs, waits for the next one; a chat shows it, and a run that ends without delivering it says so.
+        """
         ...
 
     async def run(self, argv: Sequence[str]) -> ProcessResult:
@@ -107,6 +111,15 @@ class Hook:
         self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult
     ) -> ToolResult | None:
         """A call has its result. Returns the result to use instead, or None to leave it."""
+        return None
+
+    async def on_stop(self, context: HookContext, answer: str) -> str | None:
+        """The model is done with a prompt; `answer` is its last answer. Awaited before the prompt ends.
+
+        Returns a text for the model to answer in the same prompt, or None. What was sent with `context.send` meanwhile
+        is answered as well. That is done three times at most in a prompt. Not called where a prompt fails, is cancelled
+        or has used up its rounds or its cost ceiling.
+        """
         return None
 
     async def on_event(self, context: HookContext, event: Event) -> None:

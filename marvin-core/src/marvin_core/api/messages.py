@@ -146,7 +146,7 @@ _KIND_OF = {kind: name for name, kind in _BLOCK_KINDS.items()}
 def to_dict(message: Message) -> dict[str, Any]:
     """The message as plain JSON data; fields at their default are left out."""
     data = _fields(message)
-    data["content"] = [_block_to_dict(block) for block in message.content]
+    data["content"] = [block_to_dict(block) for block in message.content]
     if message.usage is not None:
         data["usage"] = _fields(message.usage)
     return data
@@ -175,10 +175,11 @@ def _fields(record: Record) -> dict[str, Any]:
     return {name: value for name, value in record.as_dict().items() if value is not defaults[name]}
 
 
-def _block_to_dict(block: Block) -> dict[str, Any]:
+def block_to_dict(block: Block) -> dict[str, Any]:
+    """A block as plain JSON data; fields at their default are left out."""
     data: dict[str, Any] = {"type": _KIND_OF[type(block)], **_fields(block)}
     if isinstance(block, ToolOutput):
-        data["content"] = [_block_to_dict(part) for part in block.content]
+        data["content"] = [block_to_dict(part) for part in block.content]
     elif not isinstance(block, Image) and block.provider_data is not None:
         data["provider_data"] = block.provider_data.as_dict()
     return data

@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
-from .events import Event, Unsubscribe
-from .messages import ToolOutput
+from .events import CallOrigin, Event, Unsubscribe
+from .messages import Message, ToolOutput
 from .models import ModelEntry
 from .providers import ThinkingLevel
 from .record import Record
@@ -30,6 +30,34 @@ class TurnResult(Record):
         """Raise the error that ended it, if one did."""
         if self.error is not None:
             raise self.error
+
+
+class RunningCall(Record):
+    """A call that has no output yet; `since` is in seconds since the epoch. Its secrets are redacted."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+    since: float
+    origin: CallOrigin
+
+
+class SessionSnapshot(Record):
+    """A session at one moment, for an interface that comes later than its events."""
+
+    id: str
+    """Empty before the first prompt."""
+    busy: bool
+    messages: tuple[Message, ...]
+    """What the next request would carry, the oldest first; without the answer that is coming in."""
+    answer: Message | None
+    """What has come of the answer that is coming in; it has no stop reason yet."""
+    calls: tuple[RunningCall, ...]
+    """The calls that run, in the order in which they began."""
+    waiting: tuple[str, ...]
+    """Messages that go along with the next request."""
+    error: Exception | None
+    """What ended the last prompt, where that was an error."""
 
 
 class ChatSettings(Record):
@@ -291,6 +319,10 @@ class SessionControl(Protocol):
         """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
         ...
 
+    def snapshot(self) -> SessionSnapshot:
+        """The session as it is now. What is subscribed before, in the same step of the event loop, misses nothing."""
+        ...
+
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
         """Have every event from now on passed to the listener, which must return at once."""
         ...
@@ -333,8 +365,11 @@ class SessionControl(Protocol):
         """End jobs, connections and resources."""
         ...
 
-    def kill(self) -> None:
-        """Kill every child process at once; for leaving without `close`."""
+    def rescue(self) -> None:
+        """Save what there is and kill every child process, where the event loop can no longer do it.
+
+        For leaving without `close`, from any thread or signal handler. Waits for `timeouts.release` at most.
+        """
         ...
 
 

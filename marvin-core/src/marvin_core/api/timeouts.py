@@ -62,6 +62,12 @@ class Timeouts(Record):
     """A `before_tool` hook; longer is a denial."""
     hook: float = 2.0
     """Any other hook; longer is logged and skipped."""
+    stall: float = 1.0
+    """Code of a pack that holds the event loop for longer is named."""
+    held: float = 120.0
+    """Such code holds the event loop for no longer, as no time-out works meanwhile; it gets a cancellation then."""
+    release: float = 0.4
+    """After a signal that asks to end: for such code to let go, and once more for it to save before leaving."""
     lock: float = 5.0
     """For the lock of a state file."""
     lock_poll: float = 0.01

@@ -51,7 +51,7 @@ class ToolResult(Record):
         return (Text(text=self.content),) if isinstance(self.content, str) else self.content
 
 
-ToolFunction: TypeAlias = Callable[..., Awaitable["str | ToolResult"]]
+ToolFunction: TypeAlias = Callable[..., "Awaitable[str | ToolResult] | str | ToolResult"]
 Timeout: TypeAlias = "float | Callable[[Mapping[str, Any]], float] | None"
 
 
@@ -135,7 +135,7 @@ class Tool:
             raise ToolError(f"The tool {name} needs a docstring: it is what the model reads.")
         if not access:
             raise ToolError(f"The tool {name} declares no access; use {_ONE_OF[Access]}.")
-        self.function = function
+        self.function: Callable[..., Any] = function
         self.name = name
         self.access: frozenset[Access] = frozenset(_chosen(name, "access", access, Access))
         self.confirm = confirm
@@ -167,7 +167,7 @@ class Tool:
         if "writable-files" in self.passes and "exec" in self.access:
             raise ToolError(f"The tool {self.name} runs programs, so it cannot pass 'writable-files'.")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Awaitable[str | ToolResult]:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -231,7 +231,11 @@ def tool(
     too_long: str = "",
 ) -> Callable[[ToolFunction], Tool]: ...
 def tool(function: ToolFunction | None = None, /, **declarations: Any) -> Tool | Callable[[ToolFunction], Tool]:
-    """Make an async function a tool.
+    """Make a function a tool.
+
+    An `async def` function runs in the event loop, and must not block it. A plain `def` function runs in a thread of
+    its own, and may. Where it takes longer than its time-out the call ends, and the thread is left to itself: it cannot
+    be stopped, and cannot keep Marvin from ending.
 
     The docstring is the description that the model reads. In `Annotated`, a bare string describes
     the parameter and everything else goes to pydantic. A parameter annotated `ToolContext` receives

@@ -128,10 +128,14 @@ def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams)
     """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
     import signal
 
+    from ..util.failures import shown
     from ..util.signals import ending
+    from ..util.streams import keep_stdout, silence_packs
+    from ..util.watchdog import owner_of
 
     app: App | None = None
     numbers = ending()
+    keep_stdout(streams, owner_of)
     try:
         for number in numbers:
             signal.signal(number, lambda *_: _leave(streams))
@@ -150,15 +154,14 @@ def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams)
         return Headless(streams, config.output_format, app.meter, form=form).run(session, prompt)
     except MarvinError as error:
         return _failed(streams, config.output_format, str(error), error.exit_code)
-    except (Exception, SystemExit) as error:  # the last line below must come whatever is wrong with us
-        from ..util.failures import told
-
-        return _failed(streams, config.output_format, told(error), 1)
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # whatever is wrong, the last line below must come
+        return _failed(streams, config.output_format, shown(error), 1)
     finally:
         for number in numbers:
             signal.signal(number, signal.SIG_IGN)  # only the last line is left
         if app is not None:
             app.save_usage()
+        silence_packs()
         streams.err(cost_line(_NOTHING_USED if app is None else _summary(app)))
 
 
@@ -217,7 +220,15 @@ def _chat(config: Config, secrets: Secrets, streams: StandardStreams) -> int:
     _resume(config, session)
     if app.choice.endpoint is None:
         streams.err(app.choice.how_to)
+    from ..util.failures import told
+
     try:
         return ui.run(session, prompt)
+    except (KeyboardInterrupt, MarvinError):
+        raise
+    except (Exception, SystemExit) as error:  # of an interface of a pack, or of what runs in it
+        session.rescue()
+        streams.err(f"marvin: the chat was ended by {told(error)}. What was said is saved.")
+        return 1
     finally:
         app.save_usage()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ..api.errors import BudgetExceeded, ContextOverflow
 from ..api.events import TurnEnd, TurnStart
-from ..api.messages import Message, Text, ToolCall, ToolOutput, tool
+from ..api.messages import Message, Text, ToolCall, ToolOutput, user
 from ..api.providers import OFFLINE
 from ..api.tools import Mode
 from ..api.usage import CostCeiling
@@ -81,32 +81,34 @@ class Agent:
     async def _round(self, settings: PromptSettings, number: int, last: bool) -> bool:
         """One request and the calls of its answer; whether the work is done."""
         parts = self._parts
+        parts.progress.outputs = ()
         parts.bus.emit(TurnStart(round=number))
-        for message in self._autonomy.before_round(number):
-            parts.conversation.append(message)
         try:
-            answer = await self._ask(settings, OUT_OF_ROUNDS if last else "")
-        except BudgetExceeded as reached:
-            ceiling = settings.ceiling if reached.within else parts.setup.budget
-            if ceiling is None:
-                raise
-            await self._sum_up(settings, ceiling, number)
-        if answer.calls and last:
-            self._leave_out(answer, "the rounds of tool calls were used up")
-        elif answer.calls:
-            await self._run_calls(answer, settings.ceiling)
-        parts.bus.emit(TurnEnd(round=number))
+            for text, origin in self._autonomy.before_round(number):
+                parts.take(user(text), origin)
+            try:
+                answer = await self._ask(settings, OUT_OF_ROUNDS if last else "")
+            except BudgetExceeded as reached:
+                ceiling = settings.ceiling if reached.within else parts.setup.budget
+                if ceiling is None:
+                    raise
+                await self._sum_up(settings, ceiling)
+                raise await ceiling.reached() from None
+            if answer.calls and last:
+                self._leave_out(answer, "the rounds of tool calls were used up")
+            elif answer.calls:
+                await self._run_calls(answer, settings.ceiling)
+        finally:
+            parts.bus.emit(TurnEnd(round=number, outputs=parts.progress.outputs))
         return not last and not self._autonomy.goes_on(bool(answer.calls))
 
-    async def _sum_up(self, settings: PromptSettings, ceiling: CostCeiling, number: int) -> NoReturn:
-        """End with a last answer, out of what was held back for it. Raises `BudgetExceeded` in any case."""
+    async def _sum_up(self, settings: PromptSettings, ceiling: CostCeiling) -> None:
+        """Have the model end with a last answer, out of what was held back for it."""
         try:
             answer = await self._ask(settings.replace(thinking="off"), OUT_OF_MONEY, ceiling)
         finally:
             ceiling.end_last()
         self._leave_out(answer, "the cost ceiling was reached")
-        self._parts.bus.emit(TurnEnd(round=number))
-        raise await ceiling.reached()
 
     async def _ask(self, settings: PromptSettings, ending: str, spent: CostCeiling | None = None) -> Message:
         """One request, made smaller and sent again where it does not fit.
@@ -132,11 +134,11 @@ class Agent:
         try:
             await self._dispatcher().batch(answer.calls, outputs, "router" if answer.provider == OFFLINE else "model")
         finally:
-            self._parts.conversation.append(tool(self._requests.remaining.added(outputs, ceiling)))
+            self._parts.give(self._requests.remaining.added(outputs, ceiling))
 
     def _leave_out(self, answer: Message, why: str) -> None:
         if answer.calls:
-            self._parts.conversation.append(tool([_not_run(call, why) for call in answer.calls]))
+            self._parts.give([_not_run(call, why) for call in answer.calls])
 
 
 def _not_run(call: ToolCall, why: str) -> ToolOutput:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..api.errors import StreamBroken
 from ..api.messages import Block, Message, ProviderData, StopReason, Text, Thinking, ToolCall, Usage
 from ..api.providers import CallDelta, Delta, Stop, TextDelta, ThinkingDelta, UsageDelta
 from ..util.numbers import sound
@@ -65,6 +66,12 @@ class Assembly:
             self.usage = sound(delta.usage)
         elif isinstance(delta, Stop):
             self.stop_reason = delta.reason
+        else:
+            raise StreamBroken(
+                f"{self.provider} gave {delta!r:.100}, which is no piece of an answer. Its pack is faulty.",
+                provider=self.provider,
+                final=True,
+            )
         return None
 
     def _last(self, kind: str) -> _Part:
@@ -109,13 +116,15 @@ class Assembly:
         if reason == "cancelled":
             said = blocks[-1].text if blocks and isinstance(blocks[-1], Text) else ""
             blocks.append(Text(text=CANCELLED if not said or said.endswith("\n") else f"\n{CANCELLED}"))
+        return self._message(blocks).replace(stop_reason=reason)
+
+    def so_far(self) -> Message:
+        """The answer while it comes in; its last call may be cut off."""
+        return self._message([self._block(part, "broken") for part in self._parts])
+
+    def _message(self, blocks: list[Block]) -> Message:
         return Message(
-            role="assistant",
-            content=tuple(blocks),
-            provider=self.provider,
-            model=self.model,
-            usage=self.usage,
-            stop_reason=reason,
+            role="assistant", content=tuple(blocks), provider=self.provider, model=self.model, usage=self.usage
         )
 
     def _block(self, part: _Part, reason: StopReason) -> Block:

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Literal, TypeAlias
 
 from ..api.errors import ToolError
-from ..api.events import SessionResume
-from ..api.messages import Message, user
+from ..api.events import MessageOrigin, SessionResume
 from ..util.text import local_time
 from .parts import SessionParts
 
@@ -97,7 +96,7 @@ class Autonomy:
                     )
                 )
 
-    def before_round(self, number: int) -> Sequence[Message]:
+    def before_round(self, number: int) -> Sequence[tuple[str, MessageOrigin]]:
         """What the model reads with a request beside what is there already.
 
         In play mode that is how far it is, where nothing else follows its last answer: services take no request that
@@ -107,11 +106,11 @@ class Autonomy:
         if self.going != "play" or self._parts.inbox.waiting or not messages or messages[-1].role != "assistant":
             return self._parts.inbox.take()
         time = local_time(self._parts.clock.now())
-        return [user(f"[{time}. Turn {number} of {self.turns}; nobody has written anything.]")]
+        return [(f"[{time}. Turn {number} of {self.turns}; nobody has written anything.]", "auto")]
 
     def send(self, text: str) -> None:
         """Have the model read this along with its next request, in the middle of what it does."""
-        self._parts.inbox.send(text)
+        self._parts.inbox.send(text, "steered")
 
     def begin(self) -> None:
         """A new prompt."""
@@ -145,5 +144,5 @@ class Autonomy:
         if self.going == "auto":
             if not self._worked or self._plain >= _ENOUGH:
                 return False
-            self._parts.inbox.send(GO_ON)
+            self._parts.inbox.send(GO_ON, "auto")
         return True

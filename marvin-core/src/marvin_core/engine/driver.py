@@ -11,12 +11,14 @@ from ..api.events import AgentEnd, AgentStart
 from ..api.messages import user
 from ..api.session import TurnResult
 from ..conversation.compactor import CAPS, Compactor
-from ..util.failures import is_failure, told
+from ..util.failures import is_failure, shown, told
 from ..util.threads import in_thread
 from .agent import Agent
 from .hook_runner import HookRunner
 from .parts import SessionParts
 
+STOPS = 3
+"""How often hooks may have a prompt go on."""
 Reason: TypeAlias = Literal["done", "cancelled", "error", "rounds", "budget"]
 
 
@@ -48,14 +50,16 @@ class Driver:
         """
         self.check_free()
         self.busy = True
+        self._parts.inbox.open()
+        self._parts.progress.error = None
         answers = self._parts.conversation.begin_answers()
         reason: Reason = "cancelled"
         error: Exception | None = None
         output: str | None = None
         try:
-            await self._take_up()
             await self._begin(text)
-            reason = await self._agent.run()
+            await self._take_up()
+            reason = await self._answered(answers)
             output = await self._in_form(answers)
         except BaseException as raised:  # told to whoever submitted; a chat must outlive any failure
             if not is_failure(raised):
@@ -64,13 +68,27 @@ class Driver:
             reason = "budget" if isinstance(raised, BudgetExceeded) else "error"
         finally:
             self.busy = False
+            self._parts.progress.error = error
             self._parts.model.prompt_ended()
             answer = _joined(answers)
-            self._parts.bus.emit(AgentEnd(stop_reason=reason, text=answer, error=str(error or "")))
+            self._parts.bus.emit(AgentEnd(stop_reason=reason, text=answer, error="" if error is None else str(error)))
+            self._parts.inbox.close()
             self._accounting = asyncio.ensure_future(self._account(self._accounting, *self._bill()))
             await self._parts.writer.flush(self._parts.state)
             await self._parts.profile.flush()
         return TurnResult(text=answer, error=error, output=output)
+
+    async def _answered(self, answers: Sequence[str]) -> Reason:
+        """Have the model work on a prompt, and answer what hooks have to say of what it did."""
+        for _ in range(STOPS):
+            reason = await self._agent.run()
+            if reason != "done":
+                return reason
+            for said in await self._hooks.on_stop(answers[-1] if answers else ""):
+                self._parts.inbox.send(said, "hook")
+            if not self._parts.inbox.waiting:
+                return reason
+        return await self._agent.run()
 
     async def _in_form(self, answers: Sequence[str]) -> str | None:
         """The last answer as the JSON that it has to be, if it has to; the model is asked once more where it is not.
@@ -88,7 +106,7 @@ class Driver:
             return form.read(answers[-1] if answers else "")
         except OutputMismatch as wrong:
             self._parts.bus.warn(f"The answer does not fit the schema, so the model is asked once more: {wrong}")
-            self._parts.conversation.append(user(AGAIN.format(problem=wrong)))
+            self._parts.take(user(AGAIN.format(problem=wrong)), "marvin")
         await self._agent.run()
         try:
             return form.read(answers[-1] if answers else "")
@@ -141,7 +159,7 @@ class Driver:
             if self._parts.setup.budget is not None:
                 await in_thread(lambda: self._parts.usage.work_for(session_id, cost))
         except Exception as error:  # the answer was given, and the chat goes on
-            self._parts.bus.warn(f"What the last prompt cost could not be written down: {told(error)}")
+            self._parts.bus.warn(f"What the last prompt cost could not be written down: {shown(error)}")
 
     async def accounted(self) -> None:
         """Wait until what the prompts cost is written down."""
@@ -159,18 +177,25 @@ class Driver:
             asked = [message.text for message in parts.conversation.messages if message.role == "user"]
             parts.bus.emit(AgentStart(prompt=asked[-1] if asked else ""))
             return
-        text = await self._hooks.on_prompt(text)
-        parts.bus.emit(AgentStart(prompt=text))
+        try:
+            text = await self._hooks.on_prompt(text)
+        finally:  # a prompt that is cancelled meanwhile ends, so it has to begin
+            parts.bus.emit(AgentStart(prompt=text))
         await self._compactor.cap(CAPS[parts.workspace.mode])
-        parts.conversation.append(user(text))
+        parts.take(user(text), "typed")
 
 
 def _told(raised: BaseException) -> Exception:
-    if isinstance(raised, Exception):
-        return raised
-    return MarvinError(
-        f"The answer was ended by code that raised {type(raised).__name__}. Try again without that pack."
-    )
+    """What ended a prompt, as an error that has a text."""
+    if not isinstance(raised, Exception):
+        return MarvinError(
+            f"The answer was ended by code that raised {type(raised).__name__}. Try again without that pack."
+        )
+    try:
+        str(raised)
+    except Exception:
+        return MarvinError(f"The answer was ended by {told(raised)}. Try again without the pack that raised it.")
+    return raised
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import Literal
 
-from ..api.errors import OutputLimit, ProviderError, Refused, StreamBroken
+from ..api.errors import MarvinError, OutputLimit, ProviderError, Refused, StreamBroken
 from ..api.events import MessageEnd, MessageStart, MessageUpdate, ModelCycle, UsageReport
-from ..api.messages import Message, Usage, tool
+from ..api.messages import Message, StopReason, Usage
 from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Switched, TextDelta, ThinkingDelta
 from ..conversation.pairing import interrupted
+from ..util.failures import is_failure, told
+from ..util.watchdog import attributed
 from .assembly import Assembly
 from .parts import SessionParts
 
@@ -34,7 +36,13 @@ class Exchange:
         self._pausing = False
 
     def _begun(self) -> Assembly:
-        return Assembly(self._provider.name, self._provider.model)
+        self._parts.progress.answer = begun = Assembly(self._provider.name, self._provider.model)
+        return begun
+
+    @property
+    def _pack(self) -> str:
+        source = getattr(self._provider, "source", "")
+        return f" of the pack {source}" if isinstance(source, str) and source else ""
 
     async def answer(self) -> Message:
         """The whole answer.
@@ -42,19 +50,10 @@ class Exchange:
         Raises:
             ProviderError: where the service failed, or the answer is empty.
         """
-        ended: Literal["cancelled", "broken"] | None = "cancelled"
-        try:
-            async with aclosing(self._provider.stream(self._request)) as deltas:  # type: ignore[type-var]
-                async for delta in deltas:
-                    self._take(delta)
-            ended = None
-        except Exception:
-            ended = "broken"
-            raise
-        finally:
-            if ended is not None:
-                self._keep_part(ended)
+        await attributed(f"the provider {self._provider.name}", self._receive())
         answer = None if self._assembly.is_empty else self._finish(None)
+        if answer is None:
+            self._break_off()
         try:
             await self._count()
         except BaseException:
@@ -64,10 +63,35 @@ class Exchange:
             raise self._empty()
         return answer
 
+    async def _receive(self) -> None:
+        """Take the answer to its end; what comes of one that does not come to its end is kept."""
+        progress = self._parts.progress
+        try:
+            async with aclosing(self._provider.stream(self._request)) as deltas:  # type: ignore[type-var]
+                async for delta in deltas:
+                    self._take(delta)
+            if self._assembly.stop_reason is None:
+                raise StreamBroken(
+                    f"The answer of {self._provider.name} ended without saying so. Try again, or another model.",
+                    provider=self._provider.name,
+                )
+        except BaseException as error:
+            foreign = is_failure(error)
+            self._keep_part("broken" if foreign else "cancelled")
+            if not foreign or isinstance(error, MarvinError):
+                raise
+            raise ProviderError(
+                f"The provider {self._provider.name}{self._pack} failed: {told(error)}. "
+                "Choose another one with --provider, or correct or remove its pack.",
+                provider=self._provider.name,
+            ) from error
+        finally:
+            progress.answer = None
+
     def _take(self, delta: Delta) -> None:
         self._pausing = isinstance(delta, Retrying)
         if isinstance(delta, Retrying):
-            self._count_part()
+            self._give_up()
             self._bus.warn(delta.text)
             self._assembly = self._begun()
             return
@@ -90,16 +114,22 @@ class Exchange:
             self._bus.emit(MessageUpdate(kind="tool_call", delta=delta.arguments, call_id=part.id, name=part.name))
 
     def _give_up(self) -> None:
-        """Another model starts over: what came so far was shown, and is no part of the conversation."""
+        """The answer starts over: what came so far was shown, and is no part of the conversation."""
         self._count_part()
+        self._break_off()
+
+    def _break_off(self, reason: StopReason = "broken") -> None:
+        """End an answer that began, and that nothing is kept of."""
         if self._assembly.started:
-            self._bus.emit(MessageEnd(message=self._assembly.message("broken"), stop_reason="broken"))
+            self._bus.emit(MessageEnd(message=self._assembly.message(reason), stop_reason=reason))
 
     def _keep_part(self, ended: Literal["cancelled", "broken"]) -> None:
         """Keep what came of an answer that did not come to its end, and count what it is known to have used."""
         # Nothing came of a request that was cancelled: the service has it all the same, and what it used is unknown.
         self._count_part(sent=ended == "cancelled" and not self._pausing)
-        if not self._assembly.is_empty:
+        if self._assembly.is_empty:
+            self._break_off(ended)
+        else:
             self._give_up_calls(self._finish(ended))
 
     def _count_part(self, *, sent: bool = False) -> None:
@@ -110,7 +140,7 @@ class Exchange:
 
     def _give_up_calls(self, answer: Message | None) -> None:
         if answer is not None and answer.calls:
-            self._parts.conversation.append(tool([interrupted(call.id, call.name) for call in answer.calls]))
+            self._parts.give([interrupted(call.id, call.name) for call in answer.calls])
 
     def _finish(self, ended: Literal["cancelled", "broken"] | None) -> Message:
         answer = self._assembly.message(ended)

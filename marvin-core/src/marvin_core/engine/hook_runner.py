@@ -13,7 +13,8 @@ from ..api.timeouts import Timeouts
 from ..api.tools import ToolResult, ToolSpec
 from ..guard.permissions.verdicts import strongest
 from ..util.bus import Bus
-from ..util.failures import is_failure
+from ..util.failures import is_failure, told
+from ..util.watchdog import attributed, pack_of
 
 T = TypeVar("T")
 
@@ -40,6 +41,8 @@ class HookRunner:
         self._too_slow = False
         self._told: set[int] = set()
         self._feeder: asyncio.Task[None] | None = None
+        self._at: Hook | None = None
+        """The hook that an event is with."""
 
     async def on_prompt(self, text: str) -> str:
         """The prompt as the hooks leave it."""
@@ -68,13 +71,14 @@ class HookRunner:
         name = type(hook).__name__
         try:
             async with asyncio.timeout(self._timeouts.hook_decision):
-                verdict: object = await hook.before_tool(self._contexts[id(hook)], spec, arguments)
+                decides = hook.before_tool(self._contexts[id(hook)], spec, arguments)
+                verdict: object = await attributed(_owner(hook, "before_tool"), decides)
         except TimeoutError:
             return Deny(reason=f"the hook {name} did not decide within {self._timeouts.hook_decision:g} s")
         except BaseException as error:  # a hook that guards something must fail closed
             if not is_failure(error):
                 raise
-            return Deny(reason=f"the hook {name} failed: {type(error).__name__}: {error}")
+            return Deny(reason=f"the hook {name} failed: {told(error)}")
         if verdict is None or isinstance(verdict, (Deny, Ask)):
             return verdict
         return Deny(reason=f"the hook {name} returned {verdict!r} instead of Deny, Ask or None")
@@ -86,11 +90,18 @@ class HookRunner:
             result = result if changed is None else changed
         return result
 
+    async def on_stop(self, answer: str) -> list[str]:
+        """What the hooks have the model answer before the prompt ends."""
+        texts = [await self._guarded(hook, "on_stop", str, answer) for hook in self._hooks]
+        return [text for text in texts if text]
+
     async def _guarded(self, hook: Hook, what: str, kind: type[T], *arguments: object) -> T | None:
         """What a method of a hook returns; None where it fails, takes too long or returns something else."""
         try:
             async with asyncio.timeout(self._timeouts.hook):
-                returned = await getattr(hook, what)(self._contexts[id(hook)], *arguments)
+                returned = await attributed(
+                    _owner(hook, what), getattr(hook, what)(self._contexts[id(hook)], *arguments)
+                )
             if returned is None or isinstance(returned, kind):
                 return returned
             self._skip(hook, what, f"returned {returned!r:.100}")
@@ -99,7 +110,7 @@ class HookRunner:
         except BaseException as error:  # a stranger's hook must not end the prompt
             if not is_failure(error):
                 raise
-            self._skip(hook, what, f"failed: {type(error).__name__}: {error}")
+            self._skip(hook, what, f"failed: {told(error)}")
         return None
 
     def _skip(self, hook: Hook, what: str, why: str) -> None:
@@ -141,7 +152,9 @@ class HookRunner:
         while True:
             event = await self._events.get()
             for hook in self._hooks:
+                self._at = hook
                 await self._guarded(hook, "on_event", object, event)
+            self._at = None
             self._events.task_done()
 
     async def close(self) -> None:
@@ -152,6 +165,12 @@ class HookRunner:
             async with asyncio.timeout(self._timeouts.hook):
                 await self._events.join()
         except TimeoutError:
-            self._bus.warn("Some hooks did not see the last events in time.")
+            held = f"{_owner(self._at, 'on_event')} held up the end by" if self._at else "The end was held up by"
+            seconds = f"{self._timeouts.hook:g} s"
+            self._bus.warn(f"{held[:1].upper()}{held[1:]} {seconds}; the hooks did not see the last events in time.")
         self._feeder.cancel()
         await asyncio.wait([self._feeder])
+
+
+def _owner(hook: Hook, what: str) -> str:
+    return f"the hook {type(hook).__name__}.{what} of {pack_of(hook)}"

@@ -3,27 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
-from ..api.messages import Message, user
+from ..api.events import MessageOrigin
+from ..util.bus import Bus
+from ..util.text import one_line
+
+Waiting: TypeAlias = "tuple[str, MessageOrigin]"
+
+_SHOWN = 200
+_SENT_BY = {"hook": "of a hook ", "steered": "", "auto": "", "marvin": "", "typed": "", "model": ""}
 
 
 class Inbox:
-    """What people, hooks and the session itself send to the model in the middle of a prompt."""
+    """What people, hooks and the session itself send to the model in the middle of a prompt.
 
-    def __init__(self) -> None:
-        self._texts: list[str] = []
+    What comes while no prompt runs waits for the next one; the bus is told. So it is of what a prompt leaves behind.
+    """
 
-    def send(self, text: str) -> None:
+    def __init__(self, bus: Bus, *, chat: bool) -> None:
+        self._bus = bus
+        self._chat = chat
+        self._waiting: list[Waiting] = []
+        self._open = False
+
+    def send(self, text: str, origin: MessageOrigin) -> None:
         """Add a message; it goes along with the next request."""
-        self._texts.append(text)
+        self._waiting.append((text, origin))
+        if not self._open and self._chat:
+            self._tell([(text, origin)])
 
-    def take(self) -> Sequence[Message]:
+    def take(self) -> Sequence[Waiting]:
         """The messages that wait; they count as delivered."""
-        messages = [user(text) for text in self._texts]
-        self._texts.clear()
-        return messages
+        taken = tuple(self._waiting)
+        self._waiting.clear()
+        return taken
 
     @property
-    def waiting(self) -> bool:
-        """Whether a message waits."""
-        return bool(self._texts)
+    def waiting(self) -> tuple[str, ...]:
+        """The messages that wait."""
+        return tuple(text for text, _ in self._waiting)
+
+    def open(self) -> None:
+        """A prompt begins."""
+        self._open = True
+
+    def close(self) -> None:
+        """The prompt is over."""
+        self._open = False
+        if self._chat:
+            self._tell(self._waiting)
+
+    async def ended(self) -> None:
+        """The session is over."""
+        if not self._chat:
+            self._tell(self._waiting)
+
+    def _tell(self, messages: Sequence[Waiting]) -> None:
+        what = "waits for the next request" if self._chat else "was not delivered, as the run ended before"
+        for text, origin in messages:
+            self._bus.tell(f"A message {_SENT_BY[origin]}{what}: {one_line(text, _SHOWN)}")

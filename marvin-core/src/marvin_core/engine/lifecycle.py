@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..api.errors import SessionError
-from ..api.events import AppStart, SessionClear, SessionResume, SessionStart
+from ..api.events import AppStart, Event, SessionClear, SessionResume, SessionStart, Unsubscribe
 from ..api.session import Branch, SessionEntry
 from ..version import __version__
 from .driver import Driver
@@ -46,7 +46,14 @@ class Lifecycle:
             )
         )
 
+    def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
+        """Have every event from now on passed to the listener; the first one also gets those of `go_on`."""
+        unsubscribe = self._parts.bus.subscribe(listener)
+        self._start_app()
+        return unsubscribe
+
     def _start_app(self) -> None:
+        """Tell, once, that the program is up."""
         if not self._started:
             self._started = True
             self._parts.bus.emit(AppStart(version=__version__))

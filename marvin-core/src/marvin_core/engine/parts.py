@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..api.config import Config
+from ..api.events import MessageEnd, MessageOrigin, MessageStart
 from ..api.hooks import Hook
+from ..api.messages import Message, ToolOutput, tool
 from ..api.models import ModelSource
 from ..api.record import Record
-from ..api.session import ChatSettings, Command
+from ..api.session import Command, RunningCall
 from ..api.tool_context import PackContext
 from ..api.tools import ToolSpec
 from ..config.secrets import Secrets
@@ -24,7 +26,9 @@ from ..usage.meter import UsageMeter
 from ..usage.summary import UsageTotals
 from ..util.bus import Bus
 from ..util.clock import SystemClock
+from ..util.failures import is_failure, told
 from .active_model import ActiveModel
+from .assembly import Assembly
 from .inbox import Inbox
 from .resources import Resources
 
@@ -123,6 +127,17 @@ class SessionSetup(Record):
     """The cost ceiling of the run, if there is one; the models' requests are paid under it already."""
 
 
+class Progress:
+    """What is under way in a session: the answer that is coming in, the calls that run, and what went wrong last."""
+
+    def __init__(self) -> None:
+        self.answer: Assembly | None = None
+        self.calls: dict[str, RunningCall] = {}
+        self.outputs: tuple[ToolOutput, ...] = ()
+        """Those of the round, once its calls are over."""
+        self.error: Exception | None = None
+
+
 class SessionParts(Record):
     """The parts of one session that hold its state."""
 
@@ -139,6 +154,7 @@ class SessionParts(Record):
     toolbox: Toolbox
     resources: Resources
     inbox: Inbox
+    progress: Progress
     state: dict[str, dict[str, Any]]
     """What packs keep in the session, by their distribution."""
 
@@ -151,13 +167,16 @@ class SessionParts(Record):
         """What the code of a pack reaches of its own. Raises `ConfigError` where none of this name is in use."""
         return self.setup.packs().named(name)
 
-    @property
-    def chat(self) -> ChatSettings:
-        """The profile and the terminal, as configured now."""
-        config = self.config
-        return ChatSettings(
-            profile_folder=self.profile.folder, color=config.color, terminal=config.terminal, timeouts=config.timeouts
-        )
+    def give(self, outputs: Sequence[ToolOutput]) -> None:
+        """Add the outputs of the calls of a round to the conversation."""
+        self.conversation.append(tool(outputs))
+        self.progress.outputs = tuple(outputs)
+
+    def take(self, message: Message, origin: MessageOrigin) -> None:
+        """Add a message for the model to the conversation, and tell of it."""
+        self.bus.emit(MessageStart(role="user", origin=origin))
+        self.conversation.append(message)
+        self.bus.emit(MessageEnd(message=message, stop_reason="stop", origin=origin))
 
     @property
     def meter(self) -> UsageMeter:
@@ -187,7 +206,8 @@ def build(setup: SessionSetup) -> SessionParts:
         processes=processes,
         toolbox=Toolbox(setup.tools, config, processes, setup.secrets),
         resources=Resources(),
-        inbox=Inbox(),
+        inbox=Inbox(bus, chat=setup.asker is not None),
+        progress=Progress(),
         state={},
     )
 
@@ -206,20 +226,22 @@ async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[N
     Each may take as long as config allows; the bus is told of what could not be ended.
     """
     setup = parts.setup
-    steps: list[Callable[[], Awaitable[Sequence[Exception] | None]]]
-    steps = [*first, parts.writer.finish]
+    steps: list[Callable[[], Awaitable[Sequence[BaseException] | None]]]
+    steps = [*first, parts.inbox.ended, parts.writer.finish]
     steps += [parts.resources.close, parts.processes.close, setup.clients.close, setup.models.aclose]
     for step in [*steps, *([setup.budget.aclose] if setup.budget else [])]:
         try:
             async with asyncio.timeout(parts.config.timeouts.close):
                 failures = await step() or ()
-        except Exception as error:  # one that fails must not keep the others open
+        except BaseException as error:  # one that fails must not keep the others open
+            if not is_failure(error):
+                raise
             failures = (error,)
         for failure in failures:
             parts.bus.warn(f"While closing: {_reason(failure)}")
 
 
-def _reason(failure: Exception) -> str:
-    if isinstance(failure, TimeoutError) and not str(failure):
+def _reason(failure: BaseException) -> str:
+    if isinstance(failure, TimeoutError) and told(failure) == "TimeoutError":
         return "something took longer than `timeouts.close` in config.yaml allows, and was left as it was."
-    return f"{type(failure).__name__}: {failure}"
+    return told(failure)

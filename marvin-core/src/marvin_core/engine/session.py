@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..api.errors import ConfigError
 from ..api.messages import ToolOutput
-from ..api.session import ChatSettings, Command, TurnResult
+from ..api.session import ChatSettings, Command, SessionSnapshot, TurnResult
 from ..api.tool_context import Processes, UsageSummary
 from ..api.tools import Mode, ToolSpec
 from ..conversation.compactor import Compactor
@@ -20,7 +20,7 @@ from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
 from .request_builder import RequestBuilder
-from .session_views import ToolSessionView, hook_contexts
+from .session_views import ToolSessionView, chat_settings, hook_contexts, rescue, snapshot
 from .system_prompt import PromptPart
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ class Session:
 
     def __init__(self, parts: SessionParts) -> None:
         self.parts = parts
-        self.subscribe = parts.bus.subscribe
         self._hooks = HookRunner(parts.setup.hooks, hook_contexts(parts), parts.config.timeouts, parts.bus)
         parts.bus.subscribe(self._hooks.feed)
         self.compactor = Compactor(parts)
@@ -41,9 +40,12 @@ class Session:
         self._requests = RequestBuilder(parts, self._hooks, self.compactor)
         agent = Agent(parts, self._requests, self.compactor, lambda: self.dispatcher, self.autonomy)
         self._driver = Driver(parts, self._hooks, agent, self.compactor)
+        self.accounted = self._driver.accounted
         self.sessions = Lifecycle(parts, self._driver)
+        self.subscribe = self.sessions.subscribe
         self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
+        self.rescue = partial(rescue, parts)
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 
     @cached_property
@@ -89,10 +91,14 @@ class Session:
         self.parts.workspace.mode = mode
         self.parts.setup.models.patient(mode == "coding")
 
+    def snapshot(self) -> SessionSnapshot:
+        """The session as it is now."""
+        return snapshot(self.parts, busy=self.busy)
+
     @property
     def chat(self) -> ChatSettings:
         """The profile and the terminal, as configured now."""
-        return self.parts.chat
+        return chat_settings(self.parts)
 
     @property
     def farewell(self) -> str | None:
@@ -119,10 +125,6 @@ class Session:
         await self.parts.profile.seed(self.parts.conversation)
         return await self._driver.submit(text)
 
-    async def accounted(self) -> None:
-        """Wait until what the prompts cost is written down, where the event loop stands still between prompts."""
-        await self._driver.accounted()
-
     async def retry(self) -> TurnResult:
         """Ask the model for its last answer again, without a new message; otherwise as `submit`."""
         if not self.configured:
@@ -143,7 +145,3 @@ class Session:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""
         await self._driver.settled(self.parts.config.timeouts.close)
         await close(self.parts, first=[self.parts.profile.flush, self._hooks.close])
-
-    def kill(self) -> None:
-        """Kill every child process at once; for leaving without `close`."""
-        self.parts.processes.kill()

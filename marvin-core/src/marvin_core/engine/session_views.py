@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..api.events import Notice
 from ..api.hooks import Hook, HookContext
+from ..api.session import ChatSettings, SessionSnapshot
 from ..api.tool_context import Clock, PackFolders, ProcessResult, UsageSummary
 from ..api.tools import Mode
 from ..config.secrets import REQUIRED
@@ -27,6 +30,47 @@ S = TypeVar("S", bound="Settings")
 
 _LONGEST_NOTICE = 2_000
 """Characters of what a hook tells the person at once."""
+
+
+def snapshot(parts: SessionParts, *, busy: bool) -> SessionSnapshot:
+    """The session as it is now."""
+    progress = parts.progress
+    return SessionSnapshot(
+        id=parts.writer.id,
+        busy=busy,
+        messages=parts.conversation.messages,
+        answer=progress.answer.so_far() if progress.answer is not None and progress.answer.started else None,
+        calls=tuple(progress.calls.values()),
+        waiting=parts.inbox.waiting,
+        error=progress.error,
+    )
+
+
+def rescue(parts: SessionParts) -> None:
+    """Save what there is and kill every child process, for no longer than `timeouts.release`."""
+    saving = threading.Thread(target=_save, args=(parts,), daemon=True)
+    saving.start()
+    saving.join(parts.config.timeouts.release)
+    parts.processes.kill()
+
+
+def _save(parts: SessionParts) -> None:
+    with suppress(Exception):  # what can be saved is, and the program ends in any case
+        answer = parts.progress.answer
+        if answer is not None and not answer.is_empty:
+            parts.writer.save(answer.message("cancelled"))
+        spent = parts.usage.prompt_ended()
+        if spent:
+            parts.writer.spent(spent)
+        parts.writer.rescue()
+
+
+def chat_settings(parts: SessionParts) -> ChatSettings:
+    """The profile and the terminal, as configured now."""
+    config = parts.config
+    return ChatSettings(
+        profile_folder=parts.profile.folder, color=config.color, terminal=config.terminal, timeouts=config.timeouts
+    )
 
 
 class ToolSessionView:
@@ -164,7 +208,9 @@ class HookSessionView:
 
     def send(self, text: str) -> None:
         """Have the model read this along with its next request."""
-        self._parts.inbox.send(text)
+        if not isinstance(text, str):
+            raise TypeError(f"send() takes a text, not {type(text).__name__}")
+        self._parts.inbox.send(text, "hook")
 
     async def run(self, argv: Sequence[str]) -> ProcessResult:
         """Run a program in the working directory."""

@@ -103,7 +103,7 @@ class _Discovery:
         hooks = self._hooks(plugin)
         tools, problems = self._tools(plugin, pack)
         brought: list[_Brought] = [("tool", _sound(spec)) for spec in tools]
-        brought += [(kind, _sound(spec)) for kind, spec in self._brought(plugin)]
+        brought += [(kind, _sound(spec)) for kind, spec in self._brought(plugin, pack)]
         brought += [("settings", declared) for declared in self._settings(plugin, pack)]
         cli = self._cli(plugin)
         self._helpers(plugin)
@@ -141,10 +141,10 @@ class _Discovery:
             self._depends_on(str(file))
         return file
 
-    def _brought(self, plugin: ModuleType) -> Iterator[tuple[str, ProviderSpec | UISpec]]:
+    def _brought(self, plugin: ModuleType, pack: Pack) -> Iterator[tuple[str, ProviderSpec | UISpec]]:
         """What else the pack registers."""
         for provider in items_of(call_hook(self.manager, plugin, "marvin_register_providers"), ProviderSpec):
-            yield "provider", provider
+            yield "provider", provider.replace(source=pack.distribution)
         for ui in items_of(call_hook(self.manager, plugin, "marvin_register_uis"), UISpec):
             yield "ui", ui
 

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Generic, TypeVar
 
 from ..api.errors import PluginError
+from ..util.failures import told
 from .model import Pack
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ def with_problem(pack: Pack, error: BaseException) -> Pack:
 
     stack = error.stack if isinstance(error, (Hung, Printed)) else ""
     stack = stack or "".join(traceback.format_exception(error))
-    return pack.replace(problems=(f"{type(error).__name__}: {error}",), traceback=stack)
+    return pack.replace(problems=(told(error),), traceback=stack)
 
 
 def isolated(works: Sequence[Callable[[], T]], limit: float) -> list[T | BaseException]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -186,7 +187,12 @@ class Plugins:
                 yield pack, outcome
 
     def _used(self, pack: Pack, hook: str, use: Callable[[Any], T], arguments: Mapping[str, Any]) -> T:
-        return use(self._answer(pack, hook, arguments))
+        begun = time.monotonic()
+        used = use(self._answer(pack, hook, arguments))
+        took = time.monotonic() - begun
+        if took > self._config.timeouts.stall:
+            self._warn(f"the pack {pack.name} of {pack.distribution} held up this start by {took:.1f} s ({hook})")
+        return used
 
     def _answer(self, pack: Pack, hook: str, arguments: Mapping[str, Any]) -> Any:
         """What one pack returns for one hook."""

@@ -66,6 +66,11 @@ class WriteQueue:
         """Have the disk hold what was written, then do something else with the file. Raises OSError."""
         await in_thread(lambda: self._sync(then))
 
+    def rescue(self) -> None:
+        """Write what waits, and have the disk hold it; blocks, in a thread that runs beside whoever adds writes."""
+        self._drain(patient=True)
+        self._sync(lambda: None)
+
     def close(self) -> None:
         """Close the file, after what is being written; nothing more is to be added."""
         self._closing = True

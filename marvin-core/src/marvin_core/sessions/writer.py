@@ -169,6 +169,11 @@ class SessionWriter:
             except OSError as error:
                 self._warn(f"The session may not be on disk yet: {error.strerror}.")
 
+    def rescue(self) -> None:
+        """Have on the disk what was said, where the event loop can no longer see to it; blocks. Raises OSError."""
+        if self._queue is not None:
+            self._queue.rescue()
+
     async def finish(self) -> None:
         """Wait for what is still to be written, of earlier sessions too, and close the files."""
         queues = list(filter(None, (*self._left, self._queue)))

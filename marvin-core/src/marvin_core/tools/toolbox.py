@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from ..guard.permissions.policy import Rule
 from ..util.imports import load_module
 from ..util.text import did_you_mean, near_names
 from ..util.threads import in_thread
+from ..util.watchdog import attributed, attributed_call
 from .sets import select
 
 _SOME = 20
@@ -39,10 +40,21 @@ class LoadedTool(Record):
     validate: Callable[[Mapping[str, Any]], dict[str, Any]]
     context_parameter: str
 
-    def call(self, values: Mapping[str, Any], context: ToolContext) -> Awaitable[str | ToolResult]:
-        """Call the function with validated arguments, and with the context where it wants one."""
+    async def call(self, values: Mapping[str, Any], context: ToolContext) -> str | ToolResult:
+        """Call the function with validated arguments, and with the context where it wants one.
+
+        One that is not `async` runs in a thread, which is left to itself where this is cancelled.
+        """
+        from inspect import isawaitable, iscoroutinefunction
+
         given = {**values, self.context_parameter: context} if self.context_parameter else values
-        return self.tool.function(**given)
+        work = partial(self.tool.function, **given)
+        owner = f"the tool {self.spec.name} of {self.spec.source}"
+        if iscoroutinefunction(self.tool.function):
+            return await attributed(owner, work())
+        returned = await in_thread(lambda: attributed_call(owner, work))
+        # A function around an async one returns what is to be awaited.
+        return await attributed(owner, returned) if isawaitable(returned) else returned
 
 
 class Programs(Protocol):

@@ -14,10 +14,11 @@ from ..api.errors import EXIT_INTERRUPTED, MarvinError, NotActed
 from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice
 from ..api.session import SessionControl, TurnResult
 from ..usage.meter import UsageMeter
-from ..util.failures import told
+from ..util.failures import shown, told
 from ..util.signals import ending
-from ..util.streams import StandardStreams
+from ..util.streams import StandardStreams, silence_packs
 from ..util.terminal_text import TerminalFilter, disarm
+from ..util.watchdog import Watchdog
 from .report import cost_line, costs_of, result_line
 
 _UNFINISHED = ("broken", "cancelled")
@@ -83,6 +84,7 @@ class Headless:
         self._interrupted = False
         self._failed = False
         self._writing = False
+        self._watchdog: Watchdog | None = None
         self._closed = False
 
     def run(self, session: SessionControl, prompt: str | None) -> int:
@@ -90,9 +92,14 @@ class Headless:
         return asyncio.run(self._run(session, prompt or ""))
 
     async def _run(self, session: SessionControl, prompt: str) -> int:
-        session.subscribe(self._listen)
         self._session = session
         self._loop = asyncio.get_running_loop()
+        self._watchdog = Watchdog(session.chat.timeouts, self._tell, self._leave_held)
+        with self._watchdog.watching(self._loop):
+            return await self._watched(session, prompt)
+
+    async def _watched(self, session: SessionControl, prompt: str) -> int:
+        session.subscribe(self._listen)
         numbers = ending()
         for number in numbers:
             # Not the loop's own handlers: those never run while a write to a stalled reader blocks the loop.
@@ -114,6 +121,8 @@ class Headless:
             self._leave()
         self._interrupted = True
         self._loop.call_soon_threadsafe(self._cancel)
+        if self._watchdog is not None:
+            self._watchdog.interrupted()
         if self._writing and self._streams.is_stalled():
             raise _StalledError  # else the write ends by itself, and nothing of it is lost
 
@@ -124,9 +133,17 @@ class Headless:
     def _leave(self) -> NoReturn:
         """Asked twice: leave without waiting for anything, and without leaving anything behind."""
         if self._session is not None:
-            self._session.kill()
+            self._session.rescue()
+        silence_packs()
         self._streams.err(cost_line(self._meter.summary()))
         os._exit(EXIT_INTERRUPTED)
+
+    def _leave_held(self, held: str) -> NoReturn:
+        self._tell(f"{held or 'something'} does not stop, so the run ends without it.")
+        self._leave()
+
+    def _tell(self, text: str) -> None:
+        self._streams.err(f"marvin: {text}")
 
     def _listen(self, event: Event) -> None:
         try:
@@ -134,12 +151,11 @@ class Headless:
         except Exception as error:  # what was written is not the whole of it, so the run must not look like a success
             if not self._failed:
                 self._failed = True
-                reason = f"{type(error).__name__}: {error}"
-                self._streams.err(f"marvin: the event {event.type} cannot be written: {reason}. The run was ended.")
+                self._tell(f"the event {event.type} cannot be written: {told(error)}. The run was ended.")
                 self._cancel()
 
     def _show(self, event: Event) -> None:
-        if isinstance(event, MessageEnd) and not gc.isenabled():
+        if isinstance(event, MessageEnd) and not gc.isenabled() and event.origin == "model":
             gc.freeze()  # what was imported, pydantic during the answer included, stays and need not be looked at
             gc.enable()
         if isinstance(event, Notice):
@@ -200,4 +216,4 @@ def _told(error: Exception) -> str:
     """The error, and the command that does in a shell what was asked for, if there is one."""
     if isinstance(error, NotActed) and error.shell:
         return f"{error}\nIn a shell: {error.shell}"
-    return told(error)
+    return shown(error)

@@ -8,7 +8,8 @@ from ..api.errors import NotActed
 from ..api.events import Event, ToolExecutionEnd
 from ..api.record import Record
 from ..api.session import SessionControl
-from ..util.failures import told
+from ..util.failures import is_failure, shown
+from ..util.watchdog import attributed
 from .manual_calls import call_by_hand, help_about, is_call, shell_tool
 
 LEAVE = frozenset({"exit", "quit", "/exit", "/quit"})
@@ -54,7 +55,15 @@ class LineInterpreter:
         return line in LEAVE
 
     async def run(self, line: str) -> None:
-        """Carry out a line to its end."""
+        """Carry out a line to its end; what it raises is shown, since a chat must go on."""
+        try:
+            await self._run(line)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            self._show_error(f"Error: {shown(error)}")
+
+    async def _run(self, line: str) -> None:
         head, _, rest = line.partition(" ")
         commands = self._session.commands
         if head == "/help" or line in _HELP:
@@ -84,20 +93,16 @@ class LineInterpreter:
             if result.error.line:
                 self._suggest(result.error.line)
         elif result.error is not None:
-            self._show_error(f"Error: {told(result.error)}")
+            self._show_error(f"Error: {shown(result.error)}")
 
     async def _command(self, name: str, rest: str) -> None:
         command = self._session.commands.get(name)
         if command is None:
             self._show(f"There is no command {name} here. /help lists what there is.")
             return
-        try:
-            shown = await command.run(self._session, rest.strip())
-        except Exception as error:  # a command may be a stranger's, and a chat must go on
-            self._show_error(f"Error: {told(error)}")
-            return
-        if shown:
-            self._show(shown)
+        answer: object = await attributed(f"the command /{name}", command.run(self._session, rest.strip()))
+        if answer:
+            self._show(str(answer))
 
     async def _call(self, name: str, words: str) -> None:
         output = await call_by_hand(self._session, name, words)

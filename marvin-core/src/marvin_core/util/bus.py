@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from ..api.events import Event, Notice, Unsubscribe
+from .failures import is_failure, told
 
 
 class Bus:
@@ -32,7 +33,9 @@ class Bus:
         for listener in tuple(self._listeners):
             try:
                 listener(event)
-            except Exception as error:  # see the class: never the loop's problem
+            except BaseException as error:  # see the class: never the loop's problem
+                if not is_failure(error):
+                    raise
                 self._give_up(listener, event, error)
 
     @contextmanager
@@ -54,11 +57,11 @@ class Bus:
         """Tell of something that people want to know."""
         self.emit(Notice(level="info", text=text))
 
-    def _give_up(self, listener: Callable[[Event], None], event: Event, error: Exception) -> None:
+    def _give_up(self, listener: Callable[[Event], None], event: Event, error: BaseException) -> None:
         self._drop(listener)
         what = f"{getattr(listener, '__qualname__', type(listener).__name__)} failed at {event.type}"
-        notice = Notice(level="error", text=f"{what}, and gets no further events: {type(error).__name__}: {error}")
-        with suppress(Exception):  # it could not take the other event; maybe it can say so
+        notice = Notice(level="error", text=f"{what}, and gets no further events: {told(error)}")
+        with suppress(BaseException):  # it could not take the other event; maybe it can say so
             listener(notice)
         self.emit(notice)
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ..api.events import Event
-from ..api.messages import Message, to_dict
+from ..api.messages import Message, ToolOutput, block_to_dict, to_dict
 from ..api.record import Record
 from .terminal_text import json_for_terminals
 
@@ -34,6 +34,10 @@ def _plain(record: Record) -> dict[str, Any]:
 def _plain_value(value: Any) -> Any:
     if isinstance(value, Message):
         return to_dict(value)
+    if isinstance(value, ToolOutput):
+        return block_to_dict(value)
     if isinstance(value, Record):
         return _plain(value)
+    if isinstance(value, tuple):
+        return [_plain_value(one) for one in value]
     return value

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from ..api.errors import PluginError
+from .failures import is_failure, told
 
 
 def load_module(name: str) -> ModuleType:
@@ -40,6 +41,9 @@ def imported(kind: str, name: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         return getattr(import_module(module), attribute)
-    except Exception as error:  # a stranger's module may raise anything
-        why = f"{type(error).__name__}: {error}"
-        raise PluginError(f"The {kind} {name!r} cannot be loaded: {why}. Correct or remove its pack.") from error
+    except BaseException as error:  # a stranger's module may raise anything
+        if not is_failure(error):
+            raise
+        raise PluginError(
+            f"The {kind} {name!r} cannot be loaded: {told(error)}. Correct or remove its pack."
+        ) from error

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import TextIO, cast
 
 from .terminal_text import disarm
 
@@ -54,3 +59,69 @@ def _write(descriptor: int, text: str) -> None:
             import select
 
             select.select([], [descriptor], [])
+
+
+class PackOutput(io.TextIOBase):
+    """Stands in for standard output where that is Marvin's alone: what packs print goes to standard error, with a name.
+
+    What programs write there that packs start goes there, too. The process ends with it so; where `streams` are not
+    those of the process, nothing but what is written here is kept away.
+
+    Args:
+        owner: whose code runs in a frame.
+    """
+
+    def __init__(self, streams: StandardStreams, owner: Callable[[FrameType | None], str]) -> None:
+        self._streams = streams
+        self._owner = owner
+        self._begun: dict[str, str] = {}
+        self._silent = False
+        self._whole_process = streams.stdout == 1
+        if self._whole_process:
+            streams.stdout = os.dup(1)
+            os.dup2(streams.stderr, 1)
+
+    def write(self, text: str) -> int:
+        """Pass whole lines on; the beginning of one waits for its end."""
+        if not self._silent:
+            owner = self._owner(sys._getframe(1))
+            *lines, rest = f"{self._begun.pop(owner, '')}{text}".split("\n")
+            if rest:
+                self._begun[owner] = rest
+            for line in lines:
+                self._tell(owner, line)
+        return len(text)
+
+    def writable(self) -> bool:
+        return True
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+    def silence(self) -> None:
+        """Pass on what is begun; from now on only Marvin writes, whatever threads and programs were left behind."""
+        begun, self._begun = self._begun, {}
+        self._silent = True
+        for owner, line in begun.items():
+            self._tell(owner, line)
+        if self._whole_process:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            self._streams.stderr = os.dup(2)
+            for descriptor in (1, 2):
+                os.dup2(nowhere, descriptor)
+
+    def _tell(self, owner: str, line: str) -> None:
+        self._streams.err(f"marvin: {owner or 'a pack'} printed: {line}")
+
+
+def keep_stdout(streams: StandardStreams, owner: Callable[[FrameType | None], str]) -> None:
+    """Have nothing but Marvin write to standard output; see `PackOutput`."""
+    sys.stdout = cast("TextIO", PackOutput(streams, owner))
+
+
+def silence_packs() -> None:
+    """Right before the last line that Marvin writes: nothing of packs may come behind it."""
+    output: object = sys.stdout
+    if isinstance(output, PackOutput):
+        output.silence()

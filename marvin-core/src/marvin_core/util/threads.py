@@ -18,7 +18,9 @@ async def in_thread(work: Callable[[], T]) -> T:
     def finish(result: T | None, error: BaseException | None) -> None:
         if future.done():
             return
-        if error is not None:
+        if isinstance(error, StopIteration):  # a future refuses it, and would never be done
+            future.set_exception(RuntimeError(f"StopIteration was raised in a thread: {error}"))
+        elif error is not None:
             future.set_exception(error)
         else:
             future.set_result(result)  # type: ignore[arg-type]  # no error, so there is a result

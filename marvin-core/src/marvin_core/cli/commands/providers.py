@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...api.errors import MarvinError
 from ...api.record import Record
+from ...util.failures import is_failure, told
 from ...util.text import counted
 from ..run import group
 
@@ -78,16 +80,20 @@ class _Answer(Record):
 
 async def _answers(app: App, entries: list[ModelEntry]) -> dict[str, _Answer]:
     """What each service says when it is asked for its models."""
-    told = await asyncio.gather(*(_answer(app, entry.provider) for entry in entries))
-    await app.models.aclose()
-    return dict(zip([entry.provider for entry in entries], told, strict=True))
+    answers = await asyncio.gather(*(_answer(app, entry.provider) for entry in entries))
+    with suppress(Exception):  # of a pack: what it said counts
+        await app.models.aclose()
+    return dict(zip([entry.provider for entry in entries], answers, strict=True))
 
 
 async def _answer(app: App, name: str) -> _Answer:
     try:
         served = await app.models.served(name)
-    except MarvinError as error:
-        return _Answer(works=False, text=f"does not work: {error}")
+    except BaseException as error:  # of a pack, which may raise anything
+        if not is_failure(error):
+            raise
+        why = str(error) if isinstance(error, MarvinError) else told(error)
+        return _Answer(works=False, text=f"does not work: {why}")
     return _Answer(works=True, text=f"answers, {counted(len(served), 'model')}" if served else "answers")
 
 

@@ -13,9 +13,11 @@ from ...api.messages import ToolOutput
 from ...api.tools import ToolSpec
 from ...tools.arguments import parse_key_values
 from ...tools.help import in_shell, tool_help, with_typed_calls
+from ...util.streams import keep_stdout, silence_packs
 from ...util.terminal_text import json_for_terminals
 from ...util.text import cut
 from ...util.untrusted_json import parse_json
+from ...util.watchdog import owner_of
 from ..run import CommandContext, group
 from .pack_check import check_pack
 from .pack_new import new_pack
@@ -108,9 +110,11 @@ def call_tool(
         arguments = _json_object(as_json) if as_json is not None else parse_key_values(pairs or [], spec)
     except ToolError as error:
         raise ToolError(with_typed_calls(str(error), in_shell())) from error
+    keep_stdout(run.streams, owner_of)
     output = asyncio.run(_call(session, name, arguments))
     text = with_typed_calls(output.text, in_shell()) if output.is_error else output.text
     run.write(text + ("" if text.endswith("\n") else "\n"))
+    silence_packs()
     if output.is_error:
         raise typer.Exit(1)
 

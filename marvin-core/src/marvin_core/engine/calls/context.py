@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -38,6 +40,13 @@ class CallContext:
         self._spec = spec
         self._call_id = call_id
         self._timer = timer
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._over = False
+
+    def end(self) -> None:
+        """The call has its output: nothing more is told of it, by a thread that it left behind either."""
+        self._over = True
 
     @property
     def paths(self) -> Paths:
@@ -136,7 +145,15 @@ class CallContext:
     def progress(self, text: str) -> None:
         """Tell the user how far the call is."""
         told = redacted(text, self._parts.setup.secrets.known())
-        self._parts.bus.emit(ToolExecutionUpdate(call_id=self._call_id, name=self._spec.name, text=told))
+        if threading.get_ident() == self._thread:
+            self._tell(told)
+        else:
+            with suppress(RuntimeError):  # the loop is closed: the session is over
+                self._loop.call_soon_threadsafe(self._tell, told)
+
+    def _tell(self, text: str) -> None:
+        if not self._over:
+            self._parts.bus.emit(ToolExecutionUpdate(call_id=self._call_id, name=self._spec.name, text=text))
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask the user; the call's time-out waits for the answer."""

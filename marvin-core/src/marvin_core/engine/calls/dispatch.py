@@ -12,6 +12,7 @@ from ...api.errors import ToolError
 from ...api.events import CallOrigin, ToolExecutionEnd, ToolExecutionStart
 from ...api.hooks import Ask, Deny
 from ...api.messages import Image, Text, ToolCall, ToolOutput
+from ...api.session import RunningCall
 from ...api.tool_context import SessionView
 from ...api.tools import ToolResult, ToolSpec
 from ...conversation.compactor import Compactor
@@ -20,7 +21,7 @@ from ...guard.permissions.policy import Policy
 from ...guard.permissions.verdicts import strongest
 from ...guard.redaction import redacted
 from ...tools.toolbox import LoadedTool
-from ...util.failures import is_failure
+from ...util.failures import is_failure, told
 from ...util.threads import in_thread
 from ..hook_runner import HookRunner
 from ..parts import SessionParts
@@ -119,7 +120,8 @@ class Dispatcher:
         try:
             result = await self._result(call, arguments, origin)
         finally:  # a call that is cancelled ends, too
-            output = self._redacted(call, result)
+            self._parts.progress.calls.pop(call.id, None)
+            output, details = self._shown(call, result)
             elapsed = clock.monotonic() - started
             self._parts.bus.emit(
                 ToolExecutionEnd(
@@ -129,11 +131,26 @@ class Dispatcher:
                     is_error=output.is_error,
                     elapsed=elapsed,
                     origin=origin,
-                    details=redacted(result.details, self._secrets),
+                    details=details,
                 )
             )
             self._audit(call.name, arguments, output.text, elapsed)
         return output
+
+    def _begun(self, call: ToolCall, arguments: Mapping[str, Any], origin: CallOrigin) -> None:
+        shown = redacted(dict(arguments), self._secrets)
+        now = self._parts.clock.now()
+        running = RunningCall(call_id=call.id, name=call.name, arguments=shown, since=now, origin=origin)
+        self._parts.progress.calls[call.id] = running
+        self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=shown, origin=origin))
+
+    def _shown(self, call: ToolCall, result: ToolResult) -> tuple[ToolOutput, Mapping[str, Any] | None]:
+        """The output of a call, and the details of its result, as people and models are shown them."""
+        try:
+            return self._redacted(call, result), redacted(result.details, self._secrets)
+        except Exception as error:  # a result of a stranger's class: the call has an output all the same
+            text = f"Error: what {call.name} returned cannot be shown: {told(error)}. {_GO_ON}"
+            return ToolOutput(call_id=call.id, name=call.name, content=(Text(text=text),), is_error=True), None
 
     async def by_hand(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin) -> ToolOutput:
         """Run a call that a person makes."""
@@ -144,7 +161,7 @@ class Dispatcher:
         try:
             return _presentable(call.name, await self._checked(call, arguments, origin))
         except ToolError as error:
-            return ToolResult(content=f"Error: {error}", is_error=True)
+            return ToolResult(content=f"Error: {_text_of(error)}", is_error=True)
         except BaseException as error:  # a tool may raise anything, SystemExit too; the model gets something to act on
             if not is_failure(error):
                 raise
@@ -152,8 +169,8 @@ class Dispatcher:
                 return ToolResult(content=INTERRUPTED, is_error=True)
             from traceback import format_exception_only
 
-            told = "".join(format_exception_only(error)).strip()
-            return ToolResult(content=f"Error: {call.name} failed unexpectedly: {told}. {_GO_ON}", is_error=True)
+            why = "".join(format_exception_only(error)).strip()
+            return ToolResult(content=f"Error: {call.name} failed unexpectedly: {why}. {_GO_ON}", is_error=True)
 
     async def _checked(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin) -> ToolResult:
         """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
@@ -161,8 +178,7 @@ class Dispatcher:
             spec = self._parts.toolbox.spec(call.name)
             shown.update(await self._parsed(call, spec))
         finally:
-            told = redacted(shown, self._secrets)
-            self._parts.bus.emit(ToolExecutionStart(call_id=call.id, name=call.name, arguments=told, origin=origin))
+            self._begun(call, shown, origin)
         loaded = await self._parts.toolbox.load(call.name)
         values = loaded.validate(shown)
         await self._permit(spec, {**shown, **values}, origin)
@@ -209,6 +225,8 @@ class Dispatcher:
                 f"{call.name} took longer than {limit:g} s and was stopped. It may have done part of its work. "
                 "Check, then try a smaller step."
             ) from None
+        finally:
+            context.end()
         if isinstance(returned, ToolResult):
             return returned
         return ToolResult(content="(no output)" if returned in (None, "") else str(returned))
@@ -259,6 +277,14 @@ def _presentable(name: str, result: ToolResult) -> ToolResult:
         except (TypeError, ValueError) as error:
             raise ToolError(f"{name} returned details that cannot be used: {error}. {_GO_ON}") from None
     return ToolResult(content=tuple(blocks), details=details, is_error=bool(result.is_error), undo=result.undo)
+
+
+def _text_of(error: ToolError) -> str:
+    """What a tool says of its failure; of a class of its own, which may fail at that too."""
+    try:
+        return str(error)
+    except Exception:
+        return told(error)
 
 
 def _is_content(block: object) -> bool:

@@ -13,6 +13,7 @@ from ...api.providers import Endpoint, ProviderSpec, Secret
 from ...config.program import command_name
 from ...config.secrets import Secrets
 from ...profiles.store import Profiles
+from ...util.failures import is_failure
 from ...util.imports import imported
 from ...util.text import did_you_mean, near_names
 from ...util.untrusted_json import parse_json
@@ -263,8 +264,13 @@ class Catalog:
         )
 
     def _ready(self, spec: ProviderSpec) -> str:
-        check: Callable[[Mapping[str, str]], str] = imported("provider", spec.ready)
-        return check(self._environment(spec))
+        try:
+            check: Callable[[Mapping[str, str]], str] = imported("provider", spec.ready)
+            return check(self._environment(spec))
+        except BaseException as error:  # of a pack: what cannot say that it is ready is not
+            if not is_failure(error):
+                raise
+            return ""
 
     def _environment(self, spec: ProviderSpec) -> dict[str, str]:
         """The environment of a provider's program: it trusts the authorities that Marvin trusts."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ...api.config import Config
-from ...api.errors import ConfigError, MarvinError
+from ...api.errors import ConfigError, MarvinError, PluginError
 from ...api.model_facts import ServedModel
 from ...api.models import ModelEntry, ModelListener, Serving
 from ...api.providers import OFFLINE, Endpoint, Lists, Provider, ProviderFactory, ProviderSpec
 from ...config.tiers import ALIASES, TIERS
 from ...http.clients import Clients
+from ...util.failures import is_failure, told
 from ...util.imports import imported
 from ..generations import is_spelled_otherwise
 from .catalog import Catalog, how_to_use
@@ -122,9 +123,24 @@ class Models:
         if key not in self._made:
             free = self._catalog.is_free(self._catalog.known[endpoint.provider])
             self._locate(endpoint.provider, endpoint.base_url, free=free)
-            create: ProviderFactory = imported("provider", factory)
-            self._made[key] = self._paid(create(endpoint, lambda: self._clients.for_model(endpoint.base_url)))
+            self._made[key] = self._paid(self._created(endpoint, factory))
         return self._made[key]
+
+    def _created(self, endpoint: Endpoint, factory: str) -> Provider:
+        create: ProviderFactory = imported("provider", factory)
+        try:
+            made: object = create(endpoint, lambda: self._clients.for_model(endpoint.base_url))
+            if callable(getattr(made, "stream", None)) and callable(getattr(made, "aclose", None)):
+                return cast("Provider", made)
+            raise TypeError(f"its factory made {made!r:.100}, which is no provider")
+        except BaseException as error:  # of a pack, which may raise anything
+            if isinstance(error, MarvinError) or not is_failure(error):
+                raise
+            source = self._catalog.known[endpoint.provider].source
+            raise PluginError(
+                f"The provider {endpoint.provider}{f' of {source}' if source else ''} cannot be used: {told(error)}. "
+                "Choose another one with --provider, or correct or remove its pack."
+            ) from error
 
     def _paid(self, provider: Provider) -> Provider:
         """The provider, its requests paid under the ceiling, if there is one."""

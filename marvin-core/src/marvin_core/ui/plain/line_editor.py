@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TextIO, cast
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.buffer import Buffer
@@ -26,6 +26,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from ...api.record import Record
 from ...util.streams import StandardStreams
+from ...util.terminal_text import disarm
 from ...util.text import one_line
 from ..completion import Candidate
 from .line_history import LineHistory
@@ -109,8 +110,10 @@ class LineEditor:
         self._suggestion = ""
         self.live: Sequence[str] = ()
         self.sign = "> "
-        stdout: Any = _Terminal()
-        self._output = Vt100_Output.from_pty(stdout, default_color_depth=None if color else ColorDepth.DEPTH_1_BIT)
+        self._terminal = stdout = _Terminal()
+        self._output = Vt100_Output.from_pty(
+            cast("TextIO", stdout), default_color_depth=None if color else ColorDepth.DEPTH_1_BIT
+        )
         self._output.enable_cpr = False  # not every terminal answers, and nothing here needs the answer
         self._prompt: PromptSession[None] = PromptSession(
             self._message,
@@ -184,6 +187,17 @@ class LineEditor:
             self._output.write_raw(text + "\r\n")
             self._output.flush()
         self._prompt.app.invalidate()
+
+    def tell_while_held(self, text: str) -> None:
+        """Write a text below, from another thread, while the event loop stands; nothing else is drawn meanwhile."""
+        self._terminal.write(f"\r\n\x1b[J{disarm(text)}\r\n")
+
+    def draw_anew(self) -> None:
+        """The event loop goes on: draw the line below what was written meanwhile."""
+        if self._prompt.app.is_running:
+            self._prompt.app.renderer.reset()
+            self._output.enable_bracketed_paste()
+            self._prompt.app.invalidate()
 
     def question(self, sign: str) -> None:
         """Have the next line answer a question; what was being typed is put aside."""

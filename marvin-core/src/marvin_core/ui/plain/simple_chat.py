@@ -9,13 +9,16 @@ import select
 import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from ...api.errors import EXIT_INTERRUPTED
 from ...api.events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, ToolExecutionEnd, ToolExecutionStart
 from ...api.session import SessionControl
 from ...util.signals import ending
+from ...util.streams import StandardStreams
 from ...util.terminal_text import TerminalFilter, disarm
 from ...util.text import one_line
+from ...util.watchdog import Watchdog
 from ..rendering import Paint, call_line, diff_lines, for_people, outcome_line
 from ..typed_lines import Display, LineInterpreter
 
@@ -41,25 +44,31 @@ class SimpleChat:
         self._paint = Paint(color=False)
         self._waiting = False
         self._ended = False
+        self._closing = False
+        self._watchdog = Watchdog(session.chat.timeouts, StandardStreams().err, self._leave)
 
     def run(self, greeting: str, prompt: str | None) -> int:
         """Chat until the user leaves; returns the exit code."""
         _speak_utf8()
-        self._session.subscribe(self._show)
-        self._say(greeting)
         for number in ending():
-            if number != signal.SIGINT:
-                signal.signal(number, self._end)
+            signal.signal(number, self._interrupt if number == signal.SIGINT else self._end)
         with asyncio.Runner() as runner:
             try:
+                runner.run(self._begin(greeting))
                 self._chat(runner, prompt)
             except _EndedError:
                 self._finish_line()
             finally:
+                self._closing = True
                 runner.run(self._session.close())
         if self._session.farewell:
             self._line(self._session.farewell)
         return EXIT_INTERRUPTED if self._ended else 0
+
+    async def _begin(self, greeting: str) -> None:
+        self._session.subscribe(self._show)
+        self._say(greeting)
+        await asyncio.sleep(0)  # hooks hear that the program is up: nothing runs while a line is waited for
 
     def _chat(self, runner: asyncio.Runner, prompt: str | None) -> None:
         if prompt:
@@ -72,11 +81,30 @@ class SimpleChat:
             if line:
                 self._turn(runner, line)
 
+    def _interrupt(self, *_: object) -> None:
+        """Ctrl+C: empty the line, or end the answer; asked again while all ends, leave."""
+        if self._waiting:
+            raise KeyboardInterrupt
+        if self._closing:
+            self._leave()
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self._answering is not None and not self._answering.done():
+            self._answering.get_loop().call_soon_threadsafe(self._answering.cancel)
+            self._watchdog.interrupted()
+
+    def _leave(self, held: str = "") -> NoReturn:
+        """Leave without waiting for anything; what was said is saved."""
+        if held:
+            StandardStreams().err(f"marvin: {held} does not stop, so the chat ends without it.")
+        self._session.rescue()
+        os._exit(EXIT_INTERRUPTED)
+
     def _end(self, *_: object) -> None:
         """Leave from wherever it stands: nothing that was started may stay behind."""
         self._ended = True
-        if self._answering is not None and not self._answering.done():
-            self._answering.get_loop().call_soon_threadsafe(self._answering.cancel)
+        self._cancel()
         if self._waiting:
             self._waiting = False
             raise _EndedError
@@ -120,7 +148,8 @@ class SimpleChat:
 
     def _turn(self, runner: asyncio.Runner, line: str) -> None:
         try:
-            runner.run(self._answer(line))
+            with self._watchdog.watching(runner.get_loop()):
+                runner.run(self._answer(line))
         except (KeyboardInterrupt, asyncio.CancelledError):
             self._line("[Cancelled]")
 
@@ -136,8 +165,6 @@ class SimpleChat:
         Ctrl+C is the last choice, too, and ends the answer.
         """
         self._line(question)
-        # The loop's own handler only notes a signal, and nothing else runs while this waits.
-        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             answer = self._input(one_line(f"[{'/'.join(choices)}]") + " ").strip().lower()
         except (EOFError, _EndedError):
@@ -146,8 +173,6 @@ class SimpleChat:
             if self._answering is not None:
                 self._answering.cancel()
             return choices[-1]
-        finally:
-            signal.signal(signal.SIGINT, handler)
         return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
 
     def _show(self, event: Event) -> None:

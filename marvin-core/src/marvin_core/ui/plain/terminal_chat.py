@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import termios
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from types import FrameType
+from typing import NoReturn
 
 from ...api.errors import EXIT_INTERRUPTED
 from ...api.events import (
@@ -20,8 +25,10 @@ from ...api.events import (
     ToolExecutionUpdate,
 )
 from ...api.session import SessionControl
+from ...util.failures import told
 from ...util.signals import ending
 from ...util.text import one_line
+from ...util.watchdog import Watchdog
 from ..completion import Candidate, candidates
 from ..rendering import (
     SHOWN,
@@ -77,6 +84,7 @@ class TerminalChat:
         self._ended_by_signal = False
         self._answer: asyncio.Future[str] | None = None
         self._questions = asyncio.Lock()
+        self._watchdog: Watchdog | None = None
 
     def run(self, greeting: str, prompt: str | None) -> int:
         """Chat until the user leaves; returns the exit code."""
@@ -84,11 +92,16 @@ class TerminalChat:
 
     async def _run(self, greeting: str, prompt: str | None) -> int:
         loop = asyncio.get_running_loop()
+        watchdog = Watchdog(self._session.chat.timeouts, self._editor.tell_while_held, self._leave_held, self._hold)
+        self._watchdog, self._loop = watchdog, loop
         for number in ending():
-            if number == signal.SIGINT:
-                loop.add_signal_handler(number, self._interrupt, False)
-            else:
-                loop.add_signal_handler(number, self._end)
+            # Not the loop's own handlers: those never run while code of a pack holds the loop.
+            signal.signal(number, self._signalled)
+        self._terminal = termios.tcgetattr(0)
+        with watchdog.watching(loop):
+            return await self._chat(greeting, prompt)
+
+    async def _chat(self, greeting: str, prompt: str | None) -> int:
         self._session.subscribe(self._show)
         self._editor.write(self._wrapped(clean(greeting)))
         self._editor.flush()
@@ -132,13 +145,15 @@ class TerminalChat:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running = None
         self._activity = ""
+        if self._watchdog is not None and not self._left:
+            self._watchdog.calm()
         self._finish_text()
         if task.cancelled():
             self._editor.write(self._paint("notice", "[Cancelled]"))
             waiting, self._queue = self._queue, deque()
             self._editor.refill("\n".join(shown for _, shown in waiting))
         elif (error := task.exception()) is not None:
-            self._say_error(f"Error: {type(error).__name__}: {error}")
+            self._say_error(f"Error: {told(error)}")
         self._editor.sign = "$ " if self._lines.shell else "> "
         self._editor.follow_history()
         self._update()
@@ -166,6 +181,31 @@ class TerminalChat:
             self._queue.append((line, shown.strip()))
             self._arrived.set()
             self._update()
+
+    def _signalled(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:
+            self._loop.call_soon_threadsafe(self._interrupt, False)
+        else:
+            self._loop.call_soon_threadsafe(self._end)
+        if self._watchdog is not None and (self._running is not None or number != signal.SIGINT):
+            self._watchdog.interrupted()
+
+    def _hold(self, held: bool) -> None:
+        """While code of a pack holds the loop nobody reads keys: Ctrl+C is to be a signal then."""
+        with suppress(termios.error):  # the terminal is gone
+            state = termios.tcgetattr(0)
+            state[3] = state[3] | termios.ISIG if held else state[3] & ~termios.ISIG
+            termios.tcsetattr(0, termios.TCSANOW, state)
+        if not held:
+            self._loop.call_soon_threadsafe(self._editor.draw_anew)
+
+    def _leave_held(self, held: str) -> NoReturn:
+        """Leave without the loop; what was said is saved."""
+        self._editor.tell_while_held(f"{held or 'something'} does not stop, so the chat ends without it.")
+        self._session.rescue()
+        with suppress(termios.error):
+            termios.tcsetattr(0, termios.TCSANOW, self._terminal)
+        os._exit(EXIT_INTERRUPTED)
 
     def _interrupt(self, typed: bool) -> bool:
         if self._running is not None:

@@ -1,0 +1,207 @@
+"""Code of packs that holds the event loop: naming it, and getting out of it when Marvin is asked to end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+from ..api.timeouts import Timeouts
+
+T = TypeVar("T")
+
+_SHOWING = ("marvin_core.ui.", "marvin_core.util.bus", "marvin_core.util.streams")
+"""Modules that show what happens: where these hold the loop, whoever published the event has no part in it."""
+_OURS = frozenset({"marvin_core", "httpx", "httpcore", "h11", "anyio", "pydantic"})
+"""Packages whose code is not a pack's: Marvin's own, and what its model services are reached with."""
+_TRIES = 2
+"""So often code that holds the loop is asked to end, before the program leaves without it."""
+_PATIENCE = 8
+"""The same where the code is Marvin's own: a slow machine, or a disk."""
+
+
+async def attributed(owner: str, work: Awaitable[T]) -> T:
+    """Wait for code of a pack. Whoever looks at the stack meanwhile finds its owner here."""
+    return await work
+
+
+def attributed_call(owner: str, work: Callable[[], T]) -> T:
+    """Run code of a pack, in a thread. Whoever looks at the stack meanwhile finds its owner here."""
+    return work()
+
+
+_MARKS = (attributed.__code__, attributed_call.__code__)
+
+
+def pack_of(made: object) -> str:
+    """The package that an object of a pack comes from, or its file in the configuration folder."""
+    module = type(made).__module__
+    if module.startswith("marvin_user_"):
+        return str(getattr(sys.modules.get(module), "__file__", module))
+    return module.partition(".")[0]
+
+
+def owner_of(frame: FrameType | None) -> str:
+    """Whose code runs in a frame; its package where nobody is known."""
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0] if frame is not None else ""
+    while frame is not None:
+        if frame.f_code in _MARKS:
+            return str(frame.f_locals["owner"])
+        frame = frame.f_back
+    return package
+
+
+def holder(frame: FrameType | None) -> str:
+    """What of a pack runs in a frame, and where it is; empty where that is no pack's code."""
+    foreign: FrameType | None = None
+    while frame is not None:
+        if frame.f_code in _MARKS:
+            if foreign is None:
+                return ""
+            return f"{frame.f_locals['owner']} ({foreign.f_code.co_filename}, line {foreign.f_lineno})"
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith(_SHOWING):
+            return ""
+        package = module.partition(".")[0]
+        if package not in _OURS and package not in sys.stdlib_module_names:
+            foreign = frame
+        frame = frame.f_back
+    return ""
+
+
+class Watchdog:
+    """Watches an event loop from a thread, and gets out of what holds it after a signal.
+
+    Args:
+        tell: told, in that thread, of each tool, hook, command or provider that holds the loop; once each.
+        leave: called in the main thread where what holds the loop does not end; is to end the program.
+        held: told, in the thread, that the loop is held, and that it goes on.
+    """
+
+    def __init__(
+        self,
+        timeouts: Timeouts,
+        tell: Callable[[str], None],
+        leave: Callable[[str], None],
+        held: Callable[[bool], None] | None = None,
+    ) -> None:
+        self._timeouts = timeouts
+        self._tell = tell
+        self._leave = leave
+        self._held = held
+        self._main = threading.get_ident()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told: set[str] = set()
+        self._alarms = 0
+        self._armed = self._answered = False
+        self._overdue = 0
+        self._can_signal = False
+
+    @contextmanager
+    def watching(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        """Watch a loop that runs in this thread while the context lasts."""
+        self._main, self._loop = threading.get_ident(), loop
+        self._can_signal = threading.current_thread() is threading.main_thread()
+        if self._can_signal:
+            signal.signal(signal.SIGALRM, self._alarm)
+        over = threading.Event()
+        threading.Thread(target=self._watch, args=(loop, over), daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
+            self._loop = None
+            self.calm()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, over: threading.Event) -> None:
+        while not over.wait(self._timeouts.stall):
+            answered = threading.Event()
+            try:
+                loop.call_soon_threadsafe(answered.set)
+            except RuntimeError:
+                return  # the loop is closed
+            since = 0.0
+            while not answered.wait(self._timeouts.stall) and not over.is_set():
+                since = self._look(since)
+            self._overdue = 0
+            if since and self._held is not None:
+                self._held(False)
+
+    def _look(self, since: float) -> float:
+        """Name what holds the loop; since when something of a pack does, or 0."""
+        held = holder(sys._current_frames().get(self._main))
+        if not held:
+            return since
+        if not since and self._held is not None:
+            self._held(True)
+        self._name(held)
+        if since and time.monotonic() - since > self._timeouts.held and self._can_signal and not self._armed:
+            self._overdue += 1
+            signal.pthread_kill(self._main, signal.SIGALRM)
+        return since or time.monotonic()
+
+    def _name(self, held: str) -> None:
+        owner = held.partition(" (")[0]
+        if owner not in self._told:
+            self._told.add(owner)
+            self._tell(
+                f"{held} holds up everything else: its code blocks the event loop. Ctrl+C ends it. "
+                "Its author can make it a `def` tool, or use `in_thread`."
+            )
+
+    def interrupted(self) -> None:
+        """To be called in the handler of a signal that asks to end: until `calm`, no pack's code holds the loop.
+
+        What does gets a CancelledError, as if it had been cancelled while it waited.
+        """
+        if self._loop is None or self._loop.is_closed():
+            return
+        self._alarms = 0
+        self._ask()
+        signal.setitimer(signal.ITIMER_REAL, self._timeouts.release, self._timeouts.release)
+        self._armed = True
+
+    def calm(self) -> None:
+        """What was asked for is done."""
+        if self._armed:
+            self._armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _ask(self) -> None:
+        self._answered = False
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._answer)
+
+    def _answer(self) -> None:
+        self._answered = True
+
+    def _alarm(self, number: int, frame: FrameType | None) -> None:
+        if not self._armed:
+            self._end_overdue(holder(frame))
+            return
+        if self._answered:
+            self._alarms = 0
+            self._ask()
+            return
+        self._alarms += 1
+        held = holder(frame)
+        if held:
+            self._name(held)  # code that lets no other thread run is not named before
+        if self._alarms > (_TRIES if held else _PATIENCE):
+            self.calm()
+            self._leave(held)
+        elif held:
+            raise asyncio.CancelledError
+
+    def _end_overdue(self, held: str) -> None:
+        """Where no time-out works any more, do what it would do; `held` is empty where the loop has gone on."""
+        if self._overdue > _TRIES and held:
+            self._leave(held)
+        elif self._overdue and held:
+            raise asyncio.CancelledError
