@@ -39,6 +39,7 @@ def test_the_hooks_are_these() -> None:
         "before_request",
         "before_tool",
         "after_tool",
+        "on_stop",
         "on_event",
     }
 

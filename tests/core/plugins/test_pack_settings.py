@@ -248,7 +248,7 @@ def test_a_section_that_grows_is_refused() -> None:
     """Seven lists of ten of the one before: ten million values in a few hundred bytes."""
     lines = [f"    {n}: &{n} [{', '.join([f'*{chr(ord(n) - 1)}'] * 10)}]" for n in "bcdefgh"]
     content = "\n".join(["packs:", "  yard:", "    a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]", *lines])
-    with pytest.raises(ConfigError, match=r"line 2: packs\.yard cannot be used: it holds more than 1,000,000 values"):
+    with pytest.raises(ConfigError, match=r"line 2: packs\.yard cannot be used: it holds more than 100,000 values"):
         parse_settings(content.encode(), Path("config.yaml"))
 
 

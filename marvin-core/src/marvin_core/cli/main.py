@@ -128,7 +128,7 @@ def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams)
     """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
     import signal
 
-    from ..util.failures import shown
+    from ..util.failures import told
     from ..util.signals import ending
     from ..util.streams import keep_stdout, silence_packs
     from ..util.watchdog import owner_of
@@ -155,7 +155,7 @@ def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams)
     except MarvinError as error:
         return _failed(streams, config.output_format, str(error), error.exit_code)
     except (Exception, SystemExit, KeyboardInterrupt) as error:  # whatever is wrong, the last line below must come
-        return _failed(streams, config.output_format, shown(error), 1)
+        return _failed(streams, config.output_format, f"internal error: {told(error)}", 1)
     finally:
         for number in numbers:
             signal.signal(number, signal.SIG_IGN)  # only the last line is left

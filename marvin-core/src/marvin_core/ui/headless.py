@@ -14,7 +14,7 @@ from ..api.errors import EXIT_INTERRUPTED, MarvinError, NotActed
 from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice
 from ..api.session import SessionControl, TurnResult
 from ..usage.meter import UsageMeter
-from ..util.failures import shown, told
+from ..util.failures import told
 from ..util.signals import ending
 from ..util.streams import StandardStreams, silence_packs
 from ..util.terminal_text import TerminalFilter, disarm
@@ -216,4 +216,4 @@ def _told(error: Exception) -> str:
     """The error, and the command that does in a shell what was asked for, if there is one."""
     if isinstance(error, NotActed) and error.shell:
         return f"{error}\nIn a shell: {error.shell}"
-    return shown(error)
+    return str(error) if isinstance(error, MarvinError) else f"internal error: {told(error)}"

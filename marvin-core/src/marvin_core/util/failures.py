@@ -41,4 +41,4 @@ def shown(error: BaseException) -> str:
             return str(error)
         except Exception:  # a class of a pack's own
             return told(error)
-    return f"internal error: {told(error)}"
+    return told(error)
