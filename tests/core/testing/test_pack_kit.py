@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,7 @@ from marvin_core import (
     Field,
     Hook,
     HookContext,
+    Message,
     PackSettings,
     ProviderSpec,
     Request,
@@ -302,6 +303,32 @@ def test_a_hook_reaches_the_network_and_addresses_of_its_settings(marvin_pack: P
             return (await context.http.get("https://pump.example/on")).text
 
     assert marvin_pack.session(hooks=[Fetches()]).prompt("x", "y").requests[0].messages[-1].text == "on"
+
+
+def test_a_secret_is_in_nothing_that_a_hook_says(marvin_pack: PackRunner) -> None:
+    """I24: neither the model, nor the person, nor the session file gets it, whatever a hook does with it."""
+
+    class Leaks(Hook):
+        async def on_prompt(self, context: HookContext, text: str) -> str | None:
+            context.send(f"sent {context.secret('LOOSE_KEY')}")
+            context.state["key"] = "kept by the hook itself"
+            return f"{text} {context.secret('LOOSE_KEY')}"
+
+        async def system_prompt(self, context: HookContext) -> str | None:
+            return f"The key is {context.secret('LOOSE_KEY')}."
+
+        async def before_request(self, context: HookContext, messages: Sequence[Message]) -> None:
+            context.notify(f"told {context.secret('LOOSE_KEY')}" + "x" * 5_000)
+            raise ValueError(f"no answer for https://x.example/?key={context.secret('LOOSE_KEY')}")
+
+    runner = marvin_pack.session(hooks=[Leaks()], env={"LOOSE_KEY": KEY})
+    outcome = runner.prompt("Hello", "Good day.")
+    said = repr(outcome.requests) + repr(outcome.events) + "".join(runner.notices)
+    for file in (marvin_pack.home / ".local/share/marvin/sessions").glob("*.jsonl"):
+        said += file.read_text()
+    assert KEY not in said
+    for part in ("Hello [redacted]", "The key is [redacted].", "sent [redacted]", "told [redacted]", "?key=[redacted]"):
+        assert part in said, part
 
 
 def test_telling_of_each_event_comes_to_an_end(marvin_pack: PackRunner) -> None:

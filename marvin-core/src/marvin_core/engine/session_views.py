@@ -12,7 +12,6 @@ from ..api.tool_context import Clock, PackFolders, ProcessResult, UsageSummary
 from ..api.tools import Mode
 from ..config.secrets import REQUIRED
 from ..conversation.compactor import Compactor
-from ..guard.redaction import redacted
 from ..util.text import cut
 from .autonomy import Autonomy, ContinueMode
 from .parts import SessionPack, SessionParts, ToolClients
@@ -159,12 +158,12 @@ class HookSessionView:
     def notify(self, text: str) -> None:
         """Tell the person something, in a line that names the pack."""
         name = self._pack.name
-        told = redacted(cut(text, _LONGEST_NOTICE), self._parts.setup.secrets.known())
+        told = cut(self._parts.bus.clean(text), _LONGEST_NOTICE)
         self._parts.bus.emit(Notice(level="info", text=f"{name}: {told}", pack=name))
 
     def send(self, text: str) -> None:
         """Have the model read this along with its next request."""
-        self._parts.inbox.send(text)
+        self._parts.inbox.send(self._parts.bus.clean(text))
 
     async def run(self, argv: Sequence[str]) -> ProcessResult:
         """Run a program in the working directory."""
