@@ -38,7 +38,10 @@ from marvin_core import (
     hookimpl,
     tool,
 )
+from marvin_core.plugins.model import Pack
+from marvin_core.plugins.pack_access import folder_name
 from marvin_core.testing import HttpReplay, PackRunner, ToolRunner
+from marvin_core.testing.owners import Owners
 
 ROOT = Path(__file__).parents[3]
 GARDEN = ROOT / "tests" / "packs" / "marvin-garden"
@@ -224,6 +227,39 @@ def test_the_pack_of_the_documentation_works(
     assert marvin_http.requests[0].headers["key"] == KEY
     plugin = import_module("documented_garden.plugin")
     assert runner.cli(plugin, "garden").out == f"7 litres in {runner.working_dir}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("../../../etc", "_._.._.._etc"),
+        ("..", "_."),
+        (".hidden", "_hidden"),
+        ("a/b c\0d", "a_b_c_d"),
+        ("größe-1.0_x", "größe-1.0_x"),
+        ("x" * 500, "x" * 100),
+        ("", "_"),
+    ],
+)
+def test_no_name_of_a_pack_leads_out_of_its_folders(name: str, folder: str) -> None:
+    """I4: an entry point may be called anything."""
+    pack = Pack(name=name, distribution="d", version="", module="json")
+    assert folder_name(pack, Owners()) == folder
+
+
+def test_two_packs_of_one_name_have_folders_of_their_own(
+    tmp_path: Path, marvin_pack: PackRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        package = tmp_path / str(number) / f"same_{number}"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        entry = f'[project.entry-points.marvin]\nsame = "same_{number}"\n'
+        (package.parent / "pyproject.toml").write_text(f'[project]\nname = "acme-{number}"\n{entry}')
+        monkeypatch.syspath_prepend(str(package.parent))
+    first, second = (marvin_pack.pack_of(f"same_{number}") for number in (1, 2))
+    assert (first.name, first.distribution, second.distribution) == ("same", "acme-1", "acme-2")
+    assert [pack.folders.data.name for pack in (first, second)] == ["same", "same@acme-2"]
 
 
 # Details
