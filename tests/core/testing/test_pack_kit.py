@@ -422,6 +422,11 @@ def test_a_sub_command_that_fails_ends_as_it_does_in_a_shell(garden: Garden, mar
     without = marvin_pack.cli(garden.plugin, "garden")
     assert without.code == 1
     assert without.err.startswith("marvin: The variable GARDEN_KEY is not set.")
+    fire = marvin_pack.working_dir / "fire"
+    fire.mkdir()
+    with PackRunner(marvin_pack.home, fire, env={"GARDEN_KEY": KEY}) as burning:
+        failed = burning.cli(garden.plugin, "garden")
+        assert (failed.code, failed.err) == (1, "marvin: nobody waters it with [redacted]\n")
     wrong = marvin_pack.cli(garden.plugin, "garden", "--laud")
     assert wrong.code == 2
     assert "--laud" in wrong.err
