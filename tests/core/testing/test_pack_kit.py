@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import stat
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,7 @@ from marvin_core import (
     Field,
     Hook,
     HookContext,
+    Message,
     PackSettings,
     ProviderSpec,
     Request,
@@ -37,7 +38,10 @@ from marvin_core import (
     hookimpl,
     tool,
 )
+from marvin_core.plugins.model import Pack
+from marvin_core.plugins.pack_access import folder_name
 from marvin_core.testing import HttpReplay, PackRunner, ToolRunner
+from marvin_core.testing.owners import Owners
 
 ROOT = Path(__file__).parents[3]
 GARDEN = ROOT / "tests" / "packs" / "marvin-garden"
@@ -225,6 +229,39 @@ def test_the_pack_of_the_documentation_works(
     assert runner.cli(plugin, "garden").out == f"7 litres in {runner.working_dir}\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("../../../etc", "_._.._.._etc"),
+        ("..", "_."),
+        (".hidden", "_hidden"),
+        ("a/b c\0d", "a_b_c_d"),
+        ("größe-1.0_x", "größe-1.0_x"),
+        ("x" * 500, "x" * 100),
+        ("", "_"),
+    ],
+)
+def test_no_name_of_a_pack_leads_out_of_its_folders(name: str, folder: str) -> None:
+    """I4: an entry point may be called anything."""
+    pack = Pack(name=name, distribution="d", version="", module="json")
+    assert folder_name(pack, Owners()) == folder
+
+
+def test_two_packs_of_one_name_have_folders_of_their_own(
+    tmp_path: Path, marvin_pack: PackRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        package = tmp_path / str(number) / f"same_{number}"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        entry = f'[project.entry-points.marvin]\nsame = "same_{number}"\n'
+        (package.parent / "pyproject.toml").write_text(f'[project]\nname = "acme-{number}"\n{entry}')
+        monkeypatch.syspath_prepend(str(package.parent))
+    first, second = (marvin_pack.pack_of(f"same_{number}") for number in (1, 2))
+    assert (first.name, first.distribution, second.distribution) == ("same", "acme-1", "acme-2")
+    assert [pack.folders.data.name for pack in (first, second)] == ["same", "same@acme-2"]
+
+
 # Details
 
 
@@ -304,6 +341,32 @@ def test_a_hook_reaches_the_network_and_addresses_of_its_settings(marvin_pack: P
     assert marvin_pack.session(hooks=[Fetches()]).prompt("x", "y").requests[0].messages[-1].text == "on"
 
 
+def test_a_secret_is_in_nothing_that_a_hook_says(marvin_pack: PackRunner) -> None:
+    """I24: neither the model, nor the person, nor the session file gets it, whatever a hook does with it."""
+
+    class Leaks(Hook):
+        async def on_prompt(self, context: HookContext, text: str) -> str | None:
+            context.send(f"sent {context.secret('LOOSE_KEY')}")
+            context.state["key"] = "kept by the hook itself"
+            return f"{text} {context.secret('LOOSE_KEY')}"
+
+        async def system_prompt(self, context: HookContext) -> str | None:
+            return f"The key is {context.secret('LOOSE_KEY')}."
+
+        async def before_request(self, context: HookContext, messages: Sequence[Message]) -> None:
+            context.notify(f"told {context.secret('LOOSE_KEY')}" + "x" * 5_000)
+            raise ValueError(f"no answer for https://x.example/?key={context.secret('LOOSE_KEY')}")
+
+    runner = marvin_pack.session(hooks=[Leaks()], env={"LOOSE_KEY": KEY})
+    outcome = runner.prompt("Hello", "Good day.")
+    said = repr(outcome.requests) + repr(outcome.events) + "".join(runner.notices)
+    for file in (marvin_pack.home / ".local/share/marvin/sessions").glob("*.jsonl"):
+        said += file.read_text()
+    assert KEY not in said
+    for part in ("Hello [redacted]", "The key is [redacted].", "sent [redacted]", "told [redacted]", "?key=[redacted]"):
+        assert part in said, part
+
+
 def test_telling_of_each_event_comes_to_an_end(marvin_pack: PackRunner) -> None:
     """A notice of a hook is an event too; hooks that heard of it would tell of it, and so on."""
     heard: list[str] = []
@@ -359,6 +422,11 @@ def test_a_sub_command_that_fails_ends_as_it_does_in_a_shell(garden: Garden, mar
     without = marvin_pack.cli(garden.plugin, "garden")
     assert without.code == 1
     assert without.err.startswith("marvin: The variable GARDEN_KEY is not set.")
+    fire = marvin_pack.working_dir / "fire"
+    fire.mkdir()
+    with PackRunner(marvin_pack.home, fire, env={"GARDEN_KEY": KEY}) as burning:
+        failed = burning.cli(garden.plugin, "garden")
+        assert (failed.code, failed.err) == (1, "marvin: nobody waters it with [redacted]\n")
     wrong = marvin_pack.cli(garden.plugin, "garden", "--laud")
     assert wrong.code == 2
     assert "--laud" in wrong.err

@@ -85,7 +85,7 @@ def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, stre
         app = run.app()
         pack = app.plugins.extend_cli(typed, words[0])
         run.own = partial(app.packs.of, pack) if pack is not None else None
-    return ended(partial(typed, list(words), prog_name=command_name(), obj=run))
+    return ended(typed, words, command_name(), run)
 
 
 def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> tuple[Config, Secrets]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import typer
 from typer.core import TyperGroup
 
 from ..api.config import Config
+from ..api.errors import MarvinError
 from ..config.secrets import REQUIRED, Secrets
 from ..guard.redaction import redacted
 from ..plugins.manager import BUILT_IN
@@ -96,12 +97,15 @@ def application() -> typer.Typer:
     return made
 
 
-def ended(work: Callable[[], object]) -> int:
-    """The exit code of a sub-command, which ends the process by itself where it has one."""
+def ended(app: typer.Typer, words: Sequence[str], name: str, run: CommandContext) -> int:
+    """Run a sub-command to its end; returns its exit code. What it fails with is said without known secrets."""
     try:
-        work()
-    except SystemExit as leaving:
+        app(list(words), prog_name=name, obj=run)
+    except SystemExit as leaving:  # where it has a code, typer ends the process by itself
         return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
+    except MarvinError as error:
+        run.warn(f"marvin: {error}")
+        return error.exit_code
     return 0
 
 

@@ -16,7 +16,7 @@ from ..api.timeouts import Timeouts
 from ..util.numbers import amount
 from .limits import cache_lifetime, depth, max_cost
 from .secrets import Secrets
-from .settings import read_settings
+from .settings import pack_sections, read_settings
 from .thinking import levels_of, thinking_fields
 from .tiers import tier_models
 
@@ -122,7 +122,7 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
     rules = {name: tuple(map(str, lines)) for name, lines in settings.get("permissions", {}).items()}
     return {
         "ui": settings.get("ui", ""),
-        "pack_sections": settings.get("packs", {}),
+        "pack_sections": pack_sections(settings),
         "transport": settings.get("transport", "direct"),
         "cache": cache_lifetime(settings.get("cache", "")),
         "permissions": Permissions(**rules),

@@ -196,6 +196,11 @@ def _plain_mapping(value: dict[Any, Any], place: str) -> dict[str, Any]:
     return found
 
 
+def pack_sections(settings: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The sections of packs among settings: what `packs:` holds, less the keys there that are Marvin's own."""
+    return {name: section for name, section in settings.get("packs", {}).items() if name not in KEYS["packs"]}
+
+
 def line_of(content: bytes, keys: Sequence[str | int]) -> int:
     """The line of a config.yaml in which the value at this path stands, or the nearest one around it that is there."""
     from ruamel.yaml import YAML

@@ -48,13 +48,13 @@ class HookRunner:
         """The prompt as the hooks leave it."""
         for hook in self._hooks:
             changed = await self._guarded(hook, "on_prompt", str, text)
-            text = text if changed is None else changed
+            text = text if changed is None else self._bus.clean(changed)
         return text
 
     async def system_prompt(self) -> list[str]:
         """What the hooks add to the system prompt."""
         added = [await self._guarded(hook, "system_prompt", str) for hook in self._hooks]
-        return [text for text in added if text]
+        return [self._bus.clean(text) for text in added if text]
 
     async def before_request(self, messages: Sequence[Message]) -> None:
         """Tell the hooks that a request is about to be made."""

@@ -19,6 +19,7 @@ from ..config.secrets import Secrets
 from ..conversation.conversation import Conversation
 from ..guard.files.workspace import Workspace
 from ..guard.processes.runner import ProcessRunner
+from ..guard.redaction import redacted
 from ..profiles.session_profile import SessionProfile
 from ..sessions.writer import SessionWriter
 from ..tools.toolbox import Toolbox
@@ -187,7 +188,8 @@ class SessionParts(Record):
 def build(setup: SessionSetup) -> SessionParts:
     """The parts of a new session."""
     config = setup.config
-    bus, clock, workspace = Bus(), SystemClock(), Workspace(config)
+    bus = Bus(lambda text: str(redacted(text, setup.secrets.known())))
+    clock, workspace = SystemClock(), Workspace(config)
     writer = SessionWriter(config.data_folder / "sessions", config.timeouts, bus.warn, config.limits.session_line)
     profile = SessionProfile(config, bus, clock, workspace)
     usage = UsageTotals(setup.meter, config.config_folder / "usage.json", config.timeouts, setup.budget)

@@ -15,7 +15,6 @@ from ..api.tool_context import Clock, PackFolders, ProcessResult, UsageSummary
 from ..api.tools import Mode
 from ..config.secrets import REQUIRED
 from ..conversation.compactor import Compactor
-from ..guard.redaction import redacted
 from ..util.text import cut
 from .autonomy import Autonomy, ContinueMode
 from .parts import SessionPack, SessionParts, ToolClients
@@ -203,14 +202,14 @@ class HookSessionView:
     def notify(self, text: str) -> None:
         """Tell the person something, in a line that names the pack."""
         name = self._pack.name
-        told = redacted(cut(text, _LONGEST_NOTICE), self._parts.setup.secrets.known())
+        told = cut(self._parts.bus.clean(text), _LONGEST_NOTICE)
         self._parts.bus.emit(Notice(level="info", text=f"{name}: {told}", pack=name))
 
     def send(self, text: str) -> None:
         """Have the model read this along with its next request."""
         if not isinstance(text, str):
             raise TypeError(f"send() takes a text, not {type(text).__name__}")
-        self._parts.inbox.send(text, "hook")
+        self._parts.inbox.send(self._parts.bus.clean(text), "hook")
 
     async def run(self, argv: Sequence[str]) -> ProcessResult:
         """Run a program in the working directory."""

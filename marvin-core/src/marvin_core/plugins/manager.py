@@ -94,8 +94,9 @@ class Plugins:
         return found if found is not None and found.name != BUILT_IN else None
 
     def pack_of_hook(self, hook: Hook) -> Pack:
-        """The pack that registered a hook."""
-        return self._hooks[id(hook)][1]
+        """The pack that registered a hook; the core where none did."""
+        _, pack = self._hooks.get(id(hook), (hook, None))
+        return pack or self.pack_named(BUILT_IN)
 
     def pack_named(self, name: str) -> Pack:
         """The first pack of this name.
@@ -125,7 +126,7 @@ class Plugins:
         from ..api.hooks import Hook
 
         found = list(self._collect("marvin_register_hooks", Hook))
-        self._hooks = {id(hook): (hook, pack) for pack, hook in found}
+        self._hooks.update((id(hook), (hook, pack)) for pack, hook in found)
         return tuple(hook for _, hook in found)
 
     def commands(self) -> tuple[Command, ...]:

@@ -11,12 +11,14 @@ from typing import Any
 from ..api.config import PackSettings
 from ..api.errors import PluginError
 from ..api.settings import Settings
+from ..config.settings import KEYS
 from ..tools.normal_form import normal_form
 from ..util.text import unknown_name
 from .hook_calls import expect
 from .model import DeclaredSettings, Pack
 
 _SHORTEST_VARIABLE = 3
+"""Characters; a shorter name is nearly always a slip."""
 
 
 def declared_settings(answer: object, plugin: ModuleType, pack: Pack) -> DeclaredSettings:
@@ -26,6 +28,8 @@ def declared_settings(answer: object, plugin: ModuleType, pack: Pack) -> Declare
         PluginError: where it contradicts itself, or names what does not exist; the text says what to change.
     """
     given = expect(answer, PackSettings)
+    if pack.name in KEYS["packs"]:
+        raise PluginError(f"packs.{pack.name} in config.yaml is Marvin's own; give the entry point another name")
     variables, secrets = _texts(given, "variables"), _texts(given, "secrets")
     name, schema, file = "", {"type": "object", "properties": {}}, ""
     if given.model:

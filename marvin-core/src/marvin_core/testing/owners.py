@@ -38,7 +38,8 @@ class Owners:
     def pack_of_module(self, module: str) -> Pack:
         """The pack that a module belongs to."""
         pack = pack_of_module(module)
-        return self._packs.setdefault(pack.name, pack)
+        self._packs.setdefault(pack.name, pack)
+        return pack
 
     def pack_of_tool(self, spec: ToolSpec) -> Pack:
         """The pack that brings a tool."""

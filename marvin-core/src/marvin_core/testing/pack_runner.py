@@ -11,7 +11,6 @@ from tempfile import TemporaryFile
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
-from ..api.errors import MarvinError
 from ..api.events import Event
 from ..api.hooks import Hook, HookContext
 from ..api.messages import Message, StopReason, ToolCall, Usage, user
@@ -183,11 +182,7 @@ class PackRunner(ToolRunner):
             run = self._command_context(plugin, StandardStreams(nothing.fileno(), out.fileno(), err.fileno()))
             with _text_of(out) as to_out, _text_of(err) as to_err:
                 with redirect_stdout(to_out), redirect_stderr(to_err):
-                    try:
-                        code = ended(partial(app, list(words), prog_name="marvin", obj=run))
-                    except MarvinError as error:
-                        run.streams.err(f"marvin: {error}")
-                        code = error.exit_code
+                    code = ended(app, words, "marvin", run)
             return CliOutcome(code=code, out=_content(out), err=_content(err))
 
     def _command_context(self, plugin: ModuleType, streams: StandardStreams) -> CommandContext:

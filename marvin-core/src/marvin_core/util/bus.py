@@ -13,10 +13,11 @@ class Bus:
     """Passes each event to every listener, at once and in order.
 
     A listener that raises is told so, like all others, and gets no further events: one broken interface must not stop
-    the others or the loop.
+    the others or the loop. `clean` takes out of a text what nobody may be shown.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clean: Callable[[str], str] = str) -> None:
+        self.clean = clean
         self._listeners: list[Callable[[Event], None]] = []
         self._kept: list[Event] = []
 
@@ -51,11 +52,11 @@ class Bus:
 
     def warn(self, text: str) -> None:
         """Tell of something that went wrong, and does not end the session."""
-        self.emit(Notice(level="warning", text=text))
+        self.emit(Notice(level="warning", text=self.clean(text)))
 
     def tell(self, text: str) -> None:
         """Tell of something that people want to know."""
-        self.emit(Notice(level="info", text=text))
+        self.emit(Notice(level="info", text=self.clean(text)))
 
     def _give_up(self, listener: Callable[[Event], None], event: Event, error: BaseException) -> None:
         self._drop(listener)

@@ -138,6 +138,7 @@ def test_an_endpoint_of_config_yaml(desk: Desk) -> None:
         "max_output": None,
         "profile_folder": None,
         "headers": {"X-Team": "blue"},
+        "pack": None,
         "cache": "",
     }
     assert desk.endpoint(yaml=MINE, MINE_KEY=KEY).provider == "mine", "its key is set"

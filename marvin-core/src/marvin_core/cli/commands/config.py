@@ -13,7 +13,7 @@ import typer
 from ...api.errors import ConfigError, UsageError
 from ...config.load import check_settings
 from ...config.program import command_name
-from ...config.settings import KEYS, parse_settings
+from ...config.settings import KEYS, pack_sections, parse_settings
 from ...util.state_files import replace_file, update_file
 from ...util.text import did_you_mean, near_names
 from ..run import group
@@ -99,8 +99,8 @@ def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
         for name, entry in settings.get("providers", {}).items()
     }
     shown = {**settings, **({"providers": providers} if providers else {})}
-    shown.pop("packs", None)
-    return shown
+    own = {key: value for key, value in shown.pop("packs", {}).items() if key not in pack_sections(settings)}
+    return {**shown, **({"packs": own} if own else {})}
 
 
 def set_value(

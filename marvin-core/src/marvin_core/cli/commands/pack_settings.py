@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...api.errors import ConfigError, MarvinError
+from ...config.settings import pack_sections
 from ...plugins.manager import Plugins
 from ...util.text import unknown_name
 
@@ -26,14 +27,14 @@ def _path(run: CommandContext) -> Path:
 
 
 def _sections(
-    run: CommandContext, plugins: Plugins, settings: Mapping[str, Any]
+    run: CommandContext, plugins: Plugins, sections: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[str, PackSection, Mapping[str, str]]]:
     """What is given for each pack that can be configured: its name, its settings, its secrets."""
     from ...plugins.pack_settings import PackSection
 
     for declared in plugins.settings:
-        section = settings.get("packs", {}).get(declared.name, {})
-        yield declared.name, PackSection(declared, section, run.secrets, _path(run)), declared.secrets
+        section = PackSection(declared, sections.get(declared.name, {}), run.secrets, _path(run))
+        yield declared.name, section, declared.secrets
 
 
 def shown_settings(run: CommandContext, settings: Mapping[str, Any]) -> list[str]:
@@ -42,10 +43,10 @@ def shown_settings(run: CommandContext, settings: Mapping[str, Any]) -> list[str
     known = {declared.name for declared in plugins.settings}
     lines = [
         f"packs.{name}: {json.dumps(section, ensure_ascii=False)} (no pack in use takes them)"
-        for name, section in settings.get("packs", {}).items()
+        for name, section in pack_sections(settings).items()
         if name not in known
     ]
-    for name, section, secrets in _sections(run, plugins, settings):
+    for name, section, secrets in _sections(run, plugins, pack_sections(settings)):
         for keys, value, origin in section.leaves():
             shown = json.dumps(value, ensure_ascii=False)
             lines.append(f"{'.'.join(('packs', name, *keys))}: {shown} (from {origin})")
@@ -76,7 +77,7 @@ def check_packs(run: CommandContext, settings: Mapping[str, Any], content: bytes
     Raises:
         ConfigError: where a pack could not use its section.
     """
-    sections = settings.get("packs", {})
+    sections = pack_sections(settings)
     given = [one for one in (_plugins(run).settings if sections else ()) if one.name in sections]
     if given:
         from ...plugins.settings_check import check_sections
@@ -89,7 +90,7 @@ def missing(run: CommandContext, app: App) -> Iterator[tuple[str, str]]:
     """What packs cannot do without and nobody has set: what is missing, and how to set it."""
     from ...plugins.pack_settings import NotSet
 
-    for name, section, secrets in _sections(run, app.plugins, {"packs": run.config.pack_sections}):
+    for name, section, secrets in _sections(run, app.plugins, run.config.pack_sections):
         try:
             section.checked()
         except NotSet as error:
