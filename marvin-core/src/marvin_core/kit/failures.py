@@ -30,6 +30,7 @@ _WHAT_TO_DO = {
     403: "It does not let programs in, or not with this key. Use another source",
     404: "There is nothing at that address. Check it, or search for the page",
     405: "It does not take such requests. Check the address",
+    407: "The proxy of this machine wants a login. Tell the user",
     410: "It is gone for good. Search for another source",
     413: "It was sent too much. Send less",
     414: "The address is too long. Ask for less",
