@@ -253,6 +253,15 @@ def test_what_a_service_asks_to_wait_is_waited(replay: HttpReplay) -> None:
     assert len(replay.requests) == 3
 
 
+def test_some_services_say_so_with_another_status(replay: HttpReplay) -> None:
+    used_up = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "600"}
+    replay.on("GET", URL, status=403, headers={"retry-after": "0"}, times=1)
+    replay.on("GET", URL, status=403, headers=used_up, times=1)
+    replay.on("GET", URL, status=404, headers=used_up)
+    assert "(it asks to wait 600 s)" in str(failure(replay))
+    assert "to wait" not in str(failure(replay))
+
+
 def test_it_is_waited_twice_at_most(replay: HttpReplay) -> None:
     replay.on("GET", URL, status=429, headers={"retry-after": "0"})
     assert failure(replay).status == 429

@@ -23,6 +23,8 @@ _SAID = 300
 _ERROR_BODY = 16 * 1024
 """Bytes of the body of an error in which that is looked for."""
 _LONGEST_WAIT = 999_999_999
+_COME_BACK = (403, 429, 503)
+"""Statuses at which a service may say when to come back; some answer 403 to too many requests."""
 _WHAT_TO_DO = {
     400: "Check what was asked for",
     401: "It wants a login, or another key. Use another source",
@@ -119,7 +121,7 @@ async def refusal(response: httpx.Response) -> RequestFailed:
     status = response.status_code
     otherwise = "It has a problem. Try again later" if status >= 500 else "Check the address"
     what = _WHAT_TO_DO.get(status, otherwise)
-    wait = after_headers(response.headers, {})
+    wait = after_headers(response.headers, {}) if status in _COME_BACK else None
     asked = f" (it asks to wait {wait:,.0f} s)" if wait and wait <= _LONGEST_WAIT else ""
     reason = one_line(response.reason_phrase, _REASON)
     said = await _said(response)

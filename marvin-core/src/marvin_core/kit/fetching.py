@@ -27,8 +27,6 @@ _REDIRECTS = 10
 _BEGINNING = 120
 """Characters of an answer that an error shows where it is not what was expected."""
 _OVERLOADED = 503
-_COME_BACK = (429, _OVERLOADED)
-"""Statuses at which a service may say when to come back."""
 
 
 class Fetched(Record):
@@ -181,7 +179,7 @@ async def _answer(http: httpx.AsyncClient, method: str, url: str, content: bytes
         try:
             return await _once(http, method, address, content, options)
         except RequestFailed as error:
-            pause = error.retry_after if error.status in _COME_BACK else None
+            pause = error.retry_after
             if turns is not None and pause:
                 await turns.postpone(address.host, pause)
             is_repeatable = method == "GET" or error.status != _OVERLOADED  # it may have begun with a POST
