@@ -427,6 +427,19 @@ def test_what_json_cannot_hold_is_not_sent(replay: HttpReplay) -> None:
     assert replay.requests == []
 
 
+def test_headers_of_the_pack_win_however_they_are_spelled(replay: HttpReplay) -> None:
+    replay.on("POST", URL, json={})
+    ask(replay, lambda http: post_json(http, URL, None, headers={"Content-Type": "a/b", "ACCEPT": "c/d"}))
+    ask(replay, lambda http: post_json(http, URL, {"a": 1}))
+    ask(replay, lambda http: post(http, URL, content=b"raw"))
+    sent = [(r.headers.get("content-type"), r.headers["accept"], r.content) for r in replay.requests]
+    assert sent == [
+        ("a/b", "c/d", b"null"),
+        ("application/json", "application/json", b'{"a": 1}'),
+        (None, "*/*", b"raw"),
+    ]
+
+
 def test_half_a_surrogate_pair_can_be_sent(replay: HttpReplay) -> None:
     replay.on("POST", URL, json={})
     ask(replay, lambda http: post_json(http, URL, {"a": "\ud800"}))
