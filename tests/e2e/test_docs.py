@@ -176,6 +176,7 @@ RUN = {
     "how-to/limit-cost.md": {"sh": 1, "yaml": 1},  # tests/e2e/test_max_cost.py
     "how-to/without-a-model.md": {"sh": 1},
     "how-to/declare-tools.md": {"python": 2},  # tests/core/tools/test_declarations.py
+    "how-to/use-the-kit.md": {"python": 3},  # tests/core/kit/test_how_to.py
     "how-to/write-phrases.md": {"python": 1, "toml": 1},  # tests/core/tools/routing/test_phrases.py
     "how-to/profiles.md": {"sh": 2},
     "how-to/sessions.md": {"sh": 4},

@@ -253,6 +253,15 @@ def test_what_a_service_asks_to_wait_is_waited(replay: HttpReplay) -> None:
     assert len(replay.requests) == 3
 
 
+def test_some_services_say_so_with_another_status(replay: HttpReplay) -> None:
+    used_up = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "600"}
+    replay.on("GET", URL, status=403, headers={"retry-after": "0"}, times=1)
+    replay.on("GET", URL, status=403, headers=used_up, times=1)
+    replay.on("GET", URL, status=404, headers=used_up)
+    assert "(it asks to wait 600 s)" in str(failure(replay))
+    assert "to wait" not in str(failure(replay))
+
+
 def test_it_is_waited_twice_at_most(replay: HttpReplay) -> None:
     replay.on("GET", URL, status=429, headers={"retry-after": "0"})
     assert failure(replay).status == 429
@@ -416,6 +425,19 @@ def test_what_json_cannot_hold_is_not_sent(replay: HttpReplay) -> None:
         with pytest.raises(ToolError, match="cannot be written as JSON"):
             ask(replay, lambda http, value=value: post_json(http, URL, value))  # type: ignore[misc]
     assert replay.requests == []
+
+
+def test_headers_of_the_pack_win_however_they_are_spelled(replay: HttpReplay) -> None:
+    replay.on("POST", URL, json={})
+    ask(replay, lambda http: post_json(http, URL, None, headers={"Content-Type": "a/b", "ACCEPT": "c/d"}))
+    ask(replay, lambda http: post_json(http, URL, {"a": 1}))
+    ask(replay, lambda http: post(http, URL, content=b"raw"))
+    sent = [(r.headers.get("content-type"), r.headers["accept"], r.content) for r in replay.requests]
+    assert sent == [
+        ("a/b", "c/d", b"null"),
+        ("application/json", "application/json", b'{"a": 1}'),
+        (None, "*/*", b"raw"),
+    ]
 
 
 def test_half_a_surrogate_pair_can_be_sent(replay: HttpReplay) -> None:

@@ -23,6 +23,8 @@ _SAID = 300
 _ERROR_BODY = 16 * 1024
 """Bytes of the body of an error in which that is looked for."""
 _LONGEST_WAIT = 999_999_999
+_COME_BACK = (403, 429, 503)
+"""Statuses at which a service may say when to come back; some answer 403 to too many requests."""
 _WHAT_TO_DO = {
     400: "Check what was asked for",
     401: "It wants a login, or another key. Use another source",
@@ -30,6 +32,7 @@ _WHAT_TO_DO = {
     403: "It does not let programs in, or not with this key. Use another source",
     404: "There is nothing at that address. Check it, or search for the page",
     405: "It does not take such requests. Check the address",
+    407: "The proxy of this machine wants a login. Tell the user",
     410: "It is gone for good. Search for another source",
     413: "It was sent too much. Send less",
     414: "The address is too long. Ask for less",
@@ -118,7 +121,7 @@ async def refusal(response: httpx.Response) -> RequestFailed:
     status = response.status_code
     otherwise = "It has a problem. Try again later" if status >= 500 else "Check the address"
     what = _WHAT_TO_DO.get(status, otherwise)
-    wait = after_headers(response.headers, {})
+    wait = after_headers(response.headers, {}) if status in _COME_BACK else None
     asked = f" (it asks to wait {wait:,.0f} s)" if wait and wait <= _LONGEST_WAIT else ""
     reason = one_line(response.reason_phrase, _REASON)
     said = await _said(response)

@@ -27,8 +27,7 @@ _REDIRECTS = 10
 _BEGINNING = 120
 """Characters of an answer that an error shows where it is not what was expected."""
 _OVERLOADED = 503
-_COME_BACK = (429, _OVERLOADED)
-"""Statuses at which a service may say when to come back."""
+_JSON = "application/json"
 
 
 class Fetched(Record):
@@ -107,7 +106,7 @@ async def fetch(http: httpx.AsyncClient, url: str, **options: Unpack[RequestOpti
 
 async def fetch_json(http: httpx.AsyncClient, url: str, **options: Unpack[RequestOptions]) -> Any:
     """The JSON at an address. Raises as `fetch` and `Fetched.json`."""
-    return (await fetch(http, url, **_wanting_json(options))).json()
+    return (await fetch(http, url, **_with_header(options, "accept", _JSON))).json()
 
 
 async def post(
@@ -121,27 +120,27 @@ async def post(
 ) -> Fetched:
     """What a service answers to a POST of JSON, of the fields of a form, or of bytes.
 
-    It is sent again only where the service says that it did not take it (429), and never to another server: a
-    redirect that asks for that is an error.
+    It is sent again only where the service says that it did not take it (429, or 403 with a time), and never to another
+    server: a redirect that asks for that is an error.
 
     Raises:
         RequestFailed, AddressRefused, ToolError: as `fetch`; the last also for what JSON cannot hold.
     """
-    headers = dict(options.get("headers", {}))
+    kind = ""
     if json is not None:
-        content = _json_bytes(json)
-        headers.setdefault("content-type", "application/json")
+        kind, content = _JSON, _json_bytes(json)
     elif form is not None:
         from urllib.parse import urlencode
 
+        kind = "application/x-www-form-urlencoded"
         content = urlencode({_sendable(name): _sendable(value) for name, value in form.items()}).encode()
-        headers.setdefault("content-type", "application/x-www-form-urlencoded")
-    return await _answer(http, "POST", url, content, {**options, "headers": headers})
+    return await _answer(http, "POST", url, content, _with_header(options, "content-type", kind) if kind else options)
 
 
 async def post_json(http: httpx.AsyncClient, url: str, json: Any, **options: Unpack[RequestOptions]) -> Any:
     """The JSON that a service answers to a POST of JSON. Raises as `post` and `Fetched.json`."""
-    return (await post(http, url, json=json, **_wanting_json(options))).json()
+    options = _with_header(_with_header(options, "accept", _JSON), "content-type", _JSON)
+    return (await post(http, url, content=_json_bytes(json), **options)).json()
 
 
 @asynccontextmanager
@@ -164,8 +163,10 @@ async def open_url(
             yield response
 
 
-def _wanting_json(options: RequestOptions) -> RequestOptions:
-    return {**options, "headers": {"accept": "application/json", **options.get("headers", {})}}
+def _with_header(options: RequestOptions, name: str, value: str) -> RequestOptions:
+    """The options with a header, where they do not have it."""
+    given = {header.lower(): one for header, one in options.get("headers", {}).items()}
+    return {**options, "headers": {name: value, **given}}
 
 
 async def _answer(http: httpx.AsyncClient, method: str, url: str, content: bytes, options: RequestOptions) -> Fetched:
@@ -181,7 +182,7 @@ async def _answer(http: httpx.AsyncClient, method: str, url: str, content: bytes
         try:
             return await _once(http, method, address, content, options)
         except RequestFailed as error:
-            pause = error.retry_after if error.status in _COME_BACK else None
+            pause = error.retry_after
             if turns is not None and pause:
                 await turns.postpone(address.host, pause)
             is_repeatable = method == "GET" or error.status != _OVERLOADED  # it may have begun with a POST
