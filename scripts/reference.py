@@ -70,7 +70,8 @@ def _subcommands() -> Iterator[str]:
 def _word(parameter: Any) -> str:
     if parameter.opts[0].startswith("--"):
         return f"[{parameter.opts[0]}]"
-    return str(parameter.metavar or parameter.name.upper())
+    name = parameter.name.upper()
+    return str(parameter.metavar or (name if parameter.required else f"[{name}]"))
 
 
 def environment(index: Index) -> str:
