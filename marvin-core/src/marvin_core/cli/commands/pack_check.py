@@ -93,6 +93,7 @@ def _measured(run: CommandContext, pack: Pack, part: str, programs: bool) -> lis
             "part": part,
             "pack": pack.name,
             "distribution": pack.distribution,
+            "problems": pack.problems,
             "place": str(place),
             "out": str(out),
             "programs": programs,
