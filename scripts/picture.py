@@ -53,6 +53,7 @@ def chat(folder: Path, address: str) -> str:
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
         "OPENAI_COMPAT_URL": address,
+        "OPENAI_COMPAT_MODEL": "qwen/qwen3-32b",
     }
     (folder / "work").mkdir()
 
