@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "assets" / "chat.svg"
 SCRIPT = ROOT / "docs" / "examples" / "chat.json"
 ASKED = "Start a list of my trip: Oslo, three days."
-COLUMNS, ROWS = 96, 40
+COLUMNS, ROWS = 102, 40
 LIMIT = 60.0
 # Rich's own form of an SVG, without the fonts that it would load from elsewhere.
 FORM = """\
@@ -53,6 +53,7 @@ def chat(folder: Path, address: str) -> str:
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
         "OPENAI_COMPAT_URL": address,
+        "OPENAI_COMPAT_MODEL": "qwen/qwen3-32b",
     }
     (folder / "work").mkdir()
 

@@ -73,7 +73,8 @@ def _subcommands() -> Iterator[str]:
 def _word(parameter: Any) -> str:
     if parameter.opts[0].startswith("--"):
         return f"[{parameter.opts[0]}]"
-    return str(parameter.metavar or parameter.name.upper())
+    name = parameter.name.upper()
+    return str(parameter.metavar or (name if parameter.required else f"[{name}]"))
 
 
 def environment(index: Index) -> str:
@@ -162,11 +163,16 @@ API_PAGES = {
     "providers": ("Providers", "What talks to a model service.", "providers", "models"),
     "messages": ("Messages", "What a conversation is made of.", "messages", "usage"),
     "events": ("Events in Python", "What interfaces and hooks are told.", "events"),
-    "interfaces": ("Interfaces and commands", "What shows a session, and what it is shown by.", "session", "ui"),
-    "config": ("Configuration and records", "What is configured, and the base of all values.", "config", "record"),
+    "interfaces": ("Interfaces and commands", "What shows a session, and what it is shown by.", "session", "ui", "cli"),
+    "config": (
+        "Configuration and records",
+        "What is configured, and the base of all values.",
+        *("config", "settings", "limits", "timeouts", "record"),
+    ),
     "errors": ("Errors in Python", "What Marvin raises on purpose, and what packs raise.", "errors"),
+    "kit": ("The kit", "What most packs need, so that none has to write it again."),
 }
-HELPERS = "tools"
+HELPERS = "kit"
 
 
 def api_pages() -> dict[str, str]:
@@ -175,7 +181,7 @@ def api_pages() -> dict[str, str]:
     for page, (title, about, *_) in API_PAGES.items():
         texts[page] = [f"# {title}", "", f"{about} Import these names from `marvin_core`."]
     page_of = {f"api.{module}": page for page, (_, _, *modules) in API_PAGES.items() for module in modules}
-    for name in sorted(set(marvin_core.__all__) - {"__version__", "Field"}, key=_place):
+    for name in sorted(set(marvin_core.__all__) & marvin_core._HOME_OF.keys(), key=_place):
         page = page_of.get(marvin_core._HOME_OF[name], HELPERS)
         texts[page] += ["", f"::: marvin_core.{name}"]
     texts["events"] += _events()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +235,52 @@ def test_a_tool_that_ends_the_process_is_named(place: Place) -> None:
     assert ended.code == 1
     assert "marvin-fatal 1.0: no grade" in ended.out
     assert "fatal ended the process with status 7" in ended.out
+
+
+def commands() -> list[str]:
+    """The command lines of all processes."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc lists the processes")
+def test_programs_are_started_only_where_that_is_allowed(place: Place) -> None:
+    mark = f"3{os.getpid()}.5"
+    place.install(
+        "marvin-starter",
+        f'''
+        import subprocess
+        from marvin_core import ToolContext, hookimpl, tool
+
+        @tool(access=["read", "exec"])
+        async def leave_behind() -> str:
+            """Start a program and forget it."""
+            subprocess.Popen(["sleep", "{mark}"], start_new_session=True)
+            return "It runs."
+
+        @tool(access=["read"])
+        async def look_up(context: ToolContext) -> str:
+            """Have a program of its own do the work."""
+            return (await context.processes.run(["echo", "found"])).output.decode()
+
+        @hookimpl
+        def marvin_register_tools():
+            return [leave_behind, look_up]
+        ''',
+        pack="starter",
+    )
+    ended = place.marvin("packs", "check", "starter")
+    assert "leave_behind, look_up wanted to start programs" in ended.out
+    assert "does not declare" not in ended.out
+    _, problems = checked(place, "starter", "--programs")
+    assert problems["in time"] == ["leave_behind leaves processes behind when its calls have ended"]
+    assert problems["access"] == []
+    assert not [command for command in commands() if mark in command]
 
 
 def test_packs_that_cannot_be_imported_are_graded_all_the_same(place: Place) -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marvin_core import Field, tool
-from marvin_core.plugins.discovery import discover
 from marvin_core.testing.grading.fuzzing import MOST_CASES, cases
+from marvin_core.testing.tool_runner import installed_tools
 from marvin_core.tools.schema import describe
 
 
@@ -41,7 +41,7 @@ def test_each_parameter_is_tried_at_its_edges() -> None:
 
 
 def test_the_first_call_of_every_installed_tool_fits_its_schema() -> None:
-    specs = discover().tools
+    specs = installed_tools()
     assert specs
     for spec in specs:
         texts = cases(spec)

@@ -33,6 +33,14 @@ async def computing() -> None:
         pass
 
 
+async def computing_in_steps() -> None:
+    for _ in range(60):
+        begun = time.thread_time()
+        while time.thread_time() - begun < LONG / 60:
+            pass
+        await asyncio.sleep(0)
+
+
 def held(work: Callable[[], Awaitable[None]]) -> float:
     async def measured() -> float:
         pulse = Pulse(asyncio.get_running_loop(), LIMIT)
@@ -49,7 +57,7 @@ def test_what_does_not_await_is_noticed(work: Callable[[], Awaitable[None]]) -> 
     assert any(held(work) > LIMIT for _ in range(5))
 
 
-@pytest.mark.parametrize("work", [waiting, aside])
+@pytest.mark.parametrize("work", [waiting, aside, computing_in_steps])
 def test_what_awaits_is_not(work: Callable[[], Awaitable[None]]) -> None:
     # The thread that waits, and the loop, may be held up by a busy machine at different moments.
     assert any(held(work) == 0.0 for _ in range(5))

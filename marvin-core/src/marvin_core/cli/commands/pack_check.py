@@ -33,7 +33,7 @@ _LAST_LINES = 3
 
 def check_pack(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="A pack or its distribution; all of them without it.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A pack or its distribution; all without it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     grade: Annotated[str, typer.Option(help="Exit with 1 below this grade: bronze, silver or gold.")] = "bronze",
     programs: Annotated[bool, typer.Option("--programs", help="Let its tools start programs, unconfined.")] = False,
@@ -93,6 +93,7 @@ def _measured(run: CommandContext, pack: Pack, part: str, programs: bool) -> lis
             "part": part,
             "pack": pack.name,
             "distribution": pack.distribution,
+            "problems": pack.problems,
             "place": str(place),
             "out": str(out),
             "programs": programs,

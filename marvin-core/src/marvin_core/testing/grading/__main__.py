@@ -1,7 +1,8 @@
 """The child process of `marvin packs check`: it measures one pack in one way, and writes what it found.
 
-Its one argument is JSON: `part` is "registration" or "calls", `pack` and `distribution` say which one, `place` is a
-throwaway folder, `out` the file for the findings. What it prints belongs to the pack.
+Its one argument is JSON: `part` is "registration" or "calls", `pack` and `distribution` say which one, `problems` are
+those that are known, `place` is a throwaway folder, `out` the file for the findings. What it prints is
+the pack's.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import resource
 import sys
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import gettempdir
@@ -17,8 +19,8 @@ from typing import Any
 
 from ...api.errors import PluginError
 from ...config.load import load
-from ...plugins.discovery import discover
 from ...plugins.model import Pack
+from ..tool_runner import installed_tools
 from .calls import Trial
 from .findings import found
 from .place import place_of
@@ -30,7 +32,7 @@ def main(order: dict[str, Any]) -> None:
     """Do what is ordered."""
     _limit(order["memory"], order["file"])
     place, out = Path(order["place"]), Path(order["out"])
-    pack = _pack(order["pack"], order["distribution"])
+    pack = _pack(order["pack"], order["distribution"], order["problems"])
     try:
         where = place_of(pack)
     except PluginError as error:
@@ -42,8 +44,7 @@ def main(order: dict[str, Any]) -> None:
         config, _ = load((), {"HOME": str(place)}, cwd=place)
         findings = registration_findings(pack, where, watch, config)
     else:
-        index = discover()
-        tools = [spec for spec in index.tools if index.owners[f"tool:{spec.name}"] == pack.key]
+        tools = [spec for spec in installed_tools() if spec.source == pack.distribution]
         trial = Trial(
             place,
             watch,
@@ -55,10 +56,11 @@ def main(order: dict[str, Any]) -> None:
     _write(out, {"findings": [finding.as_json() for finding in findings]})
 
 
-def _pack(name: str, distribution: str) -> Pack:
+def _pack(name: str, distribution: str, problems: Sequence[str]) -> Pack:
     for entry in entry_points(group="marvin", name=name):
         if entry.dist is not None and entry.dist.name == distribution:
-            return Pack(name=name, distribution=distribution, version=entry.dist.version, module=entry.module)
+            version, module = entry.dist.version, entry.module
+            return Pack(name=name, distribution=distribution, version=version, module=module, problems=tuple(problems))
     raise LookupError(f"{distribution} has no entry point {name}")
 
 

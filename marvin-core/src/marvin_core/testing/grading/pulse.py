@@ -52,4 +52,5 @@ class Pulse:
         self._stopped.set()
         self._look()
         computed = time.thread_time() - self._busy
-        return self._longest if max(self._longest - self._machine, computed) > self._limit else 0.0
+        blamed = min(self._longest, max(self._longest - self._machine, computed))
+        return self._longest if blamed > self._limit else 0.0

@@ -13,9 +13,9 @@ import pluggy
 import typer
 
 from ...api.config import Config
-from ...plugins.discovery import discover
 from ...plugins.hook_calls import call_hook, plugin_manager
 from ...plugins.model import Pack
+from ..tool_runner import installed_tools
 from .findings import Finding, found
 from .place import PackPlace
 from .schemas import schema_findings
@@ -41,9 +41,8 @@ def registration_findings(pack: Pack, place: PackPlace, watch: Watch, config: Co
     problems = [failure] if failure else list(_registered(pack, config))
     watch.end()
     foreign = _foreign(set(sys.modules) - before, pack)
-    index = discover()
-    problems += [problem for each in index.packs if each.key == pack.key for problem in each.problems]
-    tools = [spec for spec in index.tools if index.owners[f"tool:{spec.name}"] == pack.key]
+    problems += pack.problems
+    tools = [spec for spec in installed_tools() if spec.source == pack.distribution]
     slow = [f"importing {pack.module} takes {seconds * 1000:.0f} ms; at most {_MOST * 1000:.0f} are well"]
     deeds = [f"{deed}: {place}" for deed, places in watch.deeds.items() if deed != "read" for place in places]
     return [
