@@ -73,12 +73,16 @@ class Copilot(EndpointProvider):
         try:
             patience = Patience(self._endpoint, self._make_client().timeout.read, now())
             session = await self._sent(request, setup, known)
-            while answer.stop is None:
+            while True:
                 for delta in answer.feed(await self._next_event(session, patience)):
                     yield delta
-                failure = answer.failure or (patience.heard(answer.progress, now()) if answer.stop is None else None)
-                if failure is not None:
-                    raise failure
+                if answer.failure is not None:
+                    raise answer.failure
+                if answer.stop is not None:
+                    break
+                late = patience.heard(answer.progress, now())
+                if late is not None:
+                    raise late
             if answer.whole:
                 self._known = RuntimeTranscript(
                     messages=request.messages,
