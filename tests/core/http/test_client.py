@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import shutil
 import socket
 import ssl
 import subprocess
@@ -26,6 +25,7 @@ from marvin_core.http.clients import Clients
 from marvin_core.http.connect import race
 from marvin_core.testing import ModelServer, document, hang, hang_after, paced, raw, text
 from tests.support.chatting import TRANSPORTS, Transport
+from tests.support.tls import self_signed
 
 transports = pytest.mark.parametrize("transport", TRANSPORTS)
 
@@ -371,21 +371,7 @@ def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A PEM file with a key and a certificate for 127.0.0.1 that signs itself."""
-    program = shutil.which("openssl")
-    if program is None:
-        pytest.skip("openssl is not installed")
-    folder = tmp_path_factory.mktemp("tls")
-    options = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
-    subprocess.run(
-        [program, *options.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    both = folder / "both.pem"
-    both.write_bytes((folder / "key.pem").read_bytes() + (folder / "cert.pem").read_bytes())
-    return both
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
