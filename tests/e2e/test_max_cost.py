@@ -14,16 +14,13 @@ import pytest
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.testing import ModelServer, answers
 from marvin_core.usage.ledger import Ledger
+from tests.support.money import ledgers, usage
 
 from .support_e2e import Marvin, Running, posts, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 PRICED = "prices: {scripted: {input: 1.0, output: 10.0}}\ntimeouts: {retry_backoff: [0.01], ceiling_poll: 0.02}\n"
 """A request of 10,000 tokens costs a cent, and so does an answer of 1,000."""
-
-
-def usage(fed: int, out: int) -> dict[str, int]:
-    return {"prompt_tokens": fed, "completion_tokens": out, "total_tokens": fed + out}
 
 
 def round_of(name: str = "list_dir", out: int = 1_000) -> Any:
@@ -45,10 +42,6 @@ def marvin(tmp_path: Path, server: ModelServer, warm_cache: Path) -> Marvin:
     return found
 
 
-def ledgers(marvin: Marvin) -> list[Path]:
-    return list((marvin.home / ".local" / "share" / "marvin" / "ledgers").glob("*"))
-
-
 def test_a_run_below_its_ceiling_is_as_any_other(marvin: Marvin, server: ModelServer) -> None:
     server.script(round_of(), answers.text("Done.", usage=usage(10_000, 100)))
     done = marvin.ask("--max-cost", "1")
@@ -56,7 +49,7 @@ def test_a_run_below_its_ceiling_is_as_any_other(marvin: Marvin, server: ModelSe
     assert done.text.endswith("Done.\n")
     assert done.cost()["session_cost"] == pytest.approx(0.031)
     assert server.requests[0].body["max_tokens"] == 4_096
-    assert ledgers(marvin) == []
+    assert ledgers(marvin.home) == []
 
 
 def test_when_the_ceiling_is_near_the_run_ends_with_a_summary_and_exit_code_3(
@@ -74,7 +67,7 @@ def test_when_the_ceiling_is_near_the_run_ends_with_a_summary_and_exit_code_3(
     assert last["tool_choice"] == "none"
     assert last["max_tokens"] == 1_000
     assert "Sum up in a few sentences" in last["messages"][0]["content"]
-    assert ledgers(marvin) == []
+    assert ledgers(marvin.home) == []
 
 
 def test_the_other_forms_of_output_say_so_too(marvin: Marvin, server: ModelServer) -> None:
@@ -182,10 +175,10 @@ def marvin_program() -> str:
 def test_an_interrupted_run_leaves_no_ledger(marvin: Marvin, server: ModelServer, number: signal.Signals) -> None:
     server.script(answers.hang_after(300, answers.text("A long answer, of which not all comes.", chunks=9)))
     running = marvin.ask_in_background("--max-cost", "1")
-    running.until(lambda: posts(server) and ledgers(marvin), "a request")
+    running.until(lambda: posts(server) and ledgers(marvin.home), "a request")
     running.send(number)
     assert running.finish().code == 130
-    assert ledgers(marvin) == []
+    assert ledgers(marvin.home) == []
 
 
 def test_what_a_killed_agent_reserved_is_charged_in_full(marvin: Marvin, server: ModelServer, tmp_path: Path) -> None:

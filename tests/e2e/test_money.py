@@ -16,15 +16,12 @@ from marvin_core.testing import Answer, ModelServer, answers
 from marvin_core.util.state_files import locked
 from tests.support import answers_anthropic, answers_ollama, answers_responses
 from tests.support.listing_servers import StrictServer
+from tests.support.money import ledgers, usage
 
 from .support_e2e import Marvin, posts
 
 PRICED = "prices: {scripted: {input: 1.0, output: 10.0}}\n"
 QUICK = "timeouts: {retry_backoff: [0.01], ceiling_poll: 0.02, model_idle: 0.3, model_idle_coding: 0.3}\n"
-
-
-def usage(fed: Any, out: Any, **more: Any) -> dict[str, Any]:
-    return {"prompt_tokens": fed, "completion_tokens": out, **more}
 
 
 @pytest.fixture
@@ -194,10 +191,6 @@ def test_a_run_that_is_interrupted_between_two_tries_cost_what_is_known(marvin: 
     assert (cost["session_cost"], cost["llm_turns"]) == (0.0, 0)
 
 
-def ledgers(marvin: Marvin) -> list[Path]:
-    return list((marvin.home / ".local" / "share" / "marvin" / "ledgers").glob("*"))
-
-
 def test_what_a_killed_run_spent_counts_too(marvin: Marvin, server: ModelServer) -> None:
     """Rounds that were paid, and the request that was under way, by its worst case; once."""
     server.script(answers.text("One.", usage=usage(10_000, 1_000)))
@@ -215,7 +208,7 @@ def test_what_a_killed_run_spent_counts_too(marvin: Marvin, server: ModelServer)
         spent = float(re.search(r"([\d.]+) of them by earlier runs", done.said)[1])  # type: ignore[index]
         assert 0.04 + most <= spent <= 0.04 + most + 0.02
     assert marvin.ask("--continue", "--max-cost", "0.4").text == "Two.\n"
-    assert ledgers(marvin) == []
+    assert ledgers(marvin.home) == []
 
 
 def test_a_chat_that_is_killed_between_prompts_is_not_charged_twice(marvin: Marvin, server: ModelServer) -> None:
@@ -225,7 +218,7 @@ def test_a_chat_that_is_killed_between_prompts_is_not_charged_twice(marvin: Marv
     chat.process.stdin.write(b"hello\n")
     chat.process.stdin.flush()
     both = "what the request cost, and the note that the session's file has it"
-    chat.until(lambda: sum(path.read_bytes().count(b'"amount":20000}') for path in ledgers(marvin)) == 2, both)
+    chat.until(lambda: sum(path.read_bytes().count(b'"amount":20000}') for path in ledgers(marvin.home)) == 2, both)
     chat.send(signal.SIGKILL)
     chat.finish()
     done = marvin.ask("--continue", "--max-cost", "0.001")

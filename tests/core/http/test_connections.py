@@ -218,6 +218,18 @@ def test_no_request_is_made_a_third_time() -> None:
 # What hangs
 
 
+def assert_silent(serve: Callable[[Caller], Awaitable[None]], transport: Transport) -> None:
+    """What such a server sends counts as silence, which ends."""
+
+    async def run() -> None:
+        async with raw_server(serve) as server, client_for(transport, silence=LIMIT) as client:
+            async with asyncio.timeout(GENEROUS):
+                await client.post(server.url)
+
+    with pytest.raises(httpx.ReadTimeout):
+        asyncio.run(run())
+
+
 @transports
 @pytest.mark.parametrize("drop", [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\n\r\n", b"x"])
 def test_interim_responses_and_single_bytes_of_a_header_end_no_silence(transport: Transport, drop: bytes) -> None:
@@ -229,13 +241,7 @@ def test_interim_responses_and_single_bytes_of_a_header_end_no_silence(transport
             await caller.say(drop)
             await asyncio.sleep(LIMIT / 10)
 
-    async def run() -> None:
-        async with raw_server(drips) as server, client_for(transport, silence=LIMIT) as client:
-            async with asyncio.timeout(GENEROUS):
-                await client.post(server.url)
-
-    with pytest.raises(httpx.ReadTimeout):
-        asyncio.run(run())
+    assert_silent(drips, transport)
 
 
 @transports
@@ -245,13 +251,7 @@ def test_a_flood_of_interim_responses_ends_too(transport: Transport) -> None:
         while True:
             await caller.say(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
 
-    async def run() -> None:
-        async with raw_server(floods) as server, client_for(transport, silence=LIMIT) as client:
-            async with asyncio.timeout(GENEROUS):
-                await client.post(server.url)
-
-    with pytest.raises(httpx.ReadTimeout):
-        asyncio.run(run())
+    assert_silent(floods, transport)
 
 
 @transports

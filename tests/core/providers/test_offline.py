@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
@@ -17,24 +16,15 @@ from marvin_core.api.messages import Message, Text, ToolOutput, tool, user
 from marvin_core.api.providers import CallDelta, Delta, Endpoint, Request, Secret, Stop, TextDelta
 from marvin_core.api.session import TurnResult
 from marvin_core.api.tools import ToolSpec
-from marvin_core.plugins.index import load_index
 from marvin_core.providers.offline import NO_MODEL, NO_OUTPUT, STILL_NO_MODEL, create
 from marvin_core.tools.arguments import parse_key_values
 from marvin_core.tools.routing.router import Router
 from marvin_core.tools.schema import describe
 from tests.support import engine_tools
 from tests.support.engine import Made, make, run
+from tests.support.installed import PACKS, specs
 
 ENDPOINT = Endpoint(provider="offline", base_url="", model="offline", key=Secret(""), key_hint="")
-
-PACKS = ("marvin-core", "marvin-tools-coding", "marvin-tools-life", "marvin-tools-web")
-
-
-@cache
-def specs() -> tuple[ToolSpec, ...]:
-    """The tools of the core and of the packs of this repository."""
-    with TemporaryDirectory() as folder:
-        return tuple(spec for spec in load_index(Path(folder)).tools if spec.source in PACKS)
 
 
 @cache

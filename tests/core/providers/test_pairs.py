@@ -35,11 +35,11 @@ from marvin_core.providers.responses import provider as responses
 from marvin_core.testing import Answer, error, events
 from marvin_core.tools.normal_form import normal_form
 from marvin_core.tools.schema import describe
-from tests.core.providers.test_offline import specs as installed
 from tests.support import answers_anthropic, answers_ollama, answers_responses, strict_wires
 from tests.support.chatting import TIMEOUTS, answer_of, call_piece, chunk
 from tests.support.engine import SPECS, make, run
 from tests.support.engine_tools import look, picture
+from tests.support.installed import specs as installed
 
 PICTURE = Image(media_type="image/png", data="QUJD")
 OPAQUE = re.compile(r"OPAQUE-[a-z]+-[0-9-]+")

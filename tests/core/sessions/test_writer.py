@@ -284,13 +284,18 @@ async def stood_still(work: Callable[[], Awaitable[None]]) -> float:
     return longest
 
 
+def begun_with_one(folder: Path, lock: float, told: list[str]) -> tuple[SessionWriter, Path]:
+    """A session with one message, and its file; `lock` is how long that is waited for, in seconds."""
+    recorder = SessionWriter(folder, Timeouts(lock=lock), told.append)
+    recorder.begin(0.0, "A chat", "p", "m", "/w")
+    recorder.save(user("0"))
+    return recorder, folder / f"{recorder.id}.jsonl"
+
+
 def test_a_file_that_another_process_has_is_waited_for_without_the_loop(tmp_path: Path) -> None:
     """What is said meanwhile is written in its order as soon as the file is free, and nobody is told."""
     told: list[str] = []
-    recorder = SessionWriter(tmp_path, Timeouts(lock=60.0), told.append)
-    recorder.begin(0.0, "A chat", "p", "m", "/w")
-    recorder.save(user("0"))
-    path = tmp_path / f"{recorder.id}.jsonl"
+    recorder, path = begun_with_one(tmp_path, 60.0, told)
     with held(path) as other:
 
         async def go() -> None:
@@ -309,10 +314,7 @@ def test_a_file_that_another_process_has_is_waited_for_without_the_loop(tmp_path
 
 def test_a_file_that_stays_with_another_process_is_told_once_and_written_later(tmp_path: Path) -> None:
     told: list[str] = []
-    recorder = SessionWriter(tmp_path, Timeouts(lock=0.2), told.append)
-    recorder.begin(0.0, "A chat", "p", "m", "/w")
-    recorder.save(user("0"))
-    path = tmp_path / f"{recorder.id}.jsonl"
+    recorder, path = begun_with_one(tmp_path, 0.2, told)
 
     async def talk() -> None:
         recorder.save(user("1"))
@@ -337,10 +339,7 @@ def test_a_file_that_stays_with_another_process_is_told_once_and_written_later(t
 
 def test_who_begins_another_session_meanwhile_loses_nothing_of_the_first(tmp_path: Path) -> None:
     told: list[str] = []
-    recorder = SessionWriter(tmp_path, Timeouts(lock=60.0), told.append)
-    recorder.begin(0.0, "A chat", "p", "m", "/w")
-    recorder.save(user("0"))
-    first = tmp_path / f"{recorder.id}.jsonl"
+    recorder, first = begun_with_one(tmp_path, 60.0, told)
     with held(first) as other:
 
         async def go() -> None:
@@ -359,10 +358,7 @@ def test_who_begins_another_session_meanwhile_loses_nothing_of_the_first(tmp_pat
 
 def test_what_is_still_unwritten_at_the_end_is_told(tmp_path: Path) -> None:
     told: list[str] = []
-    recorder = SessionWriter(tmp_path, Timeouts(lock=0.2), told.append)
-    recorder.begin(0.0, "A chat", "p", "m", "/w")
-    recorder.save(user("0"))
-    path = tmp_path / f"{recorder.id}.jsonl"
+    recorder, path = begun_with_one(tmp_path, 0.2, told)
 
     async def go() -> None:
         recorder.save(user("1"))

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from marvin_core.util.terminal_text import without_sequences
-from marvin_core.util.text import FAINTLY_LIKE, cut, did_you_mean, near_names, one_line, unknown_name
+from marvin_core.util.text import FAINTLY_LIKE, cut, did_you_mean, hint_at, near_names, one_line, unknown_name
 
 TOOLS = tuple(
     "web_search wiki_search stack_search weather_forecast read_file create_file write_file apply_patch run_command"
@@ -150,6 +150,12 @@ def test_difflib_is_loaded_by_errors_only() -> None:
 )
 def test_near_names_are_asked_about_in_a_sentence(names: Sequence[str], sentence: str) -> None:
     assert did_you_mean(names) == sentence
+
+
+def test_a_hint_is_the_near_names_or_what_there_is() -> None:
+    assert hint_at("gorq", ["groq", "openai"]) == "Did you mean 'groq'?"
+    assert hint_at("nope", ["groq", "openai"]) == "There are: groq, openai."
+    assert hint_at("nope", ["groq", "openai"], "Look it up.") == "Look it up."
 
 
 def test_an_unknown_name_is_told_with_what_there_is() -> None:

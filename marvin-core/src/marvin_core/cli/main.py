@@ -48,16 +48,7 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) 
 
             end_like_ctrl_c()
             return _run_subcommand(argv[index:], *_loaded(argv, index, env), streams)
-        config, secrets = load(argv, env)
-        sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
-        if config.design_first:
-            raise UsageError(_PIPELINE)
-        interactive = streams.stdin_is_terminal() or config.plain
-        if config.non_interactive or not interactive:
-            return _non_interactive(config.replace(non_interactive=True), secrets, streams)
-        if config.output_schema is not None:
-            raise UsageError("--output-schema is for runs without a chat. Add --non-interactive.")
-        return _chat(config, secrets, streams)
+        return _prompted(argv, env, streams)
     except MarvinError as error:
         if not isinstance(error, ConfigError) or index is not None or not _is_headless(argv, streams):
             streams.err(f"marvin: {error}")
@@ -70,6 +61,20 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) 
     except KeyboardInterrupt:
         streams.err("marvin: interrupted")
         return EXIT_INTERRUPTED
+
+
+def _prompted(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) -> int:
+    """What is no sub-command: one prompt, or a chat."""
+    config, secrets = load(argv, env)
+    sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
+    if config.design_first:
+        raise UsageError(_PIPELINE)
+    interactive = streams.stdin_is_terminal() or config.plain
+    if config.non_interactive or not interactive:
+        return _non_interactive(config.replace(non_interactive=True), secrets, streams)
+    if config.output_schema is not None:
+        raise UsageError("--output-schema is for runs without a chat. Add --non-interactive.")
+    return _chat(config, secrets, streams)
 
 
 def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, streams: StandardStreams) -> int:

@@ -10,8 +10,8 @@ from ..version import __version__
 # Type checkers take it for the constant of `typing`, which `marvin --help` does without.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import NoReturn
+    from collections.abc import Mapping, Sequence
+    from typing import Any, NoReturn
 
 SUBCOMMANDS = frozenset({"tools", "packs", "sessions", "profiles", "providers", "models", "config", "doctor"})
 """Those of the core; packs may bring more."""
@@ -47,6 +47,58 @@ The documentation is in the folder docs of Marvin's source.
 """
 _STARTED = "\n`marvin` is not on your PATH. Type this in its place:\n  {}\n"
 """The last line of the help where that is so."""
+
+
+_FLAGS: Mapping[str, Mapping[str, Any]] = {
+    "--non-interactive": {
+        "action": "store_true",
+        "help": "run one prompt without asking anybody anything, then leave",
+    },
+    "--prompt": {"metavar": "TEXT", "help": "the prompt; the same as PROMPT"},
+    "--prompt-file": {"metavar": "PATH", "help": "read the prompt from a file"},
+    "--working-dir": {"metavar": "PATH", "help": "the folder that files and commands are confined to"},
+    "--provider": {"metavar": "NAME", "help": "the model service"},
+    "--model": {
+        "metavar": "[TIER=]MODEL",
+        "action": "append",
+        "default": [],
+        "help": "the model, or the model of a tier",
+    },
+    "--thinking": {
+        "metavar": "[TIER=]LEVEL",
+        "action": "append",
+        "default": [],
+        "help": "how hard the model thinks, or that of a tier: off, low, medium, high",
+    },
+    "--tools": {"metavar": "SETS", "help": "tool sets, groups and names; a leading - takes away (coding,-git)"},
+    "--output-format": {
+        "choices": ("text", "json", "stream-json"),
+        "default": "text",
+        "help": "what a non-interactive run prints",
+    },
+    "--output-schema": {
+        "metavar": "FILE",
+        "help": "the JSON schema that the last answer of a non-interactive run has to fit",
+    },
+    "--on-ask": {
+        "choices": ("allow", "deny", "allow-all"),
+        "default": "allow",
+        "help": "what a non-interactive run does with calls that would ask",
+    },
+    "--continue": {
+        "dest": "continue_",
+        "action": "store_true",
+        "help": "go on with the newest session of this folder",
+    },
+    "--resume": {"metavar": "ID", "help": "go on with this session"},
+    "--max-cost": {"metavar": "USD", "help": "spend no more than this, agents below this one included"},
+    "--plain": {"action": "store_true", "help": "the plain chat, which also works in a pipe"},
+    "--design-first": {"action": "store_true", "help": "run the test-first pipeline (needs marvin-pipeline)"},
+    "-B": {"dest": "no_bytecode", "action": "store_true", "help": "write no bytecode files"},
+    "--version": {"action": "version", "version": f"marvin {__version__}"},
+}
+"""The flags, in the order of the help, each with what argparse is told of it."""
+_WITH_VALUE = frozenset(flag for flag, options in _FLAGS.items() if options.get("action", "append") == "append")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -98,95 +150,10 @@ def parser() -> _Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    add = result.add_argument
-    add(
-        "words",
-        nargs="*",
-        metavar="PROMPT",
-        help="what to do, in your words",
-    )
-    add(
-        "--non-interactive",
-        action="store_true",
-        help="run one prompt without asking anybody anything, then leave",
-    )
-    add("--prompt", metavar="TEXT", help="the prompt; the same as PROMPT")
-    add("--prompt-file", metavar="PATH", help="read the prompt from a file")
-    add("--working-dir", metavar="PATH", help="the folder that files and commands are confined to")
-    _add_choices(result)
-    add("--plain", action="store_true", help="the plain chat, which also works in a pipe")
-    add("--design-first", action="store_true", help="run the test-first pipeline (needs marvin-pipeline)")
-    add("-B", dest="no_bytecode", action="store_true", help="write no bytecode files")
-    add("--version", action="version", version=f"marvin {__version__}")
+    result.add_argument("words", nargs="*", metavar="PROMPT", help="what to do, in your words")
+    for flag, options in _FLAGS.items():
+        result.add_argument(flag, **options)
     return result
-
-
-def _add_choices(parser: argparse.ArgumentParser) -> None:
-    """The flags that choose a model, tools, a form of output, and a session."""
-    add = parser.add_argument
-    add("--provider", metavar="NAME", help="the model service")
-    add(
-        "--model",
-        metavar="[TIER=]MODEL",
-        action="append",
-        default=[],
-        help="the model, or the model of a tier",
-    )
-    add(
-        "--thinking",
-        metavar="[TIER=]LEVEL",
-        action="append",
-        default=[],
-        help="how hard the model thinks, or that of a tier: off, low, medium, high",
-    )
-    add(
-        "--tools",
-        metavar="SETS",
-        help="tool sets, groups and names; a leading - takes away (coding,-git)",
-    )
-    add(
-        "--output-format",
-        choices=("text", "json", "stream-json"),
-        default="text",
-        help="what a non-interactive run prints",
-    )
-    add(
-        "--output-schema",
-        metavar="FILE",
-        help="the JSON schema that the last answer of a non-interactive run has to fit",
-    )
-    add(
-        "--on-ask",
-        choices=("allow", "deny", "allow-all"),
-        default="allow",
-        help="what a non-interactive run does with calls that would ask",
-    )
-    add(
-        "--continue",
-        dest="continue_",
-        action="store_true",
-        help="go on with the newest session of this folder",
-    )
-    add("--resume", metavar="ID", help="go on with this session")
-    add("--max-cost", metavar="USD", help="spend no more than this, agents below this one included")
-
-
-_WITH_VALUE = frozenset(
-    [
-        "--prompt",
-        "--prompt-file",
-        "--working-dir",
-        "--provider",
-        "--model",
-        "--thinking",
-        "--tools",
-        "--output-format",
-        "--output-schema",
-        "--on-ask",
-        "--resume",
-        "--max-cost",
-    ]
-)
 
 
 def first_word(argv: Sequence[str]) -> int | None:

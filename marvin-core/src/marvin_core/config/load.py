@@ -43,40 +43,44 @@ def load(
     cwd = cwd or _current_folder()
     home = Path(env.get("HOME") or os.path.expanduser("~"))
     folders = _folders(env, home, cwd)
-    settings = read_settings(folders["config"] / "config.yaml", folders["cache"] / "config.json") if with_file else {}
+    file, cache = folders["config_folder"] / "config.yaml", folders["cache_folder"] / "config.json"
+    settings = read_settings(file, cache) if with_file else {}
     working_dir = _working_dir(flags.working_dir, cwd, home)
     named, tiers = _models(flags.model)
     model = _named("model", named, ("MARVIN_MODEL", env), settings)
     config = Config(
-        prompt=_prompt(flags),
-        prompt_file=cwd / flags.prompt_file if flags.prompt_file is not None else None,
-        non_interactive=flags.non_interactive,
-        plain=flags.plain,
-        design_first=flags.design_first,
         working_dir=working_dir,
-        rooted=flags.working_dir is not None,
         in_home=flags.working_dir is None and working_dir == home.resolve(),
         tiers=tier_models({**settings.get("models", {}), **tiers}, env),
         tools=flags.tools or settings.get("tools", ""),
-        output_format=flags.output_format,
-        output_schema=_output_schema(flags.output_schema, cwd),
-        on_ask=flags.on_ask,
-        continue_session=flags.continue_,
-        resume=flags.resume or "",
         max_cost=max_cost(flags.max_cost, env.get("MARVIN_MAX_COST")),
         home=home,
-        config_folder=folders["config"],
-        data_folder=folders["data"],
-        cache_folder=folders["cache"],
-        state_folder=folders["state"],
-        ca_file=settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
+        **folders,
         **_named("provider", flags.provider, ("LLM_PROVIDER", env), settings),
         **model,
         **thinking_fields(flags.thinking, env.get("MARVIN_THINKING"), settings, model["model"]),
+        **_from_flags(flags, cwd),
         **_from_environment(env, cwd),
         **_from_settings(settings, env),
     )
     return config, Secrets(env, home, config.child_env)
+
+
+def _from_flags(flags: Namespace, cwd: Path) -> dict[str, Any]:
+    """The fields that only a flag sets."""
+    return {
+        "prompt": _prompt(flags),
+        "prompt_file": cwd / flags.prompt_file if flags.prompt_file is not None else None,
+        "non_interactive": flags.non_interactive,
+        "plain": flags.plain,
+        "design_first": flags.design_first,
+        "rooted": flags.working_dir is not None,
+        "output_format": flags.output_format,
+        "output_schema": _output_schema(flags.output_schema, cwd),
+        "on_ask": flags.on_ask,
+        "continue_session": flags.continue_,
+        "resume": flags.resume or "",
+    }
 
 
 def _prompt(flags: Namespace) -> str | None:
@@ -118,9 +122,10 @@ def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
 
 
 def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    """The fields that only config.yaml sets."""
+    """The fields that config.yaml sets, and no flag."""
     rules = {name: tuple(map(str, lines)) for name, lines in settings.get("permissions", {}).items()}
     return {
+        "ca_file": settings.get("ca_file") or env.get("SSL_CERT_FILE", ""),
         "ui": settings.get("ui", ""),
         "pack_sections": pack_sections(settings),
         "transport": settings.get("transport", "direct"),
@@ -162,17 +167,23 @@ def _current_folder() -> Path:
         raise ConfigError(f"The current folder cannot be used: {error.strerror}. Change to another one.") from error
 
 
-def _folders(env: Mapping[str, str], home: Path, cwd: Path) -> dict[str, Path]:
+def _folders(env: Mapping[str, str], home: Path, cwd: Path) -> dict[str, Any]:
+    """The folders of Marvin's own, each a path."""
     if env.get("MARVIN_HOME"):
         root = cwd / env["MARVIN_HOME"]
-        return {"config": root, "data": root / "data", "cache": root / "cache", "state": root / "state"}
+        return {
+            "config_folder": root,
+            "data_folder": root / "data",
+            "cache_folder": root / "cache",
+            "state_folder": root / "state",
+        }
     base = _xdg(env, "XDG_CONFIG_HOME", home / ".config")
     older = base / "local-finder"
     return {
-        "config": older if older.is_dir() else base / "marvin",
-        "data": _xdg(env, "XDG_DATA_HOME", home / ".local" / "share") / "marvin",
-        "cache": _xdg(env, "XDG_CACHE_HOME", home / ".cache") / "marvin",
-        "state": _xdg(env, "XDG_STATE_HOME", home / ".local" / "state") / "marvin",
+        "config_folder": older if older.is_dir() else base / "marvin",
+        "data_folder": _xdg(env, "XDG_DATA_HOME", home / ".local" / "share") / "marvin",
+        "cache_folder": _xdg(env, "XDG_CACHE_HOME", home / ".cache") / "marvin",
+        "state_folder": _xdg(env, "XDG_STATE_HOME", home / ".local" / "state") / "marvin",
     }
 
 

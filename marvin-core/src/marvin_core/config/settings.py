@@ -10,7 +10,7 @@ from ..api.errors import ConfigError
 from ..api.limits import Limits
 from ..api.timeouts import Timeouts
 from ..util.state_files import read_trusted_json, write_cache
-from ..util.text import cut, did_you_mean, near_names
+from ..util.text import cut, hint_at
 
 _VALUE_SHOWN = 40
 
@@ -230,4 +230,4 @@ def _kind(value: Any) -> str:
 
 def _nearest(key: str, schema: Mapping[Any, Any]) -> str:
     names = [name for name in schema if isinstance(name, str)]
-    return did_you_mean(near_names(key, names)) or f"Known keys: {', '.join(sorted(names))}."
+    return hint_at(key, names, f"Known keys: {', '.join(sorted(names))}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from ..api.errors import BudgetExceeded, MarvinError, OutputMismatch
@@ -11,6 +11,7 @@ from ..api.events import AgentEnd, AgentStart
 from ..api.messages import user
 from ..api.session import TurnResult
 from ..conversation.compactor import CAPS, Compactor
+from ..sessions.writer import Bill
 from ..util.failures import is_failure, shown, told
 from ..util.threads import in_thread
 from .agent import Agent
@@ -139,23 +140,21 @@ class Driver:
         if parts.setup.budget is None:
             return
         if session_id == self._opened:
-            cost = bill(0.0)
-            bill(await in_thread(lambda: parts.usage.take_up(session_id, cost)))
+            before = await bill(0.0)
+            await bill(await in_thread(lambda: parts.usage.take_up(session_id, before)))
             self._opened = ""
-        cost = bill(0.0)
+        cost = await bill(0.0)
         await in_thread(lambda: parts.usage.work_for(session_id, cost))
 
-    def _bill(self) -> tuple[str, Callable[[float], float]]:
+    def _bill(self) -> tuple[str, Bill]:
         return self._parts.writer.id, self._parts.writer.bill()
 
-    async def _account(
-        self, earlier: asyncio.Future[None] | None, session_id: str, bill: Callable[[float], float]
-    ) -> None:
+    async def _account(self, earlier: asyncio.Future[None] | None, session_id: str, bill: Bill) -> None:
         """Add what a prompt cost to the session and to usage.json; nobody who waits for the prompt waits for it."""
         if earlier is not None:
             await asyncio.wait([earlier])
         try:
-            cost = bill(await in_thread(self._parts.usage.prompt_ended))
+            cost = await bill(await in_thread(self._parts.usage.prompt_ended))
             if self._parts.setup.budget is not None:
                 await in_thread(lambda: self._parts.usage.work_for(session_id, cost))
         except Exception as error:  # the answer was given, and the chat goes on

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..api.errors import SessionError
 from ..api.messages import Message
@@ -19,6 +19,8 @@ from .write_queue import Write, WriteQueue
 if TYPE_CHECKING:
     from .reader import LoadedSession
 
+Bill: TypeAlias = Callable[[float], Awaitable[float]]
+"""Takes USD; returns what the session cost in all, once that is written."""
 _TICK = 1_000_000
 """Nanoseconds that every file system tells apart."""
 
@@ -133,25 +135,23 @@ class SessionWriter:
         """Note that the session goes on with another `provider`, `model` or `thinking` level."""
         self._write(lambda transcript: transcript.change_header(**fields))
 
-    def bill(self) -> Callable[[float], float]:
-        """What notes that the session as it is now cost so much more, also once another one has taken its place.
-
-        It takes USD, and returns what the session cost in all.
-        """
+    def bill(self) -> Bill:
+        """What notes that the session as it is now cost so much more, also once another one has taken its place."""
         queue = self._queue
 
-        def note(dollars: float) -> float:
+        async def note(dollars: float) -> float:
             if queue is None:
                 return 0.0
             if dollars:
                 queue.add(lambda transcript: transcript.add_spent(dollars))
+                await queue.settle()
             return queue.transcript.header.spent
 
         return note
 
     def spent(self, dollars: float) -> None:
         """Note that the session cost so much more."""
-        self.bill()(dollars)
+        self._write(lambda transcript: transcript.add_spent(dollars))
 
     async def flush(self, state: Mapping[str, Any]) -> None:
         """Have everything on disk at the end of a turn, with what packs keep in the session."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ..api.errors import UsageError
 from ..api.tools import ToolSpec
 from ..config.program import command_name
-from ..util.text import did_you_mean, near_names
+from ..util.text import hint_at
 
 
 def _in_coding(spec: ToolSpec) -> bool:
@@ -62,5 +62,5 @@ def _named(specs: Sequence[ToolSpec], word: str) -> set[str]:
     if found:
         return found
     known = [*SETS, *{spec.group for spec in specs}, *(spec.name for spec in specs)]
-    hint = did_you_mean(near_names(word, known)) or f"`{command_name()} tools list` shows what there is."
+    hint = hint_at(word, known, f"`{command_name()} tools list` shows what there is.")
     raise UsageError(f"There is no set, group or tool {word!r}. {hint}")

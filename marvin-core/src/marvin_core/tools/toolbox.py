@@ -15,7 +15,7 @@ from ..api.tools import Tool, ToolResult, ToolSpec
 from ..config.secrets import Secrets
 from ..guard.permissions.policy import Rule
 from ..util.imports import load_module
-from ..util.text import did_you_mean, near_names
+from ..util.text import hint_at
 from ..util.threads import in_thread
 from ..util.watchdog import attributed, attributed_call
 from .sets import select
@@ -185,7 +185,7 @@ class Toolbox:
             return found
         if name in self.missing:
             raise ToolError(f"The tool {name} is not available here: {self.missing[name]}. Do it another way.")
-        hint = did_you_mean(near_names(name, self._specs)) or _some(list(self._specs))
+        hint = hint_at(name, self._specs, _some(list(self._specs)))
         raise ToolError(f"There is no tool {name!r}. {hint}")
 
     def preload(self, name: str, runner: str) -> None:

@@ -71,6 +71,12 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     return f"Unknown {kind} {cut(name)!r}. {hint}".rstrip()
 
 
+def hint_at(asked: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Which known names may be meant by one that is unknown; where none is near, `otherwise`, or all that there are."""
+    names = list(known)
+    return did_you_mean(near_names(asked, names)) or otherwise or f"There are: {', '.join(names)}."
+
+
 def did_you_mean(names: Sequence[str]) -> str:
     """The question whether one of these names is meant; nothing where there are none."""
     if not names:

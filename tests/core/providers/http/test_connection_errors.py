@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
@@ -20,6 +18,7 @@ from marvin_core.http.client import HttpSettings, TlsContext, make_client
 from marvin_core.providers.chat_completions.provider import ChatCompletions
 from marvin_core.providers.http.provider import HttpProvider
 from marvin_core.providers.ollama.provider import Ollama
+from tests.support.certificates import self_signed
 from tests.support.chatting import TIMEOUTS, TRANSPORTS, Transport, answer_of, endpoint
 
 transports = pytest.mark.parametrize("transport", TRANSPORTS)
@@ -65,15 +64,7 @@ def failure(
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = shutil.which("openssl")
-    if program is None:
-        pytest.skip("openssl is not installed")
-    folder = tmp_path_factory.mktemp("tls")
-    options = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -keyout key.pem -out cert.pem"
-    subprocess.run([program, *options.split()], cwd=folder, check=True, capture_output=True)
-    both = folder / "both.pem"
-    both.write_bytes((folder / "key.pem").read_bytes() + (folder / "cert.pem").read_bytes())
-    return both
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 @transports

@@ -15,7 +15,7 @@ from ...config.load import check_settings
 from ...config.program import command_name
 from ...config.settings import KEYS, pack_sections, parse_settings
 from ...util.state_files import replace_file, update_file
-from ...util.text import did_you_mean, near_names
+from ...util.text import hint_at
 from ..run import group
 from .pack_settings import check_packs, expected_kind, shown_settings
 
@@ -163,7 +163,7 @@ def _check(run: CommandContext, content: bytes, path: Path) -> None:
 
         known = [spec.name for spec in Plugins(run.config, lambda text: None).providers]
         if provider not in known:
-            hint = did_you_mean(near_names(provider, known)) or f"There are: {', '.join(known)}."
+            hint = hint_at(provider, known)
             raise ConfigError(f"{path}: there is no provider {provider!r}. {hint}")
 
 

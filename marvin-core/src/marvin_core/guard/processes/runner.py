@@ -106,26 +106,27 @@ class ProcessRunner:
         output, errors = Capture(output_limit), Capture(output_limit)
         sinks = [output] if merge_stderr else [output, errors]
         child = self._start(argv, cwd or self._folders.root, stdin, sinks, env)
+        if timeout is not None:
+            child.expire_after(timeout)
+        job = await self._finished(child, argv, (output, errors) if leave_jobs else None)
+        return _result(child, output, errors).replace(elapsed=time.monotonic() - begin, job=job)
+
+    async def _finished(self, child: Child, argv: Sequence[str], kept: tuple[Capture, Capture] | None) -> str:
+        """Wait for a program, and end what it left; or make a job of that, which begins with what was `kept`.
+
+        Returns:
+            The id of the job; "" where there is none.
+        """
         job = ""
         try:
-            if timeout is not None:
-                child.expire_after(timeout)
             await child.finished
-            if leave_jobs and not child.timed_out:
-                job = await self._keep_rest(child, argv, output, errors)
+            if kept is not None and not child.timed_out:
+                job = await self._keep_rest(child, argv, *kept)
         finally:
             if not job:
                 await self._end(child)
             self._children.discard(child)
-        return ProcessResult(
-            exit_code=None if child.timed_out else child.exit_code,
-            output=output.data,
-            stderr=errors.data,
-            omitted=output.omitted + errors.omitted,
-            timed_out=child.timed_out,
-            elapsed=time.monotonic() - begin,
-            job=job,
-        )
+        return job
 
     def _start(
         self,
@@ -238,6 +239,17 @@ class ProcessRunner:
         self._closed = True
         for child in self._children | {job.child for job in self._jobs.values()}:
             child.family.kill()
+
+
+def _result(child: Child, output: Capture, errors: Capture) -> ProcessResult:
+    return ProcessResult(
+        exit_code=None if child.timed_out else child.exit_code,
+        output=output.data,
+        stderr=errors.data,
+        omitted=output.omitted + errors.omitted,
+        timed_out=child.timed_out,
+        elapsed=0.0,
+    )
 
 
 def _spawn(

@@ -71,8 +71,8 @@ class Copilot(EndpointProvider):
         known, self._known = self._known, None
         now = asyncio.get_running_loop().time
         try:
+            session = await self._sent(request, setup, known)  # which may have to start the runtime first
             patience = Patience(self._endpoint, self._make_client().timeout.read, now())
-            session = await self._sent(request, setup, known)
             while True:
                 for delta in answer.feed(await self._next_event(session, patience)):
                     yield delta

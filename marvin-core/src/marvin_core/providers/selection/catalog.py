@@ -15,7 +15,7 @@ from ...config.secrets import Secrets
 from ...profiles.store import Profiles
 from ...util.failures import is_failure
 from ...util.imports import imported
-from ...util.text import did_you_mean, near_names
+from ...util.text import hint_at
 from ...util.untrusted_json import parse_json
 from ..generations import plain_name
 from .service_lists import ServiceLists, chat_models, same_place
@@ -83,7 +83,7 @@ class Catalog:
         """
         if name in self.known:
             return self.known[name]
-        hint = did_you_mean(near_names(name, self.known)) or f"There are: {', '.join(self.known)}."
+        hint = hint_at(name, self.known)
         text = f"There is no provider {name!r}{f' (from {origin})' if origin else ''}. {hint}"
         raise UsageError(text) if by_flag else ConfigError(text)
 

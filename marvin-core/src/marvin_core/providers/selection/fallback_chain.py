@@ -8,7 +8,7 @@ from ...api.errors import ConfigError, MarvinError
 from ...api.models import Serving
 from ...api.providers import OFFLINE, Provider
 from ...config.tiers import ALIASES
-from ...util.text import did_you_mean, near_names
+from ...util.text import hint_at
 from .catalog import Catalog
 from .model_names import is_known
 
@@ -57,8 +57,8 @@ def check_chain(names: Sequence[str], catalog: Catalog) -> None:
             continue
         specs = [spec for spec in catalog.known.values() if spec.name != OFFLINE]
         services = [spec.name for spec in specs]
-        near = near_names(name, [*services, *(f"{spec.name}/{model}" for spec in specs for model in spec.models)])
-        hint = did_you_mean(near) or f"There are: {', '.join(services)}."
+        models = (f"{spec.name}/{model}" for spec in specs for model in spec.models)
+        hint = hint_at(name, [*services, *models], f"There are: {', '.join(services)}.")
         raise ConfigError(
             f"fallback: in config.yaml names {name!r}, which is neither a provider nor a known model. {hint} "
             "Write PROVIDER or PROVIDER/MODEL."
