@@ -32,6 +32,10 @@ FORBIDDEN = {
     "marvin_core.conversation.digest",
     "marvin_core.conversation.documents",
     "marvin_core.engine.calls",
+    "marvin_core.engine.remaining",
+    "marvin_core.config.thinking",
+    "marvin_core.http.decoding",
+    "marvin_core.providers.http.turns",
     "marvin_core.engine.resumption",
     "marvin_core.guard.files.errors",
     "marvin_core.guard.files.folder_descriptors",
@@ -120,7 +124,7 @@ def test_a_tool_is_imported_when_it_is_called(start: Start) -> None:
     found = start.run(calls(("get_working_dir", {})), text("Done."))
     assert {
         "marvin_tools_coding.files.listing",
-        "marvin_core.engine.calls.dispatch",
+        "marvin_core.engine.calls.context",
         "pydantic",
     } <= found  # what is imported while it is imported is listed
     others = ("marvin_tools_coding.files.edit", "marvin_tools_coding.git", "typer", "rich", "ruamel")
