@@ -20,8 +20,7 @@ import pytest
 
 from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.http.connect import Dialer
-from marvin_core.http.decoding import DecodingTransport
-from marvin_core.http.transport import DirectTransport
+from marvin_core.http.transport import DecodingTransport, DirectTransport
 
 Outcome: TypeAlias = tuple[object, ...]
 Server: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -17,7 +17,6 @@ from ..util.numbers import amount
 from .limits import cache_lifetime, depth, max_cost
 from .secrets import Secrets
 from .settings import pack_sections, read_settings
-from .thinking import levels_of, thinking_fields
 from .tiers import tier_models
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def load(
         **folders,
         **_named("provider", flags.provider, ("LLM_PROVIDER", env), settings),
         **model,
-        **thinking_fields(flags.thinking, env.get("MARVIN_THINKING"), settings, model["model"]),
+        **_thinking(flags.thinking, env.get("MARVIN_THINKING"), settings, model["model"]),
         **_from_flags(flags, cwd),
         **_from_environment(env, cwd),
         **_from_settings(settings, env),
@@ -89,6 +88,15 @@ def _prompt(flags: Namespace) -> str | None:
         if words and value is not None:
             raise UsageError(f"A prompt was given twice, as {flag} and as words. Give it once.")
     return flags.prompt if flags.prompt is not None else (words or None)
+
+
+def _thinking(flags: Sequence[str], variable: str | None, settings: Mapping[str, Any], model: str) -> dict[str, Any]:
+    """How hard models think; most runs leave that to them."""
+    if not flags and not variable and not settings.keys() & {"thinking", "tier_thinking"}:
+        return {"thinking": "off", "thinking_from": "", "tier_thinking": {}}
+    from .thinking import thinking_fields
+
+    return thinking_fields(flags, variable, settings, model)
 
 
 def _output_schema(given: str | None, cwd: Path) -> Mapping[str, Any] | None:
@@ -154,6 +162,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     _timeouts(settings.get("timeouts", {}))
     _limits(settings.get("limits", {}))
     _addresses(settings.get("allow_addresses", []))
+    from .thinking import levels_of
+
     levels_of(settings)
     cache_lifetime(settings.get("cache", ""))
     _prices(settings.get("prices", {}))

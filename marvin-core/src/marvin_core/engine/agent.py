@@ -134,7 +134,7 @@ class Agent:
         try:
             await self._dispatcher().batch(answer.calls, outputs, "router" if answer.provider == OFFLINE else "model")
         finally:
-            self._parts.give(self._requests.remaining.added(outputs, ceiling))
+            self._parts.give(self._requests.with_remaining(outputs, ceiling))
 
     def _leave_out(self, answer: Message, why: str) -> None:
         if answer.calls:

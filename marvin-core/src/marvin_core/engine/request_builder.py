@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
+from ..api.messages import ToolOutput, tool
 from ..api.providers import Provider, Request, ThinkingLevel
 from ..api.record import Record
 from ..api.tools import ToolSpec
 from ..api.usage import CostCeiling
 from ..conversation.compactor import Compactor
+from ..conversation.window import characters
 from .hook_runner import HookRunner
 from .parts import SessionParts
-from .remaining import Remaining
 from .system_prompt import PromptPart, SystemPrompt
+
+if TYPE_CHECKING:
+    from .remaining import Remaining
 
 _NAMED = 8
 """How many tools that are left out are told by name."""
@@ -34,7 +40,6 @@ class RequestBuilder:
         self._hooks = hooks
         self._compactor = compactor
         self._prompt = SystemPrompt(parts, hooks)
-        self.remaining = Remaining(parts, compactor)
         self._left_out: list[str] = []
 
     async def prompt_parts(self) -> list[PromptPart]:
@@ -57,7 +62,7 @@ class RequestBuilder:
         along = await self._compactor.prepare(system, offered)
         messages, sent = conversation.messages, conversation.characters + along
         await self._hooks.before_request(messages)
-        if left := self.remaining.roughly(settings.ceiling):
+        if left := self._remaining.roughly(settings.ceiling) if self._may_be_little(settings.ceiling) else "":
             # Last, and after room was made: it changes most often.
             system, sent = f"{system}\n\n{left}", sent + len(left)
         request = Request(
@@ -70,6 +75,24 @@ class RequestBuilder:
             output_schema=self._parts.config.output_schema,
         )
         return request, sent
+
+    @cached_property
+    def _remaining(self) -> Remaining:
+        from .remaining import Remaining  # most conversations never come near the end of anything
+
+        return Remaining(self._parts, self._compactor)
+
+    def _may_be_little(self, ceiling: CostCeiling | None, added: int = 0) -> bool:
+        """Whether the window or the money may be near its end, once so many characters are added."""
+        window = self._parts.model.window
+        used = self._parts.conversation.characters + self._compactor.overhead + added
+        return ceiling is not None or window.tokens(used) >= window.warn
+
+    def with_remaining(self, outputs: Sequence[ToolOutput], ceiling: CostCeiling | None) -> list[ToolOutput]:
+        """The outputs of a round; the last one says what is left after them, where that is little."""
+        if not self._may_be_little(ceiling, characters([tool(outputs)])):
+            return list(outputs)
+        return self._remaining.added(outputs, ceiling)
 
     def begin_prompt(self) -> None:
         """Have what changed since the last prompt count, and tell which tools do not come along."""

@@ -125,12 +125,15 @@ def make_client(
     import httpx
 
     from ..version import __version__
-    from .decoding import ACCEPTED, DecodingTransport, LimitedTransport
+    from .transport import ACCEPTED, DecodingTransport
 
     def finished(inner: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
         decoding = DecodingTransport(inner)
-        limits = settings.limits
-        return decoding if guard is None else LimitedTransport(decoding, body=limits.body, download=limits.download)
+        if guard is None:
+            return decoding
+        from .limited import LimitedTransport
+
+        return LimitedTransport(decoding, body=settings.limits.body, download=settings.limits.download)
 
     timeouts = settings.timeouts
     return httpx.AsyncClient(

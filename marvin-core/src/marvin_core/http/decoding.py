@@ -9,13 +9,6 @@ from typing import cast
 
 import httpx
 
-from ..api.errors import ToolError
-
-ACCEPTED = "gzip, deflate"
-"""What is asked for. Other formats have no decompression in Python's library that can be bounded."""
-BODY = "marvin_body"
-"""The extension of a request that says how its response is read: `raw` leaves it as it comes, for `aiter_raw`."""
-
 _GZIP = ("gzip", "x-gzip")
 _COMPRESSIONS = (*_GZIP, "deflate", "br", "zstd", "compress", "x-compress", "dcb", "dcz")
 _MEMBER = b"\x1f\x8b"
@@ -25,83 +18,20 @@ _PIECES_AT_ONCE = 16
 """After so many the event loop gets its turn."""
 _MEMBERS = 10_000
 """Parts of one gzip body. Empty ones add nothing to its size, and each costs a copy of what follows it."""
-_REDIRECT = 64 * 1024
-"""Bytes of the body of a redirect, which is a note for people: httpx reads all of it, and keeps it."""
 
 
-class DecodingTransport(httpx.AsyncBaseTransport):
-    """Decompresses the responses of another transport; httpx would undo any number of layers without a bound."""
-
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        self._inner = inner
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; its response is not compressed any more, and its headers do not say that it was."""
-        response = await self._inner.handle_async_request(request)
-        layers = _layers(response.headers.get("content-encoding"))
-        if not layers or request.extensions.get(BODY) == "raw":
-            return response
-        gone = (b"content-encoding", b"content-length")
-        return httpx.Response(
-            response.status_code,
-            headers=[(name, value) for name, value in response.headers.raw if name.lower() not in gone],
-            stream=_Decoded(cast("httpx.AsyncByteStream", response.stream), layers),
-            extensions=response.extensions,
-        )
-
-    async def aclose(self) -> None:
-        """Close the other transport."""
-        await self._inner.aclose()
-
-
-class LimitedTransport(httpx.AsyncBaseTransport):
-    """Ends responses that are larger than tools may read: `body` bytes, or `download` where they are read raw."""
-
-    def __init__(self, inner: httpx.AsyncBaseTransport, *, body: int, download: int) -> None:
-        self._inner = inner
-        self._body = body
-        self._download = download
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; reading its response past the limit raises `ToolError`. A redirect's body is cut there."""
-        response = await self._inner.handle_async_request(request)
-        stream = cast("httpx.AsyncByteStream", response.stream)
-        if response.has_redirect_location:
-            response.stream = _Limited(stream, _REDIRECT)
-            return response
-        name, limit = ("download", self._download) if request.extensions.get(BODY) == "raw" else ("body", self._body)
-        text = (
-            f"{request.url.host} sends more than {limit:,} bytes, which are the limit. Ask for something smaller. "
-            f"The user can set limits.{name} in config.yaml."
-        )
-        response.stream = _Limited(stream, limit, text)
+def decoded(response: httpx.Response) -> httpx.Response:
+    """The response without its compression; its headers do not say that there was one."""
+    layers = _layers(response.headers.get("content-encoding"))
+    if not layers:
         return response
-
-    async def aclose(self) -> None:
-        """Close the other transport."""
-        await self._inner.aclose()
-
-
-class _Limited(httpx.AsyncByteStream):
-    """A body that fails with `text` where it is larger than the limit, or without one ends there."""
-
-    def __init__(self, inner: httpx.AsyncByteStream, limit: int, text: str = "") -> None:
-        self._inner = inner
-        self._limit = limit
-        self._text = text
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for data in self._inner:
-            size += len(data)
-            if size > self._limit and self._text:
-                raise ToolError(self._text)
-            if size > self._limit:
-                return
-            yield data
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+    gone = (b"content-encoding", b"content-length")
+    return httpx.Response(
+        response.status_code,
+        headers=[(name, value) for name, value in response.headers.raw if name.lower() not in gone],
+        stream=_Decoded(cast("httpx.AsyncByteStream", response.stream), layers),
+        extensions=response.extensions,
+    )
 
 
 def _layers(header: str | None) -> tuple[str, ...]:

@@ -27,6 +27,12 @@ _REPEATABLE = ("GET", "HEAD", "OPTIONS", "TRACE")
 """Methods that change nothing at the server, however often a request comes."""
 
 
+ACCEPTED = "gzip, deflate"
+"""What is asked for. Other formats have no decompression in Python's library that can be bounded."""
+BODY = "marvin_body"
+"""The extension of a request that says how its response is read: `raw` leaves it as it comes, for `aiter_raw`."""
+
+
 class _ClosedUnanswered(Exception):
     """A connection that was kept ended before anything of a response came."""
 
@@ -205,6 +211,26 @@ class DirectTransport(httpx.AsyncBaseTransport):
         while self._idle:
             _, exchange = self._idle.popitem()  # by name: a writer that is dropped before it is closed complains
             exchange.abort()
+
+
+class DecodingTransport(httpx.AsyncBaseTransport):
+    """Decompresses the responses of another transport; httpx would undo any number of layers without a bound."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request; its response is not compressed any more, and its headers do not say that it was."""
+        response = await self._inner.handle_async_request(request)
+        if "content-encoding" not in response.headers or request.extensions.get(BODY) == "raw":
+            return response
+        from .decoding import decoded  # services stream their answers as they are
+
+        return decoded(response)
+
+    async def aclose(self) -> None:
+        """Close the other transport."""
+        await self._inner.aclose()
 
 
 def _now() -> float:

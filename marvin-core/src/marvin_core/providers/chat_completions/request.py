@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import and_
 from typing import Any
 
 from ...api.messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput
@@ -11,7 +12,6 @@ from ...api.tools import ToolSpec
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
-from ..http.turns import UNDERSTOOD, in_order
 from .services import (
     cache_control,
     format_field,
@@ -26,6 +26,7 @@ from .services import (
 PLACE = "returned_in"
 """In the provider data of thinking: the field that it came in, and goes back in."""
 _LONGEST_NAME = 64
+_ANSWER = b'{"role":"assistant"'
 _FILLED = "reasoning_content"
 
 
@@ -85,11 +86,20 @@ class ChatWire:
             fields.append(dump(optional)[1:-1])
         system = [dump({"role": "system", "content": request.system})] if request.system else []
         forms = self._messages.forms(with_ids(request.messages, self._traits.ids, self._is_own))
-        messages = [*system, *in_order(forms, alternating=self._traits.alternating)] or [b""]
+        messages = [*system, *self._in_order(forms)] or [b""]
         # The rest is put around the first and the last message, so that all of it is copied once.
         messages[0] = b",".join(fields) + b',"messages":[' + messages[0]
         messages[-1] += b"]}"
         return b",".join(messages)
+
+    def _in_order(self, forms: list[bytes]) -> list[bytes]:
+        """The encoded messages as the service takes them; nearly all conversations are so already."""
+        answers = [form.startswith(_ANSWER) for form in forms]
+        if forms and not (self._traits.alternating or answers[-1] or any(map(and_, answers, answers[1:]))):
+            return forms
+        from ..http.turns import in_order
+
+        return in_order(forms, alternating=self._traits.alternating)
 
     def _tool_fields(self, request: Request) -> list[bytes]:
         joined = self._tools.joined(request.tools)
@@ -173,6 +183,8 @@ class ChatWire:
         if images:
             # Outputs are text in this format; all of them must stand together before anything else.
             if self._traits.alternating:
+                from ..http.turns import UNDERSTOOD
+
                 forms.append({"role": "assistant", "content": UNDERSTOOD})
             forms.append({"role": "user", "content": images})
         return forms

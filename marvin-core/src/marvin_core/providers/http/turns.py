@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from itertools import groupby
-from operator import and_
 from typing import Any
 
 from .encoding import dump
@@ -30,11 +29,7 @@ def in_order(forms: Sequence[bytes], *, alternating: bool = False) -> list[bytes
     Args:
         alternating: whether messages of the user are joined as well, and an answer stands behind outputs.
     """
-    answers = [form.startswith(_ANSWER) for form in forms]
     ordered: list[bytes] = []
-    if not (alternating or any(map(and_, answers, answers[1:]))):
-        ordered += forms  # as nearly all conversations are, and each round of calls asks for it
-        forms = ()
     for role, group in groupby(forms, _role):
         run = list(group)
         if alternating and role == _USER and ordered and ordered[-1].startswith(_OUTPUT):
