@@ -190,9 +190,7 @@ class Resilient(WrapperProvider):
                         last = delta
                         yield delta
                 if not isinstance(last, Stop):
-                    raise StreamBroken(
-                        f"The answer of {self.name} ended without saying so. Try again, or another model."
-                    )
+                    raise StreamBroken(f"The answer of {self.name} ended too early. Try again, or another model.")
                 return
             except ProviderError as error:
                 if error.billed and last is None:
