@@ -9,7 +9,20 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import answers, ceiling, chat, compaction, packs, rounds, sessions, stalls, startup, streams, turns
+from benchmarks import (
+    answers,
+    ceiling,
+    chat,
+    compaction,
+    packs,
+    rounds,
+    sessions,
+    stalls,
+    startup,
+    streams,
+    turns,
+    watching,
+)
 from benchmarks.lab import BenchmarkError, Lab
 from benchmarks.service import ServiceError
 from benchmarks.table import Row, headline, table
@@ -53,6 +66,7 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from compaction.rows(lab, 3 if quick else 11)
     yield from chat.rows(lab, 3 if quick else 9, 1 if quick else 3)
     yield from stalls.rows(lab)
+    yield from watching.rows(3 if quick else 9)
     yield _schemas(lab)
     yield from ceiling.rows(quick=quick)
 

@@ -10,7 +10,7 @@ from signal import SIGINT, SIGTERM, Signals
 import pytest
 
 from marvin_core.testing import ModelServer, calls, text
-from tests.e2e.support_e2e import Marvin, assert_loadable, posts, put_away
+from tests.e2e.support_e2e import Marvin, assert_loadable, posts, put_away, wait_until
 from tests.e2e.test_chat_terminal import CTRL_C, Terminal
 
 QUICK = "timeouts: {stall: 0.2, release: 0.2}\n"
@@ -236,3 +236,31 @@ def test_a_hook_that_is_slow_to_import_is_named(marvin: Marvin, marvin_model_ser
     result = marvin.ask()
     assert result.code == 0
     assert "the pack hooks/slow.py of your configuration held up this start by 0." in result.said
+
+
+@pytest.mark.parametrize("where", ["plain", "terminal"])
+def test_hooks_hear_that_the_program_is_up_before_the_first_line(
+    marvin: Marvin, marvin_model_server: ModelServer, where: str
+) -> None:
+    (marvin.config_folder / "hooks").mkdir()
+    (marvin.config_folder / "hooks" / "up.py").write_text(
+        "from pathlib import Path\nfrom marvin_core import Hook\n"
+        "class Up(Hook):\n    async def on_event(self, context, event):\n        Path(event.type).touch()\n"
+    )
+    up = marvin.project / "app_start"
+    if where == "plain":
+        running = marvin.start("--plain", stdin=-1)
+        running.until(up.exists, "app_start")
+        assert running.process.stdin is not None
+        running.process.stdin.close()
+        running.process.stdin = None
+        assert running.finish().code == 0
+    else:
+        terminal = Terminal(marvin)
+        try:
+            terminal.ready()
+            wait_until(up.exists, "app_start")
+            assert terminal.leave() == 0
+        finally:
+            put_away(terminal.process)
+    assert sorted(path.name for path in marvin.project.iterdir()) == ["app_start"]

@@ -146,7 +146,7 @@ class SpeechlessError(Exception):
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ([TextDelta(text="Half")], "The answer of scripted ended without saying so."),
+        ([TextDelta(text="Half")], "The answer of scripted ended too early."),
         (["a text"], "scripted gave 'a text', which is no piece of an answer."),
         ([SpeechlessError()], "The provider scripted failed: SpeechlessError (it has no text that can be shown)."),
     ],

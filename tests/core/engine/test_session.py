@@ -177,6 +177,17 @@ def test_a_session_that_is_not_there_cannot_be_resumed(tmp_path: Path) -> None:
         make(tmp_path).session.resume(tmp_path / "gone.jsonl")
 
 
+def test_the_program_is_up_once_somebody_listens(tmp_path: Path) -> None:
+    made = make(tmp_path, says("Fine."), listening=False)
+    seen: list[list[Event]] = [[], []]
+    made.session.subscribe(seen[0].append)
+    assert [event.type for event in seen[0]] == ["app_start"]
+    made.session.subscribe(seen[1].append)
+    run(submitted(made, "go"))
+    assert [event.type for event in seen[0]].count("app_start") == 1
+    assert "app_start" not in [event.type for event in seen[1]]
+
+
 # --- listening -----------------------------------------------------------------------------------------------------
 
 

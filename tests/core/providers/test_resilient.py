@@ -223,3 +223,13 @@ def test_an_empty_answer_is_asked_for_again_and_then_is_an_error() -> None:
     with pytest.raises(StreamBroken, match="empty answer"):
         asyncio.run(answer_of(Resilient(provider, TIMEOUTS)))
     assert len(provider.requests) == tries
+
+
+def test_an_answer_that_ends_without_a_stop_is_asked_for_again() -> None:
+    """A provider of a pack may forget it; what was shown of such an answer stays, and is not asked for again."""
+    forgetful = ScriptedProvider([CallDelta(key=0, id="a", name="look")], [TextDelta(text="Hi"), Stop(reason="stop")])
+    seen = asyncio.run(answer_of(Resilient(forgetful, TIMEOUTS)))
+    assert announcements(seen) == ["scripted gave a broken answer, trying again in 0 s (1 of 3)"]
+    assert text_of(seen) == "Hi"
+    with pytest.raises(StreamBroken, match="ended too early"):
+        asyncio.run(answer_of(Resilient(ScriptedProvider([TextDelta(text="Half")]), TIMEOUTS)))

@@ -72,7 +72,7 @@ class Exchange:
                     self._take(delta)
             if self._assembly.stop_reason is None:
                 raise StreamBroken(
-                    f"The answer of {self._provider.name} ended without saying so. Try again, or another model.",
+                    f"The answer of {self._provider.name} ended too early. Try again, or another model.",
                     provider=self._provider.name,
                 )
         except BaseException as error:

@@ -192,6 +192,8 @@ class Resilient(WrapperProvider):
                             raise StreamBroken(f"{self.name} gave an empty answer. Try again, or another model.")
                         last = delta
                         yield delta
+                if not isinstance(last, Stop):
+                    raise StreamBroken(f"The answer of {self.name} ended too early. Try again, or another model.")
                 return
             except ProviderError as error:
                 if error.billed and last is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import signal
 import sys
@@ -111,7 +112,7 @@ class Watchdog:
         if self._can_signal:
             signal.signal(signal.SIGALRM, self._alarm)
         over = threading.Event()
-        threading.Thread(target=self._watch, args=(loop, over), daemon=True).start()
+        _thread.start_new_thread(self._watch, (loop, over))  # `Thread` would wait until it runs: a run begins here
         try:
             yield
         finally:
