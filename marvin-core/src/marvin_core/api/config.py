@@ -96,6 +96,10 @@ class Config(Record):
     data_folder: Path
     cache_folder: Path
     packs: frozenset[str] | None
+    packs_off: frozenset[str]
+    """The packs that config.yaml switches off, by their names or those of their distributions."""
+    packs_prefer: tuple[str, ...]
+    """The packs that have a name which others bring as well, the first one first."""
     trace_hooks: bool
     depth: int
     read_only: bool

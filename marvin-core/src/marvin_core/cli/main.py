@@ -81,11 +81,12 @@ def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, stre
     run = CommandContext(config, secrets, streams)
     application = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
     application.callback()(lambda: None)
-    if words[0] in ("config", "doctor", "profiles"):
-        # What helps to mend an installation must not need a sound one.
-        subcommands.extend(application)
+    if words[0] in SUBCOMMANDS:
+        subcommands.extend(
+            application
+        )  # no pack is asked: what helps to mend an installation must not need a sound one
     else:
-        run.app().plugins.extend_cli(application)
+        run.app().plugins.extend_cli(application, words[0])
     try:
         application(list(words), prog_name=command_name(), obj=run)
     except SystemExit as leaving:
