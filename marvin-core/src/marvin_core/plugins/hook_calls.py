@@ -71,8 +71,10 @@ def hooks_in(answer: Any) -> list[Hook]:
         for name in dir(kind):
             if name.startswith("_") or getattr(kind, name) is getattr(Hook, name, None):
                 continue
-            if name in _METHODS and not inspect.iscoroutinefunction(inspect.unwrap(getattr(kind, name))):
-                raise PluginError(f"{kind.__name__}.{name} cannot be awaited. Write `async def {name}`")
+            if name in _METHODS:
+                if not inspect.iscoroutinefunction(inspect.unwrap(getattr(kind, name))):
+                    raise PluginError(f"{kind.__name__}.{name} cannot be awaited. Write `async def {name}`")
+                continue
             meant = next((method for method in _METHODS if is_misspelled(name, method)), "")
             if meant:
                 raise PluginError(f"{kind.__name__}.{name} is no hook, so it is never called. Did you mean {meant}?")

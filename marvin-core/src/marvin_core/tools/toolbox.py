@@ -76,6 +76,7 @@ class Toolbox:
         self._secrets = secrets
         self._loaded: dict[str, LoadedTool] = {}
         self._locks: dict[str, threading.Lock] = {}
+        self._slow: set[str] = set()
         self.missing: dict[str, str] = {}
         self.offered: tuple[ToolSpec, ...] = ()
         self._specs: dict[str, ToolSpec] = {}
@@ -195,16 +196,23 @@ class Toolbox:
         if loaded is not None:
             return loaded
         limit = self._config.timeouts.pack
-        try:
-            async with asyncio.timeout(limit) as time:
-                return await in_thread(lambda: self._load(spec))
-        except TimeoutError:
-            if not time.expired():
-                raise
-            raise ToolError(
-                f"The module of {name}, {spec.module}, was not loaded within {limit:g} s, so nothing was done. "
-                f"Do it another way; the user can mend or remove the pack {spec.source}."
-            ) from None
+        if not self._hangs(spec.module):
+            timer = asyncio.timeout(limit)
+            try:
+                async with timer:
+                    return await in_thread(lambda: self._load(spec))
+            except TimeoutError:
+                if not timer.expired():
+                    raise
+                self._slow.add(spec.module)
+        raise ToolError(
+            f"The module of {name}, {spec.module}, was not loaded within {limit:g} s, so nothing was done. "
+            f"Do it another way; the user can mend or remove the pack {spec.source}."
+        )
+
+    def _hangs(self, module: str) -> bool:
+        """Whether a module took too long and is still being loaded: nobody waits for it twice."""
+        return module in self._slow and self._locks[module].locked()
 
     def _load(self, spec: ToolSpec) -> LoadedTool:
         # One lock for each module: what hangs holds up nothing but itself.
