@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -121,7 +122,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place.install("bad-arguments", WRONG_ARGUMENTS)
     place.install("bad-text", NO_TEXT)
     place.install("bad-hangs", HANGS)
-    place.install("bad-prints", "print('hello from the pack')\n")
+    place.install("bad-prints", "print('hello from the pack')\n" + dedent(tool_pack("printing")))
     config = place.home / "marvin" / "config.yaml"
     config.parent.mkdir()
     config.write_text("timeouts:\n  pack: 3\n")

@@ -48,17 +48,15 @@ def tried(packs: Sequence[Pack], timeouts: Timeouts) -> list[Loaded]:
             loaded.append(one)
     except (OSError, TimeoutError) as error:
         reason = f"the process that loads packs cannot be used: {error}"
-    missing = packs[len(loaded) :]
-    loaded += [Loaded(pack=with_problem(pack, NoAnswer(reason))) for pack in missing]
-    if missing and missing[0].distribution == CORE:
-        loaded[0] = _here(missing[0])  # without it there is nothing at all
-    return loaded
+    loaded += [Loaded(pack=with_problem(pack, NoAnswer(reason))) for pack in packs[len(loaded) :]]
+    # Without the core there is nothing at all, and a machine that is full may have kept that process from its work.
+    return [_here(one.pack) if one.pack.left_out and one.pack.distribution == CORE else one for one in loaded]
 
 
 def _here(pack: Pack) -> Loaded:
     from .discovery import Loader
 
-    return Loader().load(pack)
+    return Loader().load(pack.replace(problems=(), traceback="", left_out=False))
 
 
 def _answers(packs: Sequence[Pack], timeouts: Timeouts) -> Iterator[bytes]:
