@@ -73,7 +73,7 @@ AT_IMPORT: Mapping[str, tuple[str, str]] = {
     "asks": (_first("input('name? ')"), "Error: "),
     "empty": ("", "implements no hook, so it brings nothing"),
     "zero-bytes": (f"\0\0\0{SOUND}", "null bytes"),
-    "latin": (f"# na\udcefve\n{SOUND}", "SyntaxError: "),
+    "latin": (f"x = 'na\udcefve'\n{SOUND}", "SyntaxError: "),
     "no-module": (f"import sys\nsys.modules[__name__] = None\n{SOUND}", "Error: "),
     "other-module": (f"import sys\nsys.modules[__name__] = 7\n{SOUND}", "Error: "),
     "moody": (f"{SOUND}\ndef __getattr__(name):\n    raise RuntimeError('not now')\n", "RuntimeError: not now"),
@@ -100,7 +100,7 @@ AT_REGISTRATION: Mapping[str, tuple[str, str]] = {
     "configure-ends": (_configuring("import os; os._exit(5)"), f"{_ENDED} 5"),
     "other-registration": (f"{SOUND}\n@hookimpl\ndef marvin_register_uis():\n    return [1]\n", "where a UISpec"),
     "bad-tool": (
-        f"{SOUND}\nfrom marvin_core import tool\n@tool(access=['fly'])\nasync def x() -> str:\n    'X.'\n    return ''\n",
+        f"{SOUND}\nfrom marvin_core import tool\n@tool(access=['fly'])\nasync def x() -> str:\n    'X.'\n",
         "declares access ['fly']",
     ),
 }
@@ -128,7 +128,7 @@ HANGING: Mapping[str, tuple[str, str]] = {
 """Those that never come to an end."""
 
 QUICK: Mapping[str, tuple[str, str]] = {**AT_IMPORT, **AT_REGISTRATION, **BY_METADATA}
-UNREADABLE = frozenset({"no-file", "zero-bytes", "no-module", "other-module", "moody"})
+UNREADABLE = frozenset({"empty", "no-file", "zero-bytes", "no-module", "other-module", "moody"})
 """Those whose source does not say that they register no hooks."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from marvin_core.testing import ModelServer, calls, text
-from tests.support.broken_packs import HANGING, OF_GUARDS, QUICK, UNREADABLE, install_broken
+from tests.support.broken_packs import AT_IMPORT, HANGING, OF_GUARDS, QUICK, UNREADABLE, install_broken
 from tests.support.installing import MARVIN, Ended, Place, tool_pack
 
 pytestmark = pytest.mark.xdist_group("broken")  # on one worker, so that the packs are loaded once
@@ -119,7 +119,8 @@ def test_nothing_ends_beside_broken_packs(others: Place, others_listed: Ended) -
     told = others.marvin("doctor").out
     for name in sorted({*QUICK} - UNREADABLE):
         line = f"pack broken_{name.replace('-', '_')} of broken-{name} was left out: "
-        assert called.err.count(line) == asked.err.count(line) == 1, name
+        if name in AT_IMPORT:  # commands are registered in chats only
+            assert called.err.count(line) == asked.err.count(line) == 1, name
         assert chatted.err.count(line) == 1, name
         assert f"broken_{name.replace('-', '_')}  broken-{name} 1.0, left out" in told
     assert "zz_good  zz-good 1.0, 1 tool" in told
@@ -179,8 +180,8 @@ def test_a_guard_that_cannot_decide_denies(tmp_path: Path, name: str) -> None:
         "import sys; sys.stdout.close()",
         "import sys, io; sys.stdout = io.StringIO()",
         "import os; os.chdir('/')",
-        "import signal",
-        "import os, sys; os.close(0)",
+        "import os; os.close(0)",
+        "import os; os.closerange(3, 100)",
     ],
 )
 def test_a_guard_that_meddles_with_its_process_still_guards(tmp_path: Path, first: str) -> None:

@@ -81,4 +81,6 @@ def _text(path: Path) -> str | None:
             content = stream.read(_LARGEST + 1)
     except OSError:
         return None
-    return content.decode("utf-8", "replace") if len(content) <= _LARGEST and b"\0" not in content else None
+    if len(content) > _LARGEST or b"\0" in content or not content.strip():
+        return None  # damaged, or none that people write
+    return content.decode("utf-8", "replace")
