@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from marvin_core import Command, ToolSpec
 from marvin_core.api.session import SessionControl
 from marvin_core.plugins.model import Owned, Pack
 from marvin_core.plugins.names import Names
+from marvin_core.tools.sets import SETS
 from tests.support.engine import spec
 from tests.support.installing import MARVIN, Place, tool_pack
 
@@ -22,12 +25,12 @@ OURS, ONE, TWO = pack("files", own=True), pack("one"), pack("two")
 PACKS = (OURS, ONE, TWO)
 
 
-def tools(*given: tuple[Pack, str, str]) -> list[Owned[ToolSpec]]:
-    return [(owner.key, spec(name, group=group)) for owner, name, group in given]
+def tools(*brought: tuple[Pack, str, str]) -> list[Owned[ToolSpec]]:
+    return [(owner.key, spec(name, group=group)) for owner, name, group in brought]
 
 
-def offered(names: Names, *given: tuple[Pack, str, str]) -> dict[str, str]:
-    return {found.name: key for key, found in names.tools(tools(*given))}
+def offered(names: Names, *brought: tuple[Pack, str, str]) -> dict[str, str]:
+    return {found.name: key for key, found in names.tools(tools(*brought))}
 
 
 def test_a_name_of_ours_stays_ours_whatever_the_user_prefers() -> None:
@@ -94,6 +97,32 @@ def test_a_name_that_would_be_too_long_is_refused() -> None:
     assert found == {"w" * 62: ONE.key}
 
 
+NAMES = st.sampled_from(
+    ["read", "run", "wave", "shell", "coding", "one_wave", "two_wave", "one_read", "two_run", "w" * 62]
+)
+BROUGHT = st.lists(
+    st.tuples(st.sampled_from(PACKS), NAMES, st.sampled_from(["", "shell", "one", "all", "run"])), max_size=12
+)
+
+
+@given(BROUGHT, st.permutations(PACKS), st.sampled_from([(), ("one",), ("two",), ("files", "two", "one")]))
+def test_whatever_packs_bring(brought: list[tuple[Pack, str, str]], order: list[Pack], prefer: tuple[str, ...]) -> None:
+    """Ours keep their names, no other has a word of ours, no two have one name, and what is not offered is told."""
+    names = Names(order, prefer)
+    found = names.tools(tools(*brought))
+    own = {name for owner, name, _ in brought if owner is OURS}
+    words = {*SETS, *own, *(group for owner, _, group in brought if owner is OURS)}
+    assert {one.name for key, one in found if key == OURS.key} == own
+    others = [one for key, one in found if key != OURS.key]
+    assert not {one.name for one in others} & words
+    assert not {one.group for one in others} & words
+    assert len({one.name for _, one in found}) == len(found)
+    told = [line for lines in (*names.refused.values(), *names.settled.values()) for line in lines]
+    for owner, name, _ in brought:
+        offered_as = {one.name for key, one in found if key == owner.key and name in (one.name, one.function)}
+        assert offered_as or any(line.startswith(f"tool {name} of dist-{owner.name} was refused") for line in told)
+
+
 async def nothing(session: SessionControl, rest: str) -> None:
     """Do nothing."""
 
@@ -104,8 +133,8 @@ def command(owner: Pack, name: str) -> Owned[Command]:
 
 def test_a_taken_command_has_its_packs_name_before_it() -> None:
     names = Names(PACKS, ())
-    given = [command(OURS, "usage"), command(ONE, "usage"), command(ONE, "moon"), command(TWO, "help")]
-    found = [one.name for one in names.commands(given, {"usage", "help"})]
+    registered = [command(OURS, "usage"), command(ONE, "usage"), command(ONE, "moon"), command(TWO, "help")]
+    found = [one.name for one in names.commands(registered, {"usage", "help"})]
     assert found == ["usage", "one_usage", "moon", "two_help"]
     assert names.refused[TWO.key] == ["command help of dist-two is offered as two_help: Marvin has that word."]
 

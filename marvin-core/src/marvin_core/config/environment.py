@@ -44,6 +44,8 @@ ENVIRONMENT: Mapping[str, str] = {
 
 _ALWAYS = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """What native libraries read, past Python."""
+_OF_SHELLS = frozenset({"_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES"})
+"""What changes from one command to the next; who copies the whole environment reads them as well."""
 
 
 def variable_stamps(names: Iterable[str]) -> dict[str, int]:
@@ -51,7 +53,7 @@ def variable_stamps(names: Iterable[str]) -> dict[str, int]:
 
     A stamp says nothing of a value but whether it is the same; 0 stands for a variable that is not set.
     """
-    return {name: _variable_stamp(os.environ.get(name)) for name in sorted({*_ALWAYS, *names})}
+    return {name: _variable_stamp(os.environ.get(name)) for name in sorted({*_ALWAYS, *names} - _OF_SHELLS)}
 
 
 def _variable_stamp(value: str | None) -> int:

@@ -72,7 +72,8 @@ class Names:
             name = thing.name
             owner = taken.get(name, "")
             if owner != key or name in used:
-                name = self._prefixed(kind, key, thing.name, key if owner == key else owner, taken)
+                name = self._prefixed(kind, key, thing.name, owner, {*taken, *words})
+                taken.setdefault(name, key)
             if name:
                 used.add(name)
                 yield key, thing, name
@@ -90,13 +91,11 @@ class Names:
             )
         return spec.replace(group=group)
 
-    def _prefixed(self, kind: str, key: str, name: str, owner: str, taken: dict[str, str]) -> str:
+    def _prefixed(self, kind: str, key: str, name: str, owner: str, taken: Collection[str]) -> str:
         """The name behind that of its pack; empty where that cannot be had either."""
         longer = f"{_prefix(self._packs[key])}_{name}"
         if owner == key or len(longer) > _LONGEST or longer in taken:
             longer = ""
-        else:
-            taken[longer] = key
         self._refuse(kind, name, key, owner, longer)
         return longer
 
