@@ -15,7 +15,7 @@ from .model import USER, Pack
 _HOOKS = "marvin_register_hooks"
 # What a module says that registers hooks, or that may give itself names which do not stand in it.
 _MAY_REGISTER = re.compile(
-    r"hooks\b|\bHook\b|before_tool|import\s*\*|globals\(|locals\(|vars\(|setattr|exec\(|eval\(|__dict__"
+    r"_hooks\b|\bHook\b|before_tool|import\s*\*|globals\(|locals\(|vars\(|setattr|exec\(|eval\(|__dict__"
     r"|sys\.modules|__getattr__|marvin_register_h",
 )
 _LARGEST = 2_000_000
