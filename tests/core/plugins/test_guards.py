@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ MAY = {
 }
 
 
-def pack(path: Path, **fields: str) -> Pack:
+def pack(path: Path, **fields: Any) -> Pack:
     return Pack(**{"name": "acme", "distribution": "acme", "version": "1.0", "module": str(path), **fields})
 
 
