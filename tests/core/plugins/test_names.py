@@ -188,6 +188,16 @@ def test_a_taken_sub_command_costs_its_pack_that_one_only(tmp_path: Path) -> Non
     assert place.marvin("bark", MARVIN_PACKS="wolf").out == "a wolf barks at you\n"
 
 
+def test_a_sub_command_of_a_pack_that_broke_is_no_prompt(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    source = place.install("acme-dog", TWO_SUB_COMMANDS)
+    assert place.marvin("packs", "list").code == 1  # it has a name that is ours
+    source.write_text("1 / 0\n")
+    barked = place.marvin("bark")
+    assert (barked.code, barked.out) == (1, "")
+    assert "marvin: There is no sub-command bark: ZeroDivisionError: division by zero" in barked.err
+
+
 def test_a_clash_is_told_at_the_start_until_the_user_has_chosen(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("aa-first", tool_pack("greet", "first"))

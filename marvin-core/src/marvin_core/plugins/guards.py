@@ -18,12 +18,14 @@ _MAY_REGISTER = re.compile(
     r"_hooks\b|\bHook\b|before_tool|import\s*\*|globals\(|locals\(|vars\(|setattr|exec\(|eval\(|__dict__"
     r"|sys\.modules|__getattr__|marvin_register_h",
 )
+_KEPT = 2
+"""What is kept of each pack at least: its version, and whether it registered hooks."""
 _LARGEST = 2_000_000
 """Bytes of a module that are looked through; a larger one may be anything."""
 
 
 class Memory:
-    """What packs did when they were loaded last: their version, and whether they registered hooks.
+    """What packs did when they were loaded last: their version, whether they registered hooks, their sub-commands.
 
     It is kept apart from the index, as it outlives what that is made for.
     """
@@ -35,9 +37,18 @@ class Memory:
 
     def remember(self, packs: Sequence[Pack]) -> None:
         """Keep what those of the packs do that are loaded."""
-        new = {pack.key: [pack.version, _HOOKS in pack.hooks] for pack in packs if not pack.left_out}
+        new = {pack.key: [pack.version, _HOOKS in pack.hooks, *pack.cli] for pack in packs if not pack.left_out}
         if any(self._known.get(key) != value for key, value in new.items()):
             write_cache(self._path, {**self._known, **new})
+
+    def sub_commands(self, pack: Pack) -> tuple[str, ...]:
+        """The sub-commands that a pack had: one that is gone is no prompt."""
+        _, _, *names = self._of(pack)
+        return tuple(map(str, names))
+
+    def _of(self, pack: Pack) -> list[Any]:
+        known = self._known.get(pack.key)
+        return known if isinstance(known, list) and len(known) >= _KEPT else ["", None]
 
     def may_guard(self, pack: Pack) -> bool:
         """Whether a pack that cannot be loaded registers hooks, as far as anybody can tell.
@@ -45,8 +56,7 @@ class Memory:
         It does if it did so before, in whatever version. Else its source says so; where that cannot be read, only
         a load of the same version without hooks speaks for it.
         """
-        known = self._known.get(pack.key)
-        version, registered = known if isinstance(known, list) and len(known) == 2 else ("", None)
+        version, registered, *_ = self._of(pack)
         if registered or (pack.distribution == USER and pack.name.startswith("hooks/")):
             return True
         path = source_file(pack.module)

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from ..api.timeouts import Timeouts
@@ -21,6 +21,9 @@ from ..util.state_files import read_trusted_json, write_cache
 from ..version import __version__
 from .model import EVERYTHING, Index, Loaded, Pack, Selection
 from .stored import FIELDS, index_from_json, index_to_json, owned
+
+if TYPE_CHECKING:
+    from .guards import Memory
 
 _PREFIX = "index-"
 
@@ -84,9 +87,13 @@ def _loaded(
     found = tried([pack for pack in there if selection.has(pack)], timeouts)
     memory = Memory(cache_folder)
     memory.remember([one.pack for one in found])
-    marked = [one.replace(pack=one.pack.replace(guards=memory.may_guard(one.pack))) if one.pack.left_out else one
-              for one in found]  # fmt: skip
+    marked = [one.replace(pack=_known(one.pack, memory)) if one.pack.left_out else one for one in found]
     return marked, [pack for pack in there if not selection.has(pack)]
+
+
+def _known(pack: Pack, memory: Memory) -> Pack:
+    """A pack that could not be loaded, with what is known of it all the same."""
+    return pack.replace(guards=memory.may_guard(pack), cli=memory.sub_commands(pack))
 
 
 def _index(loaded: Sequence[Loaded], others: Sequence[Pack]) -> Index:
