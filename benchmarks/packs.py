@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from benchmarks import answers
-from benchmarks.lab import Lab, interleaved, median
+from benchmarks.lab import BenchmarkError, Lab, interleaved, median
 from benchmarks.table import Row
 
 _COUNTS = (1, 20, 100)
 _DISTRIBUTIONS = 200
+_BROKEN = 10
 HOOKS = """
 from marvin_core import Hook, hookimpl
 
@@ -29,16 +31,19 @@ TOOLS = """
 from marvin_core import hookimpl, tool
 
 
-@tool(name="{name}", access=["read"])
-async def wave(times: int = 1) -> str:
+@tool(access=["read"])
+async def {name}(times: int = 1) -> str:
     '''Wave.'''
     return "waved"
 
 
 @hookimpl
 def marvin_register_tools():
-    return [wave]
+    return [{name}]
 """
+_ENDS = "import os\nos._exit(3)\n"
+_SLOW = f"import time\ntime.sleep(0.5)\n{HOOKS}"
+_SLOWNESS = re.compile(r"^slow_0  .*\n  note: takes ([0-9.]+) s of each start$", re.MULTILINE)
 # Comparisons read this name from the files of other commits.
 _LOAD = """
 import json, sys, time
@@ -55,6 +60,8 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     """The rows of the table on packs."""
     yield from _packs(lab, rounds)
     yield _index(lab, rounds)
+    yield from _discovery(lab)
+    yield _slow(lab)
 
 
 def _packs(lab: Lab, rounds: int) -> Iterator[Row]:
@@ -88,6 +95,29 @@ def _index(lab: Lab, rounds: int) -> Row:
     return Row(f"the index, {_DISTRIBUTIONS} distributions", value, 10.0, "ms", how)
 
 
+def _discovery(lab: Lab) -> Iterator[Row]:
+    """The first start, once: later ones read the index."""
+    sound = installed(lab.folder / "many", _DISTRIBUTIONS, TOOLS)
+    how = "once, at the first start, in a process of their own"
+    yield Row(f"loading {_DISTRIBUTIONS} packs", load_index(lab, _LOAD, sound), 5_000.0, "ms", how)
+    broken = installed(lab.folder / "broken", _DISTRIBUTIONS, TOOLS)
+    for number in range(_BROKEN):
+        (broken / f"pack_{number * _DISTRIBUTIONS // _BROKEN}.py").write_text(_ENDS)
+    what = f"  where {_BROKEN} of them end the process"
+    yield Row(what, load_index(lab, _LOAD, broken), 5_000.0, "ms", how)
+
+
+def _slow(lab: Lab) -> Row:
+    folder = installed(lab.folder / "slow", 1, _SLOW, "slow")
+    output = lab.run([lab.program.marvin, "packs", "list"], piped=True, packages=folder).output.decode()
+    named = _SLOWNESS.search(output)
+    if named is None:
+        raise BenchmarkError(f"`marvin packs list` does not name the pack that slows each start:\n{output}")
+    return Row(
+        "a pack that waits 500 ms", float(named[1]) * 1e3, None, "ms", "of each start, as `marvin packs list` says"
+    )
+
+
 def load_index(lab: Lab, script: str, packages: Path) -> float:
     """Milliseconds that the index takes to load, as this script does it; the first time builds it."""
     command = [lab.program.python, "-c", script, str(lab.folder / "cache")]
@@ -101,11 +131,11 @@ def distributions(folder: Path) -> Path:
     return folder
 
 
-def installed(folder: Path, count: int, source: str) -> Path:
+def installed(folder: Path, count: int, source: str, called: str = "pack") -> Path:
     """A folder with this many packs of this source."""
     folder.mkdir()
     for number in range(count):
-        name = f"pack_{number}"
+        name = f"{called}_{number}"
         (folder / f"{name}.py").write_text(source.format(name=name))
         _distribution(folder, name, f"[marvin]\n{name} = {name}\n")
     return folder

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import typer
@@ -23,7 +24,7 @@ from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.environment import ENVIRONMENT
 from marvin_core.config.flags import parser
 from marvin_core.config.settings import KEYS, KIND_NAMES, MEANINGS
-from marvin_core.plugins.discovery import discover
+from marvin_core.plugins.index import load_index
 from marvin_core.plugins.model import Index
 from marvin_core.plugins.pack_schema import leaves
 from marvin_core.plugins.pack_settings import schema_at
@@ -80,20 +81,20 @@ def _word(parameter: Any) -> str:
 def environment(index: Index) -> str:
     """Every variable that is read."""
     rows = dict(ENVIRONMENT)
-    for spec in index.providers:
+    for _, spec in index.providers:
         rows.update(dict.fromkeys(spec.key_variables, f"The key of {spec.name}."))
         if spec.url_variable:
             rows[spec.url_variable] = f"The address of {spec.name}; {spec.base_url} without it."
         if spec.model_variable:
             default = f"; {spec.default_model} without it" if spec.default_model else ""
             rows[spec.model_variable] = f"The model of {spec.name}{default}."
-    for declared in index.settings:
+    for _, declared in index.settings:
         for name, meaning in declared.secrets.items():
             rows[name] = f"A secret of the pack {declared.name}: {meaning.rstrip('.')}."
         for key, name in declared.variables.items():
             description = schema_at(declared.schema, key.split(".")).get("description", "")
             rows[name] = f"`packs.{declared.name}.{key}`: {description}".rstrip(": ")
-    for tool in index.tools:
+    for _, tool in index.tools:
         for name in (*tool.secrets, *tool.settings):
             rows.setdefault(name, f"Used by the tool {tool.name}.")
     table = [f"| `{name}` | {meaning} |" for name, meaning in sorted(rows.items())]
@@ -112,7 +113,7 @@ def configuration(index: Index) -> str:
 
 
 def _settings_of_packs(index: Index) -> Iterator[str]:
-    for declared in index.settings:
+    for _, declared in index.settings:
         for key, schema in leaves(declared.schema):
             if not schema.get("properties"):
                 variable = declared.variables.get(key, "")
@@ -227,7 +228,7 @@ def _named(module: str, names: Sequence[str]) -> list[str]:
 def tools(index: Index) -> str:
     """Every tool of the packs in this repository."""
     parts = ["# Tools", ""]
-    for spec in sorted(index.tools, key=lambda spec: (spec.source, spec.group)):
+    for spec in sorted((spec for _, spec in index.tools), key=lambda spec: (spec.source, spec.group)):
         access = ", ".join(sorted(spec.access))
         sets = ", ".join(name for name, holds in SETS.items() if holds(spec))
         place = f"{spec.source}, group {spec.group}; access: {access}; sets: {sets}."
@@ -268,7 +269,8 @@ def error_page() -> str:
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
-    index = discover()
+    with TemporaryDirectory() as cache:
+        index = load_index(Path(cache))
     return {
         "command-line.md": command_line(),
         "configuration.md": configuration(index),

@@ -156,6 +156,14 @@ def test_an_answer_for_a_program_is_the_value_alone(tmp_path: Path, environment:
     assert (done.returncode, done.stdout) == (0, '{"count": 1}\n'), done.stderr
 
 
+def test_packs_are_switched_off_and_preferred(tmp_path: Path, environment: dict[str, str]) -> None:
+    for command in blocks(DOCS / "explanation" / "packs.md", "sh"):
+        done = shell(command.replace("NAME", "web"), tmp_path, environment)
+        assert done.returncode == 0, done.stderr
+    done = shell("marvin packs list", tmp_path, environment)
+    assert "web  marvin-tools-web 0.1.0, switched off (packs.off in config.yaml)\n" in done.stdout
+
+
 # A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
 RUN = {
     "tutorial/first-run.md": {"sh": 4},
@@ -178,6 +186,7 @@ RUN = {
     "how-to/declare-tools.md": {"python": 2},  # tests/core/tools/test_declarations.py
     "how-to/use-the-kit.md": {"python": 3},  # tests/core/kit/test_how_to.py
     "how-to/write-phrases.md": {"python": 1, "toml": 1},  # tests/core/tools/routing/test_phrases.py
+    "explanation/packs.md": {"sh": 2},
     "how-to/profiles.md": {"sh": 2},
     "how-to/sessions.md": {"sh": 4},
     "reference/session-file.md": {"json": 4},  # tests/core/sessions/test_records.py

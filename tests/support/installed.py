@@ -16,4 +16,4 @@ PACKS = ("marvin-core", "marvin-tools-coding", "marvin-tools-life", "marvin-tool
 def specs() -> tuple[ToolSpec, ...]:
     """The tools of the core and of the packs of this repository."""
     with TemporaryDirectory() as folder:
-        return tuple(spec for spec in load_index(Path(folder)).tools if spec.source in PACKS)
+        return tuple(spec for _, spec in load_index(Path(folder)).tools if spec.source in PACKS)

@@ -107,12 +107,15 @@ class App:
 
     def session(self, *, asker: Asker | None, interactive: bool) -> Session:
         """The session of this run."""
+        hooks = self.plugins.hooks(attended=asker is not None)
+        commands = self.plugins.commands() if interactive else ()
+        self.plugins.report(attended=asker is not None)
         setup = SessionSetup(
             config=self.config,
             secrets=self.secrets,
             tools=self.plugins.tools,
-            hooks=self.plugins.hooks(),
-            commands=self.plugins.commands() if interactive else (),
+            hooks=hooks,
+            commands=commands,
             models=self.models,
             clients=self._clients,
             packs=lambda: self.packs,

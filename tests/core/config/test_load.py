@@ -192,6 +192,7 @@ seed: off
 instructions: |
   Be brief.
 allow_addresses: [intranet.example, 10.1.0.0/16]
+packs: {off: [loud], prefer: [one, two]}
 timeouts:
   tool: 5
   retry_backoff: [0.5, 1]
@@ -234,6 +235,7 @@ def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
     assert config.timeouts == Timeouts(tool=5.0, retry_backoff=(0.5, 1.0))
     assert config.limits == Limits(answer=1000, download=5, parallel_calls=3)
     assert config.allow_addresses == ("intranet.example", "10.1.0.0/16")
+    assert (config.packs_off, config.packs_prefer) == (frozenset({"loud"}), ("one", "two"))
 
 
 def test_the_example_above_names_every_key() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -97,8 +98,10 @@ HOOKS_THAT_RAISE = {
 
 
 def raising(hook: str) -> str:
-    """A pack that has hooks of its own, one of which raises."""
-    others = "" if hook == "marvin_register_hooks" else "@hookimpl\ndef marvin_register_hooks():\n    return []\n\n"
+    """A pack that has commands of its own, and a hook that raises."""
+    others = (
+        "" if hook == "marvin_register_commands" else "@hookimpl\ndef marvin_register_commands():\n    return []\n\n"
+    )
     implementation = f"@hookimpl\ndef {hook}({HOOKS_THAT_RAISE[hook]}):\n    raise KeyError('lost in {hook}')\n"
     return f"from marvin_core import hookimpl\n\n{others}{implementation}"
 
@@ -111,7 +114,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place.install("bad-import", RAISES_AT_IMPORT)
     place.install("bad-exit", EXITS_AT_IMPORT)
     place.install("bad-syntax", "def broken(:\n")
-    for hook in HOOKS_THAT_RAISE:
+    for hook in HOOKS_THAT_RAISE.keys() - {"marvin_register_hooks"}:  # that one would hold all calls
         place.install(f"bad-{hook.replace('_', '-')}", raising(hook))
     place.install("bad-junk", JUNK_AFTER_A_TOOL)
     place.install("bad-answer", NO_LIST)
@@ -119,7 +122,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place.install("bad-arguments", WRONG_ARGUMENTS)
     place.install("bad-text", NO_TEXT)
     place.install("bad-hangs", HANGS)
-    place.install("bad-prints", "print('hello from the pack')\n")
+    place.install("bad-prints", "print('hello from the pack')\n" + dedent(tool_pack("printing")))
     config = place.home / "marvin" / "config.yaml"
     config.parent.mkdir()
     config.write_text("timeouts:\n  pack: 3\n")
@@ -149,7 +152,11 @@ def block(ended: Ended, pack: str) -> str:
         ("bad_import", "RuntimeError: no such luck"),
         ("bad_exit", "SystemExit: not on this machine"),
         ("bad_syntax", "SyntaxError: "),
-        *((f"bad_{hook}", f"KeyError: 'lost in {hook}'") for hook in HOOKS_THAT_RAISE),
+        *(
+            (f"bad_{hook}", f"KeyError: 'lost in {hook}'")
+            for hook in HOOKS_THAT_RAISE
+            if hook != "marvin_register_hooks"
+        ),
         ("bad_junk", "PluginError: registered 42 where a ToolGroup was expected"),
         ("bad_answer", "PluginError: a hook returned 7; it must return a list of ProviderSpecs"),
         ("bad_lack", "PluginError: os has no tool path"),
@@ -162,7 +169,7 @@ def test_a_bad_pack_is_listed_with_its_reason_and_traceback(packs: Ended, pack: 
     said = block(packs, pack)
     assert f"problem: {reason}" in said
     assert "Traceback (most recent call last):" in said
-    assert ", 0 tools" in said
+    assert said.partition("\n")[0] == f"{pack}  {pack.replace('_', '-')} 1.0, left out"
 
 
 def test_a_pack_that_hangs_is_listed_with_where_it_hung(packs: Ended) -> None:
@@ -182,7 +189,7 @@ def test_a_problem_makes_the_listing_exit_with_1(packs: Ended) -> None:
 
 
 def test_good_packs_work_beside_bad_ones(crowd: Place, packs: Ended) -> None:
-    assert block(packs, "zz_good") == "zz_good  zz-good 1.0, 1 tools"
+    assert block(packs, "zz_good") == "zz_good  zz-good 1.0, 1 tool"
     assert crowd.marvin("tools", "call", "wave").out == "wave\n"
     assert crowd.marvin("tools", "call", "roll", "sides=20").out == "rolled 1 of 20\n"
 
@@ -195,8 +202,10 @@ def test_a_lazy_group_brings_schemas_and_declarations(crowd: Place) -> None:
     assert crowd.tools()["reroll"]["access"] == ["exec", "write"], "undeclared access counts as the strongest"
 
 
-def test_of_two_tools_with_one_name_the_second_is_refused_and_both_are_named(packs: Ended) -> None:
-    assert "tool roll of zz-thief was refused: acme-dice already brings one of that name." in block(packs, "zz_thief")
+def test_of_two_tools_with_one_name_the_second_gets_another_and_both_are_named(crowd: Place, packs: Ended) -> None:
+    said = "tool roll of zz-thief is offered as zz_thief_roll: acme-dice already brings one of that name."
+    assert said in block(packs, "zz_thief")
+    assert crowd.marvin("tools", "call", "zz_thief_roll").out == "stolen\n"
 
 
 def test_a_pack_that_fails_halfway_leaves_no_tool_behind(crowd: Place) -> None:
@@ -235,5 +244,5 @@ def test_installations_left_halfway_do_not_stop_marvin(tmp_path: Path) -> None:
     place.install("not-text", "", entry_points="[marvin]\nbroken = : : 5\n")
     assert place.marvin("tools", "call", "wave").out == "wave\n"
     listed = place.marvin("packs", "list").out
-    assert "good_one  good-one 1.0, 1 tools" in listed
+    assert "good_one  good-one 1.0, 1 tool\n" in listed
     assert "None" not in listed

@@ -175,7 +175,7 @@ def test_a_pack_that_fails_at_start_is_skipped_alone_and_named(
     with ModelServer(text("Fine.")) as server:
         ended = ask(place, server)
     assert (ended.code, ended.out) == (0, "Fine.\n"), ended.err
-    assert "marvin: pack aa_bad of aa-bad was skipped: " in ended.err
+    assert "marvin: pack aa_bad of aa-bad was left out: " in ended.err
     assert said in ended.err
     assert "seen by the watchman" in json.dumps(server.requests[-1].body), "the next pack's hooks run"
 
@@ -204,7 +204,7 @@ def test_configure_comes_before_the_other_hooks_and_its_failure_skips_the_pack(t
     place.install("shy-one", source.format(then="raise OSError('not today')"))
     with ModelServer(text("Fine.")) as server:
         ended = ask(place, server)
-    assert "pack shy_one of shy-one was skipped: OSError: not today" in ended.err
+    assert "pack shy_one of shy-one was left out: OSError: not today" in ended.err
     prompt = json.dumps(server.requests[-1].body["messages"][0])
     assert prompt.count("configured for ['home']") == 1
 
@@ -235,7 +235,7 @@ def test_marvin_packs_tells_two_packs_of_one_distribution_apart(tmp_path: Path) 
     )
     assert set(place.tools(MARVIN_PACKS="bowing")) == {"bow", *OF_THE_CORE}
     listed = place.marvin("packs", "list", MARVIN_PACKS="bowing,waving").out
-    assert "bowing  acme 1.0, 1 tools\nwaving  acme 1.0, 1 tools\n" in listed
+    assert "bowing  acme 1.0, 1 tool\nwaving  acme 1.0, 1 tool\n" in listed
 
 
 def test_marvin_packs_with_an_unknown_name_says_so(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ from marvin_core.plugins.index import load_index
 
 for _ in range(2):  # built, and read from the cache
     index = load_index(Path.home() / "cache")
-    spec = next(spec for spec in index.tools if spec.name == "wave")
+    spec = next(spec for _, spec in index.tools if spec.name == "wave")
     print(json.dumps({**spec.as_dict(), "access": sorted(spec.access)}))
 """
 

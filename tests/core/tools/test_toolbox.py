@@ -276,3 +276,39 @@ def test_a_pack_that_lost_a_tool_says_so(tmp_path: Path) -> None:
 def test_only_what_reads_may_run_beside_something_else() -> None:
     beside = {tool.name for tool in EVERYTHING if tool.reads_only}
     assert beside == {tool.name for tool in EVERYTHING if set(tool.access) <= {"read", "net"}}
+
+
+HANGS = """
+import threading
+from pathlib import Path
+
+while not Path({go!r}).exists():
+    threading.Event().wait(0.01)
+
+from marvin_core import tool
+
+@tool
+async def never_loaded() -> str:
+    "Hang."
+    return "free"
+"""
+
+
+def test_a_module_that_never_finishes_loading_ends_its_calls_and_holds_up_no_other(tmp_path: Path) -> None:
+    go, module = tmp_path / "go", tmp_path / "stuck.py"
+    module.write_text(HANGS.format(go=str(go)))
+    stuck = declaration("never_loaded").replace(module=str(module))
+
+    async def work() -> None:
+        patient = box(tmp_path, specs=(stuck, *SPECS), timeouts=Timeouts(pack=50))
+        await patient.load(SPECS[0].name)
+        hurried = box(tmp_path, specs=(stuck, *SPECS), timeouts=Timeouts(pack=2))
+        for _ in range(20):  # only the first one waits
+            with pytest.raises(ToolError, match=r"stuck\.py, was not loaded within 2 s, so nothing was done"):
+                await hurried.load("never_loaded")
+        assert (await hurried.load(SPECS[0].name)).spec == SPECS[0], "imports do not wait for each other"
+        go.touch()
+        await until(lambda: not hurried._hangs(str(module)))
+        assert (await hurried.load("never_loaded")).tool.name == "never_loaded", "once it is there it is used"
+
+    run(work())

@@ -116,6 +116,10 @@ class Config(Record):
     packs: frozenset[str] | None
     pack_sections: Mapping[str, Mapping[str, Any]]
     """`packs:` of config.yaml as it stands there: the settings of each pack, by its name, not checked yet."""
+    packs_off: frozenset[str]
+    """The packs that config.yaml switches off, by their names or those of their distributions."""
+    packs_prefer: tuple[str, ...]
+    """The packs that have a name which others bring as well, the first one first."""
     trace_hooks: bool
     depth: int
     read_only: bool

@@ -29,7 +29,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def marvin_configure(config: Config) -> None:
-    """Called once, before any other hook of a pack that is loaded at start, with the frozen configuration.
+    """Called once in a process, before any other hook of a pack that is loaded at start, with the frozen configuration.
 
     For a pack that adapts to it; the configuration itself cannot be changed. A pack that brings only
     tools or providers is not loaded at start, and gets what it needs in the context of its calls.
@@ -68,7 +68,8 @@ def marvin_register_providers() -> Iterable[ProviderSpec]:
 def marvin_register_hooks() -> Iterable[Hook]:
     """Return `Hook` objects that watch, and may tighten, what the agent does.
 
-    Called at every start, so keep the plugin module light.
+    Called at every start, so keep the plugin module light; and when the index is built, in a process of its own, so
+    do nothing here that must happen once. A pack whose registration fails holds all calls of tools until it is mended.
     """
     raise NotImplementedError
 
@@ -86,7 +87,8 @@ def marvin_register_uis() -> Iterable[UISpec]:
 def marvin_register_commands() -> Iterable[Command]:
     """Return slash commands for the interactive interfaces.
 
-    Called when an interactive interface starts.
+    Called when an interactive interface starts, and when the index is built. One whose name is taken is offered with
+    the name of the pack before it.
     """
     raise NotImplementedError
 
@@ -95,5 +97,6 @@ def marvin_register_commands() -> Iterable[Command]:
 def marvin_extend_cli(app: typer.Typer) -> None:
     """Add sub-commands to the `marvin` command line.
 
-    Called only when a sub-command is run, and only for packs that the index lists for it.
+    Called when the index is built, and when one of the pack's sub-commands is run. One whose name is taken is left out;
+    what else is changed on the application has no effect.
     """

@@ -52,6 +52,14 @@ class Timeouts(Record):
     """The longest that killed processes are waited for."""
     pack: float = 10.0
     """The loading of one pack, and each of its registration hooks."""
+    pack_grace: float = 1.0
+    """Beyond `pack`, for a pack that hangs without letting anything else run, before its process is ended."""
+    pack_process: float = 30.0
+    """For the process that loads packs to start."""
+    pack_retry: float = 60.0
+    """Before a pack that could not be loaded is tried again. Each further try waits twice as long."""
+    pack_retry_most: float = 86_400.0
+    """The longest time before such a pack is tried again."""
     pack_check: float = 600.0
     """Each of the two parts of `marvin packs check`, for one pack."""
     pack_call: float = 5.0

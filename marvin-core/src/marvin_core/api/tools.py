@@ -61,7 +61,8 @@ class ToolSpec(Record):
     `parameters` is its JSON schema in the normal form. `timeout` is in seconds; None is the
     configured default, and `own_timeout` says that it depends on the arguments. `source` is the
     distribution that brings it, `module` where its function is. `phrases` are its entries of phrases.toml.
-    `guidance` is that of its group. The other fields are declared on `@tool`.
+    `guidance` is that of its group. `function` is what its module calls it, where another pack has that name. The
+    other fields are declared on `@tool`.
     """
 
     name: str
@@ -84,6 +85,7 @@ class ToolSpec(Record):
     guidance: str = ""
     source: str = ""
     module: str = ""
+    function: str = ""
     phrases: tuple[Mapping[str, Any], ...] = ()
 
     @property

@@ -88,8 +88,7 @@ def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, stre
         subcommands.extend(typed)
     else:
         app = run.app()
-        pack = app.plugins.extend_cli(typed, words[0])
-        run.own = partial(app.packs.of, pack) if pack is not None else None
+        run.own = partial(app.packs.of, app.plugins.extend_cli(typed, words[0]))
     return ended(typed, words, command_name(), run)
 
 

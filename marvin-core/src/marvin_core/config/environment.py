@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
+from zlib import crc32
 
 ENVIRONMENT: Mapping[str, str] = {
     "LLM_PROVIDER": "The model service, where no --provider is given.",
@@ -40,3 +42,20 @@ ENVIRONMENT: Mapping[str, str] = {
     "CI": "Set by CI services.",
 }
 """The variables that Config reads, with their meaning; providers and packs declare theirs beside these."""
+
+_ALWAYS = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""What native libraries read, past Python."""
+_OF_SHELLS = frozenset({"_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES"})
+"""What changes from one command to the next; who copies the whole environment reads them as well."""
+
+
+def variable_stamps(names: Iterable[str]) -> dict[str, int]:
+    """What tells whether these variables of this process, and those that libraries read, are as they were.
+
+    A stamp says nothing of a value but whether it is the same; 0 stands for a variable that is not set.
+    """
+    return {name: _variable_stamp(os.environ.get(name)) for name in sorted({*_ALWAYS, *names} - _OF_SHELLS)}
+
+
+def _variable_stamp(value: str | None) -> int:
+    return 0 if value is None else crc32(os.fsencode(value)) + 1

@@ -143,6 +143,8 @@ def _from_settings(settings: Mapping[str, Any], env: Mapping[str, str]) -> dict[
         "prices": _prices(settings.get("prices", {})),
         "instructions": settings.get("instructions", ""),
         "seed": _switch("seed", settings),
+        "packs_off": frozenset(map(str, settings.get("packs", {}).get("off", []))),
+        "packs_prefer": tuple(map(str, settings.get("packs", {}).get("prefer", []))),
         "fallback": tuple(map(str, settings.get("fallback", []))),
         "child_env": frozenset(map(str, settings.get("child_env", []))),
         "allow_addresses": _addresses(settings.get("allow_addresses", [])),

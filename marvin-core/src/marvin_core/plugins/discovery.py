@@ -1,4 +1,4 @@
-"""Finding and loading packs, one by one, so that a bad one cannot stop the next."""
+"""Loading one pack: its module imported, its registration hooks called, what it brings checked."""
 
 from __future__ import annotations
 
@@ -6,117 +6,131 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
-from importlib.metadata import Distribution, distributions
 from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from ..api import hookspecs
+from ..api.config import Config
 from ..api.errors import PluginError
+from ..api.hooks import Hook
 from ..api.providers import ProviderSpec
 from ..api.record import Record
-from ..api.timeouts import Timeouts
+from ..api.session import Command
 from ..api.tools import Tool, ToolGroup, ToolSpec
 from ..api.ui import UISpec
 from ..tools.routing.phrases import with_phrases
 from ..tools.schema import describe, validator
 from ..util.imports import load_module
 from ..util.text import unknown_name
+from .guards import source_file
 from .hook_calls import call_hook, expect, items_of, plugin_manager
-from .isolation import Hung, isolated, with_problem
-from .model import USER, DeclaredSettings, Index, Pack
-from .user_files import hooks_of, tools_of, user_packs
+from .isolation import Died, Hung, with_problem
+from .model import USER, DeclaredSettings, Loaded, Pack
+from .sub_commands import sub_commands
+from .user_files import hooks_of, tools_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-GROUP = "marvin"
-_OURS = "marvin-core"
 _OWN_PACKAGE = __name__.partition(".")[0]
 _PHRASES = "phrases.toml"
+_HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("marvin_"))
+_REGISTERS = "marvin_register_"
+_AT_EVERY_START = {"marvin_register_hooks": Hook, "marvin_register_commands": Command}
 
-_Brought: TypeAlias = "tuple[str, ToolSpec | ProviderSpec | UISpec | DeclaredSettings]"
 S = TypeVar("S", bound=Record)
-_Loaded: TypeAlias = "tuple[Pack, list[_Brought]]"
 
 
-def discover(user_files: Path | None = None, limit: float = Timeouts().pack) -> Index:
-    """Load every installed pack, then the user's own files, and write down what each brings.
+class Loader:
+    """Loads packs one by one."""
 
-    Args: as for `load_index`.
-    """
-    return _Discovery(limit).run([*_packs(), *(user_packs(user_files) if user_files else ())])
-
-
-class _Discovery:
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self.manager = plugin_manager()
-        self.packs: list[Pack] = []
-        self.tools: dict[str, ToolSpec] = {}
-        self.providers: dict[str, ProviderSpec] = {}
-        self.uis: dict[str, UISpec] = {}
-        self.settings: dict[str, DeclaredSettings] = {}
-        self.owners: dict[str, str] = {}
-        self.sources: list[str] = []
+        self._sources: list[str] = []
 
-    def run(self, packs: Sequence[Pack]) -> Index:
-        outcomes = isolated([partial(self._loaded, pack) for pack in packs], self._limit)
-        self.packs += [self._taken(pack, outcome) for pack, outcome in zip(packs, outcomes, strict=True)]
-        return Index(
-            packs=tuple(self.packs),
-            tools=tuple(self.tools.values()),
-            providers=tuple(self.providers.values()),
-            uis=tuple(self.uis.values()),
-            settings=tuple(self.settings.values()),
-            owners=self.owners,
-            sources=tuple(dict.fromkeys(self.sources)),
-        )
-
-    def _taken(self, pack: Pack, outcome: _Loaded | BaseException) -> Pack:
-        """The pack with what it brings, taken over only now: one that fails half-way leaves nothing behind."""
-        if isinstance(outcome, BaseException):  # whatever a stranger's module raises must stop only that module
-            self._failed(outcome)
-            return with_problem(pack, outcome)
-        loaded, brought = outcome
-        clashes = [name for name in loaded.cli if f"cli:{name}" in self.owners]
-        if clashes:
-            hooks = tuple(hook for hook in loaded.hooks if hook != "marvin_extend_cli")
-            loaded = loaded.replace(hooks=hooks, cli=())
-        self.owners.update((f"cli:{name}", pack.key) for name in loaded.cli)
-        refused = [_refusal("sub-command", name, pack, self.owners[f"cli:{name}"]) for name in clashes]
-        refused += [problem for kind, spec in brought for problem in self._take(kind, spec, pack)]
-        return loaded.replace(problems=(*loaded.problems, *refused))
-
-    def _loaded(self, pack: Pack) -> _Loaded:
+    def load(self, pack: Pack) -> Loaded:
+        """The pack and what it brings. Raises whatever its code raises, and `PluginError` for what it does wrong."""
+        self._sources = []
         plugin = load_module(pack.module)
         self._source(plugin)
         if pack.distribution == USER:
             tools = [describe(tool, source=USER, module=pack.module, group="user") for tool in tools_of(plugin)]
-            own_hooks = ("marvin_register_hooks",) if hooks_of(plugin) else ()
-            return pack.replace(hooks=own_hooks), [("tool", _sound(spec)) for spec in tools]
+            pack = pack.replace(hooks=("marvin_register_hooks",) if hooks_of(plugin) else ())
+            return Loaded(pack=pack, tools=tuple(map(_sound, tools)), sources=self._all_sources())
+        if pack.attribute:
+            raise PluginError(
+                f"its entry point names {pack.module}:{pack.attribute}; it must name a module alone: {pack.module}"
+            )
         self.manager.register(plugin, name=pack.key)
-        hooks = self._hooks(plugin)
+        pack = pack.replace(hooks=self._hooks(plugin))
         tools, problems = self._tools(plugin, pack)
-        brought: list[_Brought] = [("tool", _sound(spec)) for spec in tools]
-        brought += [(kind, _sound(spec)) for kind, spec in self._brought(plugin, pack)]
-        brought += [("settings", declared) for declared in self._settings(plugin, pack)]
+        providers = items_of(call_hook(self.manager, plugin, "marvin_register_providers"), ProviderSpec)
+        uis = items_of(call_hook(self.manager, plugin, "marvin_register_uis"), UISpec)
+        settings = tuple(self._settings(plugin, pack))
         cli = self._cli(plugin)
         self._helpers(plugin)
-        return pack.replace(hooks=hooks, cli=cli, problems=tuple(problems)), brought
+        return Loaded(
+            pack=pack.replace(cli=cli, problems=tuple(problems)),
+            tools=tuple(map(_sound, tools)),
+            providers=tuple(_sound(provider).replace(source=pack.distribution) for provider in providers),
+            uis=tuple(map(_sound, uis)),
+            settings=settings,
+            sources=self._all_sources(),
+        )
+
+    def rehearse(self, loaded: Loaded, config: Config) -> None:
+        """Call what each start calls of a pack, so that what ends or blocks the process is met here and not there.
+
+        What is only raised is met at the start, too, where the configuration is the one that counts.
+        """
+        try:
+            if loaded.pack.distribution == USER:
+                return
+            plugin = import_module(loaded.pack.module)
+            if not set(loaded.pack.hooks) & set(_AT_EVERY_START):
+                return
+            call_hook(self.manager, plugin, "marvin_configure", config=config)
+            for hook, kind in _AT_EVERY_START.items():
+                items_of(call_hook(self.manager, plugin, hook), kind)
+        except BaseException:  # whatever it is, the start says it
+            return
+
+    def failed(self, pack: Pack, error: BaseException) -> Loaded:
+        """The pack with what went wrong. It depends on every file that had a part in it, so that mending is noticed."""
+        self._sources = []
+        frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+        known = error.files if isinstance(error, (Hung, Died)) else []
+        own = source_file(pack.module)
+        for name in [*frames, *known, str(own or ""), getattr(error, "filename", None)]:
+            if isinstance(name, str) and os.path.isfile(name):
+                self._depends_on(name)
+        return Loaded(pack=with_problem(pack, error), sources=self._all_sources())
 
     def _hooks(self, plugin: ModuleType) -> tuple[str, ...]:
-        """The names of the hooks that a plugin implements; one that does not exist is an error, not silence."""
+        """The names of the hooks that a plugin implements; one that is never called is an error, not silence."""
         callers = self.manager.get_hookcallers(plugin) or []
         for caller in callers:
             if not caller.has_spec():
-                known = [name for name in vars(hookspecs) if name.startswith("marvin_")]
-                raise PluginError(unknown_name("hook", caller.name, known))
-        return tuple(caller.name for caller in callers)
+                raise PluginError(unknown_name("hook", caller.name, _HOOKS))
+        hooks = tuple(caller.name for caller in callers)
+        for name, value in vars(plugin).items():
+            if name in hooks or not callable(value) or value is getattr(hookspecs, name, None):
+                continue
+            if name in _HOOKS:
+                raise PluginError(f"{name} is not marked, so it would not be called. Write @hookimpl above it")
+            if name.startswith(_REGISTERS):
+                raise PluginError(unknown_name("hook", name, _HOOKS))
+        if not hooks:
+            raise PluginError(
+                f"{plugin.__name__} implements no hook, so it brings nothing. "
+                "Check what its entry point names; mark its hooks with @hookimpl"
+            )
+        return hooks
 
     def _tools(self, plugin: ModuleType, pack: Pack) -> tuple[list[ToolSpec], list[str]]:
         """The tools that the pack registers, with their phrases, and what is wrong with those."""
@@ -141,12 +155,17 @@ class _Discovery:
             self._depends_on(str(file))
         return file
 
-    def _brought(self, plugin: ModuleType, pack: Pack) -> Iterator[tuple[str, ProviderSpec | UISpec]]:
-        """What else the pack registers."""
-        for provider in items_of(call_hook(self.manager, plugin, "marvin_register_providers"), ProviderSpec):
-            yield "provider", provider.replace(source=pack.distribution)
-        for ui in items_of(call_hook(self.manager, plugin, "marvin_register_uis"), UISpec):
-            yield "ui", ui
+    def _specs(self, item: object, plugin: ModuleType, pack: Pack) -> Iterable[ToolSpec]:
+        if isinstance(item, Tool):
+            self._source(import_module(item.function.__module__))
+            return [describe(item, source=pack.distribution, module=plugin.__name__, group=pack.name)]
+        group = expect(item, ToolGroup)
+        module = import_module(group.module)
+        self._source(module)
+        return [
+            describe(_tool_of(module, name), source=pack.distribution, module=group.module, group=group)
+            for name in group.tools
+        ]
 
     def _settings(self, plugin: ModuleType, pack: Pack) -> Iterator[DeclaredSettings]:
         """What the pack is configured with, if it says so."""
@@ -159,29 +178,6 @@ class _Discovery:
                 self._depends_on(declared.file)
             yield declared
 
-    def _take(self, kind: str, spec: Any, pack: Pack) -> Iterator[str]:
-        """Keep it, where its name is free; yields why not, where it is not."""
-        owner = self.owners.get(f"{kind}:{spec.name}")
-        if owner is not None:
-            yield _refusal(kind, spec.name, pack, owner)
-            return
-        taken: dict[str, dict[str, Any]]
-        taken = {"tool": self.tools, "provider": self.providers, "ui": self.uis, "settings": self.settings}
-        taken[kind][spec.name] = spec
-        self.owners[f"{kind}:{spec.name}"] = pack.key
-
-    def _specs(self, item: object, plugin: ModuleType, pack: Pack) -> Iterable[ToolSpec]:
-        if isinstance(item, Tool):
-            self._source(import_module(item.function.__module__))
-            return [describe(item, source=pack.distribution, module=plugin.__name__)]
-        group = expect(item, ToolGroup)
-        module = import_module(group.module)
-        self._source(module)
-        return [
-            describe(_tool_of(module, name), source=pack.distribution, module=group.module, group=group)
-            for name in group.tools
-        ]
-
     def _cli(self, plugin: ModuleType) -> tuple[str, ...]:
         """The sub-commands that the pack adds, learnt by letting it extend an empty application."""
         if not hasattr(plugin, "marvin_extend_cli"):
@@ -189,9 +185,8 @@ class _Discovery:
         import typer
 
         app = typer.Typer()
-        app.callback()(lambda: None)
         call_hook(self.manager, plugin, "marvin_extend_cli", app=app)
-        return tuple(getattr(typer.main.get_command(app), "commands", ()))
+        return tuple(sub_commands(app))
 
     def _helpers(self, plugin: ModuleType) -> None:
         """Depend on what was imported of the plugin's own package, where it has one."""
@@ -205,17 +200,12 @@ class _Discovery:
         if getattr(module, "__file__", None):
             self._depends_on(str(module.__file__))
 
-    def _failed(self, error: BaseException) -> None:
-        """Depend on every file that had a part in a failure, so that mending one is noticed."""
-        frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-        hung = error.files if isinstance(error, Hung) else []
-        for name in [*frames, *hung, getattr(error, "filename", None) or ""]:
-            if os.path.isfile(name):
-                self._depends_on(name)
-
     def _depends_on(self, file: str) -> None:
         # The folder as well: a file that comes or goes there changes what can be imported.
-        self.sources += [file, os.path.dirname(file)]
+        self._sources += [file, os.path.dirname(file)]
+
+    def _all_sources(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._sources))
 
 
 def _found_from(plugin: ModuleType, group: ToolGroup) -> ToolGroup:
@@ -254,31 +244,6 @@ def _check(declared: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(declared)
-
-
-def _refusal(kind: str, name: str, pack: Pack, owner: str) -> str:
-    earlier = owner.partition(":")[0]
-    return f"{kind} {name} of {pack.distribution} was refused: {earlier} already brings one of that name."
-
-
-def _packs() -> list[Pack]:
-    """The entry points of all distributions, not loaded yet: ours first, then by distribution and name."""
-    found: dict[tuple[str, str], Pack] = {}
-    for distribution in reversed(list(distributions(path=sys.path))):
-        found.update({(pack.distribution, pack.name): pack for pack in _packs_of(distribution)})
-    return [found[key] for key in sorted(found, key=lambda key: (key[0] != _OURS, key))]
-
-
-def _packs_of(distribution: Distribution) -> list[Pack]:
-    try:
-        entries = [entry_point for entry_point in distribution.entry_points if entry_point.group == GROUP]
-        if not entries:
-            return []
-        # Checked, as a distribution without metadata has no name on newer Pythons and raises on older ones.
-        name, version = expect(distribution.metadata["Name"], str), expect(distribution.version, str)
-        return [Pack(name=entry.name, distribution=name, version=version, module=entry.module) for entry in entries]
-    except Exception:  # an installation that was left half-way; what is not ours says nothing about Marvin's packs
-        return []
 
 
 def _check_call(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:

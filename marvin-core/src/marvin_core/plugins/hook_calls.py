@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+from itertools import islice
 from typing import Any, TypeVar
 
 import pluggy
 
 from ..api import hookspecs
 from ..api.errors import PluginError
+from ..api.hooks import Hook
+from ..util.text import cut, is_misspelled
 
 T = TypeVar("T")
+
+_MOST = 10_000
+"""What one hook may register. A generator that never ends is told by it before it takes all memory."""
+_SHOWN = 100
+_METHODS = tuple(name for name in vars(Hook) if not name.startswith("_"))
 
 
 def plugin_manager() -> pluggy.PluginManager:
@@ -30,11 +39,14 @@ def items_of(answer: Any, kind: type[T]) -> list[T]:
     """What a hook returned, as a list.
 
     Raises:
-        PluginError: where it is no collection, or holds something else.
+        PluginError: where it is no collection, holds something else, or has no end.
     """
     if answer is not None and not hasattr(answer, "__iter__"):
-        raise PluginError(f"a hook returned {answer!r}; it must return a list of {kind.__name__}s")
-    return [expect(item, kind) for item in answer or ()]
+        raise PluginError(f"a hook returned {cut(repr(answer), _SHOWN)}; it must return a list of {kind.__name__}s")
+    items = list(islice(answer or (), _MOST + 1))
+    if len(items) > _MOST:
+        raise PluginError(f"a hook returned more than {_MOST:,} {kind.__name__}s; it must return a list that ends")
+    return [expect(item, kind) for item in items]
 
 
 def expect(item: object, kind: type[T]) -> T:
@@ -44,5 +56,26 @@ def expect(item: object, kind: type[T]) -> T:
         PluginError: where it is not.
     """
     if not isinstance(item, kind):
-        raise PluginError(f"registered {item!r} where a {kind.__name__} was expected")
+        raise PluginError(f"registered {cut(repr(item), _SHOWN)} where a {kind.__name__} was expected")
     return item
+
+
+def hooks_in(answer: Any) -> list[Hook]:
+    """The hooks that a pack registered.
+
+    Raises:
+        PluginError: where one is none, or has a method that could not be awaited or would never be called.
+    """
+    hooks = items_of(answer, Hook)
+    for kind in dict.fromkeys(map(type, hooks)):
+        for name in dir(kind):
+            if name.startswith("_") or getattr(kind, name) is getattr(Hook, name, None):
+                continue
+            if name in _METHODS:
+                if not inspect.iscoroutinefunction(inspect.unwrap(getattr(kind, name))):
+                    raise PluginError(f"{kind.__name__}.{name} cannot be awaited. Write `async def {name}`")
+                continue
+            meant = next((method for method in _METHODS if is_misspelled(name, method)), "")
+            if meant:
+                raise PluginError(f"{kind.__name__}.{name} is no hook, so it is never called. Did you mean {meant}?")
+    return hooks

@@ -1,7 +1,8 @@
 """The cached index of what is installed: packs, the hooks they implement, and the schemas of their tools.
 
-A start reads one JSON file instead of importing every pack. It is rebuilt when the interpreter, a
-folder of the module path, or a source file of a pack has changed.
+A start reads one JSON file instead of importing every pack. It is rebuilt when the interpreter, a folder of the module
+path, a source file of a pack or the choice of packs has changed; and where a pack could not be loaded, when a variable
+that it read is another one, or some time has passed.
 """
 
 from __future__ import annotations
@@ -9,43 +10,131 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from ..api.providers import ProviderSpec
-from ..api.record import Record
 from ..api.timeouts import Timeouts
-from ..api.tools import ToolSpec
-from ..api.ui import UISpec
 from ..util.state_files import read_trusted_json, write_cache
 from ..version import __version__
-from .model import DeclaredSettings, Index, Pack
+from .model import EVERYTHING, Index, Loaded, Pack, Selection
+from .stored import FIELDS, index_from_json, index_to_json, owned
+
+if TYPE_CHECKING:
+    from .guards import Memory
+
+_PREFIX = "index-"
 
 
-def load_index(cache_folder: Path, user_files: Path | None = None, limit: float = Timeouts().pack) -> Index:
+def load_index(
+    cache_folder: Path,
+    user_files: Path | None = None,
+    timeouts: Timeouts | None = None,
+    selection: Selection = EVERYTHING,
+) -> Index:
     """The index of this environment: from the cache where that is current, else built anew and kept.
 
     Args:
         user_files: the configuration folder, whose `tools/` and `hooks/` count as packs.
-        limit: the seconds that loading one pack may take.
+        timeouts: how long loading may take, and how long failures count.
+        selection: which packs there are; no other one is imported.
     """
     own = _own_folders(user_files)
-    key = _key(own)
-    path = cache_folder / f"index-{crc32(key.encode()):08x}.json"
+    key = _key(own, selection)
+    path = cache_folder / f"{_PREFIX}{crc32(key.encode()):08x}.json"
     kept = read_trusted_json(path)
+    failures: Mapping[str, Any] = {}
     if isinstance(kept, dict) and kept.get("key") == key and _is_current(kept.get("stamps")):
         try:
-            return _from_json(kept["index"])
-        except (KeyError, TypeError, AttributeError):
-            pass  # written by another version of this module, or damaged: built anew below
-    from .discovery import discover
-
+            failures = kept["failures"]
+            if not failures or _still_fails(failures):
+                return index_from_json(kept["index"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            failures = {}  # written by another version of this module, or damaged: built anew below
+    timeouts = timeouts or Timeouts()
     stamps = _stamps([*sys.path, *own])
-    index = discover(user_files, limit)
-    write_cache(path, {"key": key, "stamps": {**stamps, **_stamps(index.sources)}, "index": _to_json(index)})
+    begun = time.monotonic()
+    loaded, others = _loaded(cache_folder, user_files, timeouts, selection)
+    index = _index(loaded, others)
+    data = {
+        "key": key,
+        "stamps": {**stamps, **_stamps(index.sources)},
+        "failures": _failures(loaded, failures.get("tries", 0), time.monotonic() - begun, timeouts),
+        "index": index_to_json(index),
+    }
+    write_cache(path, data)
     return index
+
+
+def forget(cache_folder: Path) -> None:
+    """Have every index built anew, and so every pack tried again, when it is needed next."""
+    for path in cache_folder.glob(f"{_PREFIX}*.json"):
+        path.unlink(missing_ok=True)
+
+
+def _loaded(
+    cache_folder: Path, user_files: Path | None, timeouts: Timeouts, selection: Selection
+) -> tuple[list[Loaded], list[Pack]]:
+    """The selected packs, loaded; and the others."""
+    from .entry_points import installed_packs
+    from .guards import Memory
+    from .trials import tried
+    from .user_files import user_packs
+
+    there = [*installed_packs(), *(user_packs(user_files) if user_files else ())]
+    found = tried([pack for pack in there if selection.has(pack)], timeouts)
+    memory = Memory(cache_folder)
+    memory.remember([one.pack for one in found])
+    marked = [one.replace(pack=_known(one.pack, memory)) if one.pack.left_out else one for one in found]
+    return marked, [pack for pack in there if not selection.has(pack)]
+
+
+def _known(pack: Pack, memory: Memory) -> Pack:
+    """A pack that could not be loaded, with what is known of it all the same."""
+    return pack.replace(guards=memory.may_guard(pack), cli=memory.sub_commands(pack))
+
+
+def _index(loaded: Sequence[Loaded], others: Sequence[Pack]) -> Index:
+    return Index(
+        packs=tuple(one.pack for one in loaded),
+        others=tuple(others),
+        tools=tuple(pair for one in loaded for pair in owned(one.pack.key, one.tools)),
+        providers=tuple(pair for one in loaded for pair in owned(one.pack.key, one.providers)),
+        uis=tuple(pair for one in loaded for pair in owned(one.pack.key, one.uis)),
+        settings=tuple(pair for one in loaded for pair in owned(one.pack.key, one.settings)),
+        sources=tuple(dict.fromkeys(source for one in loaded for source in one.sources)),
+    )
+
+
+def _failures(loaded: Sequence[Loaded], tries: int, took: float, timeouts: Timeouts) -> dict[str, Any]:
+    """When packs that could not be loaded are tried again; nothing where there are none.
+
+    A failure may pass by itself, as that of a service. Looking takes time, so each further look waits twice as long,
+    and one at what hangs for longer than one at what fails at once.
+    """
+    from ..config.environment import variable_stamps
+
+    failed = [one for one in loaded if one.pack.left_out]
+    if not failed:
+        return {}
+    wait = timeouts.pack_retry * max(1.0, took) * 2.0 ** min(tries, 30)
+    return {
+        "at": time.time(),
+        "wait": min(wait, timeouts.pack_retry_most),
+        "tries": tries + 1,
+        "variables": variable_stamps(name for one in failed for name in one.read),
+    }
+
+
+def _still_fails(failures: Mapping[str, Any]) -> bool:
+    """Whether there is no reason to try the packs again that could not be loaded."""
+    from ..config.environment import variable_stamps
+
+    if not 0 <= time.time() - failures["at"] < failures["wait"]:
+        return False
+    return bool(variable_stamps(failures["variables"]) == failures["variables"])
 
 
 def _own_folders(user_files: Path | None) -> list[str]:
@@ -54,12 +143,11 @@ def _own_folders(user_files: Path | None) -> list[str]:
     return [folder for folder in folders if os.path.isdir(folder)]
 
 
-def _key(own_folders: list[str]) -> str:
+def _key(own_folders: list[str], selection: Selection) -> str:
     """What tells this environment, and what an index of this version holds, from every other one."""
-    kinds = (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings)
-    fields = [field for kind in kinds for field in kind._defaults]
-    parts = [__version__, fields, sys.version, sys.executable, sys.prefix, sys.path, os.getuid(), own_folders]
-    return json.dumps(parts)
+    chosen = None if selection.chosen is None else sorted(selection.chosen)
+    parts = [__version__, FIELDS, sys.version, sys.executable, sys.prefix, sys.path, os.getuid(), own_folders]
+    return json.dumps([*parts, chosen, sorted(selection.off)])
 
 
 def _stamps(paths: Any) -> dict[str, int]:
@@ -75,36 +163,3 @@ def _stamp(path: str) -> int:
 
 def _is_current(stamps: Any) -> bool:
     return isinstance(stamps, dict) and all(_stamp(path) == stamp for path, stamp in stamps.items())
-
-
-def _to_json(index: Index) -> dict[str, Any]:
-    return {
-        "packs": [_stated(pack) for pack in index.packs],
-        "tools": [{**_stated(spec), "access": sorted(spec.access)} for spec in index.tools],
-        "providers": [_stated(spec) for spec in index.providers],
-        "uis": [_stated(spec) for spec in index.uis],
-        "settings": [_stated(declared) for declared in index.settings],
-        "owners": dict(index.owners),
-        "sources": index.sources,
-    }
-
-
-def _stated(record: Record) -> dict[str, Any]:
-    """The fields that are not at their default: each one that is read costs time at every start."""
-    return {name: value for name, value in record.as_dict().items() if value != type(record)._defaults[name]}
-
-
-def _from_json(data: Mapping[str, Any]) -> Index:
-    return Index(
-        packs=tuple(Pack(**_tuples(entry)) for entry in data["packs"]),
-        tools=tuple(ToolSpec(**{**_tuples(entry), "access": frozenset(entry["access"])}) for entry in data["tools"]),
-        providers=tuple(ProviderSpec(**_tuples(entry)) for entry in data["providers"]),
-        uis=tuple(UISpec(**entry) for entry in data["uis"]),
-        settings=tuple(DeclaredSettings(**entry) for entry in data["settings"]),
-        owners=data["owners"],
-        sources=tuple(data["sources"]),
-    )
-
-
-def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}

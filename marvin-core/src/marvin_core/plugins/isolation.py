@@ -29,7 +29,23 @@ class Hung(PluginError):
         super().__init__(f"did not finish loading within {limit:g} s")
         found = traceback.extract_stack(frame)
         self.stack = "".join(traceback.format_list(found))
-        self.files = [entry.filename for entry in found]
+        self.files: list[str] = [entry.filename for entry in found]
+
+
+class Died(PluginError):
+    """A pack ended the process that loads it; `stack` says where, as far as that is known."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(how)
+        self.stack = ""
+        self.files: list[str] = []
+
+
+class Forked(PluginError):
+    """A pack made a copy of the process that loads it."""
+
+    def __init__(self) -> None:
+        super().__init__("forked while it was loaded: each start would go on twice. Fork when a tool is called")
 
 
 class Printed(PluginError):
@@ -41,12 +57,12 @@ class Printed(PluginError):
 
 
 def with_problem(pack: Pack, error: BaseException) -> Pack:
-    """The pack, with what went wrong with it and where."""
+    """The pack that is left out, with what went wrong with it and where."""
     import traceback
 
-    stack = error.stack if isinstance(error, (Hung, Printed)) else ""
+    stack = error.stack if isinstance(error, (Hung, Died, Printed)) else ""
     stack = stack or "".join(traceback.format_exception(error))
-    return pack.replace(problems=(told(error),), traceback=stack)
+    return pack.replace(problems=(told(error),), traceback=stack, left_out=True)
 
 
 def isolated(works: Sequence[Callable[[], T]], limit: float) -> list[T | BaseException]:

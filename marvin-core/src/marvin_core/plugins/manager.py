@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.config import Config
-from ..api.errors import ConfigError
+from ..api.errors import ConfigError, PluginError
 from ..api.providers import ProviderSpec
+from ..api.record import Record
 from ..api.session import Command
 from ..api.tools import ToolSpec
 from ..api.ui import UISpec
 from .index import load_index
-from .model import USER, DeclaredSettings, Index, Pack
+from .model import USER, DeclaredSettings, Index, Owned, Pack, Selection
+from .names import Names
 
 if TYPE_CHECKING:
     import pluggy
@@ -27,76 +29,107 @@ T = TypeVar("T")
 
 BUILT_IN = "core"
 
+_WORDS = ("help", "exit", "quit")
+"""Slash commands that interfaces know themselves."""
+
+
+class Census(Record):
+    """A pack of this run and what it brings, as far as that is known once each was asked."""
+
+    pack: Pack
+    counts: Mapping[str, int]
+    """How many there are, by the name of one: tool, hook, ..."""
+    notes: tuple[str, ...] = ()
+    """The names that it could not have because the user wants it so."""
+    start: float = 0.0
+    """The seconds that it takes of a start; 0 where no start loads it."""
+
 
 class Plugins:
-    """The packs that this run uses: all that are installed, or those that MARVIN_PACKS names.
+    """The packs that this run uses: all that are installed, or those that MARVIN_PACKS names, less those switched off.
 
-    `warn` is told, in one line, of each pack that fails while it is used.
+    `warn` is told, in one line, what goes wrong with them; of what a start is to say about them, by `report`.
     """
 
     def __init__(self, config: Config, warn: Callable[[str], None]) -> None:
         self._config = config
         self._warn = warn
-        self._index: Index = load_index(config.cache_folder, config.config_folder, config.timeouts.pack)
+        selection = Selection(chosen=config.packs, off=config.packs_off)
+        self._index: Index = load_index(config.cache_folder, config.config_folder, config.timeouts, selection)
         self._manager: pluggy.PluginManager | None = None
-        self.packs: tuple[Pack, ...] = tuple(pack for pack in self._index.packs if self._is_used(pack))
-        missing = (config.packs or frozenset[str]()) - {pack.name for pack in self._index.packs}
-        if missing:
-            there = ", ".join(pack.name for pack in self._index.packs)
-            warn(f"MARVIN_PACKS names {', '.join(sorted(missing))}, which is not installed. There are: {there}.")
-        self._failed: dict[str, Pack] = {}
+        self.packs: tuple[Pack, ...] = self._index.packs
+        self._failed: dict[str, Pack] = {pack.key: pack for pack in self.packs if pack.left_out}
         self._by_key = {pack.key: pack for pack in self.packs}
-        self._hooks: dict[int, tuple[Hook, Pack]] = {}
+        self._hooked: set[str] = set()
+        self._hook_owners: dict[int, tuple[Hook, str]] = {}
+        self._took: dict[str, float] = {}
+        self._told: set[str] = set()
+        self._names = Names(self.packs, config.packs_prefer)
+        self._tools = self._names.tools(self._index.tools)
+        self._providers = self._winning("provider", self._index.providers)
+        self._uis = self._winning("interface", self._index.uis)
+        self._settings = self._winning("settings", self._index.settings)
+        self._tool_owners = {spec.name: key for key, spec in self._tools}
+        wanted = [(pack.key, name) for pack in self.packs for name in pack.cli]
+        self._sub_commands = self._names.winners("sub-command", wanted)
+        self._check_chosen()
 
-    def _is_used(self, pack: Pack) -> bool:
-        chosen = self._config.packs
-        return chosen is None or pack.name in chosen or pack.name == BUILT_IN or pack.distribution == USER
+    def _check_chosen(self) -> None:
+        """Say which packs MARVIN_PACKS names in vain."""
+        there = [*self.packs, *self._index.others]
+        chosen = sorted(self._config.packs or ())
+        missing = [name for name in chosen if not any(pack.is_named((name,)) for pack in there)]
+        if missing:
+            names = ", ".join(pack.name for pack in there)
+            self._warn(f"MARVIN_PACKS names {', '.join(missing)}, which is not installed. There are: {names}.")
+
+    def _winning(self, kind: str, brought: Sequence[Owned[Any]]) -> tuple[Owned[Any], ...]:
+        owners = self._names.winners(kind, [(key, spec.name) for key, spec in brought])
+        return tuple((key, spec) for key, spec in brought if owners[spec.name] == key)
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools of the packs in use, in the index's order."""
-        return tuple(spec for spec in self._index.tools if self._owned("tool", spec.name))
+        """The tools of the packs in use, in the index's order, under the names that they are offered by."""
+        return tuple(spec for _, spec in self._tools)
 
     @property
     def providers(self) -> tuple[ProviderSpec, ...]:
         """The model services of the packs in use, built-in ones first."""
-        return tuple(spec for spec in self._index.providers if self._owned("provider", spec.name))
+        return tuple(spec for _, spec in self._providers)
 
     @property
     def uis(self) -> tuple[UISpec, ...]:
         """The interfaces of the packs in use."""
-        return tuple(spec for spec in self._index.uis if self._owned("ui", spec.name))
+        return tuple(spec for _, spec in self._uis)
 
     @property
     def settings(self) -> tuple[DeclaredSettings, ...]:
         """What the packs in use are configured with."""
-        return tuple(declared for declared in self._index.settings if self._owned("settings", declared.name))
+        return tuple(declared for _, declared in self._settings)
 
     @property
     def installed(self) -> tuple[str, ...]:
         """The names of all packs that are installed, those among them that this run leaves out."""
-        return tuple(pack.name for pack in self._index.packs)
+        return tuple(pack.name for pack in (*self.packs, *self._index.others))
 
     def declared(self, pack: Pack) -> DeclaredSettings | None:
         """What a pack is configured with, if anything."""
-        owner = self._owner("settings", pack.name)
-        found = (declared for declared in self._index.settings if declared.name == pack.name)
-        return next(found, None) if owner is not None and owner.key == pack.key else None
+        return next((declared for key, declared in self._settings if key == pack.key), None)
 
     def pack_of_tool(self, spec: ToolSpec) -> Pack:
         """The pack that brings a tool."""
-        found = self._owner("tool", spec.name)
+        found = self._by_key.get(self._tool_owners.get(spec.name, ""))
         return found or Pack(name=spec.source, distribution=spec.source, version="", module=spec.module)
 
     def pack_of_provider(self, name: str) -> Pack | None:
         """The pack that brings a provider; None where that is the core, or config.yaml."""
-        found = self._owner("provider", name)
+        found = next((self._by_key[key] for key, spec in self._providers if spec.name == name), None)
         return found if found is not None and found.name != BUILT_IN else None
 
     def pack_of_hook(self, hook: Hook) -> Pack:
         """The pack that registered a hook; the core where none did."""
-        _, pack = self._hooks.get(id(hook), (hook, None))
-        return pack or self.pack_named(BUILT_IN)
+        _, key = self._hook_owners.get(id(hook), (hook, ""))
+        return self._by_key.get(key) or self.pack_named(BUILT_IN)
 
     def pack_named(self, name: str) -> Pack:
         """The first pack of this name.
@@ -111,70 +144,127 @@ class Plugins:
             raise ConfigError(unknown_name("pack", name, [pack.name for pack in self.packs]))
         return found
 
-    def _owned(self, kind: str, name: str) -> bool:
-        return self._owner(kind, name) is not None
+    @property
+    def switched_off(self) -> tuple[Pack, ...]:
+        """The packs that are installed and that config.yaml switches off."""
+        return tuple(pack for pack in self._index.others if pack.is_named(self._config.packs_off))
 
-    def _owner(self, kind: str, name: str) -> Pack | None:
-        return self._by_key.get(self._index.owners.get(f"{kind}:{name}", ""))
+    def hooks(self, *, attended: bool) -> tuple[Hook, ...]:
+        """The `Hook` objects of the packs that implement `marvin_register_hooks`; only those are imported.
 
-    def tools_of(self, pack: Pack) -> tuple[ToolSpec, ...]:
-        """The tools that one pack brings."""
-        return tuple(spec for spec in self._index.tools if self._index.owners[f"tool:{spec.name}"] == pack.key)
+        Where a pack that may have some could not be loaded, a hook stands for it that lets no call pass unseen.
 
-    def hooks(self) -> tuple[Hook, ...]:
-        """The `Hook` objects of the packs that implement `marvin_register_hooks`; only those are imported."""
-        from ..api.hooks import Hook
+        Args:
+            attended: whether somebody is there to ask.
+        """
+        found = [hook for _, hook in self._hooks()]
+        missing = [pack for pack in self._failed.values() if pack.guards]
+        if missing:
+            from .left_out import Missing
 
-        found = list(self._collect("marvin_register_hooks", Hook))
-        self._hooks.update((id(hook), (hook, pack)) for pack, hook in found)
-        return tuple(hook for _, hook in found)
+            found.append(Missing(missing, attended))
+        return tuple(found)
+
+    def _hooks(self) -> list[Owned[Hook]]:
+        def checked(answer: Any) -> list[Hook]:
+            from .hook_calls import hooks_in  # it brings pluggy, which a run without such packs does without
+
+            return hooks_in(answer)
+
+        found = self._collect("marvin_register_hooks", checked)
+        self._hooked.update(pack.key for pack in self.packs if pack.key not in self._failed)
+        self._hook_owners.update((id(hook), (hook, key)) for key, hook in found)
+        return found
 
     def commands(self) -> tuple[Command, ...]:
-        """The slash commands of all packs; of two with one name the first stays."""
+        """The slash commands of all packs, then the user's own; one whose name is taken has its pack's before it."""
+        return self._named(self._commands())
+
+    def _commands(self) -> list[Owned[Command]]:
+        def checked(answer: Any) -> list[Command]:
+            from .hook_calls import items_of
+
+            return items_of(answer, Command)
+
+        return self._collect("marvin_register_commands", checked)
+
+    def _named(self, commands: Sequence[Owned[Command]]) -> tuple[Command, ...]:
         from .user_files import user_commands
 
-        found: dict[str, Command] = {}
-        for _, command in self._collect("marvin_register_commands", Command):
-            found.setdefault(command.name, command)
+        own = {pack.key for pack in self.packs if pack.own}
+        words = {*_WORDS, *(command.name for key, command in commands if key in own)}
+        words.update(spec.name for key, spec in self._tools if key in own)
+        offered = {command.name: command for command in self._names.commands(commands, words)}
         try:
             for command in user_commands(self._config.config_folder):
-                found.setdefault(command.name, command)
+                if offered.setdefault(command.name, command) is not command:
+                    self._warn(f"Your commands/{command.name}.md is not used: there is another /{command.name}.")
         except ConfigError as error:
             self._warn(str(error))
-        return tuple(found.values())
+        return tuple(offered.values())
 
-    def checked(self) -> tuple[Pack, ...]:
-        """The packs, with what goes wrong also where a session asks them for their hooks and commands."""
-        self.hooks()
-        self.commands()
-        return tuple(self._failed.get(pack.key, pack) for pack in self.packs)
+    def report(self, *, attended: bool) -> None:
+        """Say, once each, which packs are left out, and which names several bring for the user to give to one."""
+        for pack in self._failed.values():
+            if pack.key not in self._told:
+                from .left_out import line_about
+
+                self._told.add(pack.key)
+                self._warn(line_about(pack, attended, self._config.packs_off))
+        for line in self._names.contests():
+            if line not in self._told:
+                self._told.add(line)
+                self._warn(line)
+
+    def census(self) -> tuple[Census, ...]:
+        """The packs and what they bring, with what goes wrong also where a session asks them for it."""
+        hooks, commands = self._hooks(), self._commands()
+        self._named(commands)
+        brought = [("tool", key) for key, _ in self._tools]
+        brought += [("hook", key) for key, _ in hooks]
+        brought += [("provider", key) for key, _ in self._providers]
+        brought += [("interface", key) for key, _ in self._uis]
+        brought += [("command", key) for key, _ in commands]
+        brought += [("sub-command", key) for key in self._sub_commands.values()]
+        counts: dict[str, dict[str, int]] = {pack.key: {} for pack in self.packs}
+        for kind, key in brought:
+            counts[key][kind] = counts[key].get(kind, 0) + 1
+        return tuple(self._counted(pack, counts[pack.key]) for pack in self.packs)
+
+    def _counted(self, pack: Pack, counts: Mapping[str, int]) -> Census:
+        failed = self._failed.get(pack.key, pack)
+        return Census(
+            pack=failed.replace(problems=(*failed.problems, *self._names.refused.get(pack.key, ()))),
+            counts=counts,
+            notes=tuple(self._names.settled.get(pack.key, ())),
+            start=self._took.get(pack.key, 0.0) if "marvin_register_hooks" in pack.hooks else 0.0,
+        )
 
     def cli_names(self) -> frozenset[str]:
         """The sub-commands that packs add."""
-        return frozenset(name for pack in self.packs for name in pack.cli)
+        return frozenset(self._sub_commands)
 
-    def extend_cli(self, app: typer.Typer, name: str) -> Pack | None:
-        """Let the pack that brings a sub-command add it; returns that pack. No other one is imported for it."""
-        pack = self._owner("cli", name)
-        if pack is None:
-            return None
-        for _ in self._calls("marvin_extend_cli", lambda answer: answer, [pack], app=app):
-            pass
-        return pack
+    def extend_cli(self, app: typer.Typer, name: str) -> Pack:
+        """Have an application offer what the pack with this sub-command adds; no other pack is asked. Returns it."""
+        import typer
 
-    def _collect(self, hook: str, kind: type[T]) -> list[tuple[Pack, T]]:
-        def checked(answer: Any) -> list[T]:
-            from .hook_calls import items_of  # it brings pluggy, which a run without such packs does without
+        from .sub_commands import take_over
 
-            return items_of(answer, kind)
+        owner = self._sub_commands[name]
+        added = typer.Typer()
+        for _ in self._calls("marvin_extend_cli", lambda answer: answer, only=owner, app=added):
+            take_over(added, [name for name, key in self._sub_commands.items() if key == owner], app)
+        if owner in self._failed:
+            raise PluginError(f"There is no sub-command {name}: {self._failed[owner].problems[0]}")
+        return self._by_key[owner]
 
-        return [(pack, item) for pack, items in self._calls(hook, checked) for item in items]
+    def _collect(self, hook: str, use: Callable[[Any], list[T]]) -> list[Owned[T]]:
+        return [(key, item) for key, items in self._calls(hook, use) for item in items]
 
-    def _calls(
-        self, hook: str, use: Callable[[Any], T], of: Sequence[Pack] | None = None, **arguments: Any
-    ) -> Iterator[tuple[Pack, T]]:
-        """What `use` makes of the answer of each pack; of all packs in use, where none are named."""
-        packs = [pack for pack in (self.packs if of is None else of) if hook in pack.hooks]
+    def _calls(self, hook: str, use: Callable[[Any], T], only: str = "", **arguments: Any) -> Iterator[Owned[T]]:
+        """What `use` makes of each pack's answer, with its key; of `only` that pack's, where one is named."""
+        packs = [pack for pack in self.packs if hook in pack.hooks and (not only or pack.key == only)]
+        packs = [pack for pack in packs if pack.key not in self._failed]
         if not packs:
             return
         from .isolation import isolated, with_problem
@@ -182,18 +272,20 @@ class Plugins:
         works = [partial(self._used, pack, hook, use, arguments) for pack in packs]
         for pack, outcome in zip(packs, isolated(works, self._config.timeouts.pack), strict=True):
             if isinstance(outcome, BaseException):  # a stranger's code: it is skipped alone, and named
-                failed = self._failed[pack.key] = with_problem(pack, outcome)
-                self._warn(f"pack {pack.name} of {pack.distribution} was skipped: {failed.problems[0]}")
+                guards = "marvin_register_hooks" in pack.hooks and pack.key not in self._hooked
+                self._failed[pack.key] = with_problem(pack, outcome).replace(guards=guards)
             else:
-                yield pack, outcome
+                yield pack.key, outcome
 
     def _used(self, pack: Pack, hook: str, use: Callable[[Any], T], arguments: Mapping[str, Any]) -> T:
-        begun = time.monotonic()
-        used = use(self._answer(pack, hook, arguments))
-        took = time.monotonic() - begun
-        if took > self._config.timeouts.stall:
-            self._warn(f"the pack {pack.name} of {pack.distribution} held up this start by {took:.1f} s ({hook})")
-        return used
+        begun = perf_counter()
+        try:
+            return use(self._answer(pack, hook, arguments))
+        finally:
+            took = perf_counter() - begun
+            self._took[pack.key] = self._took.get(pack.key, 0.0) + took
+            if took > self._config.timeouts.stall:
+                self._warn(f"the pack {pack.name} of {pack.distribution} held up this start by {took:.1f} s ({hook})")
 
     def _answer(self, pack: Pack, hook: str, arguments: Mapping[str, Any]) -> Any:
         """What one pack returns for one hook."""

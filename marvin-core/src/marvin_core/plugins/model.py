@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 from ..api.providers import ProviderSpec
 from ..api.record import Record
@@ -12,6 +12,10 @@ from ..api.ui import UISpec
 
 USER = "your configuration"
 """What stands for a distribution where a pack is a file in the configuration folder."""
+
+S = TypeVar("S")
+Owned: TypeAlias = tuple[str, S]
+"""The key of a pack, and something that it brings."""
 
 
 class Pack(Record):
@@ -24,16 +28,28 @@ class Pack(Record):
     distribution: str
     version: str
     module: str
+    attribute: str = ""
+    """What its entry point names behind the module, which is a mistake."""
+    own: bool = False
+    """Whether it is one of Marvin's own distributions, whose names nobody else can take."""
     hooks: tuple[str, ...] = ()
     cli: tuple[str, ...] = ()
     """The sub-commands that it adds."""
     problems: tuple[str, ...] = ()
     traceback: str = ""
+    left_out: bool = False
+    """Whether it could not be loaded."""
+    guards: bool = False
+    """Whether it could not be loaded and registers hooks, or may: then no call runs unasked."""
 
     @property
     def key(self) -> str:
         """What tells it from all others: one distribution may have several, and two may use one name."""
         return f"{self.distribution}:{self.name}"
+
+    def is_named(self, names: Collection[str]) -> bool:
+        """Whether one of the names is that of the pack or of its distribution."""
+        return self.name in names or self.distribution in names
 
 
 class DeclaredSettings(Record):
@@ -52,15 +68,48 @@ class DeclaredSettings(Record):
     file: str = ""
 
 
+class Selection(Record):
+    """Which packs there are for a run, before any is imported: those that MARVIN_PACKS names, without those `off`."""
+
+    chosen: frozenset[str] | None = None
+    off: frozenset[str] = frozenset()
+
+    def has(self, pack: Pack) -> bool:
+        """Whether a pack is used."""
+        if pack.distribution == CORE:
+            return True
+        named = self.chosen is None or pack.distribution == USER or pack.is_named(self.chosen)
+        return named and not pack.is_named(self.off)
+
+
+CORE = "marvin-core"
+"""The distribution that can be neither left out nor switched off."""
+EVERYTHING = Selection()
+
+
+class Loaded(Record):
+    """A pack and what it brings, or the pack with what went wrong."""
+
+    pack: Pack
+    tools: tuple[ToolSpec, ...] = ()
+    providers: tuple[ProviderSpec, ...] = ()
+    uis: tuple[UISpec, ...] = ()
+    settings: tuple[DeclaredSettings, ...] = ()
+    sources: tuple[str, ...] = ()
+    """The files that it was made of, and their folders."""
+    read: tuple[str, ...] = ()
+    """The variables that it read, where it could not be loaded."""
+
+
 class Index(Record):
-    """What is installed, in one stable order: built-ins first, then by distribution."""
+    """What the selected packs bring, in one stable order: built-ins first, then by distribution."""
 
     packs: tuple[Pack, ...]
-    tools: tuple[ToolSpec, ...]
-    providers: tuple[ProviderSpec, ...]
-    uis: tuple[UISpec, ...]
-    owners: Mapping[str, str]
-    """The key of the pack of each `tool:NAME`, `provider:NAME`, `ui:NAME`, `settings:NAME` and `cli:NAME`."""
-    settings: tuple[DeclaredSettings, ...] = ()
+    others: tuple[Pack, ...]
+    """What is installed and not selected; never imported."""
+    tools: tuple[Owned[ToolSpec], ...]
+    providers: tuple[Owned[ProviderSpec], ...]
+    uis: tuple[Owned[UISpec], ...]
+    settings: tuple[Owned[DeclaredSettings], ...] = ()
     sources: tuple[str, ...] = ()
     """The source files that the index depends on."""

@@ -15,6 +15,7 @@ from ..api.events import Event, Notice, ToolExecutionEnd, ToolExecutionUpdate
 from ..api.hooks import Hook
 from ..api.messages import Image, Text, ToolCall, ToolOutput
 from ..api.record import Record
+from ..api.timeouts import Timeouts
 from ..api.tools import Mode, Tool, ToolSpec
 from ..config.load import load
 from ..config.secrets import Secrets
@@ -284,6 +285,10 @@ class ToolRunner:
 @cache
 def installed_tools() -> tuple[ToolSpec, ...]:
     """The tools of all installed packs, found once: what is installed does not change while tests run."""
-    from ..plugins.discovery import discover
+    from ..plugins.entry_points import installed_packs
+    from ..plugins.names import Names
+    from ..plugins.trials import tried
 
-    return discover().tools
+    loaded = tried(installed_packs(), Timeouts())
+    names = Names([one.pack for one in loaded], ())
+    return tuple(spec for _, spec in names.tools([(one.pack.key, spec) for one in loaded for spec in one.tools]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -86,7 +87,8 @@ class Toolbox:
         self._programs = programs
         self._secrets = secrets
         self._loaded: dict[str, LoadedTool] = {}
-        self._lock = threading.Lock()
+        self._locks: dict[str, threading.Lock] = {}
+        self._slow: set[str] = set()
         self.missing: dict[str, str] = {}
         self.offered: tuple[ToolSpec, ...] = ()
         self._specs: dict[str, ToolSpec] = {}
@@ -202,13 +204,33 @@ class Toolbox:
             return
 
     async def load(self, name: str) -> LoadedTool:
-        """The tool, imported where it was not yet. Raises `ToolError` as `spec` does."""
+        """The tool, imported where it was not yet. Raises `ToolError` as `spec` does, and where that takes too long."""
         spec = self.spec(name)
         loaded = self._loaded.get(name)
-        return loaded if loaded is not None else await in_thread(lambda: self._load(spec))
+        if loaded is not None:
+            return loaded
+        limit = self._config.timeouts.pack
+        if not self._hangs(spec.module):
+            timer = asyncio.timeout(limit)
+            try:
+                async with timer:
+                    return await in_thread(lambda: self._load(spec))
+            except TimeoutError:
+                if not timer.expired():
+                    raise
+                self._slow.add(spec.module)
+        raise ToolError(
+            f"The module of {name}, {spec.module}, was not loaded within {limit:g} s, so nothing was done. "
+            f"Do it another way; the user can mend or remove the pack {spec.source}."
+        )
+
+    def _hangs(self, module: str) -> bool:
+        """Whether a module took too long and is still being loaded: nobody waits for it twice."""
+        return module in self._slow and self._locks[module].locked()
 
     def _load(self, spec: ToolSpec) -> LoadedTool:
-        with self._lock:
+        # One lock for each module: what hangs holds up nothing but itself.
+        with self._locks.setdefault(spec.module, threading.Lock()):
             if spec.name not in self._loaded:
                 self._loaded[spec.name] = _checked(spec, find_tool(spec))
             return self._loaded[spec.name]
@@ -231,6 +253,6 @@ def find_tool(spec: ToolSpec) -> Tool:
     """
     module = load_module(spec.module)
     for value in vars(module).values():
-        if isinstance(value, Tool) and value.name == spec.name:
+        if isinstance(value, Tool) and value.name == (spec.function or spec.name):
             return value
     raise ToolError(f"The pack {spec.source} no longer has the tool {spec.name}. Reinstall it.")

@@ -221,7 +221,7 @@ from pathlib import Path
 from marvin_core.plugins.index import load_index
 
 index = load_index(Path.home() / "cache")
-phrases = [entry["say"] for spec in index.tools if spec.name == "wave" for entry in spec.phrases]
+phrases = [entry["say"] for _, spec in index.tools if spec.name == "wave" for entry in spec.phrases]
 problems = [problem for pack in index.packs if pack.name == "acme" for problem in pack.problems]
 print(json.dumps([phrases, problems]))
 """
@@ -266,7 +266,7 @@ def test_the_packs_of_this_repository_make_no_mistakes(tmp_path: Path) -> None:
     from marvin_core.plugins.index import load_index
 
     index = load_index(tmp_path)
-    assert any(spec.phrases for spec in index.tools)
+    assert any(spec.phrases for _, spec in index.tools)
     assert not [problem for pack in index.packs for problem in pack.problems]
 
 

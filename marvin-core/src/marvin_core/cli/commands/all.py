@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from . import config, doctor, models, profiles, providers, sessions, tools
+from . import config, doctor, models, packs, profiles, providers, sessions, tools
 
 
 def extend(app: typer.Typer) -> None:
     """Add them, in the order in which help lists them."""
-    for module in (tools, sessions, profiles, providers, models, config, doctor):
+    for module in (tools, packs, sessions, profiles, providers, models, config, doctor):
         module.extend(app)

@@ -15,6 +15,7 @@ from ...config.program import command_name
 from ...config.settings import read_settings
 from ...util.text import FAINTLY_LIKE, near_names
 from ...version import __version__
+from .packs import contents, label, slowness
 
 if TYPE_CHECKING:
     from ...api.providers import Endpoint, ProviderSpec
@@ -94,14 +95,15 @@ class DoctorReport:
     def installed(self, app: App) -> None:
         """The packs and their problems."""
         self._heading("Installed")
-        for pack in app.plugins.checked():
-            label = f"{pack.name}  {pack.distribution} {pack.version}, {len(app.plugins.tools_of(pack))} tools"
-            if pack.problems:
-                self.broken(
-                    f"{label}\n{pack.problems[0]}", f"See {command_name()} packs list; reinstall {pack.distribution}."
-                )
+        for entry in app.plugins.census():
+            told = f"{label(entry.pack)}, {contents(entry)}"
+            if entry.pack.problems:
+                advice = f"See {command_name()} packs list; reinstall {entry.pack.distribution}."
+                self.broken(f"{told}\n{entry.pack.problems[0]}", advice)
             else:
-                self._line("ok", label)
+                self._line("ok", "; ".join(filter(None, (told, slowness(entry)))))
+        for pack in app.plugins.switched_off:
+            self._line("off", f"{label(pack)}: packs.off in config.yaml")
 
     def settings_of_packs(self, app: App) -> None:
         """What packs cannot do without and nobody has set, and where their folders are."""

@@ -1,4 +1,4 @@
-"""The sub-commands of the core: `marvin tools` and `marvin packs`."""
+"""The sub-command `marvin tools`: list, show and call tools."""
 
 from __future__ import annotations
 
@@ -19,25 +19,18 @@ from ...util.text import cut
 from ...util.untrusted_json import parse_json
 from ...util.watchdog import owner_of
 from ..run import CommandContext, group
-from .pack_check import check_pack
-from .pack_new import new_pack
 
 if TYPE_CHECKING:
     from ...engine.session import Session
 
 
 def extend(app: typer.Typer) -> None:
-    """Add the core's sub-commands."""
+    """Add the sub-command."""
     tools = group("What Marvin can do: list, show and call tools.", list_tools)
     tools.command("list")(list_tools)
     tools.command("show")(show_tool)
     tools.command("call")(call_tool)
     app.add_typer(tools, name="tools")
-    packs = group("What is installed, and what is wrong with it.", list_packs)
-    packs.command("list")(list_packs)
-    packs.command("new")(new_pack)
-    packs.command("check")(check_pack)
-    app.add_typer(packs, name="packs")
 
 
 def list_tools(
@@ -134,19 +127,3 @@ async def _call(session: Session, name: str, arguments: dict[str, Any]) -> ToolO
         return await session.call_tool(name, arguments)
     finally:
         await session.close()
-
-
-def list_packs(context: typer.Context) -> None:
-    """List the installed packs. Exits with 1 where one of them has a problem."""
-    run: CommandContext = context.obj
-    app = run.app()
-    packs = app.plugins.checked()
-    for pack in packs:
-        count = len(app.plugins.tools_of(pack))
-        run.write(f"{pack.name}  {pack.distribution} {pack.version}, {count} tools\n")
-        for problem in pack.problems:
-            run.write(f"  problem: {problem}\n".replace("\n", "\n    ").rstrip(" "))
-        if pack.traceback:
-            run.write("".join(f"    {line}\n" for line in pack.traceback.splitlines()))
-    if any(pack.problems for pack in packs):
-        raise typer.Exit(1)

@@ -1,0 +1,78 @@
+"""The sub-command `marvin packs`: what is installed, what each pack brings, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from ...plugins.model import Pack
+from ...util.text import counted
+from ..run import CommandContext, group
+from .pack_check import check_pack
+from .pack_new import new_pack
+
+if TYPE_CHECKING:
+    from ...plugins.manager import Census
+
+_SLOW = 0.2
+"""Seconds of a start from which on a pack is named as slow."""
+
+
+def extend(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    packs = group("What is installed, and what is wrong with it.", list_packs)
+    packs.command("list")(list_packs)
+    packs.command("new")(new_pack)
+    packs.command("check")(check_pack)
+    packs.command("refresh")(refresh_packs)
+    app.add_typer(packs, name="packs")
+
+
+def list_packs(context: typer.Context) -> None:
+    """List the installed packs. Exits with 1 where one of them has a problem."""
+    run: CommandContext = context.obj
+    plugins = run.app().plugins
+    found = plugins.census()
+    for entry in found:
+        _write(run, entry)
+    for pack in plugins.switched_off:
+        run.write(f"{label(pack)}, switched off (packs.off in config.yaml)\n")
+    if any(entry.pack.problems for entry in found):
+        raise typer.Exit(1)
+
+
+def refresh_packs(context: typer.Context) -> None:
+    """Load all packs anew and list them: one that could not be loaded is tried again."""
+    from ...plugins.index import forget
+
+    run: CommandContext = context.obj
+    forget(run.config.cache_folder)
+    list_packs(context)
+
+
+def label(pack: Pack) -> str:
+    """A pack by its name, its distribution and its version."""
+    return f"{pack.name}  {pack.distribution} {pack.version}".rstrip()
+
+
+def contents(entry: Census) -> str:
+    """What a pack brings, as `1 tool, 2 hooks`."""
+    if entry.pack.left_out:
+        return "left out; it may guard calls, which are held" if entry.pack.guards else "left out"
+    return ", ".join(counted(count, kind) for kind, count in entry.counts.items()) or "nothing"
+
+
+def slowness(entry: Census) -> str:
+    """What a pack takes of each start, where that is much; else nothing."""
+    return f"takes {entry.start:.1f} s of each start" if entry.start >= _SLOW else ""
+
+
+def _write(run: CommandContext, entry: Census) -> None:
+    run.write(f"{label(entry.pack)}, {contents(entry)}\n")
+    notes = [note for note in (slowness(entry), *entry.notes) if note]
+    for kind, texts in (("problem", entry.pack.problems), ("note", notes)):
+        for text in texts:
+            run.write(f"  {kind}: {text}\n".replace("\n", "\n    ").rstrip(" "))
+    if entry.pack.traceback:
+        run.write("".join(f"    {line}\n" for line in entry.pack.traceback.splitlines()))

@@ -1,0 +1,56 @@
+"""Packs that could not be loaded: what is said of them, and what holds calls while one of them may be a guard."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from ..api.hooks import Ask, Deny, Hook, HookContext, Verdict
+from ..api.tools import ToolSpec
+from ..config.program import command_name
+from ..util.text import one_line
+from .model import USER, Pack
+
+_SHOWN = 300
+
+
+class Missing(Hook):
+    """Stands for packs that register hooks, or may, and could not be loaded.
+
+    What they would have said of a call nobody knows. So a person is asked, and where there is none the call is denied.
+    """
+
+    def __init__(self, packs: Sequence[Pack], attended: bool) -> None:
+        names = ", ".join(pack.name for pack in packs)
+        which = "pack" if len(packs) == 1 else "packs"
+        self._reason = f"the {which} {names}, which may guard calls, could not be loaded"
+        self._attended = attended
+        self._packs = packs
+
+    async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+        """Ask, or deny."""
+        if self._attended:
+            return Ask(reason=self._reason)
+        todo = f"The user can mend the pack or switch it off; `{command_name()} packs list` says more"
+        return Deny(reason=f"{self._reason}. {todo}")
+
+
+def line_about(pack: Pack, attended: bool, off: Collection[str]) -> str:
+    """What a start says of a pack that it does without.
+
+    Args:
+        attended: whether somebody is there to ask.
+        off: the packs that are switched off already.
+    """
+    where = "" if pack.distribution == USER else f" of {pack.distribution}"
+    why = one_line(pack.problems[0] if pack.problems else "it could not be loaded", _SHOWN).rstrip(".")
+    more = f"`{command_name()} packs list` shows where"
+    if not pack.guards:
+        return f"pack {pack.name}{where} was left out: {why}. {more}."
+    calls = "you are asked about every call of a tool" if attended else "every call of a tool is denied"
+    names = ", ".join(sorted({*off, pack.name}))
+    switch = f"{command_name()} config set packs.off '[{names}]'"
+    return (
+        f"pack {pack.name}{where} was left out: {why}. It may guard calls, so {calls} until it is mended, removed, or "
+        f"switched off: {switch}. {more}."
+    )

@@ -1,0 +1,151 @@
+"""Who has a name that several packs bring: Marvin's own distributions, else whom the user prefers, else the first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from ..api.session import Command
+from ..api.tools import ToolSpec
+from ..config.program import command_name
+from ..tools.sets import SETS
+from .model import USER, Owned, Pack
+
+N = TypeVar("N", ToolSpec, Command)
+
+_LONGEST = 64
+_SHOWN = 5
+"""Names that a line names."""
+_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+class Names:
+    """Gives out names, kind by kind, and remembers who could not have one.
+
+    Args:
+        packs: those in use, in their order.
+        prefer: packs that come before others, the first one first.
+    """
+
+    def __init__(self, packs: Sequence[Pack], prefer: Sequence[str]) -> None:
+        self._packs = {pack.key: pack for pack in packs}
+        self._ranks = {pack.key: _rank(pack, prefer) for pack in packs}
+        self._prefer = prefer
+        self.refused: dict[str, list[str]] = {}
+        """By the key of a pack, which names it could not have."""
+        self.settled: dict[str, list[str]] = {}
+        """The same, where the user chose it so."""
+        self._contested: dict[tuple[str, str], list[str]] = {}
+
+    def winners(self, kind: str, wanted: Iterable[tuple[str, str]]) -> dict[str, str]:
+        """By each name the key of the pack that has it; `wanted` are keys of packs and names."""
+        found: dict[str, str] = {}
+        for key, name in sorted(wanted, key=lambda pair: self._ranks[pair[0]]):
+            owner = found.setdefault(name, key)
+            if owner != key:
+                self._refuse(kind, name, key, owner)
+        return found
+
+    def tools(self, brought: Sequence[Owned[ToolSpec]]) -> tuple[Owned[ToolSpec], ...]:
+        """The tools under the names that they are offered by, in their order."""
+        own = [spec for key, spec in brought if self._packs[key].own]
+        words = {*SETS, *(spec.name for spec in own), *(spec.group for spec in own)}
+        offered: list[Owned[ToolSpec]] = []
+        for key, spec, name in self._offered("tool", brought, words):
+            named = spec if self._packs[key].own else self._grouped(key, spec, words)
+            offered.append((key, named if name == spec.name else named.replace(name=name, function=spec.name)))
+        return tuple(offered)
+
+    def commands(self, brought: Sequence[Owned[Command]], words: Collection[str]) -> list[Command]:
+        """The slash commands under the names that they are offered by; `words` are those that only we may use."""
+        offered = self._offered("command", brought, words)
+        return [command if name == command.name else command.replace(name=name) for _, command, name in offered]
+
+    def _offered(self, kind: str, brought: Sequence[Owned[N]], words: Collection[str]) -> Iterator[tuple[str, N, str]]:
+        """What is brought, each with its pack and its name; who cannot have one gets its own with the pack's before."""
+        taken: dict[str, str] = {}
+        for key, thing in sorted(brought, key=lambda pair: self._ranks[pair[0]]):
+            if self._packs[key].own or thing.name not in words:
+                taken.setdefault(thing.name, key)
+        used: set[str] = set()
+        for key, thing in brought:
+            name = thing.name
+            owner = taken.get(name, "")
+            if owner != key or name in used:
+                name = self._prefixed(kind, key, thing.name, owner, {*taken, *words})
+                taken.setdefault(name, key)
+            if name:
+                used.add(name)
+                yield key, thing, name
+
+    def _grouped(self, key: str, spec: ToolSpec, words: set[str]) -> ToolSpec:
+        """The tool in a group that is none of ours: `--tools` means ours by that name."""
+        if spec.group not in words:
+            return spec
+        pack = self._packs[key]
+        names = [_plain(pack.name), _plain(pack.distribution), f"{_plain(pack.distribution)}_pack"]
+        group = next((name for name in names if name not in words), names[-1])
+        if spec.group != pack.name:
+            self._note(
+                key, f"its group {spec.group} is called {group}: Marvin's own tools have that word", self.refused
+            )
+        return spec.replace(group=group)
+
+    def _prefixed(self, kind: str, key: str, name: str, owner: str, taken: Collection[str]) -> str:
+        """The name behind that of its pack; empty where that cannot be had either."""
+        longer = f"{_prefix(self._packs[key])}_{name}"
+        if owner == key or len(longer) > _LONGEST or longer in taken:
+            longer = ""
+        self._refuse(kind, name, key, owner, longer)
+        return longer
+
+    def _refuse(self, kind: str, name: str, key: str, owner: str, instead: str = "") -> None:
+        """Remember that a pack could not have a name, and which one it got instead."""
+        winner, loser = self._packs.get(owner), self._packs[key]
+        who = "Marvin has that word" if winner is None else f"{winner.distribution} already brings one of that name"
+        who = "it brings that name twice" if owner == key else who
+        what = f"is offered as {instead}" if instead else "was refused"
+        line = f"{kind} {name} of {loser.distribution} {what}: {who}."
+        if winner is None or winner.own or owner == key:
+            self._note(key, line, self.refused)
+        elif winner.is_named(self._prefer) or loser.is_named(self._prefer):
+            self._note(key, line, self.settled)
+        else:
+            self._note(key, f"{line} The setting packs.prefer chooses another one.", self.refused)
+            things = self._contested.setdefault((owner, key), [])
+            if f"{kind} {name}" not in things:
+                things.append(f"{kind} {name}")
+
+    def contests(self) -> list[str]:
+        """What the user may settle, a line for each two packs."""
+        lines = []
+        for (winner, loser), things in self._contested.items():
+            one, other = self._packs[winner], self._packs[loser]
+            what = ", ".join(things[:_SHOWN]) + (", ..." if len(things) > _SHOWN else "")
+            lines.append(
+                f"packs {one.name} and {other.name} both bring {what}; {one.name} has it. Choose the pack that comes "
+                f"first: {command_name()} config set packs.prefer '[{other.name}]', or '[{one.name}]'."
+            )
+        return lines
+
+    @staticmethod
+    def _note(key: str, line: str, where: dict[str, list[str]]) -> None:
+        lines = where.setdefault(key, [])
+        if line not in lines:
+            lines.append(line)
+
+
+def _prefix(pack: Pack) -> str:
+    name = pack.name.rpartition("/")[2].removesuffix(".py") if pack.distribution == USER else pack.name
+    return _plain(name)
+
+
+def _plain(name: str) -> str:
+    return "".join(letter if letter in _CHARACTERS else "_" for letter in name)
+
+
+def _rank(pack: Pack, prefer: Sequence[str]) -> int:
+    """Where a pack stands: ours first, then whom the user prefers; those of one rank keep their order."""
+    if pack.own:
+        return -1
+    return next((place for place, name in enumerate(prefer) if pack.is_named((name,))), len(prefer))

@@ -1,0 +1,98 @@
+"""Packs and what they bring as JSON: in the index, and on the way from the process that loads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..api.providers import ProviderSpec
+from ..api.record import Record
+from ..api.tools import ToolSpec
+from ..api.ui import UISpec
+from .model import DeclaredSettings, Index, Loaded, Owned, Pack
+
+FIELDS = tuple(field for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for field in kind._defaults)
+"""What tells the form of this version from that of another one."""
+
+
+def index_to_json(index: Index) -> dict[str, Any]:
+    """The index as JSON."""
+    return {
+        "packs": [stated(pack) for pack in index.packs],
+        "others": [stated(pack) for pack in index.others],
+        "tools": [[key, _tool(spec)] for key, spec in index.tools],
+        "providers": [[key, stated(spec)] for key, spec in index.providers],
+        "uis": [[key, stated(spec)] for key, spec in index.uis],
+        "settings": [[key, stated(declared)] for key, declared in index.settings],
+        "sources": index.sources,
+    }
+
+
+def index_from_json(data: Mapping[str, Any]) -> Index:
+    """The index, from what `index_to_json` made of it.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: where it is something else.
+    """
+    return Index(
+        packs=tuple(pack_from_json(entry) for entry in data["packs"]),
+        others=tuple(pack_from_json(entry) for entry in data["others"]),
+        tools=tuple((key, _tool_from_json(entry)) for key, entry in data["tools"]),
+        providers=tuple((key, ProviderSpec(**_tuples(entry))) for key, entry in data["providers"]),
+        uis=tuple((key, UISpec(**entry)) for key, entry in data["uis"]),
+        settings=tuple((key, DeclaredSettings(**entry)) for key, entry in data["settings"]),
+        sources=tuple(data["sources"]),
+    )
+
+
+def loaded_to_json(loaded: Loaded) -> dict[str, Any]:
+    """A pack and what it brings as JSON."""
+    return {
+        "pack": stated(loaded.pack),
+        "tools": [_tool(spec) for spec in loaded.tools],
+        "providers": [stated(spec) for spec in loaded.providers],
+        "uis": [stated(spec) for spec in loaded.uis],
+        "settings": [stated(declared) for declared in loaded.settings],
+        "sources": loaded.sources,
+        "read": loaded.read,
+    }
+
+
+def loaded_from_json(data: Mapping[str, Any]) -> Loaded:
+    """A pack and what it brings, from what `loaded_to_json` made of them."""
+    return Loaded(
+        pack=pack_from_json(data["pack"]),
+        tools=tuple(map(_tool_from_json, data["tools"])),
+        providers=tuple(ProviderSpec(**_tuples(entry)) for entry in data["providers"]),
+        uis=tuple(UISpec(**entry) for entry in data["uis"]),
+        settings=tuple(DeclaredSettings(**entry) for entry in data["settings"]),
+        sources=tuple(data["sources"]),
+        read=tuple(data["read"]),
+    )
+
+
+def stated(record: Record) -> dict[str, Any]:
+    """The fields that are not at their default: each one that is read costs time at every start."""
+    return {name: value for name, value in record.as_dict().items() if value != type(record)._defaults[name]}
+
+
+def pack_from_json(entry: Mapping[str, Any]) -> Pack:
+    """A pack, from its fields."""
+    return Pack(**_tuples(entry))
+
+
+def owned(key: str, specs: Sequence[Any]) -> tuple[Owned[Any], ...]:
+    """What one pack brings, with its key."""
+    return tuple((key, spec) for spec in specs)
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    return {**stated(spec), "access": sorted(spec.access)}
+
+
+def _tool_from_json(entry: Mapping[str, Any]) -> ToolSpec:
+    return ToolSpec(**{**_tuples(entry), "access": frozenset(entry["access"])})
+
+
+def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}

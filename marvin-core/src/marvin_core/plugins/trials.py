@@ -1,0 +1,111 @@
+"""Having packs loaded in a process of their own, so that none of them can end, block or fork this one."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from ..api.errors import PluginError
+from ..api.timeouts import Timeouts
+from .isolation import with_problem
+from .model import CORE, Loaded, Pack
+from .stored import loaded_from_json, stated
+
+# The path comes first: only by it are the same modules found there as here.
+_START = """
+import json, sys
+request = json.load(sys.stdin)
+sys.path[:] = request["path"]
+from marvin_core.plugins.trial_process import run
+run(request)
+"""
+_PIECE = 65_536
+
+
+class NoAnswer(PluginError):
+    """The process that loads packs said nothing of this one."""
+
+
+def tried(packs: Sequence[Pack], timeouts: Timeouts) -> list[Loaded]:
+    """Load packs in another process, for what each brings.
+
+    Blocks, for as long as `timeouts` allows for each pack.
+
+    Returns:
+        One for each, in their order. A pack that fails is left out, and says why.
+    """
+    loaded: list[Loaded] = []
+    reason = "the process that loads packs ended without a word of this one"
+    try:
+        for line in _answers(packs, timeouts):
+            one = loaded_from_json(json.loads(line))
+            loaded.append(one)
+    except (OSError, TimeoutError) as error:
+        reason = f"the process that loads packs cannot be used: {error}"
+    loaded += [Loaded(pack=with_problem(pack, NoAnswer(reason))) for pack in packs[len(loaded) :]]
+    # Without the core there is nothing at all, and a machine that is full may have kept that process from its work.
+    return [_here(one.pack) if one.pack.left_out and one.pack.distribution == CORE else one for one in loaded]
+
+
+def _here(pack: Pack) -> Loaded:
+    from .discovery import Loader
+
+    return Loader().load(pack.replace(problems=(), traceback="", left_out=False))
+
+
+def _answers(packs: Sequence[Pack], timeouts: Timeouts) -> Iterator[bytes]:
+    """The lines with which the process answers. Raises `TimeoutError` where it falls silent."""
+    request = {"path": sys.path, "packs": [stated(pack) for pack in packs]}
+    request |= {"limit": timeouts.pack, "grace": timeouts.pack_grace}
+    options = ["-P", *(["-X", "utf8"] if sys.flags.utf8_mode else [])]
+    with subprocess.Popen(
+        [sys.executable, *options, "-c", _START],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # a group to end at once, and no signals of our terminal
+    ) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(request).encode())
+            process.stdin.close()
+            yield from _lines(
+                process.stdout.fileno(), timeouts.pack_process + 2 * (timeouts.pack + timeouts.pack_grace)
+            )
+        finally:
+            _end(process.pid)
+
+
+def _lines(descriptor: int, limit: float) -> Iterator[bytes]:
+    """The lines that come in; none may take longer than the limit, in seconds."""
+    waiting = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        until = time.monotonic() + limit
+        while True:
+            if not selector.select(max(0.0, until - time.monotonic())):
+                raise TimeoutError(f"it said nothing for {limit:g} s")
+            piece = os.read(descriptor, _PIECE)
+            if not piece:
+                return
+            *lines, waiting = (waiting + piece).split(b"\n")
+            for line in lines:
+                yield line
+                until = time.monotonic() + limit
+
+
+def _end(group: int) -> None:
+    """End what is left of the process and of what it started."""
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    except PermissionError:  # macOS says so of a group whose processes have all ended
+        return

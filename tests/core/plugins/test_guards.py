@@ -1,0 +1,85 @@
+"""What a source that is not run says of a pack: whether it may register hooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core.plugins.guards import Memory, source_file
+from marvin_core.plugins.model import USER, Pack
+
+TOOL = "from marvin_core import hookimpl, tool\n\n# Its hooks do nothing but register tools.\n"
+MAY = {
+    "the hook": "def marvin_register_hooks(): ...",
+    "the class": "from marvin_core import Hook",
+    "a hook that is misspelt": "def marvin_regster_hooks(): ...",
+    "another that is": "def marvin_register_hok(): ...",
+    "whatever another module has": "from acme.guard import *",
+    "a name that is made": "globals()['marvin_register_' + 'x'] = 1",
+    "another that is made": "setattr(module, name, 1)",
+    "code that is made": "exec(code)",
+    "a module that answers by itself": "def __getattr__(name): ...",
+    "a module that is replaced": "import sys; sys.modules[__name__] = x",
+    "nothing at all": "",
+}
+
+
+def pack(path: Path, **fields: Any) -> Pack:
+    return Pack(**{"name": "acme", "distribution": "acme", "version": "1.0", "module": str(path), **fields})
+
+
+@pytest.mark.parametrize("what", MAY)
+def test_a_source_that_may_register_hooks(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "acme.py"
+    path.write_text(f"{TOOL if MAY[what] else ''}{MAY[what]}\n")
+    assert Memory(tmp_path).may_guard(pack(path))
+
+
+def test_a_source_that_registers_none(tmp_path: Path) -> None:
+    path = tmp_path / "acme.py"
+    path.write_text(TOOL)
+    assert not Memory(tmp_path).may_guard(pack(path))
+    assert Memory(tmp_path).may_guard(pack(path, distribution=USER, name="hooks/acme.py")), "that is what they are for"
+
+
+def test_what_cannot_be_read_may_be_anything(tmp_path: Path) -> None:
+    (tmp_path / "big.py").write_text("x = 1\n" * 400_000)
+    (tmp_path / "damaged.py").write_bytes(b"x = 1\n\0\0\0")
+    for path in (tmp_path / "big.py", tmp_path / "damaged.py", tmp_path / "gone.py", tmp_path / "native.so"):
+        assert Memory(tmp_path).may_guard(pack(path)), path.name
+
+
+def test_what_was_seen_is_remembered_and_nothing_that_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "acme.py"
+    path.write_text(TOOL)
+    Memory(tmp_path).remember([pack(path).replace(hooks=("marvin_register_hooks",))])
+    Memory(tmp_path).remember([pack(path).replace(left_out=True)])
+    assert Memory(tmp_path).may_guard(pack(path, version="2.0"))
+    Memory(tmp_path).remember([pack(path, version="2.0")])
+    assert not Memory(tmp_path).may_guard(pack(path, version="2.0"))
+    path.unlink()
+    assert not Memory(tmp_path).may_guard(pack(path, version="2.0")), "that version was seen without"
+    assert Memory(tmp_path).may_guard(pack(path, version="2.1"))
+
+
+@pytest.mark.parametrize("kept", ["[]", "{", '{"acme:acme": 7}', '{"acme:acme": [1]}'])
+def test_a_damaged_memory_is_none(tmp_path: Path, kept: str) -> None:
+    (tmp_path / "hooks.json").write_text(kept)
+    (tmp_path / "hooks.json").chmod(0o600)
+    path = tmp_path / "acme.py"
+    path.write_text(TOOL)
+    assert not Memory(tmp_path).may_guard(pack(path))
+
+
+def test_the_file_of_a_module_is_found_without_importing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "acme_found"
+    package.mkdir()
+    for name in ("__init__", "plugin"):
+        (package / f"{name}.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert source_file("acme_found") == package / "__init__.py"
+    assert source_file("acme_found.plugin") == package / "plugin.py"
+    for name in ("nothing_has_this_name", "json.nothing", "os.path.nothing", "acme_found.nothing.at.all", "sys"):
+        assert source_file(name) is None, name

@@ -1,0 +1,180 @@
+"""What could not be loaded is tried again: when a variable is another one, after a while, and when it is asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.installing import Place, tool_pack
+
+NEEDS = "import os\nKEY = os.environ['ACME_KEY']\n"
+AT_ONCE = "timeouts: {pack_retry: 0}\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    place = Place(tmp_path)
+    (place.home / "marvin").mkdir()
+    return place
+
+
+def configure(place: Place, yaml: str) -> None:
+    (place.home / "marvin" / "config.yaml").write_text(yaml)
+
+
+def needing(source: str, first: str) -> str:
+    """A pack whose first lines may fail."""
+    return first + "\n".join(line.removeprefix("    ") for line in source.splitlines()) + "\n"
+
+
+def test_a_pack_that_misses_a_variable_is_tried_again_once_it_is_set(place: Place) -> None:
+    place.install("needs-key", needing(tool_pack("wave"), NEEDS))
+    missing = place.marvin("tools", "call", "wave")
+    assert missing.code == 1
+    assert "pack needs_key of needs-key was left out: KeyError: 'ACME_KEY'" in missing.err
+    there = place.marvin("tools", "call", "wave", ACME_KEY="x")
+    assert (there.code, there.out, there.err) == (0, "wave\n", "")
+
+
+@pytest.mark.parametrize("read", ["os.getenv('ACME_KEY') or 1 / 0", "os.environ.get('ACME_KEY') or os._exit(1)"])
+def test_whatever_way_it_read_it_and_however_it_failed(place: Place, read: str) -> None:
+    place.install("needs-key", needing(tool_pack("wave"), f"import os\n{read}\n"))
+    assert place.marvin("tools", "call", "wave").code == 1
+    assert place.marvin("tools", "call", "wave", ACME_KEY="x").out == "wave\n"
+
+
+def test_no_value_of_a_variable_is_written_down(place: Place) -> None:
+    place.install("needs-key", needing(tool_pack("wave"), NEEDS + "1 / 0\n"))
+    place.marvin("packs", "list", ACME_KEY="s3cr3t-value")
+    kept = "".join(path.read_text() for path in (place.home / "marvin" / "cache").rglob("*.json"))
+    assert "ACME_KEY" in kept
+    assert "s3cr3t" not in kept
+
+
+def test_a_pack_is_tried_again_when_time_has_passed(place: Place, tmp_path: Path) -> None:
+    """A service that was down, say: here a file that is not there, of which Marvin knows nothing."""
+    service = tmp_path / "service"
+    place.install("needs-service", needing(tool_pack("wave"), f"open({str(service)!r}).close()\n"))
+    assert place.marvin("tools", "call", "wave").code == 1
+    service.touch()
+    assert place.marvin("tools", "call", "wave").code == 1, "not at each start: that would cost too much"
+    (index,) = place.indexes
+    kept = json.loads(index.read_text())
+    kept["failures"]["at"] -= kept["failures"]["wait"] + 1
+    index.write_text(json.dumps(kept))
+    assert place.marvin("tools", "call", "wave").out == "wave\n"
+
+
+def test_each_further_try_waits_longer_up_to_a_limit(place: Place) -> None:
+    configure(place, "timeouts: {pack_retry: 100, pack_retry_most: 350}\n")
+    place.install("broken", "1 / 0\n")
+    waits = []
+    for _ in range(3):
+        place.marvin("packs", "list")
+        (index,) = place.indexes
+        kept = json.loads(index.read_text())
+        waits.append(kept["failures"]["wait"])
+        kept["failures"]["at"] -= kept["failures"]["wait"] + 1
+        index.write_text(json.dumps(kept))
+    assert waits[0] >= 100
+    assert waits[1] >= 200
+    assert waits[2] == 350
+
+
+def test_a_clock_that_was_set_back_keeps_no_failure(place: Place) -> None:
+    place.install("broken", "1 / 0\n")
+    place.marvin("packs", "list")
+    (index,) = place.indexes
+    kept = json.loads(index.read_text())
+    kept["failures"]["at"] += 1_000_000
+    index.write_text(json.dumps(kept))
+    place.marvin("packs", "list")
+    assert json.loads(index.read_text())["failures"]["at"] < kept["failures"]["at"]
+
+
+def test_refresh_tries_at_once(place: Place, tmp_path: Path) -> None:
+    service = tmp_path / "service"
+    place.install("needs-service", needing(tool_pack("wave"), f"open({str(service)!r}).close()\n"))
+    assert place.marvin("packs", "list").code == 1
+    service.touch()
+    listed = place.marvin("packs", "refresh")
+    assert (listed.code, listed.err) == (0, "")
+    assert "needs_service  needs-service 1.0, 1 tool\n" in listed.out
+
+
+def test_what_is_not_chosen_or_switched_off_is_not_imported(place: Place, tmp_path: Path) -> None:
+    log = tmp_path / "imported"
+    place.install("noisy", f"open({str(log)!r}, 'a').close()\nimport os\nos._exit(1)\n")
+    place.install("zz-good", tool_pack("wave"))
+    assert place.marvin("tools", "call", "wave", MARVIN_PACKS="zz-good").err == ""
+    assert place.marvin("config", "set", "packs.off", "[noisy]").code == 0
+    off = place.marvin("tools", "call", "wave")
+    assert (off.out, off.err) == ("wave\n", "")
+    listed = place.marvin("packs", "list")
+    assert listed.code == 0
+    assert "noisy  noisy 1.0, switched off (packs.off in config.yaml)\n" in listed.out
+    assert not log.exists()
+
+
+GUARD = """
+from marvin_core import Deny, Hook, hookimpl
+
+class Guard(Hook):
+    async def before_tool(self, context, spec, arguments):
+        return Deny(reason="the guard says no")
+
+@hookimpl
+def marvin_register_hooks():
+    return [Guard()]
+"""
+
+
+def test_a_guard_that_is_broken_by_an_upgrade_holds_calls_until_it_is_switched_off(place: Place) -> None:
+    """Nothing in its source says that it is one; that it was one is remembered."""
+    place.install("zz-good", tool_pack("wave"))
+    source = place.install("the-guard", GUARD)
+    assert "the guard says no" in place.marvin("tools", "call", "wave").out
+    source.write_text("import not_here_any_more\n")
+    (place.packages / "the_guard-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: the-guard\nVersion: 1.1\n"
+    )
+    for _ in range(2):
+        held = place.marvin("tools", "call", "wave")
+        assert held.code == 1
+        assert "wave was not run: the pack the_guard, which may guard calls, could not be loaded." in held.out
+        assert "No module named 'not_here_any_more'" in held.err
+        assert "config set packs.off '[the_guard]'" in held.err
+    place.marvin("packs", "refresh")
+    assert place.marvin("tools", "call", "wave").code == 1, "refreshing forgets the failure, and not the guard"
+    assert place.marvin("config", "set", "packs.off", "[the_guard]").code == 0
+    assert place.marvin("tools", "call", "wave").out == "wave\n"
+
+
+def test_a_guard_that_is_removed_holds_nothing(place: Place) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    place.install("the-guard", "import nothing_has_this_name\n" + GUARD)
+    assert place.marvin("tools", "call", "wave").code == 1
+    for file in (place.packages / "the_guard-1.0.dist-info").iterdir():
+        file.unlink()
+    (place.packages / "the_guard-1.0.dist-info").rmdir()
+    assert place.marvin("tools", "call", "wave").out == "wave\n"
+
+
+def test_a_pack_without_a_file_holds_calls_unless_it_was_seen_without_hooks(place: Place) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    source = place.install("harmless", tool_pack("bow"))
+    assert place.marvin("tools", "call", "wave").out == "wave\n"
+    source.unlink()
+    assert place.marvin("tools", "call", "wave").out == "wave\n"
+    (place.home / "marvin" / "cache" / "hooks.json").unlink()
+    place.marvin("packs", "refresh")
+    assert place.marvin("tools", "call", "wave").code == 1
+
+
+def test_a_slow_guard_is_named_with_what_it_takes_of_a_start(place: Place) -> None:
+    place.install("slow-guard", "import time\ntime.sleep(0.6)\n" + GUARD)
+    listed = place.marvin("packs", "list")
+    assert listed.code == 0
+    assert "slow_guard  slow-guard 1.0, 1 hook\n  note: takes " in listed.out
