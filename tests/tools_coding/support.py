@@ -7,9 +7,9 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from marvin_core import Tool, ToolError, ToolResult
+from marvin_core import Tool, ToolContext, ToolError, ToolResult
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.processes.runner import ProcessRunner
@@ -47,6 +47,11 @@ class Project:
         self.questions: list[str] = []
         self._env = {"PATH": str(self._only(programs)), "HOME": str(self._beside("home")), "GIT_CONFIG_NOSYSTEM": "1"}
         self.processes = self._runner()
+
+    @property
+    def context(self) -> ToolContext:
+        """This project, which is as much of a context as the file tools use."""
+        return cast("ToolContext", self)
 
     def _beside(self, name: str) -> Path:
         folder = self.root.parent / name

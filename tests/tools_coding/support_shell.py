@@ -6,9 +6,9 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
-from marvin_core import Tool, ToolError, ToolResult
+from marvin_core import Tool, ToolContext, ToolError, ToolResult
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.processes.runner import ProcessRunner
@@ -34,6 +34,11 @@ class Folder:
         home.mkdir(exist_ok=True)
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", **env}
         self.processes: ProcessRunner = ProcessRunner(Folders(root=root, base=root.parent), self.env, Timeouts())
+
+    @property
+    def context(self) -> ToolContext:
+        """This folder, which is as much of a context as these tools use."""
+        return cast("ToolContext", self)
 
     def run(self, use: Callable[[], Awaitable[T]]) -> T:
         """Run a coroutine, then end whatever is left."""

@@ -12,14 +12,14 @@ from .record import Record
 class AppStart(Record):
     """The program is up; sent once."""
 
-    type: ClassVar[str] = "app_start"
+    type: ClassVar[Literal["app_start"]] = "app_start"
     version: str
 
 
 class SessionStart(Record):
     """A new session began."""
 
-    type: ClassVar[str] = "session_start"
+    type: ClassVar[Literal["session_start"]] = "session_start"
     session_id: str
     provider: str
     model: str
@@ -29,7 +29,7 @@ class SessionStart(Record):
 class SessionResume(Record):
     """An earlier session was loaded; `healed` counts the interrupted calls that were given an output."""
 
-    type: ClassVar[str] = "session_resume"
+    type: ClassVar[Literal["session_resume"]] = "session_resume"
     session_id: str
     provider: str
     model: str
@@ -40,35 +40,35 @@ class SessionResume(Record):
 class SessionClear(Record):
     """The conversation was cleared."""
 
-    type: ClassVar[str] = "session_clear"
+    type: ClassVar[Literal["session_clear"]] = "session_clear"
     session_id: str
 
 
 class AgentStart(Record):
     """A prompt was taken up."""
 
-    type: ClassVar[str] = "agent_start"
+    type: ClassVar[Literal["agent_start"]] = "agent_start"
     prompt: str
 
 
 class TurnStart(Record):
     """One model request is about to be made; `round` counts from 1."""
 
-    type: ClassVar[str] = "turn_start"
+    type: ClassVar[Literal["turn_start"]] = "turn_start"
     round: int
 
 
 class MessageStart(Record):
     """The first part of an answer is here."""
 
-    type: ClassVar[str] = "message_start"
+    type: ClassVar[Literal["message_start"]] = "message_start"
     role: Literal["user", "assistant"]
 
 
 class MessageUpdate(Record):
     """A piece of an answer: text, thinking, or the arguments of the call that `call_id` and `name` say."""
 
-    type: ClassVar[str] = "message_update"
+    type: ClassVar[Literal["message_update"]] = "message_update"
     kind: Literal["text", "thinking", "tool_call"]
     delta: str
     call_id: str = ""
@@ -78,7 +78,7 @@ class MessageUpdate(Record):
 class MessageEnd(Record):
     """The answer is complete, or ended as its stop reason says."""
 
-    type: ClassVar[str] = "message_end"
+    type: ClassVar[Literal["message_end"]] = "message_end"
     message: Message
     stop_reason: StopReason
 
@@ -91,7 +91,7 @@ before it, or the routing of requests where there is no model."""
 class ToolExecutionStart(Record):
     """A call begins; `arguments` are the parsed ones where they could be parsed."""
 
-    type: ClassVar[str] = "tool_execution_start"
+    type: ClassVar[Literal["tool_execution_start"]] = "tool_execution_start"
     call_id: str
     name: str
     arguments: Mapping[str, Any]
@@ -101,7 +101,7 @@ class ToolExecutionStart(Record):
 class ToolExecutionUpdate(Record):
     """A running tool reports progress."""
 
-    type: ClassVar[str] = "tool_execution_update"
+    type: ClassVar[Literal["tool_execution_update"]] = "tool_execution_update"
     call_id: str
     name: str
     text: str
@@ -113,7 +113,7 @@ class ToolExecutionEnd(Record):
     An `aside` among the details is the end of the output that says nothing to people, such as an exit code of 0.
     """
 
-    type: ClassVar[str] = "tool_execution_end"
+    type: ClassVar[Literal["tool_execution_end"]] = "tool_execution_end"
     call_id: str
     name: str
     text: str
@@ -126,7 +126,7 @@ class ToolExecutionEnd(Record):
 class Notice(Record):
     """Something a person should know: a retry, a fallback, a choice."""
 
-    type: ClassVar[str] = "notice"
+    type: ClassVar[Literal["notice"]] = "notice"
     level: Literal["info", "warning", "error"]
     text: str
 
@@ -134,7 +134,7 @@ class Notice(Record):
 class UsageReport(Record):
     """What one model request used; `cost` is in USD, and None where no price is known."""
 
-    type: ClassVar[str] = "usage"
+    type: ClassVar[Literal["usage"]] = "usage"
     provider: str
     model: str
     usage: Usage
@@ -144,7 +144,7 @@ class UsageReport(Record):
 class ModelCycle(Record):
     """The model was changed in the middle of a prompt."""
 
-    type: ClassVar[str] = "model_cycle"
+    type: ClassVar[Literal["model_cycle"]] = "model_cycle"
     previous: str
     model: str
     reason: str
@@ -153,14 +153,14 @@ class ModelCycle(Record):
 class TurnEnd(Record):
     """One model request and its calls are done."""
 
-    type: ClassVar[str] = "turn_end"
+    type: ClassVar[Literal["turn_end"]] = "turn_end"
     round: int
 
 
 class AgentEnd(Record):
     """The prompt is done."""
 
-    type: ClassVar[str] = "agent_end"
+    type: ClassVar[Literal["agent_end"]] = "agent_end"
     stop_reason: Literal["done", "cancelled", "error", "rounds", "budget"]
     text: str
     error: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, get_args, overload
 
 from .errors import ToolError
 from .messages import Image, Text
@@ -22,8 +22,6 @@ READING: frozenset[Access] = frozenset({"read", "net"})
 CHANGING: frozenset[Access] = frozenset({"write", "exec"})
 _NAME_LIMIT = 64
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
-
-T = TypeVar("T")
 
 
 class Call(Record):
@@ -51,8 +49,19 @@ class ToolResult(Record):
         return (Text(text=self.content),) if isinstance(self.content, str) else self.content
 
 
-ToolFunction: TypeAlias = Callable[..., Awaitable["str | ToolResult"]]
-Timeout: TypeAlias = "float | Callable[[Mapping[str, Any]], float] | None"
+ToolTimeout: TypeAlias = "float | Callable[[Mapping[str, Any]], float] | None"
+"""Seconds, or a function from the arguments of a call to seconds; None for the usual time."""
+ToolReturn: TypeAlias = "Awaitable[str | ToolResult]"
+"""What the function of a tool gives when it is called."""
+
+if TYPE_CHECKING:
+    # With defaults, so that `Tool` alone is a tool of any signature; Python itself has them from 3.13 on.
+    import typing_extensions
+
+    P = typing_extensions.ParamSpec("P", default=...)
+    R = typing_extensions.TypeVar("R", bound=ToolReturn, default=ToolReturn, covariant=True)
+else:
+    P, R = ParamSpec("P"), TypeVar("R")
 
 
 class ToolSpec(Record):
@@ -107,16 +116,16 @@ class ToolSpec(Record):
         return bool(self.access & CHANGING)
 
 
-class Tool:
-    """A decorated function with its declarations. Calling it calls the function."""
+class Tool(Generic[P, R]):
+    """A decorated function with its declarations. Calling it calls the function, whose signature it keeps."""
 
     def __init__(
         self,
-        function: ToolFunction,
+        function: Callable[P, R],
         *,
         access: Collection[Access] = ("write", "exec"),
         confirm: bool = False,
-        timeout: Timeout = None,
+        timeout: ToolTimeout = None,
         group: str = "",
         requires: Collection[str] = (),
         labels: Collection[str] = (),
@@ -167,7 +176,7 @@ class Tool:
         if "writable-files" in self.passes and "exec" in self.access:
             raise ToolError(f"The tool {self.name} runs programs, so it cannot pass 'writable-files'.")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Awaitable[str | ToolResult]:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -211,14 +220,24 @@ class ToolGroup(Record):
     guidance: str = ""
 
 
+class ToolDecorator:
+    """What `@tool(...)` gives: it makes a function a tool with these declarations."""
+
+    def __init__(self, **declarations: Any) -> None:
+        self._declarations = declarations
+
+    def __call__(self, function: Callable[P, R], /) -> Tool[P, R]:
+        return Tool(function, **self._declarations)
+
+
 @overload
-def tool(function: ToolFunction, /) -> Tool: ...
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 @overload
 def tool(
     *,
     access: Collection[Access] = ("write", "exec"),
     confirm: bool = False,
-    timeout: Timeout = None,
+    timeout: ToolTimeout = None,
     group: str = "",
     requires: Collection[str] = (),
     labels: Collection[str] = (),
@@ -229,8 +248,8 @@ def tool(
     interactive: bool = False,
     typed: Sign = "",
     too_long: str = "",
-) -> Callable[[ToolFunction], Tool]: ...
-def tool(function: ToolFunction | None = None, /, **declarations: Any) -> Tool | Callable[[ToolFunction], Tool]:
+) -> ToolDecorator: ...
+def tool(function: Callable[..., Any] | None = None, /, **declarations: Any) -> Tool | ToolDecorator:
     """Make an async function a tool.
 
     The docstring is the description that the model reads. In `Annotated`, a bare string describes
@@ -258,6 +277,4 @@ def tool(function: ToolFunction | None = None, /, **declarations: Any) -> Tool |
             several such tools the first is called.
         too_long: what the model should do instead where the arguments of a call were cut off.
     """
-    if function is not None:
-        return Tool(function)
-    return lambda decorated: Tool(decorated, **declarations)
+    return ToolDecorator(**declarations) if function is None else Tool(function)

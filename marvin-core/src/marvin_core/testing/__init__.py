@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .answers import (
         Answer,
+        Step,
         burst,
         calls,
         closing,
@@ -29,23 +30,22 @@ if TYPE_CHECKING:
         text,
     )
     from .leaks import Guard
-    from .model_server import ModelServer, RecordedRequest
+    from .model_server import (
+        LoopbackServer,
+        ModelServer,
+        RecordedRequest,
+    )
     from .replay import HttpReplay, ReplayedRequest
-    from .scripted import ScriptedModels, ScriptedProvider
+    from .scripted import (
+        ScriptedModels,
+        ScriptedProvider,
+        ScriptStep,
+    )
     from .tool_runner import Options, Outcome, ToolRunner
 
 _HOME_OF = {
     "Answer": "answers",
-    "Guard": "leaks",
-    "HttpReplay": "replay",
-    "ModelServer": "model_server",
-    "Options": "tool_runner",
-    "Outcome": "tool_runner",
-    "RecordedRequest": "model_server",
-    "ReplayedRequest": "replay",
-    "ScriptedModels": "scripted",
-    "ScriptedProvider": "scripted",
-    "ToolRunner": "tool_runner",
+    "Step": "answers",
     "burst": "answers",
     "calls": "answers",
     "closing": "answers",
@@ -62,19 +62,34 @@ _HOME_OF = {
     "raw": "answers",
     "split": "answers",
     "text": "answers",
+    "Guard": "leaks",
+    "LoopbackServer": "model_server",
+    "ModelServer": "model_server",
+    "RecordedRequest": "model_server",
+    "HttpReplay": "replay",
+    "ReplayedRequest": "replay",
+    "ScriptStep": "scripted",
+    "ScriptedModels": "scripted",
+    "ScriptedProvider": "scripted",
+    "Options": "tool_runner",
+    "Outcome": "tool_runner",
+    "ToolRunner": "tool_runner",
 }
 
 __all__ = [
     "Answer",
     "Guard",
     "HttpReplay",
+    "LoopbackServer",
     "ModelServer",
     "Options",
     "Outcome",
     "RecordedRequest",
     "ReplayedRequest",
+    "ScriptStep",
     "ScriptedModels",
     "ScriptedProvider",
+    "Step",
     "ToolRunner",
     "burst",
     "calls",
