@@ -123,6 +123,8 @@ if TYPE_CHECKING:
     from .api.timeouts import Timeouts
     from .api.tool_context import (
         Clock,
+        FileInfo,
+        FileKind,
         Job,
         ModelUsage,
         Paths,
@@ -254,6 +256,8 @@ _HOME_OF = {
     "TurnResult": "api.session",
     "Timeouts": "api.timeouts",
     "Clock": "api.tool_context",
+    "FileInfo": "api.tool_context",
+    "FileKind": "api.tool_context",
     "Job": "api.tool_context",
     "ModelUsage": "api.tool_context",
     "Paths": "api.tool_context",
@@ -315,6 +319,8 @@ __all__ = [
     "EndpointSettings",
     "Event",
     "Field",
+    "FileInfo",
+    "FileKind",
     "Gate",
     "Hook",
     "HookContext",
