@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
-from .messages import Message, StopReason, Usage
+from .messages import Message, Shown, StopReason, Usage
 from .record import Record
 
 
@@ -99,16 +99,25 @@ class ToolExecutionStart(Record):
 
 
 class ToolExecutionUpdate(Record):
-    """A running tool reports progress."""
+    """A running tool tells how far it is: `done` of `total`, in whatever it counts; None where that is unknown."""
 
     type: ClassVar[Literal["tool_execution_update"]] = "tool_execution_update"
     call_id: str
     name: str
     text: str
+    done: float | None = None
+    total: float | None = None
+
+    @property
+    def fraction(self) -> float | None:
+        """How much of it is done, from 0 to 1; None where that is unknown."""
+        return None if self.done is None or not self.total else self.done / self.total
 
 
 class ToolExecutionEnd(Record):
-    """A call has its output; `details` is for interfaces (a diff, a table), `elapsed` is in seconds.
+    """A call has its output; `elapsed` is in seconds.
+
+    `show` is for people: tables, pictures and links. `details` is for interfaces that know what is in it (a diff).
 
     An `aside` among the details is the end of the output that says nothing to people, such as an exit code of 0.
     """
@@ -121,6 +130,7 @@ class ToolExecutionEnd(Record):
     elapsed: float
     details: Mapping[str, Any] | None = None
     origin: CallOrigin = "model"
+    show: tuple[Shown, ...] = ()
 
 
 class Notice(Record):

@@ -306,8 +306,14 @@ class ToolContext(Protocol):
         """The value of a variable that `@tool(settings=...)` names, or None. `ToolError` for another one."""
         ...
 
-    def progress(self, text: str) -> None:
-        """Tell the user how far the call is."""
+    def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Tell the user how far the call is.
+
+        Args:
+            text: what it does now.
+            done: how much of it is done, in whatever is counted, from 0 on.
+            total: how much there is to do; what is done is shown as a part of it.
+        """
         ...
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:

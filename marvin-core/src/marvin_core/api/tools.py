@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, get_args, overload
 
 from .errors import ToolError
-from .messages import Image, Text
+from .messages import Call, Image, Shown, Text
 from .record import Record
 
 Access: TypeAlias = Literal["read", "net", "write", "exec", "state"]
@@ -24,24 +24,19 @@ _NAME_LIMIT = 64
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
-class Call(Record):
-    """A call of a tool by name, as data: an undo, an example, a phrase."""
-
-    name: str
-    arguments: Mapping[str, Any]
-
-
 class ToolResult(Record):
     """What a tool returns when a plain string does not say it all.
 
-    `content` goes to the model: a string, or text and image blocks. `details` goes to the interface
-    only (`{"diff": ...}`). `undo` is the call that takes this one back.
+    `content` goes to the model: a string, or text and image blocks. `show` goes to people: tables, pictures and links,
+    which every interface draws as well as it can. `details` is data for interfaces that know it (`{"diff": ...}`).
+    `undo` is the call that takes this one back; it is kept in the session file.
     """
 
     content: str | tuple[Text | Image, ...]
     details: Mapping[str, Any] | None = None
     is_error: bool = False
     undo: Call | None = None
+    show: Sequence[Shown] = ()
 
     @property
     def blocks(self) -> tuple[Text | Image, ...]:

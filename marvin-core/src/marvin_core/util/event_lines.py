@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ..api.events import Event
-from ..api.messages import Message, to_dict
+from ..api.messages import Link, Message, Picture, Table, to_dict
 from ..api.record import Record
 from .terminal_text import json_for_terminals
 
@@ -28,7 +28,8 @@ def event_line(event: Event) -> str:
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    return {name: _plain_value(value) for name, value in record.as_dict().items()}
+    data = {name: _plain_value(value) for name, value in record.as_dict().items()}
+    return {"type": record.type, **data} if isinstance(record, (Table, Picture, Link)) else data
 
 
 def _plain_value(value: Any) -> Any:
@@ -36,4 +37,6 @@ def _plain_value(value: Any) -> Any:
         return to_dict(value)
     if isinstance(value, Record):
         return _plain(value)
+    if isinstance(value, tuple):
+        return [_plain_value(inner) for inner in value]
     return value

@@ -12,6 +12,7 @@ from ...api.events import ToolExecutionUpdate
 from ...api.tool_context import Clock, Paths, Processes, SessionView
 from ...api.tools import Mode, ToolSpec
 from ...guard.redaction import redacted
+from ...util.numbers import amount
 from ..parts import SessionParts
 from .timer import CallTimer
 
@@ -98,10 +99,15 @@ class CallContext:
                 f"{self._spec.name} asked for {name}, which it does not declare. Add it to @tool({declaration}=[...])."
             )
 
-    def progress(self, text: str) -> None:
-        """Tell the user how far the call is."""
+    def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Tell the user how far the call is; a number that cannot be one is left out."""
         told = redacted(text, self._parts.setup.secrets.known())
-        self._parts.bus.emit(ToolExecutionUpdate(call_id=self._call_id, name=self._spec.name, text=told))
+        done, total = amount(done), amount(total)
+        if done is not None and total is not None:
+            done = min(done, total)
+        self._parts.bus.emit(
+            ToolExecutionUpdate(call_id=self._call_id, name=self._spec.name, text=told, done=done, total=total)
+        )
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask the user; the call's time-out waits for the answer."""

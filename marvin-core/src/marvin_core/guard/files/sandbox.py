@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ...api.errors import PathRefused, ToolError
-from .spellings import matches
+from .spellings import matches, names_of
 
 if TYPE_CHECKING:
     from ...api.tool_context import FileInfo
@@ -223,10 +223,7 @@ class SandboxPaths:
             return place.status()
 
     def list(self, path: str = ".", most: int = 10_000) -> tuple[FileInfo, ...]:
-        """What is in a folder, by name; links stand for themselves, and what is hidden is left out.
-
-        Args:
-            most: the most that are told. Ask for one more to see whether there are others.
+        """What is in a folder, the first `most` by name; links stand for themselves, and what is hidden is left out.
 
         Raises:
             PathRefused: where the path, or what it links to, is outside or hidden.
@@ -244,13 +241,7 @@ class SandboxPaths:
             return list_folder(folder, parts, self._is_hidden, most)
 
     def glob(self, pattern: str, most: int = 1_000) -> tuple[str, ...]:
-        """The paths of the files and folders that fit a pattern, in order. No link is entered.
-
-        `**` stands for any folders; `*`, `?` and `[...]` for what a name may hold there. A dot at the beginning of a
-        name has to be written. Blocks: call it in a thread where there may be many files.
-
-        Args:
-            most: the most that are told. Ask for one more to see whether there are others.
+        """The files and folders that fit a pattern, as `Search` has it, the first `most` in order. No link is entered.
 
         Raises:
             PathRefused: where the pattern leads outside or to what is hidden.
@@ -302,31 +293,13 @@ class SandboxPaths:
 
     def _parts(self, path: str) -> tuple[str, ...]:
         """The names that lead from the root to the file, `.` and `..` folded."""
-        if not path.strip():
-            raise self._refused("The path is empty. Give a path relative to the working directory.")
-        if "\0" in path:
-            raise self._refused(f"The path {path!r} holds a NUL character. Leave it out.")
         try:
-            os.fsencode(path)
-        except UnicodeEncodeError:
-            raise self._refused(f"The path {path!r} holds characters that no file name can have.") from None
-        if path.startswith("~"):
-            raise self._refused(
-                f"{path!r} is refused: '~' is not expanded, and home folders cannot be reached. "
-                f"Use a path relative to the working directory (a file really named so is './{path}')."
-            )
-        if path.startswith("/"):
-            raise self._refused(f"{path!r} is refused: absolute paths are not allowed. {self._hint(path)}")
-        parts: list[str] = []
-        for part in path.split("/"):
-            if part == "..":
-                if not parts:
-                    raise self._refused(f"{path!r} leads out of the working directory. Stay inside of it.")
-                parts.pop()
-            elif part not in ("", "."):
-                parts.append(part)
-        self._check(path, tuple(parts), writing=False)
-        return tuple(parts)
+            parts = names_of(path)
+        except ValueError as refusal:
+            hint = f" {self._hint(path)}" if path.startswith("/") else ""
+            raise self._refused(f"{refusal}{hint}") from None
+        self._check(path, parts, writing=False)
+        return parts
 
     def _hint(self, path: str) -> str:
         plain = os.path.normpath("/" + path.lstrip("/"))
