@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, zip_longest
 from typing import TypeAlias
 
@@ -17,9 +17,7 @@ ROWS = 50
 """Rows of a table that a chat shows; the rest is counted."""
 WIDTH = 100
 """Columns of a line where it goes to no terminal."""
-_NARROWEST = 4
 _GAP = "  "
-_MOST_COLUMNS = 40
 _CELL = 500
 """Characters of a cell that are looked at."""
 _BAR = 10
@@ -79,22 +77,23 @@ def _bytes(size: int) -> str:
 
 def table_lines(table: Table, width: int = WIDTH, measure: Measure = columns_of, rows: int = ROWS) -> list[str]:
     """A table in lines: columns aligned, numbers to the right, what is too wide cut, what is too long counted."""
-    shown = [list(map(cell_text, islice(row, _MOST_COLUMNS))) for row in table.rows[:rows]]
-    numeric = [_are_numbers(column) for column in zip_longest(*table.rows[:rows])][:_MOST_COLUMNS]
-    names = list(map(cell_text, table.columns[:_MOST_COLUMNS]))
-    count = max(len(names), len(numeric))
-    every = [_filled(row, count) for row in [names, *shown]]
-    widths = _widths([max(map(measure, column)) for column in zip(*every, strict=True)], width)
+    drawn = table.rows[:rows]
+    every = max(map(len, [table.columns, *drawn]), default=0)
+    count = min(every, (width + len(_GAP)) // (1 + len(_GAP)))
+    texts = [_filled(map(cell_text, islice(row, count)), count) for row in [table.columns, *drawn]]
+    numeric = [_are_numbers(column) for column in zip_longest(*(row[:count] for row in drawn))]
     numeric += [False] * (count - len(numeric))
+    widths = _widths([max(map(measure, column)) for column in zip(*texts, strict=True)], width)
     lines = [_plain(table.title)] if table.title else []
-    for number, row in enumerate(every):
-        cells = [_aligned(*cell, measure) for cell in zip(row, widths, numeric, strict=True)]
+    for number, row in enumerate(texts):
         if number or any(row):
+            cells = [_aligned(*cell, measure) for cell in zip(row, widths, numeric, strict=True)]
             lines.append(_GAP.join(cells).rstrip())
         if not number and any(row):
             lines.append(_GAP.join("-" * each for each in widths))
-    left = max(0, len(table.rows) - len(shown)) + max(0, table.omitted)
-    return [*lines, f"… {left:,} more rows"] if left else lines
+    left = len(table.rows) - len(drawn) + max(0, table.omitted)
+    lines += [f"… {left:,} more rows"] if left else []
+    return [*lines, f"… {every - count:,} more columns"] if every > count else lines
 
 
 def cell_text(cell: Cell) -> str:
@@ -113,17 +112,19 @@ def _are_numbers(column: Sequence[Cell]) -> bool:
     return bool(cells) and all(isinstance(cell, (int, float)) and not isinstance(cell, bool) for cell in cells)
 
 
-def _filled(row: list[str], count: int) -> list[str]:
-    return [*row, *[""] * (count - len(row))]
+def _filled(row: Iterable[str], count: int) -> list[str]:
+    cells = list(row)
+    return [*cells, *[""] * (count - len(cells))]
 
 
 def _widths(natural: list[int], width: int) -> list[int]:
     """The widths of columns that fit side by side: the widest ones give way first."""
-    room = max(width - len(_GAP) * (len(natural) - 1), _NARROWEST * len(natural))
+    room = width - len(_GAP) * (len(natural) - 1)
+    natural = [max(1, each) for each in natural]
     most = max(natural, default=0)
-    while sum(min(each, most) for each in natural) > room and most > _NARROWEST:
+    while sum(min(each, most) for each in natural) > room and most > 1:
         most -= 1
-    return [max(1, min(each, most)) for each in natural]
+    return [min(each, most) for each in natural]
 
 
 def _aligned(text: str, width: int, to_the_right: bool, measure: Measure) -> str:

@@ -119,14 +119,10 @@ class SandboxPaths:
             put(place, lambda stream: stream.write(data), old, create_only=create_only)
 
     def append(self, path: str, data: bytes) -> None:
-        """Add to the end of a file, in one write where the disk takes it; makes the file and its folders.
+        """Add to the end of a file, in one write where the disk takes it; on failure nothing of it is left.
 
-        What others append at the same time stands before or behind it. On failure nothing of it is left.
-
-        Raises:
-            PathRefused: where the path, or what it links to, is outside or protected, or is a file of several names,
-                of which others may be outside.
-            ToolError: where it cannot be written.
+        What others append at the same time stands before or behind it. Raises as `replace`, and `PathRefused` for a
+        file of several names, of which others may be outside.
         """
         from .writing import add, discard
 
@@ -154,15 +150,10 @@ class SandboxPaths:
 
     @contextmanager
     def real_file(self, path: str, *, writing: bool = False) -> Iterator[Path]:
-        """A real path for what opens files by name: that of a private copy, for as long as the block lasts.
+        """The path of a private copy, which takes the place of the file in one step when the block ends.
 
-        With `writing` the copy takes the place of the file in one step at the end of the block, where it was changed
-        or made, and the block did not fail. Blocks while it copies.
-
-        Raises:
-            PathRefused: where the path, or what it links to, is outside, hidden or, for writing, protected.
-            ToolError: where it cannot be read or written, where it was changed by another meanwhile, and where files
-                beside the copy still hold a part of it, as those of a database do that was not closed.
+        Raises as `open`, for writing as `replace`; `ToolError` where another changed the file meanwhile, and where
+        files beside the copy still hold a part of it, as those of a database do that was not closed.
         """
         from .copies import Copy, content_of, private_folder, state_of
         from .writing import put
@@ -187,12 +178,7 @@ class SandboxPaths:
                     put(place, content_of(content), old)
 
     def exists(self, path: str) -> bool:
-        """Whether there is something; a link that leads nowhere is nothing.
-
-        Raises:
-            PathRefused: where the path, or what it links to, is outside or hidden.
-            ToolError: where that cannot be found out.
-        """
+        """Whether there is something; a link that leads nowhere is nothing. Raises as `stat` for all else."""
         parts = self._parts(path)
         with self._failures(path, parts, "find"):
             try:
@@ -225,9 +211,7 @@ class SandboxPaths:
     def list(self, path: str = ".", most: int = 10_000) -> tuple[FileInfo, ...]:
         """What is in a folder, the first `most` by name; links stand for themselves, and what is hidden is left out.
 
-        Raises:
-            PathRefused: where the path, or what it links to, is outside or hidden.
-            ToolError: where it is no folder, or cannot be read.
+        Raises as `stat`; `ToolError` where it is no folder.
         """
         from .browsing import list_folder
 
@@ -243,9 +227,7 @@ class SandboxPaths:
     def glob(self, pattern: str, most: int = 1_000) -> tuple[str, ...]:
         """The files and folders that fit a pattern, as `Search` has it, the first `most` in order. No link is entered.
 
-        Raises:
-            PathRefused: where the pattern leads outside or to what is hidden.
-            ToolError: where too many files would have to be looked at.
+        Raises `PathRefused` where the pattern leads outside or to what is hidden, and as `Search`.
         """
         from .browsing import Search
 
