@@ -14,6 +14,7 @@ import typer
 import marvin_pipeline.plugin
 from marvin_core import builtin
 from marvin_core.api import errors, events, hookspecs
+from marvin_core.api.hooks import Hook
 from marvin_core.api.limits import Limits
 from marvin_core.api.record import Record
 from marvin_core.api.timeouts import Timeouts
@@ -126,6 +127,20 @@ def hooks() -> str:
         if name.startswith("marvin_"):
             signature = str(inspect.signature(function)).replace("'", "")
             parts += ["", f"## {name}", "", f"    def {name}{signature}", "", inspect.getdoc(function) or ""]
+            parts += ["", f"Since API {hookspecs.SINCE[name]}."]
+    parts += [
+        "",
+        "## Methods of Hook",
+        "",
+        inspect.getdoc(Hook) or "",
+        "",
+        "| method | meaning | since API |",
+        "|---|---|---|",
+    ]
+    for name, since in hookspecs.SINCE.items():
+        if name.startswith("Hook."):
+            meaning = " ".join((inspect.getdoc(getattr(Hook, name.removeprefix("Hook."))) or "").split())
+            parts.append(f"| `{name}` | {meaning} | {since} |")
     return "\n".join(parts)
 
 

@@ -5,7 +5,7 @@ Names are loaded when they are first used, so that importing the package costs n
 
 from __future__ import annotations
 
-from .version import __version__
+from .version import API, __version__
 
 # Type checkers take it for the constant of `typing`, which would cost `marvin --version` as much as Python itself.
 TYPE_CHECKING = False
@@ -204,6 +204,7 @@ _NAMES_IN = {
 _HOME_OF = {name: home for home, names in _NAMES_IN.items() for name in names.split()}
 
 __all__ = [
+    "API",
     "UI",
     "Access",
     "AgentEnd",

@@ -1,12 +1,13 @@
-"""The hooks that a pack can implement; the reference page is generated from this module.
+"""The hooks that a pack can implement.
 
 A pack's plugin module marks its implementations with `marvin_core.hookimpl`. Registration hooks
-return plain objects; nothing is decided in them.
+return plain objects; nothing is decided in them. They are called pack by pack, so `tryfirst` and
+`trylast` of `hookimpl` change nothing: the order of `Hook` objects is said by the objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import pluggy
@@ -22,6 +23,23 @@ if TYPE_CHECKING:
     from .ui import UISpec
 
 PROJECT = "marvin"
+
+SINCE: Mapping[str, int] = {
+    "marvin_configure": 1,
+    "marvin_register_tools": 1,
+    "marvin_register_providers": 1,
+    "marvin_register_hooks": 1,
+    "marvin_register_uis": 1,
+    "marvin_register_commands": 1,
+    "marvin_extend_cli": 1,
+    "Hook.on_prompt": 1,
+    "Hook.system_prompt": 1,
+    "Hook.before_request": 1,
+    "Hook.before_tool": 1,
+    "Hook.after_tool": 1,
+    "Hook.on_event": 1,
+}
+"""The `marvin_core.API` from which on a hook is called."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)

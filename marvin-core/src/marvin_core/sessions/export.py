@@ -145,7 +145,7 @@ def _shown(item: Shown) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    return html.escape(_plain(cell_text(cell)).replace("|", "\\|"), quote=False)
+    return _plain(cell_text(cell)).replace("|", "\\|")
 
 
 def _address(url: str) -> str:
