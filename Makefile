@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-slow test-real check docs wheels bench bench-compare clean
+.PHONY: help setup run test test-slow test-real test-lowest test-newest check docs wheels bench bench-compare clean
 
 # The caller may stand in an environment of its own. Without bytecode each worker would compile every test anew.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
@@ -27,6 +27,12 @@ test-slow: setup ## end-to-end tests that install packages or run a test suite o
 test-real: setup ## tests against the real services and programs, which scripts/setup-real installs
 	@scripts/setup-real
 	.venv-real/bin/python -P -m pytest -n 2 --dist loadgroup -m real
+
+test-lowest: setup ## the tests of `make test` with the lowest versions that the distributions allow
+	scripts/test-versions lowest
+
+test-newest: setup ## the same with the newest versions there are
+	scripts/test-versions newest
 
 check: setup ## lint, formatting, types, and what no file may name
 	$(PY) -m ruff check

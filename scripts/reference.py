@@ -154,6 +154,7 @@ def hooks() -> str:
     for name, _ in inspect.getmembers(hookspecs, inspect.isfunction):
         if name.startswith("marvin_"):
             parts += ["", f"::: marvin_core.api.hookspecs.{name}"]
+            parts += ["", f"Since API {hookspecs.SINCE[name]}."]
     return "\n".join(parts)
 
 

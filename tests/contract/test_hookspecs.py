@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from marvin_core import Hook
+from marvin_core import API, Hook
 from marvin_core.api import hookspecs
 
 TESTS = Path(__file__).parents[1]
@@ -17,7 +17,7 @@ SPECS: dict[str, Callable[..., Any]] = {
     name: spec for name, spec in vars(hookspecs).items() if name.startswith("marvin_") and inspect.isfunction(spec)
 }
 HOOK_METHODS: dict[str, Callable[..., Any]] = {
-    name: method for name, method in vars(Hook).items() if inspect.isfunction(method)
+    name: method for name, method in vars(Hook).items() if inspect.isfunction(method) and not name.startswith("_")
 }
 
 
@@ -52,6 +52,11 @@ def test_a_hook_is_documented_and_typed(name: str) -> None:
     parameters = [one for one in inspect.signature(hook).parameters.values() if one.name != "self"]
     assert all(one.annotation is not inspect.Parameter.empty for one in parameters)
     assert inspect.signature(hook).return_annotation is not inspect.Signature.empty
+
+
+def test_each_hook_says_since_when_it_is_there() -> None:
+    assert set(hookspecs.SINCE) == {*SPECS, *(f"Hook.{name}" for name in HOOK_METHODS)}
+    assert all(1 <= since <= API for since in hookspecs.SINCE.values())
 
 
 @pytest.mark.parametrize("name", [*SPECS, *HOOK_METHODS])

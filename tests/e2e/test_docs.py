@@ -183,7 +183,8 @@ RUN = {
     "how-to/provider-openai-compat.md": {"sh": 1},
     "how-to/limit-cost.md": {"sh": 1, "yaml": 1},  # tests/e2e/test_max_cost.py
     "how-to/without-a-model.md": {"sh": 1},
-    "how-to/declare-tools.md": {"python": 2},  # tests/core/tools/test_declarations.py
+    "how-to/declare-tools.md": {"python": 4},  # tests/core/tools/test_declarations.py, test_examples_of_pages.py
+    "explanation/stability.md": {"python": 1},  # tests/core/testing/test_examples_of_pages.py
     "how-to/use-the-kit.md": {"python": 3},  # tests/core/kit/test_how_to.py
     "how-to/write-phrases.md": {"python": 1, "toml": 1},  # tests/core/tools/routing/test_phrases.py
     "explanation/packs.md": {"sh": 2},

@@ -6,10 +6,11 @@ import asyncio
 import os
 import shutil
 from collections.abc import Sequence
+from inspect import isawaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from marvin_core import Tool, ToolError, ToolResult
+from marvin_core import Tool, ToolContext, ToolError, ToolResult
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.processes.runner import ProcessRunner
@@ -48,6 +49,11 @@ class Project:
         self._env = {"PATH": str(self._only(programs)), "HOME": str(self._beside("home")), "GIT_CONFIG_NOSYSTEM": "1"}
         self.processes = self._runner()
 
+    @property
+    def context(self) -> ToolContext:
+        """This project, which is as much of a context as the file tools use."""
+        return cast("ToolContext", self)
+
     def _beside(self, name: str) -> Path:
         folder = self.root.parent / name
         folder.mkdir(exist_ok=True)
@@ -83,8 +89,8 @@ class Project:
         async def go() -> str | ToolResult:
             self.processes = self._runner()
             try:
-                given: str | ToolResult = await tool.function(self, **arguments)
-                return given
+                given = tool.function(self, **arguments)
+                return await given if isawaitable(given) else given
             finally:
                 await self.processes.close()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from inspect import isawaitable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
-from marvin_core import Tool, ToolError, ToolResult
+from marvin_core import Tool, ToolContext, ToolError, ToolResult
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.processes.runner import ProcessRunner
@@ -35,6 +36,11 @@ class Folder:
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", **env}
         self.processes: ProcessRunner = ProcessRunner(Folders(root=root, base=root.parent), self.env, Timeouts())
 
+    @property
+    def context(self) -> ToolContext:
+        """This folder, which is as much of a context as these tools use."""
+        return cast("ToolContext", self)
+
     def run(self, use: Callable[[], Awaitable[T]]) -> T:
         """Run a coroutine, then end whatever is left."""
 
@@ -49,7 +55,12 @@ class Folder:
 
     def call(self, tool: Tool, **arguments: Any) -> str:
         """The text that one call gives the model."""
-        return text(self.run(lambda: tool.function(self, **arguments)))
+
+        async def use() -> str | ToolResult:
+            given = tool.function(self, **arguments)
+            return await given if isawaitable(given) else given
+
+        return text(self.run(use))
 
     def error(self, tool: Tool, **arguments: Any) -> str:
         """The text of the error that one call must raise."""

@@ -173,7 +173,7 @@ def test_log_without_commits(new: Folder) -> None:
 def test_commit_everything(repo: Folder) -> None:
     """By default all changes go in: new, changed and deleted files; hash, subject and files come back."""
     repo.sh("echo x >> a.txt; rm b.txt; mkdir .tickets; echo t > .tickets/t.md; echo ü > 'ü \n.txt'")
-    result = repo.run(lambda: git_commit.function(repo, message="Change\n\nWhy: because.\n# no comment"))
+    result = repo.run(lambda: git_commit.function(repo.context, message="Change\n\nWhy: because.\n# no comment"))
     got = text(result)
     short = repo.sh("git rev-parse --short HEAD").strip()
     assert f"[main {short}] Change" in got
@@ -423,7 +423,7 @@ def test_a_cancelled_commit_leaves_the_repository_usable(repo: Folder) -> None:
     repo.sh("echo x >> a.txt")
 
     async def use() -> None:
-        call = asyncio.ensure_future(git_commit.function(repo, message="m"))
+        call = asyncio.ensure_future(git_commit.function(repo.context, message="m"))
         while True:
             await asyncio.sleep(0)
             if (repo.root / "started").exists():
@@ -441,4 +441,4 @@ def test_errors_are_tool_errors(repo: Folder) -> None:
     """I10: whatever git says is handed on, where no better text is known."""
     repo.sh("echo x >> a.txt")
     with pytest.raises(ToolError, match=r"git says: .*NUL"):
-        repo.run(lambda: git_commit.function(repo, message="nul\0byte", add_all=True))
+        repo.run(lambda: git_commit.function(repo.context, message="nul\0byte", add_all=True))

@@ -327,7 +327,7 @@ def test_an_expression_that_never_ends_can_be_cancelled(project: Project) -> Non
         lonely.processes = lonely._runner()
         try:
             async with asyncio.timeout(1):
-                await code_grep.function(lonely, pattern="(a+)+$")
+                await code_grep.function(lonely.context, pattern="(a+)+$")
         finally:
             await lonely.processes.close()
 
@@ -344,7 +344,7 @@ def test_a_large_listing_lets_other_work_go_on_and_can_be_cancelled(project: Pro
     async def go() -> int:
         turns = 0
         project.processes = project._runner()
-        task = asyncio.ensure_future(glob.function(project, pattern="**/*.txt"))
+        task = asyncio.ensure_future(glob.function(project.context, pattern="**/*.txt"))
         while not task.done():
             turns += 1
             await asyncio.sleep(0)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core import ToolContext, ToolError, ToolResult
+from marvin_core import Tool, ToolContext, ToolError, ToolResult
 from marvin_core.tools.schema import describe
 from marvin_tools_coding.git import repository as git
 from marvin_tools_coding.shell import commands as shell
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Folder:
 def test_output_and_exit_code(folder: Folder) -> None:
     """Both streams in the order they were written, and the exit code; a failing command is no tool error."""
     begin = time.monotonic()
-    result = folder.run(lambda: run_command.function(folder, command="echo a; echo b >&2; echo c; exit 3"))
+    result = folder.run(lambda: run_command.function(folder.context, command="echo a; echo b >&2; echo c; exit 3"))
     assert isinstance(result, ToolResult)
     assert result.content == "a\nb\nc\n[exit code 3]"
     assert not result.is_error
@@ -86,7 +86,7 @@ def test_terminal_codes_and_broken_bytes(folder: Folder) -> None:
 
 def test_time_out_says_so_and_keeps_the_output(folder: Folder) -> None:
     """I25: a command that takes too long is ended; the model reads what it printed and what to do."""
-    result = folder.run(lambda: run_command.function(folder, command="echo so far; sleep 300", timeout=2))
+    result = folder.run(lambda: run_command.function(folder.context, command="echo so far; sleep 300", timeout=2))
     assert isinstance(result, ToolResult)
     assert result.is_error
     assert text(result).startswith("so far\n[Command timed out after 2 s. ")
@@ -114,16 +114,16 @@ def test_a_server_in_the_background(folder: Folder) -> None:
     """A background process becomes a job that the model can list, read and stop by what the texts say."""
 
     async def use() -> None:
-        started = text(await run_command.function(folder, command="(echo up; exec sleep 300) & echo started"))
+        started = text(await run_command.function(folder.context, command="(echo up; exec sleep 300) & echo started"))
         assert "job 1 goes on in the background: jobs(action='output', job_id='1')" in started
-        assert text(await jobs.function(folder)).startswith("1  running  pid ")
-        output = text(await jobs.function(folder, action="output", job_id="1"))
+        assert text(await jobs.function(folder.context)).startswith("1  running  pid ")
+        output = text(await jobs.function(folder.context, action="output", job_id="1"))
         assert set(output.splitlines()[:2]) == {"up", "started"}
         assert output.splitlines()[2].startswith("[job 1, running; 11 bytes in ")
         with pytest.raises(ToolError, match=r"no job '2'[^$]*1  running"):
-            await jobs.function(folder, action="output", job_id="2")
-        assert text(await jobs.function(folder, action="stop", job_id="1")).startswith("Job 1 has ended")
-        assert text(await jobs.function(folder)).startswith("1  ended")
+            await jobs.function(folder.context, action="output", job_id="2")
+        assert text(await jobs.function(folder.context, action="stop", job_id="1")).startswith("Job 1 has ended")
+        assert text(await jobs.function(folder.context)).startswith("1  ended")
 
     folder.run(use)
 
@@ -133,19 +133,19 @@ def test_the_end_of_a_long_log(folder: Folder) -> None:
 
     async def use() -> None:
         await run_command.function(
-            folder, command="(while [ ! -e go ]; do sleep 0.01; done; seq 1 100000; sleep 300) &"
+            folder.context, command="(while [ ! -e go ]; do sleep 0.01; done; seq 1 100000; sleep 300) &"
         )
         (folder.root / "go").touch()
         output = ""
         while "100000" not in output:
             await asyncio.sleep(0)
-            output = text(await jobs.function(folder, action="output", job_id="1", tail=2))
+            output = text(await jobs.function(folder.context, action="output", job_id="1", tail=2))
         assert output.splitlines()[:2] == ["99999", "100000"]
-        longest = text(await jobs.function(folder, action="output", job_id="1", tail=2000))
+        longest = text(await jobs.function(folder.context, action="output", job_id="1", tail=2000))
         assert len(longest.splitlines()) == 2001
         folder.processes.job_list()[0].log.unlink()
         with pytest.raises(ToolError, match="cannot be read"):
-            await jobs.function(folder, action="output", job_id="1")
+            await jobs.function(folder.context, action="output", job_id="1")
 
     folder.run(use)
 
@@ -159,7 +159,7 @@ def test_jobs_says_what_is_missing(folder: Folder) -> None:
 
 def test_the_schemas_are_small() -> None:
     """The six schemas of shell and git cost the model little."""
-    tools = [shell.run_command, shell.jobs, git.git_status, git.git_diff, git.git_log, git.git_commit]
+    tools: list[Tool] = [shell.run_command, shell.jobs, git.git_status, git.git_diff, git.git_log, git.git_commit]
     specs = [describe(tool) for tool in tools]
     size = sum(
         len(json.dumps({"name": s.name, "description": s.description, "parameters": s.parameters})) for s in specs

@@ -1,3 +1,4 @@
-"""The version, in a module of its own, so that nobody imports the package for it."""
+"""The version of marvin-core, and that of the interface for packs."""
 
 __version__ = "0.1.0"
+API = 1

@@ -402,3 +402,49 @@ def test_without_hooks_nothing_is_queued() -> None:
     found = runner()
     found.feed(note("x"))
     run(found.close())
+
+
+class Adds(Hook):
+    """Adds its letter to prompts and results, and denies with it."""
+
+    def __init__(self, letter: str) -> None:
+        self.letter = letter
+
+    async def on_prompt(self, context: HookContext, text: str) -> str:
+        return text + self.letter
+
+    async def after_tool(
+        self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult
+    ) -> ToolResult:
+        return result.replace(content=f"{result.content}{self.letter}")
+
+    async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+        return Deny(reason=self.letter)
+
+
+class First(Adds):
+    """Comes before the others."""
+
+    tryfirst = True
+
+
+class Last(Adds):
+    """Comes after the others."""
+
+    trylast = True
+
+
+def test_hooks_come_in_the_order_that_they_ask_for_and_else_in_that_of_their_packs() -> None:
+    async def use() -> None:
+        hooks = [Last("y"), Adds("c"), First("b"), Last("z"), Adds("d"), First("a")]
+        runner = HookRunner(hooks, surroundings, TIMEOUTS, Bus())
+        assert await runner.on_prompt("") == "bacdyz"
+        assert (await runner.after_tool(SPEC, {}, ToolResult(content=""))).content == "bacdyz"
+        assert await runner.before_tool(SPEC, {}) == Deny(reason="b")
+
+    run(use())
+
+
+def test_a_hook_cannot_be_first_and_last() -> None:
+    with pytest.raises(TypeError, match="choose one"):
+        type("Both", (First,), {"trylast": True})

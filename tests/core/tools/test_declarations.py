@@ -159,7 +159,7 @@ def test_what_is_declared_is_the_same_in_an_index_that_is_built_and_in_one_that_
 
 def test_the_pack_of_the_page_about_declarations_is_what_the_page_says(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "declare-tools.md").read_text(encoding="utf-8")
-    search, plugin = (block.partition("\n")[2].partition("```")[0] for block in page.split("```python")[1:])
+    search, _, _, plugin = (block.partition("\n")[2].partition("```")[0] for block in page.split("```python")[1:])
     other = '@tool\nasync def acme_page(name: str) -> str:\n    "Show a page."\n    return name\n'
     place = Place(tmp_path)
     place.install("acme", "", entry_points="[marvin]\nacme = marvin_acme.plugin\n")

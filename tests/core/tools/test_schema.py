@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from enum import Enum
+from inspect import isawaitable
 from typing import Annotated, Any, Literal
 
 import jsonschema
@@ -254,7 +255,9 @@ def test_any_parameter_name_works() -> None:
 
 
 async def _text(called: Tool, given: Mapping[str, Any]) -> str:
-    return str(await called(**given))
+    answer = called(**given)
+    assert isawaitable(answer)
+    return str(await answer)
 
 
 def test_valid_arguments_become_keyword_arguments_with_defaults() -> None:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
-from .messages import Message, StopReason, ToolOutput, Usage
+from .messages import Message, Shown, StopReason, ToolOutput, Usage
 from .record import Record
 
 
 class AppStart(Record):
     """The program is up, and nothing was typed yet; sent once."""
 
-    type: ClassVar[str] = "app_start"
+    type: ClassVar[Literal["app_start"]] = "app_start"
     version: str
 
 
 class SessionStart(Record):
     """A new session began."""
 
-    type: ClassVar[str] = "session_start"
+    type: ClassVar[Literal["session_start"]] = "session_start"
     session_id: str
     provider: str
     model: str
@@ -29,7 +29,7 @@ class SessionStart(Record):
 class SessionResume(Record):
     """An earlier session was loaded; `healed` counts the interrupted calls that were given an output."""
 
-    type: ClassVar[str] = "session_resume"
+    type: ClassVar[Literal["session_resume"]] = "session_resume"
     session_id: str
     provider: str
     model: str
@@ -40,21 +40,21 @@ class SessionResume(Record):
 class SessionClear(Record):
     """The conversation was cleared."""
 
-    type: ClassVar[str] = "session_clear"
+    type: ClassVar[Literal["session_clear"]] = "session_clear"
     session_id: str
 
 
 class AgentStart(Record):
     """A prompt was taken up."""
 
-    type: ClassVar[str] = "agent_start"
+    type: ClassVar[Literal["agent_start"]] = "agent_start"
     prompt: str
 
 
 class TurnStart(Record):
     """One model request is about to be made; `round` counts from 1."""
 
-    type: ClassVar[str] = "turn_start"
+    type: ClassVar[Literal["turn_start"]] = "turn_start"
     round: int
 
 
@@ -66,7 +66,7 @@ hook; auto-continue and play mode; Marvin itself, as where an answer does not fi
 class MessageStart(Record):
     """The first part of an answer is here, or a message for the model."""
 
-    type: ClassVar[str] = "message_start"
+    type: ClassVar[Literal["message_start"]] = "message_start"
     role: Literal["user", "assistant"]
     origin: MessageOrigin = "model"
 
@@ -74,7 +74,7 @@ class MessageStart(Record):
 class MessageUpdate(Record):
     """A piece of an answer: text, thinking, or the arguments of the call that `call_id` and `name` say."""
 
-    type: ClassVar[str] = "message_update"
+    type: ClassVar[Literal["message_update"]] = "message_update"
     kind: Literal["text", "thinking", "tool_call"]
     delta: str
     call_id: str = ""
@@ -87,7 +87,7 @@ class MessageEnd(Record):
     What is `broken` was shown in part; where a `message_start` follows in the same turn, another try takes its place.
     """
 
-    type: ClassVar[str] = "message_end"
+    type: ClassVar[Literal["message_end"]] = "message_end"
     message: Message
     stop_reason: StopReason
     origin: MessageOrigin = "model"
@@ -101,7 +101,7 @@ before it, or the routing of requests where there is no model."""
 class ToolExecutionStart(Record):
     """A call begins; `arguments` are the parsed ones where they could be parsed."""
 
-    type: ClassVar[str] = "tool_execution_start"
+    type: ClassVar[Literal["tool_execution_start"]] = "tool_execution_start"
     call_id: str
     name: str
     arguments: Mapping[str, Any]
@@ -109,21 +109,30 @@ class ToolExecutionStart(Record):
 
 
 class ToolExecutionUpdate(Record):
-    """A running tool reports progress."""
+    """A running tool tells how far it is: `done` of `total`, in whatever it counts; None where that is unknown."""
 
-    type: ClassVar[str] = "tool_execution_update"
+    type: ClassVar[Literal["tool_execution_update"]] = "tool_execution_update"
     call_id: str
     name: str
     text: str
+    done: float | None = None
+    total: float | None = None
+
+    @property
+    def fraction(self) -> float | None:
+        """How much of it is done, from 0 to 1; None where that is unknown."""
+        return None if self.done is None or not self.total else self.done / self.total
 
 
 class ToolExecutionEnd(Record):
-    """A call has its output; `details` is for interfaces (a diff, a table), `elapsed` is in seconds.
+    """A call has its output; `elapsed` is in seconds.
+
+    `show` is for people: tables, pictures and links. `details` is for interfaces that know what is in it (a diff).
 
     An `aside` among the details is the end of the output that says nothing to people, such as an exit code of 0.
     """
 
-    type: ClassVar[str] = "tool_execution_end"
+    type: ClassVar[Literal["tool_execution_end"]] = "tool_execution_end"
     call_id: str
     name: str
     text: str
@@ -131,12 +140,13 @@ class ToolExecutionEnd(Record):
     elapsed: float
     details: Mapping[str, Any] | None = None
     origin: CallOrigin = "model"
+    show: tuple[Shown, ...] = ()
 
 
 class Notice(Record):
     """Something a person should know: a retry, a fallback, a choice. `pack` is the one whose hook tells it, if any."""
 
-    type: ClassVar[str] = "notice"
+    type: ClassVar[Literal["notice"]] = "notice"
     level: Literal["info", "warning", "error"]
     text: str
     pack: str = ""
@@ -145,7 +155,7 @@ class Notice(Record):
 class UsageReport(Record):
     """What one model request used; `cost` is in USD, and None where no price is known."""
 
-    type: ClassVar[str] = "usage"
+    type: ClassVar[Literal["usage"]] = "usage"
     provider: str
     model: str
     usage: Usage
@@ -155,7 +165,7 @@ class UsageReport(Record):
 class ModelCycle(Record):
     """The model was changed in the middle of a prompt."""
 
-    type: ClassVar[str] = "model_cycle"
+    type: ClassVar[Literal["model_cycle"]] = "model_cycle"
     previous: str
     model: str
     reason: str
@@ -164,7 +174,7 @@ class ModelCycle(Record):
 class TurnEnd(Record):
     """One model request and its calls are over; `outputs` are those of its calls, in their order."""
 
-    type: ClassVar[str] = "turn_end"
+    type: ClassVar[Literal["turn_end"]] = "turn_end"
     round: int
     outputs: tuple[ToolOutput, ...] = ()
 
@@ -172,7 +182,7 @@ class TurnEnd(Record):
 class AgentEnd(Record):
     """The prompt is done."""
 
-    type: ClassVar[str] = "agent_end"
+    type: ClassVar[Literal["agent_end"]] = "agent_end"
     stop_reason: Literal["done", "cancelled", "error", "rounds", "budget"]
     text: str
     error: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from .events import Event
 from .messages import Message
@@ -90,7 +90,26 @@ class Hook:
     Hooks only tighten: the strongest of the rules' and all hooks' verdicts holds. A `before_tool`
     that raises or takes longer than its limit denies the call; anything else that raises or takes
     too long is logged and skipped.
+
+    Hooks are called one after the other: those with `tryfirst`, then all others, then those with
+    `trylast`; among equals by the name of their distribution, then in the order in which a pack
+    registers them, those of the user's own files last. Each sees what those before it made of a
+    prompt or a result, so the last one has the last word. Of equally strong verdicts the reason of
+    the first one is told.
+
+    Raises:
+        TypeError: where a class has both.
     """
+
+    tryfirst: ClassVar[bool] = False
+    """Whether it comes before the hooks that do not say so."""
+    trylast: ClassVar[bool] = False
+    """Whether it comes after the hooks that do not say so."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.tryfirst and cls.trylast:
+            raise TypeError(f"The hook {cls.__name__} has tryfirst and trylast; choose one.")
 
     async def on_prompt(self, context: HookContext, text: str) -> str | None:
         """A prompt was submitted. Returns the text to use instead, or None to leave it."""

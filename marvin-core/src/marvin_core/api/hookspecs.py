@@ -1,12 +1,14 @@
 """The functions by which a pack says what it brings.
 
 The plugin module of a pack defines those that it needs, and marks each with `@hookimpl` of `marvin_core`. They return
-plain objects. Nothing is decided in them: decisions are made by `Hook` objects.
+plain objects. Nothing is decided in them: decisions are made by `Hook` objects. They are
+called pack by pack, so `tryfirst` and `trylast` of `hookimpl` change nothing: the order of `Hook` objects is said by
+the objects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import pluggy
@@ -22,6 +24,25 @@ if TYPE_CHECKING:
     from .ui import UISpec
 
 PROJECT = "marvin"
+
+SINCE: Mapping[str, int] = {
+    "marvin_configure": 1,
+    "marvin_register_settings": 1,
+    "marvin_register_tools": 1,
+    "marvin_register_providers": 1,
+    "marvin_register_hooks": 1,
+    "marvin_register_uis": 1,
+    "marvin_register_commands": 1,
+    "marvin_extend_cli": 1,
+    "Hook.on_prompt": 1,
+    "Hook.system_prompt": 1,
+    "Hook.before_request": 1,
+    "Hook.before_tool": 1,
+    "Hook.after_tool": 1,
+    "Hook.on_stop": 1,
+    "Hook.on_event": 1,
+}
+"""The `marvin_core.API` from which on a hook is called."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)

@@ -24,6 +24,8 @@ class Limits(Record):
     """Bytes of what a tool reads from one address, decompressed."""
     download: int = 20_000_000_000
     """Bytes of one file that a tool saves, as they come."""
+    shown: int = 200_000
+    """Characters of what a tool shows people beside its output; rows of tables beyond that are left out."""
     parallel_calls: int = 8
     """Calls of one answer that run side by side."""
     session_line: int = 32_000_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from .record import Record
 
@@ -70,18 +70,76 @@ class ToolCall(Record):
     provider_data: ProviderData | None = None
 
 
+Cell: TypeAlias = str | int | float | bool | None
+"""What stands in a table; None is an empty place."""
+
+
+class Table(Record):
+    """Rows below the names of their columns, for people. `omitted` counts the rows that were left out at the end."""
+
+    type: ClassVar[Literal["table"]] = "table"
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    title: str = ""
+    omitted: int = 0
+
+
+class Picture(Record):
+    """An image for people, by its file; what the model is to see is an `Image`.
+
+    `path` is absolute, or relative to the working directory. `alt` says what is to be seen. `size` is in bytes, None
+    where unknown; Marvin looks it up.
+    """
+
+    type: ClassVar[Literal["picture"]] = "picture"
+    path: str
+    alt: str = ""
+    media_type: str = ""
+    size: int | None = None
+
+
+class Link(Record):
+    """An address for people, and the text that stands for it."""
+
+    type: ClassVar[Literal["link"]] = "link"
+    url: str
+    text: str = ""
+
+
+Shown: TypeAlias = Table | Picture | Link
+"""What a tool shows people, beside its output. Interfaces draw it; where nothing can be drawn it is text."""
+
+
+class Call(Record):
+    """A call of a tool by name, as data: an undo, an example, a phrase."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
 class ToolOutput(Record):
-    """The one output of a call."""
+    """The one output of a call. `show` is for people, `undo` the call that takes this one back."""
 
     call_id: str
     name: str
     content: tuple[Text | Image, ...]
     is_error: bool = False
+    show: tuple[Shown, ...] = ()
+    undo: Call | None = None
 
     @property
     def text(self) -> str:
         """The text blocks of the output, joined."""
         return "".join(block.text for block in self.content if isinstance(block, Text))
+
+    @property
+    def for_people(self) -> tuple[Shown, ...]:
+        """All that people are shown beside the text, the images that the model sees among it."""
+        images = (block for block in self.content if isinstance(block, Image))
+        return (
+            *self.show,
+            *(Picture(path="", media_type=image.media_type, size=len(image.data) * 3 // 4) for image in images),
+        )
 
 
 Block: TypeAlias = Text | Image | Thinking | ToolCall | ToolOutput
@@ -139,6 +197,7 @@ _BLOCK_KINDS: dict[str, type[Record]] = {
     "tool_call": ToolCall,
     "tool_output": ToolOutput,
 }
+_SHOWN_KINDS: dict[str, type[Record]] = {kind.type: kind for kind in (Table, Picture, Link)}
 _TEXTS = frozenset(("text", "media_type", "data", "id", "call_id", "name", "arguments"))
 _KIND_OF = {kind: name for name, kind in _BLOCK_KINDS.items()}
 
@@ -180,6 +239,10 @@ def block_to_dict(block: Block) -> dict[str, Any]:
     data: dict[str, Any] = {"type": _KIND_OF[type(block)], **_fields(block)}
     if isinstance(block, ToolOutput):
         data["content"] = [block_to_dict(part) for part in block.content]
+        if block.show:
+            data["show"] = [{"type": item.type, **_fields(item)} for item in block.show]
+        if block.undo is not None:
+            data["undo"] = block.undo.as_dict()
     elif not isinstance(block, Image) and block.provider_data is not None:
         data["provider_data"] = block.provider_data.as_dict()
     return data
@@ -194,6 +257,7 @@ def _block_from_dict(data: Mapping[str, Any]) -> Any:
         values["content"] = tuple(_block_from_dict(part) for part in values["content"])
         if not all(isinstance(part, (Text, Image)) for part in values["content"]):
             raise ValueError("an output holds something other than text and images")
+        _read_extras(values)
     if values.get("provider_data") is not None:
         given = values["provider_data"]
         if not isinstance(given["provider"], str) or not isinstance(given["data"], Mapping):
@@ -203,6 +267,42 @@ def _block_from_dict(data: Mapping[str, Any]) -> Any:
         if name in _TEXTS and not isinstance(value, str):
             raise ValueError(f"{name} of a {data['type']} block is {value!r:.100}, not text")
     return kind(**values)
+
+
+def _read_extras(values: dict[str, Any]) -> None:
+    """What an output has beside its content; what cannot be read of it is left out, as no model needs it."""
+    shown = values.pop("show", None)
+    values["show"] = tuple(filter(None, map(_shown_from_dict, shown))) if isinstance(shown, list) else ()
+    undo = values.pop("undo", None)
+    if isinstance(undo, Mapping) and isinstance(undo.get("name"), str) and isinstance(undo.get("arguments"), Mapping):
+        values["undo"] = Call(name=undo["name"], arguments=undo["arguments"])
+
+
+def _shown_from_dict(data: Any) -> Any:
+    kind = _SHOWN_KINDS.get(str(data.get("type"))) if isinstance(data, Mapping) else None
+    if kind is None:
+        return None
+    try:
+        item = kind(**{name: value for name, value in data.items() if name != "type"})
+    except TypeError:
+        return None
+    return item if _is_sound(item) else None
+
+
+def _is_sound(item: Record) -> bool:
+    """Whether what a file holds has the types that it should have."""
+    fields = item.as_dict()
+    if isinstance(item, Table):
+        columns, rows = fields["columns"], fields["rows"]
+        if not isinstance(columns, list) or not isinstance(rows, list) or not isinstance(fields["omitted"], int):
+            return False
+        return all(isinstance(name, str) for name in (*columns, fields["title"])) and all(map(_is_row, rows))
+    size = fields.pop("size", None)
+    return (size is None or isinstance(size, int)) and all(isinstance(value, str) for value in fields.values())
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, list) and all(cell is None or isinstance(cell, (str, int, float)) for cell in row)
 
 
 IMAGE_TOKENS = 1_500

@@ -228,8 +228,9 @@ class ProviderSpec(Record):
     `windows` holds context windows and `outputs` the longest answers, in tokens by the beginning of a model's name.
     `models` are those that people may want to choose from; `families` are the beginnings of the names
     of all that the service has, and a `gateway` has models of many makers, which only its list tells. `how_to`
-    completes "To set a provider: ..." in the texts for people. `source` is the distribution that brings it, and
-    known once that is found.
+    completes "To set a provider: ..." in the texts for people. `extra` is the extra of marvin-core that brings the
+    package of the same name, where the provider needs one; those texts begin with installing it where it is missing.
+    `source` is the distribution that brings it, and known once that is found.
     """
 
     name: str
@@ -254,6 +255,7 @@ class ProviderSpec(Record):
     gateway: bool = False
     how_to: str = ""
     source: str = ""
+    extra: str = ""
 
     def window(self, model: str) -> int | None:
         """The context window of a model, in tokens; None where this provider does not know it."""

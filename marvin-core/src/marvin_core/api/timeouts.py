@@ -88,6 +88,8 @@ class Timeouts(Record):
     """Between two updates of what a chat shows while an answer comes in."""
     tick: float = 1.0
     """Between two updates of the seconds that a chat shows while it waits."""
+    progress: float = 2.0
+    """Between two lines of progress of one call, where lines are written one below the other."""
     runtime_start: float = 60.0
     """For the program through which a model service works, as Copilot's, to start."""
     runtime_poll: float = 1.0

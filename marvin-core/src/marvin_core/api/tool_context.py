@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from .record import Record
 from .tools import Mode
@@ -151,8 +151,27 @@ class ProcessResult(Record):
     job: str = ""
 
 
+FileKind: TypeAlias = Literal["file", "folder", "link", "other"]
+"""What there is at a path; other are pipes, sockets and devices."""
+
+
+class FileInfo(Record):
+    """What is known of the thing at a path. `size` is in bytes, `modified` in seconds since the epoch."""
+
+    path: str
+    """Relative to the working directory."""
+    kind: FileKind
+    size: int
+    modified: float
+
+
 class Paths(Protocol):
-    """The only way from a model's string to file content. All methods raise `PathRefused` or `ToolError`."""
+    """The only way from a model's string to files. All paths are relative to the working directory.
+
+    Each method raises `PathRefused` where a path, or what it links to, is outside of the working directory, hidden or
+    protected, and `ToolError` where the system refuses; both tell the model what to do. A link that is swapped
+    meanwhile leads none of them outside. They block, as files do.
+    """
 
     @property
     def root(self) -> Path:
@@ -167,8 +186,41 @@ class Paths(Protocol):
         """Write a file atomically, making its folders; with `create_only` it must not exist yet."""
         ...
 
+    def append(self, path: str, data: bytes) -> None:
+        """Add to the end of a file, making it and its folders. A file of several names (hard links) is refused."""
+        ...
+
     def remove(self, path: str) -> None:
-        """Delete a file."""
+        """Delete a file; of a link, the link itself."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something; a link that leads nowhere is nothing."""
+        ...
+
+    def stat(self, path: str) -> FileInfo:
+        """What is there, links followed. `ToolError` where there is nothing."""
+        ...
+
+    def list(self, path: str = ".", most: int = 10_000) -> Sequence[FileInfo]:
+        """What is in a folder, the first `most` by name. Links stand for themselves; what is hidden is left out."""
+        ...
+
+    def glob(self, pattern: str, most: int = 1_000) -> Sequence[str]:
+        """The files and folders that fit a pattern, the first `most` of them in order. No link is entered.
+
+        `**` stands for any folders, none among them; `*`, `?` and `[...]` for what a name may hold there. A dot at the
+        beginning of a name has to be written. `ToolError` where more than 500,000 names would have to be looked at.
+        """
+        ...
+
+    def real_file(self, path: str, *, writing: bool = False) -> AbstractContextManager[Path]:
+        """A real path for a library that opens files by name, such as SQLite: that of a private copy.
+
+        The copy lasts as long as the block. With `writing`, the file need not exist, and the copy takes its place in
+        one step when the block ends without an error, if it was changed; close the file or the database before.
+        `ToolError` where the file was changed by another meanwhile, which is then kept.
+        """
         ...
 
     def locate(self, path: str) -> str:
@@ -309,8 +361,14 @@ class ToolContext(PackContext, Protocol):
         """The value of a variable that `@tool(settings=...)` names, or None. `ToolError` for another one."""
         ...
 
-    def progress(self, text: str) -> None:
-        """Tell the user how far the call is."""
+    def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Tell the user how far the call is.
+
+        Args:
+            text: what it does now.
+            done: how much of it is done, in whatever is counted, from 0 on.
+            total: how much there is to do; what is done is shown as a part of it.
+        """
         ...
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:

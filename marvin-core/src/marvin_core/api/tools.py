@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, get_args, overload
 
 from .errors import ToolError
-from .messages import Image, Text
+from .messages import Call, Image, Shown, Text
 from .record import Record
 
 Access: TypeAlias = Literal["read", "net", "write", "exec", "state"]
@@ -23,27 +23,20 @@ CHANGING: frozenset[Access] = frozenset({"write", "exec"})
 _NAME_LIMIT = 64
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
-T = TypeVar("T")
-
-
-class Call(Record):
-    """A call of a tool by name, as data: an undo, an example, a phrase."""
-
-    name: str
-    arguments: Mapping[str, Any]
-
 
 class ToolResult(Record):
     """What a tool returns when a plain string does not say it all.
 
-    `content` goes to the model: a string, or text and image blocks. `details` goes to the interface
-    only (`{"diff": ...}`), as JSON knows it: tuples arrive as lists. `undo` is the call that takes this one back.
+    `content` goes to the model: a string, or text and image blocks. `show` goes to people: tables, pictures and links,
+    which every interface draws as well as it can. `details` is data for interfaces that know it (`{"diff": ...}`), as
+    JSON knows it: tuples arrive as lists. `undo` is the call that takes this one back; it is kept in the session file.
     """
 
     content: str | tuple[Text | Image, ...]
     details: Mapping[str, Any] | None = None
     is_error: bool = False
     undo: Call | None = None
+    show: Sequence[Shown] = ()
 
     @property
     def blocks(self) -> tuple[Text | Image, ...]:
@@ -51,8 +44,19 @@ class ToolResult(Record):
         return (Text(text=self.content),) if isinstance(self.content, str) else self.content
 
 
-ToolFunction: TypeAlias = Callable[..., "Awaitable[str | ToolResult] | str | ToolResult"]
-Timeout: TypeAlias = "float | Callable[[Mapping[str, Any]], float] | None"
+ToolTimeout: TypeAlias = "float | Callable[[Mapping[str, Any]], float] | None"
+"""Seconds, or a function from the arguments of a call to seconds; None for the usual time."""
+ToolReturn: TypeAlias = "Awaitable[str | ToolResult] | str | ToolResult"
+"""What the function of a tool gives when it is called."""
+
+if TYPE_CHECKING:
+    # With defaults, so that `Tool` alone is a tool of any signature; Python itself has them from 3.13 on.
+    import typing_extensions
+
+    P = typing_extensions.ParamSpec("P", default=...)
+    R = typing_extensions.TypeVar("R", bound=ToolReturn, default=ToolReturn, covariant=True)
+else:
+    P, R = ParamSpec("P"), TypeVar("R")
 
 
 class ToolSpec(Record):
@@ -109,16 +113,16 @@ class ToolSpec(Record):
         return bool(self.access & CHANGING)
 
 
-class Tool:
-    """A decorated function with its declarations. Calling it calls the function."""
+class Tool(Generic[P, R]):
+    """A decorated function with its declarations. Calling it calls the function, whose signature it keeps."""
 
     def __init__(
         self,
-        function: ToolFunction,
+        function: Callable[P, R],
         *,
         access: Collection[Access] = ("write", "exec"),
         confirm: bool = False,
-        timeout: Timeout = None,
+        timeout: ToolTimeout = None,
         group: str = "",
         requires: Collection[str] = (),
         labels: Collection[str] = (),
@@ -137,7 +141,7 @@ class Tool:
             raise ToolError(f"The tool {name} needs a docstring: it is what the model reads.")
         if not access:
             raise ToolError(f"The tool {name} declares no access; use {_ONE_OF[Access]}.")
-        self.function: Callable[..., Any] = function
+        self.function = function
         self.name = name
         self.access: frozenset[Access] = frozenset(_chosen(name, "access", access, Access))
         self.confirm = confirm
@@ -169,7 +173,7 @@ class Tool:
         if "writable-files" in self.passes and "exec" in self.access:
             raise ToolError(f"The tool {self.name} runs programs, so it cannot pass 'writable-files'.")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
     def __repr__(self) -> str:
@@ -213,14 +217,24 @@ class ToolGroup(Record):
     guidance: str = ""
 
 
+class ToolDecorator:
+    """What `@tool(...)` gives: it makes a function a tool with these declarations."""
+
+    def __init__(self, **declarations: Any) -> None:
+        self._declarations = declarations
+
+    def __call__(self, function: Callable[P, R], /) -> Tool[P, R]:
+        return Tool(function, **self._declarations)
+
+
 @overload
-def tool(function: ToolFunction, /) -> Tool: ...
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 @overload
 def tool(
     *,
     access: Collection[Access] = ("write", "exec"),
     confirm: bool = False,
-    timeout: Timeout = None,
+    timeout: ToolTimeout = None,
     group: str = "",
     requires: Collection[str] = (),
     labels: Collection[str] = (),
@@ -231,8 +245,8 @@ def tool(
     interactive: bool = False,
     typed: Sign = "",
     too_long: str = "",
-) -> Callable[[ToolFunction], Tool]: ...
-def tool(function: ToolFunction | None = None, /, **declarations: Any) -> Tool | Callable[[ToolFunction], Tool]:
+) -> ToolDecorator: ...
+def tool(function: Callable[..., Any] | None = None, /, **declarations: Any) -> Tool | ToolDecorator:
     """Make a function a tool.
 
     An `async def` function runs in the event loop, and must not block it. A plain `def` function runs in a thread of
@@ -265,6 +279,4 @@ def tool(function: ToolFunction | None = None, /, **declarations: Any) -> Tool |
             several such tools the first is called.
         too_long: what the model should do instead where the arguments of a call were cut off.
     """
-    if function is not None:
-        return Tool(function)
-    return lambda decorated: Tool(decorated, **declarations)
+    return ToolDecorator(**declarations) if function is None else Tool(function)

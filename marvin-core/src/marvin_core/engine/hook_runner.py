@@ -24,6 +24,11 @@ _EVENTS_WAITING = 10_000
 """The same for all other events."""
 
 
+def _rank(hook: Hook) -> int:
+    """Where a hook comes; among equals the order of the packs stays."""
+    return 0 if hook.tryfirst else 2 if hook.trylast else 1
+
+
 class HookRunner:
     """Calls the hooks of a session. The bus is told of each one that is skipped.
 
@@ -33,7 +38,7 @@ class HookRunner:
     def __init__(
         self, hooks: Sequence[Hook], context: Callable[[Hook], HookContext], timeouts: Timeouts, bus: Bus
     ) -> None:
-        self._hooks = tuple(hooks)
+        self._hooks = tuple(sorted(hooks, key=_rank))
         self._contexts = {id(hook): context(hook) for hook in self._hooks}
         self._timeouts = timeouts
         self._bus = bus

@@ -14,5 +14,5 @@ def redacted(value: Any, secrets: Sequence[str]) -> Any:
     elif isinstance(value, Mapping):
         return {name: redacted(inner, secrets) for name, inner in value.items()}
     elif isinstance(value, (list, tuple)):
-        return [redacted(inner, secrets) for inner in value]
+        return type(value)(redacted(inner, secrets) for inner in value)
     return value

@@ -6,7 +6,8 @@ import inspect
 from typing import Any
 
 from ..api.errors import ToolError
-from ..api.tools import Call, Tool
+from ..api.messages import Call
+from ..api.tools import Tool
 
 
 def call_of(tool: Tool, /, **arguments: Any) -> Call:

@@ -9,9 +9,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
-from ..api.messages import Image, Message, Text, ToolCall, ToolOutput, to_dict
+from ..api.messages import Cell, Image, Link, Message, Picture, Shown, Text, ToolCall, ToolOutput, to_dict
 from ..api.record import Record
 from ..conversation.pairing import heal
+from ..util.shown import cell_text, picture_text, shown_lines
 from ..util.terminal_text import disarm, json_for_terminals, without_sequences
 from ..util.text import local_time, one_line
 from ..util.untrusted_json import parse_json
@@ -124,7 +125,38 @@ def _folded(call: ToolCall, output: ToolOutput | None) -> str:
     parts = [f"<details><summary>{html.escape(summary)}</summary>", _fenced(arguments(call), "json")]
     if output is not None:
         parts += [_fenced(block.text, "text") if isinstance(block, Text) else _image(block) for block in output.content]
+        parts += map(_shown, output.show)
     return "\n\n".join([*parts, "</details>"])
+
+
+def _shown(item: Shown) -> str:
+    """What a tool showed people, as Markdown."""
+    if isinstance(item, Link):
+        url, text = one_line(item.url), _plain(item.text)
+        return f"[{text or _plain(item.url)}](<{_address(url)}>)" if is_safe(url) else _plain(f"{item.text} {item.url}")
+    if isinstance(item, Picture):
+        return f"*({_plain(picture_text(item)[1:-1])})*"
+    rows = [list(map(_cell, row)) for row in item.rows]
+    names = list(map(_cell, item.columns))
+    count = max(map(len, [names, *rows]), default=0)
+    lines = [f"| {' | '.join([*row, *[''] * (count - len(row))])} |" for row in [names, ["---"] * count, *rows]]
+    left = [f"\n… {item.omitted:,} more rows"] if item.omitted > 0 else []
+    title = [f"**{_plain(item.title)}**\n"] if item.title.strip() else []
+    return "\n".join([*title, *(lines if count else []), *left])
+
+
+def _cell(cell: Cell) -> str:
+    return _plain(cell_text(cell)).replace("|", "\\|")
+
+
+def _address(url: str) -> str:
+    """An address as it stands between angle brackets."""
+    return url.replace("<", "%3C").replace(">", "%3E")
+
+
+def is_safe(url: str) -> bool:
+    """Whether an address may be followed from a page: it loads no script and no file of this machine."""
+    return url.partition(":")[0].lower() in ("http", "https", "mailto")
 
 
 def title_of(call: ToolCall, output: ToolOutput | None) -> str:
@@ -182,7 +214,12 @@ def as_text(whole: FullTranscript) -> str:
         for call in item.message.calls:
             output = item.outputs.get(call.id)
             told = one_line(output.text, _SHOWN) if output is not None else ""
-            parts.append(f"  🔧 {one_line(f'{call.name} {call.arguments}', _SHOWN)}\n     {told}".rstrip())
+            shown = shown_lines(output.for_people) if output is not None else []
+            lines = [
+                f"  🔧 {one_line(f'{call.name} {call.arguments}', _SHOWN)}",
+                *(f"     {line}" for line in [told, *shown]),
+            ]
+            parts.append("\n".join(line.rstrip() for line in lines if line.strip()))
     return "\n\n".join(parts) + "\n"
 
 

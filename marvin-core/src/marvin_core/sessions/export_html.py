@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ..api.messages import Image, Text, ToolCall, ToolOutput
+from ..api.messages import Cell, Image, Link, Picture, Shown, Text, ToolCall, ToolOutput
+from ..util.shown import cell_text, picture_text
 from ..util.terminal_text import without_sequences
 from ..util.text import one_line
-from .export import CompactionItem, MessageItem, arguments, facts, speaker, story, title_of
+from .export import CompactionItem, MessageItem, arguments, facts, is_safe, speaker, story, title_of
 from .reader import FullTranscript
 
 _NOT_ALLOWED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -34,6 +35,8 @@ p, pre {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
 pre {{ font-size: .875rem; background: #8882; padding: .5rem; max-height: 30rem; overflow-y: auto; }}
 summary {{ cursor: pointer; }}
 img {{ max-width: 100%; }}
+table {{ border-collapse: collapse; font-size: .875rem; display: block; overflow-x: auto; }}
+th, td {{ border: 1px solid #8888; padding: .125rem .5rem; text-align: start; }}
 </style>
 </head>
 <body>
@@ -68,7 +71,34 @@ def _folded(call: ToolCall, output: ToolOutput | None) -> Iterator[str]:
     yield f"<details><summary>{_escaped(title_of(call, output))}</summary>\n<pre>{_escaped(arguments(call))}</pre>\n"
     for block in output.content if output is not None else ():
         yield f"<pre>{_escaped(block.text)}</pre>\n" if isinstance(block, Text) else _image(block)
+    for item in output.show if output is not None else ():
+        yield from _shown(item)
     yield "</details>\n"
+
+
+def _shown(item: Shown) -> Iterator[str]:
+    """What a tool showed people. Of a picture only its path: what a file holds by now may not be for others."""
+    if isinstance(item, Picture):
+        yield f"<p>{_escaped(picture_text(item))}</p>\n"
+    elif isinstance(item, Link):
+        text = _escaped(one_line(item.text) or item.url)
+        safe = is_safe(item.url.strip())
+        yield (
+            f'<p><a href="{_escaped(item.url.strip())}" rel="noreferrer">{text}</a></p>\n'
+            if safe
+            else f"<p>{text}</p>\n"
+        )
+    else:
+        yield "<table>\n"
+        yield f"<caption>{_escaped(item.title)}</caption>\n" if item.title.strip() else ""
+        yield _row("th", item.columns)
+        yield from (_row("td", row) for row in item.rows)
+        yield "</table>\n"
+        yield f"<p>… {item.omitted:,} more rows</p>\n" if item.omitted > 0 else ""
+
+
+def _row(tag: str, cells: Sequence[Cell]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{_escaped(cell_text(cell))}</{tag}>' for cell in cells)}</tr>\n"
 
 
 def _summary(compacted: CompactionItem) -> Iterator[str]:

@@ -111,6 +111,9 @@ def _cut_block(block: Mapping[str, Any], most: int) -> dict[str, Any]:
         return cut if len(block["data"]) <= most else {"type": "text", "text": _NO_IMAGE}
     if block["type"] == "tool_output":
         cut["content"] = [_cut_block(part, most) for part in block["content"]]
+        for extra in ("show", "undo"):  # half of it would say something else
+            if len(record_line({"": block.get(extra)})) > most:
+                cut.pop(extra, None)
     elif block["type"] == "tool_call" and len(block["arguments"]) > most:
         cut |= {"arguments": _cut_text(block["arguments"], most), "complete": False}  # it must never run like this
     elif len(block.get("text", "")) > most:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .answers import (
         Answer,
+        Step,
         burst,
         calls,
         closing,
@@ -29,44 +30,51 @@ if TYPE_CHECKING:
         text,
     )
     from .leaks import Guard
-    from .model_server import ModelServer, RecordedRequest
+    from .model_server import LoopbackServer, ModelServer, RecordedRequest
     from .pack_runner import CliOutcome, PackRunner, PromptOutcome, ProviderAnswer
     from .replay import HttpReplay, ReplayedRequest
-    from .scripted import ScriptedModels, ScriptedProvider
+    from .scripted import (
+        ScriptedModels,
+        ScriptedProvider,
+        ScriptStep,
+    )
     from .tool_runner import Options, Outcome, ToolRunner
 
 _HOME_OF = {
     "Answer": "answers",
-    "CliOutcome": "pack_runner",
-    "Guard": "leaks",
-    "HttpReplay": "replay",
-    "ModelServer": "model_server",
-    "Options": "tool_runner",
-    "Outcome": "tool_runner",
-    "PackRunner": "pack_runner",
-    "PromptOutcome": "pack_runner",
-    "ProviderAnswer": "pack_runner",
-    "RecordedRequest": "model_server",
-    "ReplayedRequest": "replay",
-    "ScriptedModels": "scripted",
-    "ScriptedProvider": "scripted",
-    "ToolRunner": "tool_runner",
     "burst": "answers",
     "calls": "answers",
+    "CliOutcome": "pack_runner",
     "closing": "answers",
     "cut_after": "answers",
     "document": "answers",
     "drop": "answers",
     "error": "answers",
     "events": "answers",
+    "Guard": "leaks",
     "hang": "answers",
     "hang_after": "answers",
     "html": "answers",
+    "HttpReplay": "replay",
+    "LoopbackServer": "model_server",
+    "ModelServer": "model_server",
+    "Options": "tool_runner",
+    "Outcome": "tool_runner",
     "paced": "answers",
+    "PackRunner": "pack_runner",
     "pause": "answers",
+    "PromptOutcome": "pack_runner",
+    "ProviderAnswer": "pack_runner",
     "raw": "answers",
+    "RecordedRequest": "model_server",
+    "ReplayedRequest": "replay",
+    "ScriptedModels": "scripted",
+    "ScriptedProvider": "scripted",
+    "ScriptStep": "scripted",
     "split": "answers",
+    "Step": "answers",
     "text": "answers",
+    "ToolRunner": "tool_runner",
 }
 
 __all__ = [
@@ -74,6 +82,7 @@ __all__ = [
     "CliOutcome",
     "Guard",
     "HttpReplay",
+    "LoopbackServer",
     "ModelServer",
     "Options",
     "Outcome",
@@ -82,8 +91,10 @@ __all__ = [
     "ProviderAnswer",
     "RecordedRequest",
     "ReplayedRequest",
+    "ScriptStep",
     "ScriptedModels",
     "ScriptedProvider",
+    "Step",
     "ToolRunner",
     "burst",
     "calls",

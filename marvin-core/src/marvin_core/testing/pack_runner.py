@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
 from ..api.events import Event
 from ..api.hooks import Hook, HookContext
-from ..api.messages import Message, StopReason, ToolCall, Usage, user
+from ..api.messages import Call, Message, StopReason, ToolCall, Usage, user
 from ..api.providers import (
     CallDelta,
     Delta,
@@ -30,7 +30,7 @@ from ..api.providers import (
 )
 from ..api.record import Record
 from ..api.session import Command, TurnResult
-from ..api.tools import Call, Tool
+from ..api.tools import Tool
 from ..api.ui import UI
 from ..cli.run import CommandContext, application, ended
 from ..engine.assembly import Assembly

@@ -13,7 +13,7 @@ from ..api.config import Config
 from ..api.errors import ConfigError
 from ..api.events import Event, Notice, ToolExecutionEnd, ToolExecutionUpdate
 from ..api.hooks import Hook
-from ..api.messages import Image, Text, ToolCall, ToolOutput
+from ..api.messages import Call, Image, Shown, Text, ToolCall, ToolOutput
 from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..api.tools import Mode, Tool, ToolSpec
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 class Outcome(Record):
     """What a call gave: `text` to the model, `details` to the interface, `progress` while it ran.
 
-    `content` has the images beside the text, `elapsed` is in seconds.
+    `content` has the images beside the text, `elapsed` is in seconds. `show` is what people are shown, `undo` the call
+    that takes this one back. `updates` are the events of the progress, with how much is done.
     """
 
     text: str
@@ -48,6 +49,9 @@ class Outcome(Record):
     details: Mapping[str, Any] | None
     progress: tuple[str, ...]
     elapsed: float
+    show: tuple[Shown, ...]
+    undo: Call | None
+    updates: tuple[ToolExecutionUpdate, ...]
 
 
 class Options(TypedDict, total=False):
@@ -182,13 +186,17 @@ class ToolRunner:
 
     def _outcome(self, output: ToolOutput) -> Outcome:
         end = next(event for event in self._events if isinstance(event, ToolExecutionEnd))
+        updates = tuple(event for event in self._events if isinstance(event, ToolExecutionUpdate))
         return Outcome(
             text=output.text,
             is_error=output.is_error,
             content=output.content,
             details=end.details,
-            progress=tuple(event.text for event in self._events if isinstance(event, ToolExecutionUpdate)),
+            progress=tuple(event.text for event in updates),
             elapsed=end.elapsed,
+            show=output.show,
+            undo=output.undo,
+            updates=updates,
         )
 
     async def _started(self) -> Session:

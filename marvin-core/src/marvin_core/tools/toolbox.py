@@ -49,7 +49,7 @@ class LoadedTool(Record):
         from inspect import isawaitable, iscoroutinefunction
 
         given = {**values, self.context_parameter: context} if self.context_parameter else values
-        work = partial(self.tool.function, **given)
+        work: Callable[[], Any] = partial(self.tool.function, **given)
         owner = f"the tool {self.spec.name} of {self.spec.source}"
         if iscoroutinefunction(self.tool.function):
             return await attributed(owner, work())

@@ -7,11 +7,20 @@ import gc
 import os
 import signal
 from collections.abc import Callable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ..api.config import OutputFormat
 from ..api.errors import EXIT_INTERRUPTED, MarvinError, NotActed
-from ..api.events import AgentEnd, Event, MessageEnd, MessageUpdate, ModelCycle, Notice
+from ..api.events import (
+    AgentEnd,
+    Event,
+    MessageEnd,
+    MessageUpdate,
+    ModelCycle,
+    Notice,
+    ToolExecutionEnd,
+    ToolExecutionUpdate,
+)
 from ..api.session import SessionControl, TurnResult
 from ..usage.meter import UsageMeter
 from ..util.failures import told
@@ -20,6 +29,9 @@ from ..util.streams import StandardStreams, silence_packs
 from ..util.terminal_text import TerminalFilter, disarm
 from ..util.watchdog import Watchdog
 from .report import cost_line, costs_of, result_line
+
+if TYPE_CHECKING:
+    from ..util.shown import ProgressLines
 
 _UNFINISHED = ("broken", "cancelled")
 
@@ -86,6 +98,8 @@ class Headless:
         self._writing = False
         self._watchdog: Watchdog | None = None
         self._closed = False
+        self._progress: ProgressLines | None = None
+        self._seconds = 0.0
 
     def run(self, session: SessionControl, prompt: str | None) -> int:
         """Run the prompt; returns the exit code."""
@@ -93,6 +107,7 @@ class Headless:
 
     async def _run(self, session: SessionControl, prompt: str) -> int:
         self._session = session
+        self._seconds = session.chat.timeouts.progress
         self._loop = asyncio.get_running_loop()
         self._watchdog = Watchdog(session.chat.timeouts, self._tell, self._leave_held)
         with self._watchdog.watching(self._loop):
@@ -173,6 +188,28 @@ class Headless:
                 self._text.text(event.delta)
             elif isinstance(event, MessageEnd) and event.message.calls and event.stop_reason not in _UNFINISHED:
                 self._text.tools([call.name for call in event.message.calls])
+            elif isinstance(event, (ToolExecutionUpdate, ToolExecutionEnd)):
+                self._show_beside(event)
+
+    def _show_beside(self, event: ToolExecutionUpdate | ToolExecutionEnd) -> None:
+        """What a tool shows people, and how far it is, on standard error: the answer stands alone on the other one."""
+        if self._progress is None:
+            if isinstance(event, ToolExecutionEnd) and not event.show:
+                return  # nothing is imported for the many tools that show nothing
+            from ..util.shown import ProgressLines
+
+            self._progress = ProgressLines(self._seconds)
+        if isinstance(event, ToolExecutionUpdate):
+            told = self._progress.line(event)
+            if told:
+                self._streams.err(f"marvin: {told}")
+            return
+        self._progress.ended(event.call_id)
+        if event.show:
+            from ..util.shown import shown_lines
+
+            lines = shown_lines(event.show)
+            self._streams.err("\n".join([f"marvin: {disarm(event.name)} shows:", *(f"  {line}" for line in lines)]))
 
     def _out(self, text: str) -> None:
         if self._interrupted and not self._closed:

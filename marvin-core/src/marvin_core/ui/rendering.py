@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..api.events import ToolExecutionEnd, ToolExecutionStart
+from ..api.messages import Shown
 from ..util.terminal_text import disarm
 
 Role: TypeAlias = Literal[
@@ -41,6 +42,7 @@ _ITEM = re.compile(r"\s*(?:[-*+] |\d{1,3}[.)] |> ?)?")
 _COLUMN = re.compile(r" *\S+(?: \S+)*  +(?=\S)")
 _HANGING = "     "
 _USUAL_COLUMNS = 80
+_COLUMNS_OF_A_FILE = 120
 
 Measure: TypeAlias = Callable[[str], int]
 """How many columns a text takes."""
@@ -176,10 +178,15 @@ def wrapped(text: str, width: int, measure: Measure, hanging: str | None = None)
 
 def for_people(text: str, descriptor: int) -> str:
     """The text, wrapped where it goes to a terminal, which would break it in the middle of words."""
+    return wrapped(text, columns_at(descriptor), len) if os.isatty(descriptor) else text
+
+
+def columns_at(descriptor: int) -> int:
+    """The columns that text may take: those of the terminal that it goes to, else a usual number of them."""
     if not os.isatty(descriptor):
-        return text
+        return _COLUMNS_OF_A_FILE
     columns = os.get_terminal_size(descriptor).columns or _USUAL_COLUMNS  # some terminals do not know theirs
-    return wrapped(text, max(10, columns - 1), len)
+    return max(10, columns - 1)
 
 
 def _beginning(line: str, width: int) -> str:
@@ -242,6 +249,16 @@ def diff_lines(details: Mapping[str, Any] | None, paint: Paint) -> Sequence[str]
     shown = [f"{_HANGING}{_diff_line(line, paint)}" for line in lines[:DIFF_LINES]]
     left = len(lines) - DIFF_LINES
     return [*shown, paint("faint", f"{_HANGING}… {left:,} more lines")] if left > 0 else shown
+
+
+def shown_rows(show: Sequence[Shown], width: int, measure: Measure) -> Sequence[str]:
+    """What a tool shows people, in rows of this width."""
+    if not show:
+        return ()
+    from ..util.shown import shown_lines
+
+    lines = shown_lines(show, max(1, width - len(_HANGING)), measure)
+    return [f"{_HANGING}{line}".rstrip() for line in lines]
 
 
 def _diff_line(line: str, paint: Paint) -> str:

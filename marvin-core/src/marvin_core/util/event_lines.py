@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from ..api.events import Event
-from ..api.messages import Message, ToolOutput, block_to_dict, to_dict
+from ..api.messages import Link, Message, Picture, Table, ToolOutput, block_to_dict, to_dict
 from ..api.record import Record
 from .terminal_text import json_for_terminals
 
@@ -28,7 +28,8 @@ def event_line(event: Event) -> str:
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    return {name: _plain_value(value) for name, value in record.as_dict().items()}
+    data = {name: _plain_value(value) for name, value in record.as_dict().items()}
+    return {"type": record.type, **data} if isinstance(record, (Table, Picture, Link)) else data
 
 
 def _plain_value(value: Any) -> Any:

@@ -7,8 +7,6 @@ import resource
 import shutil
 import socket
 import stat
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -23,6 +21,8 @@ from hypothesis import strategies as st
 
 from marvin_core.api.errors import PathRefused, ToolError
 from marvin_core.guard.files.sandbox import SandboxPaths
+
+from .support_files import swapping
 
 RACE_SECONDS = 0.5
 
@@ -482,18 +482,6 @@ def _outside(root: Path) -> dict[str, bytes]:
     return {**found, "beside": " ".join(sorted(os.listdir(root.parent))).encode()}
 
 
-SWAPPER = """
-import os, sys
-root, targets = sys.argv[1], sys.argv[2:]
-os.chdir(root)
-print("ready", flush=True)
-while True:
-    for target in targets:
-        os.symlink(target, "next")
-        os.replace("next", "current")
-"""
-
-
 class TestRaces:
     @pytest.mark.parametrize("swapped", ["folder", "file"])
     def test_a_link_that_is_swapped_all_the_time_never_leads_outside(self, tmp_path: Path, swapped: str) -> None:
@@ -504,14 +492,8 @@ class TestRaces:
             (folder / "data").write_text(content)
         path, rest = ("current/data", "") if swapped == "folder" else ("current", "/data")
         os.symlink(f"real{rest}", root / "current")
-        argv = [sys.executable, "-c", SWAPPER, str(root), f"real{rest}", f"../outside{rest}"]
-        with subprocess.Popen(argv, stdout=subprocess.PIPE) as swapper:
-            assert swapper.stdout is not None
-            swapper.stdout.readline()
-            try:
-                found = self._use(root, path)
-            finally:
-                swapper.kill()
+        with swapping(root, [f"real{rest}", f"../outside{rest}"]):
+            found = self._use(root, path)
         assert found == {"inside", "refused"}
         assert (outside / "data").read_text() == "OUTSIDE"
         assert os.listdir(outside) == ["data"]

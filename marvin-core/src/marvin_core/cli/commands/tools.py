@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...api.errors import ToolError, UsageError
+from ...api.events import Event, ToolExecutionUpdate
 from ...api.messages import ToolOutput
 from ...api.tools import ToolSpec
 from ...tools.arguments import parse_key_values
 from ...tools.help import in_shell, tool_help, with_typed_calls
+from ...ui.rendering import OUTPUT_LINES, columns_at
+from ...util.shown import ProgressLines, shown_lines
 from ...util.streams import keep_stdout, silence_packs
 from ...util.terminal_text import json_for_terminals
 from ...util.text import cut
@@ -104,12 +109,21 @@ def call_tool(
     except ToolError as error:
         raise ToolError(with_typed_calls(str(error), in_shell())) from error
     keep_stdout(run.streams, owner_of)
+    session.subscribe(partial(_tell_progress, run, ProgressLines(run.config.timeouts.progress)))
     output = asyncio.run(_call(session, name, arguments))
     text = with_typed_calls(output.text, in_shell()) if output.is_error else output.text
     run.write(text + ("" if text.endswith("\n") else "\n"))
+    width = columns_at(sys.stdout.fileno())
+    run.write("".join(f"{line}\n" for line in shown_lines(output.for_people, width, rows=OUTPUT_LINES)))
     silence_packs()
     if output.is_error:
         raise typer.Exit(1)
+
+
+def _tell_progress(run: CommandContext, lines: ProgressLines, event: Event) -> None:
+    told = lines.line(event) if isinstance(event, ToolExecutionUpdate) else ""
+    if told:
+        run.streams.err(f"marvin: {told}")
 
 
 def _json_object(text: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ...api.tool_context import Clock, PackFolders, Paths, Processes, SessionVie
 from ...api.tools import Mode, ToolSpec
 from ...config.secrets import REQUIRED
 from ...guard.redaction import redacted
+from ...util.numbers import amount
 from ..parts import SessionPack, SessionParts
 from ..session_views import trust_addresses
 from .timer import CallTimer
@@ -142,18 +143,22 @@ class CallContext:
             f"{self._spec.name} asked for {name}, which it does not declare. Add it to @tool({declaration}=[...])."
         )
 
-    def progress(self, text: str) -> None:
-        """Tell the user how far the call is."""
+    def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Tell the user how far the call is; a number that cannot be one is left out."""
         told = redacted(text, self._parts.setup.secrets.known())
+        done, total = amount(done), amount(total)
+        if done is not None and total is not None:
+            done = min(done, total)
+        update = ToolExecutionUpdate(call_id=self._call_id, name=self._spec.name, text=told, done=done, total=total)
         if threading.get_ident() == self._thread:
-            self._tell(told)
+            self._tell(update)
         else:
             with suppress(RuntimeError):  # the loop is closed: the session is over
-                self._loop.call_soon_threadsafe(self._tell, told)
+                self._loop.call_soon_threadsafe(self._tell, update)
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, update: ToolExecutionUpdate) -> None:
         if not self._over:
-            self._parts.bus.emit(ToolExecutionUpdate(call_id=self._call_id, name=self._spec.name, text=text))
+            self._parts.bus.emit(update)
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask the user; the call's time-out waits for the answer."""

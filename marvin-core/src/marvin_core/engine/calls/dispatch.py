@@ -132,6 +132,7 @@ class Dispatcher:
                     elapsed=elapsed,
                     origin=origin,
                     details=details,
+                    show=output.for_people,
                 )
             )
             self._audit(call.name, arguments, output.text, elapsed)
@@ -159,7 +160,7 @@ class Dispatcher:
 
     async def _result(self, call: ToolCall, arguments: dict[str, Any], origin: CallOrigin) -> ToolResult:
         try:
-            return _presentable(call.name, await self._checked(call, arguments, origin))
+            return self._presentable(call.name, await self._checked(call, arguments, origin))
         except ToolError as error:
             return ToolResult(content=f"Error: {_text_of(error)}", is_error=True)
         except BaseException as error:  # a tool may raise anything, SystemExit too; the model gets something to act on
@@ -251,7 +252,22 @@ class Dispatcher:
             Text(text=storable(redacted(block.text, secrets))) if isinstance(block, Text) else block
             for block in result.blocks
         )
-        return ToolOutput(call_id=call.id, name=call.name, content=blocks, is_error=result.is_error)
+        output = ToolOutput(call_id=call.id, name=call.name, content=blocks, is_error=result.is_error)
+        if result.show or result.undo:
+            from .shown import with_extras
+
+            return with_extras(output, result, secrets)
+        return output
+
+    def _presentable(self, name: str, result: ToolResult) -> ToolResult:
+        presentable = _presentable(name, result)
+        if result.show or result.undo:
+            from .shown import checked
+
+            config = self._parts.config
+            extras = checked(name, result, self._parts.workspace.root, config.limits.shown)
+            presentable = presentable.replace(**extras)
+        return presentable
 
     def _audit(self, name: str, arguments: Mapping[str, Any], text: str, elapsed: float) -> None:
         path = self._parts.config.subagent_log
@@ -276,7 +292,7 @@ def _presentable(name: str, result: ToolResult) -> ToolResult:
             details = plain(dict(details))
         except (TypeError, ValueError) as error:
             raise ToolError(f"{name} returned details that cannot be used: {error}. {_GO_ON}") from None
-    return ToolResult(content=tuple(blocks), details=details, is_error=bool(result.is_error), undo=result.undo)
+    return ToolResult(content=tuple(blocks), details=details, is_error=bool(result.is_error))
 
 
 def _text_of(error: ToolError) -> str:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from ...api.errors import PathRefused, ToolError
-from .spellings import matches
+from .spellings import matches, names_of
 
 if TYPE_CHECKING:
+    from ...api.tool_context import FileInfo
     from .folder_descriptors import Descent, Place
 
 HIDDEN = (".tickets",)
@@ -35,11 +36,7 @@ PROTECTED = (
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _PROBE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
-_TEMPORARY = (".marvin-", ".tmp")
-"""How the name of a file begins and ends that is still being written."""
-_FORGOTTEN = 3_600
-"""The age, in seconds, of such a file whose writer was killed."""
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class SandboxPaths:
@@ -49,6 +46,7 @@ class SandboxPaths:
         root: the sandbox root; links in it are resolved once, here.
         protected: patterns of places that cannot be written, see `PROTECTED`.
         writable: if given, the only files that can be written or removed, relative to the root.
+        copies: where `real_file` keeps its copies; by default where temporary files are.
     """
 
     def __init__(
@@ -57,10 +55,12 @@ class SandboxPaths:
         *,
         protected: Collection[str] = PROTECTED,
         writable: Collection[str] | None = None,
+        copies: Path | None = None,
     ) -> None:
         self._given = os.path.abspath(root)
         self._root = Path(os.path.realpath(root))
         self._hidden = [tuple(pattern.split("/")) for pattern in HIDDEN]
+        self._copies = copies
         self._swept: set[tuple[str, ...]] = set()
         self._protected = [tuple(pattern.split("/")) for pattern in protected]
         self._writable = None if writable is None else frozenset(os.path.normpath(file) for file in writable)
@@ -110,21 +110,132 @@ class SandboxPaths:
             PathRefused: where the path, or what it links to, is outside or protected.
             ToolError: where it cannot be written; the old content is then untouched.
         """
-        parts = self._parts(path)
-        self._check(path, parts, writing=True)
-        if path.endswith("/"):
-            raise ToolError(f"{path!r} names a folder. Name a file, without a slash at its end.")
-        with self._failures(path, parts, "write"), self._descent(path) as descent:
+        from .writing import put
+
+        with self._writing(path) as (place, old):
+            if old is not None and create_only:
+                raise FileExistsError
+            self._sweep_once(place)
+            put(place, lambda stream: stream.write(data), old, create_only=create_only)
+
+    def append(self, path: str, data: bytes) -> None:
+        """Add to the end of a file, in one write where the disk takes it; on failure nothing of it is left.
+
+        What others append at the same time stands before or behind it. Raises as `replace`, and `PathRefused` for a
+        file of several names, of which others may be outside.
+        """
+        from .writing import add, discard
+
+        with self._writing(path) as (place, old):
+            descriptor = os.open(place.name, _APPEND, 0o666, dir_fd=place.folder)
             try:
-                place = self._place_to_write(descent, path, parts)
-                old = self._writable_status(path, place)
-                if old is not None and create_only:
-                    raise FileExistsError
-                self._sweep_once(place)
-                self._put(place, data, old, create_only)
+                self._check_opened(path, descriptor, place)
+                add(descriptor, data)
             except BaseException:
-                descent.remove_made_folders()
+                if old is None and not os.fstat(descriptor).st_size:
+                    discard(place.name, place.folder)
                 raise
+            finally:
+                os.close(descriptor)
+
+    def _check_opened(self, path: str, descriptor: int, place: Place) -> None:
+        """Refuse what is not the file of that place, or is another file as well, by a hard link."""
+        status = os.fstat(descriptor)
+        self._regular(path, status)
+        if not os.path.samestat(status, place.status()) or status.st_nlink > 1:
+            raise self._refused(
+                f"{path!r} is refused: it has other names as well (hard links), or was swapped just now. "
+                "Write it anew as a whole instead."
+            )
+
+    @contextmanager
+    def real_file(self, path: str, *, writing: bool = False) -> Iterator[Path]:
+        """The path of a private copy, which takes the place of the file in one step when the block ends.
+
+        Raises as `open`, for writing as `replace`; `ToolError` where another changed the file meanwhile, and where
+        files beside the copy still hold a part of it, as those of a database do that was not closed.
+        """
+        from .copies import Copy, content_of, private_folder, state_of
+        from .writing import put
+
+        parts = self._parts(path)
+        before: os.stat_result | None = None
+        with private_folder(self._copies) as folder:
+            if writing and not self.exists(path):
+                self._check(path, parts, writing=True)
+                copy = Copy(folder, parts[-1])
+            else:
+                with self._writing(path) if writing else nullcontext(), self.open(path) as stream:
+                    before = os.fstat(stream.fileno())
+                    with self._failures(path, parts, "read"):
+                        copy = Copy(folder, parts[-1], stream)
+            yield copy.path
+            if writing and copy.is_changed:
+                copy.check_closed(path)
+                with self._writing(path) as (place, old), copy.path.open("rb") as content:
+                    if state_of(old) != state_of(before):
+                        raise ToolError(f"{path!r} was changed meanwhile, so it was not written. Read it again.")
+                    put(place, content_of(content), old)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something; a link that leads nowhere is nothing. Raises as `stat` for all else."""
+        parts = self._parts(path)
+        with self._failures(path, parts, "find"):
+            try:
+                self._status(path, parts)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+        return True
+
+    def stat(self, path: str) -> FileInfo:
+        """What is there, links followed.
+
+        Raises:
+            PathRefused: where the path, or what it links to, is outside or hidden.
+            ToolError: where there is nothing.
+        """
+        from .browsing import info_of
+
+        parts = self._parts(path)
+        with self._failures(path, parts, "find"):
+            return info_of(parts, self._status(path, parts))
+
+    def _status(self, path: str, parts: tuple[str, ...]) -> os.stat_result:
+        with self._descent(path) as descent:
+            if not parts:
+                return os.stat(descent.folder(()).descriptor)
+            place = descent.follow(descent.place(parts))
+            self._check(path, place.parts, writing=False)
+            return place.status()
+
+    def list(self, path: str = ".", most: int = 10_000) -> tuple[FileInfo, ...]:
+        """What is in a folder, the first `most` by name; links stand for themselves, and what is hidden is left out.
+
+        Raises as `stat`; `ToolError` where it is no folder.
+        """
+        from .browsing import list_folder
+
+        parts = self._parts(path)
+        with self._failures(path, parts, "read"), self._descent(path) as descent:
+            if parts:
+                # What lies above is refused first: an error must tell nothing of what is outside.
+                self._check(path, descent.place(parts).parts, writing=False)
+            folder = descent.folder(parts)
+            self._check(path, folder.parts, writing=False)
+            return list_folder(folder, parts, self._is_hidden, most)
+
+    def glob(self, pattern: str, most: int = 1_000) -> tuple[str, ...]:
+        """The files and folders that fit a pattern, as `Search` has it, the first `most` in order. No link is entered.
+
+        Raises `PathRefused` where the pattern leads outside or to what is hidden, and as `Search`.
+        """
+        from .browsing import Search
+
+        parts = self._parts(pattern)
+        return Search(parts, partial(self._descent, pattern), self._is_hidden).paths(most)
+
+    def _is_hidden(self, parts: tuple[str, ...]) -> bool:
+        return matches(parts, self._hidden)
 
     def remove(self, path: str) -> None:
         """Delete a file; of a link, the link itself.
@@ -164,31 +275,13 @@ class SandboxPaths:
 
     def _parts(self, path: str) -> tuple[str, ...]:
         """The names that lead from the root to the file, `.` and `..` folded."""
-        if not path.strip():
-            raise self._refused("The path is empty. Give a path relative to the working directory.")
-        if "\0" in path:
-            raise self._refused(f"The path {path!r} holds a NUL character. Leave it out.")
         try:
-            os.fsencode(path)
-        except UnicodeEncodeError:
-            raise self._refused(f"The path {path!r} holds characters that no file name can have.") from None
-        if path.startswith("~"):
-            raise self._refused(
-                f"{path!r} is refused: '~' is not expanded, and home folders cannot be reached. "
-                f"Use a path relative to the working directory (a file really named so is './{path}')."
-            )
-        if path.startswith("/"):
-            raise self._refused(f"{path!r} is refused: absolute paths are not allowed. {self._hint(path)}")
-        parts: list[str] = []
-        for part in path.split("/"):
-            if part == "..":
-                if not parts:
-                    raise self._refused(f"{path!r} leads out of the working directory. Stay inside of it.")
-                parts.pop()
-            elif part not in ("", "."):
-                parts.append(part)
-        self._check(path, tuple(parts), writing=False)
-        return tuple(parts)
+            parts = names_of(path)
+        except ValueError as refusal:
+            hint = f" {self._hint(path)}" if path.startswith("/") else ""
+            raise self._refused(f"{refusal}{hint}") from None
+        self._check(path, parts, writing=False)
+        return parts
 
     def _hint(self, path: str) -> str:
         plain = os.path.normpath("/" + path.lstrip("/"))
@@ -200,7 +293,7 @@ class SandboxPaths:
 
     def _check(self, path: str, parts: tuple[str, ...], *, writing: bool) -> None:
         """Refuse what is hidden and, when writing, what is protected or not among the writable files."""
-        if matches(parts, self._hidden):
+        if self._is_hidden(parts):
             raise self._refused(f"{path!r} is refused: tickets are reached by the tools for tickets only.")
         if writing and matches(parts, self._protected):
             place = "/".join(parts)
@@ -221,6 +314,21 @@ class SandboxPaths:
             from .errors import kind_of
 
             raise self._refused(f"{path!r} is {kind_of(status.st_mode)}. Only regular files can be used.")
+
+    @contextmanager
+    def _writing(self, path: str) -> Iterator[tuple[Place, os.stat_result | None]]:
+        """The place of a file that is to be written, with what is there; folders made for it go where that fails."""
+        parts = self._parts(path)
+        self._check(path, parts, writing=True)
+        if path.endswith("/"):
+            raise ToolError(f"{path!r} names a folder. Name a file, without a slash at its end.")
+        with self._failures(path, parts, "write"), self._descent(path) as descent:
+            try:
+                place = self._place_to_write(descent, path, parts)
+                yield place, self._writable_status(path, place)
+            except BaseException:
+                descent.remove_made_folders()
+                raise
 
     def _place_to_write(self, descent: Descent, path: str, parts: tuple[str, ...]) -> Place:
         def guard(made: tuple[str, ...]) -> None:
@@ -247,30 +355,12 @@ class SandboxPaths:
         return status
 
     def _sweep_once(self, place: Place) -> None:
+        from .writing import sweep
+
         if place.parts[:-1] not in self._swept:
             self._swept.add(place.parts[:-1])
             with suppress(OSError):
-                _sweep(place.folder)
-
-    @staticmethod
-    def _put(place: Place, data: bytes, old: os.stat_result | None, create_only: bool) -> None:
-        temporary = f"{_TEMPORARY[0]}{os.urandom(8).hex()}{_TEMPORARY[1]}"
-        with ExitStack() as undo:
-            # 0666: the kernel takes the umask off, which could not be read without setting it.
-            descriptor = os.open(temporary, _CREATE, 0o666, dir_fd=place.folder)
-            undo.callback(_discard, temporary, place.folder)
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                if old is not None:
-                    _take_over(descriptor, old)
-            if create_only:
-                # Whoever makes the name first has it; the finished file then replaces the empty one.
-                os.close(os.open(place.name, _CREATE, 0o666, dir_fd=place.folder))
-                undo.callback(_discard, place.name, place.folder)
-            # Not synced, unlike Marvin's own state: a disk takes ten times as long for that as for all the rest.
-            os.replace(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-            undo.pop_all()
+                sweep(place.folder)
 
     @contextmanager
     def _descent(self, path: str) -> Iterator[Descent]:
@@ -303,34 +393,8 @@ class SandboxPaths:
             return ""
         with suppress(OSError, ToolError), self._descent(parts[-1]) as descent:
             folder = descent.folder(parts[:-1])
-            names = [name for name in folder.list() if not matches((*folder.parts, name), self._hidden)]
+            names = [name for name in folder.list() if not self._is_hidden((*folder.parts, name))]
             from .errors import nearest_names
 
             return nearest_names(parts, names)
         return ""
-
-
-def _take_over(descriptor: int, old: os.stat_result) -> None:
-    new = os.fstat(descriptor)
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
-        with suppress(PermissionError):  # only the superuser can give a file away
-            os.fchown(descriptor, old.st_uid, old.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
-
-
-def _sweep(folder: int) -> None:
-    """Remove what writers that were killed left in a folder."""
-    listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
-    try:
-        for name in os.listdir(listing):
-            if not name.startswith(_TEMPORARY[0]) or not name.endswith(_TEMPORARY[1]):
-                continue
-            if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < time.time() - _FORGOTTEN:
-                os.unlink(name, dir_fd=folder)
-    finally:
-        os.close(listing)
-
-
-def _discard(name: str, folder: int) -> None:
-    with suppress(OSError):
-        os.unlink(name, dir_fd=folder)

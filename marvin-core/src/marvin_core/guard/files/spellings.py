@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 
 _INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 """What HFS+ leaves out of names; as git's utf8.c has it, which guards `.git` the same way."""
 _SHORT = 6
 """The characters of a name that are left in the short one which NTFS also gives it: `GIT~1`, `TICKET~1`."""
+
+
+def names_of(path: str) -> tuple[str, ...]:
+    """The names that a relative path is made of, `.` and `..` folded.
+
+    Raises:
+        ValueError: where it is none that stays below where it begins; the text says why.
+    """
+    if not path.strip():
+        raise ValueError("The path is empty. Give a path relative to the working directory.")
+    if "\0" in path:
+        raise ValueError(f"The path {path!r} holds a NUL character. Leave it out.")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise ValueError(f"The path {path!r} holds characters that no file name can have.") from None
+    if path.startswith("~"):
+        raise ValueError(
+            f"{path!r} is refused: '~' is not expanded, and home folders cannot be reached. "
+            f"Use a path relative to the working directory (a file really named so is './{path}')."
+        )
+    if path.startswith("/"):
+        raise ValueError(f"{path!r} is refused: absolute paths are not allowed.")
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            if not parts:
+                raise ValueError(f"{path!r} leads out of the working directory. Stay inside of it.")
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return tuple(parts)
 
 
 def matches(parts: tuple[str, ...], patterns: Collection[tuple[str, ...]]) -> bool:

@@ -26,7 +26,8 @@ class Workspace:
 
     def _sandbox(self, root: Path) -> SandboxPaths:
         files = self._config.writable_files
-        return SandboxPaths(root, writable=None if files is None else frozenset(files))
+        copies = self._config.cache_folder / "copies"
+        return SandboxPaths(root, writable=None if files is None else frozenset(files), copies=copies)
 
     @property
     def root(self) -> Path:

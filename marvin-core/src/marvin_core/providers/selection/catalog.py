@@ -332,5 +332,10 @@ def _sentence(spec: ProviderSpec) -> str:
 
 
 def how_to_use(spec: ProviderSpec) -> str:
-    """How to have a service set up; a command of Marvin's as it is typed here."""
-    return spec.how_to.replace("`marvin ", f"`{command_name()} ")
+    """How to have a service set up; a command of Marvin's as it is typed here, and nothing that is installed."""
+    from importlib.util import find_spec
+
+    name, colon, steps = spec.how_to.replace("`marvin ", f"`{command_name()} ").partition(": ")
+    if spec.extra and find_spec(spec.extra) is None:
+        steps = f'pip install "marvin-core[{spec.extra}]", {steps}'
+    return f"{name}{colon}{steps}"

@@ -12,14 +12,24 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from ...api.errors import EXIT_INTERRUPTED
-from ...api.events import Event, MessageEnd, MessageUpdate, ModelCycle, Notice, ToolExecutionEnd, ToolExecutionStart
+from ...api.events import (
+    Event,
+    MessageEnd,
+    MessageUpdate,
+    ModelCycle,
+    Notice,
+    ToolExecutionEnd,
+    ToolExecutionStart,
+    ToolExecutionUpdate,
+)
 from ...api.session import SessionControl
+from ...util.shown import ProgressLines, columns_of
 from ...util.signals import ending
 from ...util.streams import StandardStreams
 from ...util.terminal_text import TerminalFilter, disarm
 from ...util.text import one_line
 from ...util.watchdog import Watchdog
-from ..rendering import Paint, call_line, diff_lines, for_people, outcome_line
+from ..rendering import Paint, call_line, columns_at, diff_lines, for_people, outcome_line, shown_rows
 from ..typed_lines import Display, LineInterpreter
 
 PROMPT = "> "
@@ -42,6 +52,7 @@ class SimpleChat:
         self._suggested = ""
         self._answering: asyncio.Task[None] | None = None
         self._paint = Paint(color=False)
+        self._progress = ProgressLines(session.chat.timeouts.progress)
         self._waiting = False
         self._ended = False
         self._closing = False
@@ -184,7 +195,13 @@ class SimpleChat:
         elif isinstance(event, ToolExecutionStart):
             self._line(call_line(event))
         elif isinstance(event, ToolExecutionEnd):
-            self._line("\n".join([outcome_line(event), *diff_lines(event.details, self._paint)]))
+            self._progress.ended(event.call_id)
+            shown = shown_rows(event.show, columns_at(sys.stdout.fileno()), columns_of)
+            self._line("\n".join([outcome_line(event), *diff_lines(event.details, self._paint), *shown]))
+        elif isinstance(event, ToolExecutionUpdate):
+            told = self._progress.line(event)
+            if told:
+                self._line(f"     {told}")
         elif isinstance(event, Notice):
             self._line(f"({event.text})")
         elif isinstance(event, ModelCycle):

@@ -40,6 +40,7 @@ from ..rendering import (
     diff_lines,
     outcome_rows,
     shortened,
+    shown_rows,
     wrapped,
 )
 from ..typed_lines import Display, LineInterpreter
@@ -275,7 +276,7 @@ class TerminalChat:
                 self._editor.write(self._paint("tool", rows))
             self._busy(event.name)
         elif isinstance(event, ToolExecutionUpdate):
-            self._activity = clean(f"{event.name}: {event.text.strip()}").replace("\n", " ")[:SHOWN]
+            self._progress(event)
         elif isinstance(event, ToolExecutionEnd):
             self._outcome(event)
             self._busy("waiting for an answer")
@@ -288,8 +289,19 @@ class TerminalChat:
             self._editor.write(self._paint("notice", self._wrapped(f"({clean(event.reason)})")))
         self._update()
 
+    def _progress(self, event: ToolExecutionUpdate) -> None:
+        share = ""
+        if event.fraction is not None:
+            from ...util.shown import bar
+
+            share = f"{bar(event.fraction)} "
+        self._activity = clean(f"{event.name}: {share}{event.text.strip()}").replace("\n", " ")[:SHOWN]
+
     def _outcome(self, event: ToolExecutionEnd) -> None:
-        rows = list(diff_lines(event.details, self._paint))
+        rows = [
+            *diff_lines(event.details, self._paint),
+            *shown_rows(event.show, self._editor.width, self._editor.measure),
+        ]
         if event.origin not in _BY_HAND or event.elapsed >= _QUICK:
             outcome = outcome_rows(event, self._editor.width, self._editor.measure)
             rows.insert(0, self._paint("error" if event.is_error else "faint", outcome))

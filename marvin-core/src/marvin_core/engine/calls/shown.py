@@ -1,0 +1,138 @@
+"""What a tool shows people beside its output, and how its call is taken back: checked, bounded, redacted."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ...api.errors import ToolError
+from ...api.messages import Call, Cell, Link, Picture, Shown, Table, ToolOutput
+from ...api.record import Record
+from ...api.tools import ToolResult
+from ...guard.redaction import redacted
+from ...util.plain_data import plain
+from ...util.text import storable
+
+_MOST = 100
+"""Things that one call may show."""
+
+R = TypeVar("R", bound=Record)
+
+
+def checked(name: str, result: ToolResult, root: Path, limit: int) -> dict[str, Any]:
+    """`show` and `undo` of a result as a session file and interfaces can hold them.
+
+    Args:
+        root: what the paths of pictures are relative to.
+        limit: the most characters of all that is shown.
+
+    Raises:
+        ToolError: where they are something else than they should be.
+    """
+    return {"show": _Checker(name, root, limit).all_of(result.show), "undo": _undo(name, result.undo)}
+
+
+def _undo(name: str, undo: object) -> Call | None:
+    if undo is None:
+        return None
+    fields = undo.as_dict() if isinstance(undo, Call) else {}
+    if not isinstance(fields.get("name"), str) or not isinstance(fields.get("arguments"), Mapping):
+        raise ToolError(f"{name} returned an undo that is no Call: {undo!r:.100}. It may have done its work. Check.")
+    try:
+        return Call(name=fields["name"], arguments=plain(dict(fields["arguments"])))
+    except ValueError as error:
+        raise ToolError(f"{name} returned an undo that cannot be kept: {error}. It may have done its work.") from None
+
+
+class _Checker:
+    """Checks the things that one call shows. `left` is how many characters may still be shown."""
+
+    def __init__(self, name: str, root: Path, left: int) -> None:
+        self._name = name
+        self._root = root
+        self._left = left
+
+    def all_of(self, show: object) -> tuple[Shown, ...]:
+        """All of them, or as many as there may be."""
+        if not isinstance(show, (tuple, list)):
+            raise self._wrong(show)
+        return tuple(map(self._one, show[:_MOST]))
+
+    def _one(self, item: object) -> Shown:
+        if isinstance(item, Table):
+            return self._table(item)
+        if isinstance(item, Picture):
+            path, alt, kind = self._text(item.path), self._text(item.alt), self._text(item.media_type)
+            return Picture(path=path, alt=alt, media_type=kind, size=self._size(path, item.size))
+        if isinstance(item, Link):
+            return Link(url=self._text(item.url), text=self._text(item.text))
+        raise self._wrong(item)
+
+    def _wrong(self, item: object) -> ToolError:
+        return ToolError(
+            f"{self._name} shows {item!r:.100}, which is no table, picture or link as they should be. "
+            "It may have done its work. Check."
+        )
+
+    def _text(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise self._wrong(value)
+        kept = storable(value[: max(0, self._left)])
+        self._left -= len(kept)
+        return kept
+
+    def _size(self, path: str, given: object) -> int | None:
+        if isinstance(given, int) and given >= 0:
+            return int(given)
+        with suppress(OSError, ValueError):
+            status = os.stat(self._root / path)
+            return status.st_size if path and stat.S_ISREG(status.st_mode) else None
+        return None
+
+    def _table(self, table: Table) -> Table:
+        title, columns = self._text(table.title), self._columns(table.columns)
+        given: object = table.rows
+        if not isinstance(given, (tuple, list)):
+            raise self._wrong(given)
+        rows: list[tuple[Cell, ...]] = []
+        for row in given:
+            if not isinstance(row, (tuple, list)):
+                raise self._wrong(row)
+            if self._left <= 0:
+                break
+            rows.append(self._row(row))
+        return Table(columns=columns, rows=tuple(rows), title=title, omitted=table.omitted + len(given) - len(rows))
+
+    def _columns(self, columns: object) -> tuple[str, ...]:
+        if not isinstance(columns, (tuple, list)):
+            raise self._wrong(columns)
+        return tuple(map(self._text, columns[: max(0, self._left)]))
+
+    def _row(self, row: Sequence[object]) -> tuple[Cell, ...]:
+        cells: list[Cell] = []
+        for cell in row:
+            if self._left <= 0:
+                break
+            self._left -= 1
+            cells.append(self._text(cell) if isinstance(cell, str) else self._value(cell))
+        return tuple(cells)
+
+    def _value(self, value: object) -> Cell:
+        if value is None or isinstance(value, (bool, int, float)):
+            known: Cell = plain(value)
+            return known
+        return self._text(plain(str(value)))
+
+
+def with_extras(output: ToolOutput, result: ToolResult, secrets: Sequence[str]) -> ToolOutput:
+    """The output with what its tool shows and how it is taken back, without secrets."""
+    undo = _redacted(result.undo, secrets) if result.undo is not None else None
+    return output.replace(show=tuple(_redacted(item, secrets) for item in result.show), undo=undo)
+
+
+def _redacted(record: R, secrets: Sequence[str]) -> R:
+    return record.replace(**{name: redacted(value, secrets) for name, value in record.as_dict().items()})

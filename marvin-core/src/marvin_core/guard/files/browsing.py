@@ -1,0 +1,150 @@
+"""Looking at what is in the sandbox: folders, and the paths that fit a pattern. No link is ever entered."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from heapq import nsmallest
+from typing import TypeAlias
+
+from ...api.errors import ToolError
+from ...api.tool_context import FileInfo, FileKind
+from .folder_descriptors import Descent, Folder
+
+_LOOKED_AT = 500_000
+"""Names that one pattern may have looked at."""
+
+Parts: TypeAlias = tuple[str, ...]
+IsHidden: TypeAlias = Callable[[Parts], bool]
+
+
+def info_of(path: Parts, status: os.stat_result) -> FileInfo:
+    """What is known of the thing at a path."""
+    shown = "/".join(path) or "."
+    return FileInfo(path=shown, kind=_kind(status.st_mode), size=status.st_size, modified=status.st_mtime)
+
+
+def _kind(mode: int) -> FileKind:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "link" if stat.S_ISLNK(mode) else "other"
+
+
+def list_folder(folder: Folder, path: Parts, hidden: IsHidden, most: int) -> tuple[FileInfo, ...]:
+    """What is in a folder that was reached by a path: the first `most` by name, without what is hidden."""
+    with _scan(folder) as entries:
+        names = nsmallest(most, (entry.name for entry in entries if not hidden((*folder.parts, entry.name))))
+    found = []
+    for name in names:
+        with suppress(FileNotFoundError):  # it went away meanwhile
+            status = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
+            found.append(info_of((*path, name), status))
+    return tuple(found)
+
+
+@contextmanager
+def _scan(folder: Folder) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """The entries of an open folder. Those of a name that is no text are as Python has them, with surrogates."""
+    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder.descriptor)
+    try:
+        with os.scandir(descriptor) as entries:
+            yield entries
+    finally:
+        os.close(descriptor)
+
+
+class Search:
+    """The paths that fit a pattern, below a root.
+
+    Args:
+        pattern: its parts. `**` stands for any folders, none among them; in the others `*`, `?` and `[...]` are as
+            in a shell. None of these stands for a dot at the beginning of a name.
+        descent: makes the descriptors of one look into a folder.
+        hidden: whether a place may not be shown.
+    """
+
+    def __init__(
+        self, pattern: Parts, descent: Callable[[], AbstractContextManager[Descent]], hidden: IsHidden
+    ) -> None:
+        if pattern[-1:] == ("**",):
+            pattern = (*pattern, "*")  # what is below, and not the folder itself
+        self._shown = "/".join(pattern)
+        self._parts = tuple(_expression(part) for part in pattern)
+        self._end = len(pattern)
+        self._descent = descent
+        self._hidden = hidden
+        self._looked_at = 0
+
+    def paths(self, most: int) -> tuple[str, ...]:
+        """The first `most` of them: each folder's names in their order, what is in a folder behind its name.
+
+        Raises:
+            ToolError: where too many names have to be looked at.
+        """
+        found: list[str] = []
+        waiting: list[tuple[Parts, bool, frozenset[int]]] = [((), True, self._with_empty([0]))]
+        while waiting and len(found) < most:
+            path, is_folder, places = waiting.pop()
+            if self._end in places and path:
+                found.append("/".join(path))
+            if is_folder and places != {self._end}:
+                waiting += [
+                    ((*path, name), inner, after)
+                    for name, inner in self._names(path)
+                    if (after := self._after(places, name)) and (inner or self._end in after)
+                ]
+            if self._looked_at > _LOOKED_AT:
+                raise ToolError(
+                    f"{self._shown!r} has more than {_LOOKED_AT:,} names to look at. Begin the pattern with a folder."
+                )
+        return tuple(found)
+
+    def _with_empty(self, places: Sequence[int]) -> frozenset[int]:
+        """Where in the pattern one may stand: `**` may also stand for no folder at all."""
+        reached = set(places)
+        for place in places:
+            while place < self._end and self._parts[place] is None:
+                place += 1
+                reached.add(place)
+        return frozenset(reached)
+
+    def _after(self, places: frozenset[int], name: str) -> frozenset[int]:
+        """Where one may stand after a name."""
+        after = []
+        for place in places - {self._end}:
+            expression = self._parts[place]
+            if expression is not None:
+                after += [place + 1] if expression.match(name) else []
+            elif not name.startswith("."):
+                after.append(place)
+        return self._with_empty(after)
+
+    def _names(self, path: Parts) -> list[tuple[str, bool]]:
+        """The names in a folder, the last one first, and whether each is a folder; none where it cannot be read."""
+        with suppress(OSError, ToolError), self._descent() as descent:
+            folder = descent.folder(path)
+            if folder.parts != path:
+                return []  # a link took its place
+            found = []
+            with _scan(folder) as entries:
+                for entry in entries:
+                    self._looked_at += 1
+                    if self._looked_at > _LOOKED_AT:
+                        break
+                    if not self._hidden((*path, entry.name)):
+                        found.append((entry.name, entry.is_dir(follow_symlinks=False)))
+            return sorted(found, reverse=True)
+        return []
+
+
+def _expression(part: str) -> re.Pattern[str] | None:
+    """What the names for a part of a pattern look like; None for `**`."""
+    if part == "**":
+        return None
+    return re.compile(("" if part.startswith(".") else r"(?!\.)") + fnmatch.translate(part), re.DOTALL)
