@@ -122,7 +122,7 @@ def test_a_section_of_a_pack_that_was_found_right_is_not_checked_again(tmp_path:
     (tmp_path / ".config" / "marvin" / "config.yaml").write_text(
         "packs: {life: {exchange_rates: 'http://x.example'}}\n"
     )
-    assert loaded(place.run(text("Warm.")), "marvin_tools_life.settings")
+    assert loaded(place.run(text("Warm.")), "pydantic")
     assert loaded(place.run(text("Hello.")), *FORBIDDEN, "marvin_tools_life") == set()
 
 

@@ -58,7 +58,7 @@ AT_IMPORT: Mapping[str, tuple[str, str]] = {
     "interrupts": (_first("raise KeyboardInterrupt"), "KeyboardInterrupt"),
     "cancels": (_first("import asyncio; raise asyncio.CancelledError"), "CancelledError"),
     "leaves-generator": (_first("raise GeneratorExit"), "GeneratorExit"),
-    "speechless": (_first(f"{_FAULTY}raise Faulty"), "Faulty: (it has no text that can be shown)"),
+    "speechless": (_first(f"{_FAULTY}raise Faulty"), "Faulty (it has no text that can be shown)"),
     "talkative": (_first("raise RuntimeError('x' * 200_000)"), "RuntimeError: xxxx"),
     "recursion": (_first("def deep(): deep()\ndeep()"), "RecursionError: "),
     "ends": (_first("import os; os._exit(3)"), f"{_ENDED} 3"),

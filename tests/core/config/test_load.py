@@ -178,6 +178,8 @@ fallback: [groq, mine/m2]
 tools: coding
 ui: plain
 packs:
+  off: [loud]
+  prefer: [one, two]
   garden: {litres: 7, pump: {hours: [6, 18]}, when: 2026-01-02}
 permissions:
   allow: ["read_file"]
@@ -192,7 +194,6 @@ seed: off
 instructions: |
   Be brief.
 allow_addresses: [intranet.example, 10.1.0.0/16]
-packs: {off: [loud], prefer: [one, two]}
 timeouts:
   tool: 5
   retry_backoff: [0.5, 1]

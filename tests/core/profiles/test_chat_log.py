@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from marvin_core.api.errors import ProviderError
 from marvin_core.api.events import Notice
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.profiles.chat_log import COMPACT, KEPT, ChatEntry, ChatLog, compact, entry, seed
@@ -220,5 +221,5 @@ def test_a_log_that_cannot_be_written_costs_no_answer(tmp_path: Path) -> None:
 
 
 def test_a_failed_request_is_logged_with_its_reason(tmp_path: Path) -> None:
-    chatted(make(tmp_path, [RuntimeError("no wire")], argv=()), "Hi")
+    chatted(make(tmp_path, [ProviderError("no wire")], argv=()), "Hi")
     assert said(log_of(tmp_path)) == [("you", "Hi"), ("system", "no wire")]

@@ -16,7 +16,7 @@ def example(page: str, holds: str) -> dict[str, Any]:
     """What the example of a page defines that holds a text."""
     blocks = (DOCS / page).read_text(encoding="utf-8").split("```python")[1:]
     (code,) = [block.partition("\n")[2].partition("```")[0] for block in blocks if holds in block.partition("```")[0]]
-    names: dict[str, Any] = {"__name__": "example"}
+    names: dict[str, Any] = {"__name__": __name__}
     exec(compile(code, page, "exec", dont_inherit=True), names)
     return names
 

@@ -8,7 +8,7 @@ import stat
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 
@@ -39,7 +39,7 @@ from marvin_core import (
     tool,
 )
 from marvin_core.plugins.model import Pack
-from marvin_core.plugins.pack_access import folder_name
+from marvin_core.plugins.pack_access import PackAccess, folder_name
 from marvin_core.testing import HttpReplay, PackRunner, ToolRunner
 from marvin_core.testing.owners import Owners
 
@@ -185,8 +185,13 @@ def test_other_settings_and_secrets_than_declared_are_refused(garden: Garden, ma
         bare.settings(Loose)
 
 
+def access(kit: PackRunner, module: str) -> PackAccess:
+    """What a pack has, with what only Marvin itself looks at."""
+    return cast("PackAccess", kit.pack_of(module))
+
+
 def test_each_folder_is_made_for_the_user_alone_when_it_is_asked_for(garden: Garden, marvin_pack: PackRunner) -> None:
-    pack = marvin_pack.pack_of("marvin_garden")
+    pack = access(marvin_pack, "marvin_garden")
     assert pack.folders.there() == {}
     home = marvin_pack.home
     assert pack.folders.data == home / ".local/share/marvin/packs/garden"
@@ -257,7 +262,7 @@ def test_two_packs_of_one_name_have_folders_of_their_own(
         entry = f'[project.entry-points.marvin]\nsame = "same_{number}"\n'
         (package.parent / "pyproject.toml").write_text(f'[project]\nname = "acme-{number}"\n{entry}')
         monkeypatch.syspath_prepend(str(package.parent))
-    first, second = (marvin_pack.pack_of(f"same_{number}") for number in (1, 2))
+    first, second = (access(marvin_pack, f"same_{number}") for number in (1, 2))
     assert (first.name, first.distribution, second.distribution) == ("same", "acme-1", "acme-2")
     assert [pack.folders.data.name for pack in (first, second)] == ["same", "same@acme-2"]
 

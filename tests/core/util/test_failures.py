@@ -8,9 +8,10 @@ import pytest
 
 from marvin_core.api.errors import MarvinError
 from marvin_core.api.messages import ToolCall
+from marvin_core.api.session import Command, SessionControl
 from marvin_core.sessions.export import arguments
 from marvin_core.ui.typed_lines import Display, LineInterpreter
-from marvin_core.util.failures import told
+from marvin_core.util.failures import shown
 from tests.support.engine import make, run, says
 
 
@@ -19,18 +20,22 @@ from tests.support.engine import make, run, says
     [
         (MarvinError("It is so. Do this."), "It is so. Do this."),
         (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
-        (ValueError("five"), "internal error: ValueError: five"),
-        (AssertionError(), "internal error: AssertionError"),
+        (ValueError("five"), "ValueError: five"),
+        (AssertionError(), "AssertionError"),
     ],
 )
 def test_an_error_is_told_in_one_way(error: Exception, text: str, tmp_path: Path) -> None:
-    assert told(error) == text
+    assert shown(error) == text
     seen: list[str] = []
     display = Display(text=seen.append, output=seen.append, error=seen.append, suggestion=seen.append)
 
+    async def fail(session: SessionControl, words: str) -> str | None:
+        raise error
+
     async def go() -> None:
-        made = make(tmp_path, [error], says("Fine."), argv=())
-        await LineInterpreter(made.session, display).run("Hello there, how are you?")
+        made = make(tmp_path, says("Fine."), argv=())
+        made.session.commands = {"fail": Command(name="fail", help="fail", run=fail)}
+        await LineInterpreter(made.session, display).run("/fail")
         await made.session.close()
 
     run(go())

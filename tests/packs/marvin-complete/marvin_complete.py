@@ -25,11 +25,13 @@ from marvin_core import (
     Link,
     Message,
     Mode,
+    PackSettings,
     Picture,
     Provider,
     ProviderSpec,
     Request,
     SessionControl,
+    Settings,
     Stop,
     Table,
     Text,
@@ -105,6 +107,9 @@ class Watcher(Hook):
     ) -> ToolResult | None:
         return result.replace(show=()) if result.is_error else None
 
+    async def on_stop(self, context: HookContext, answer: str) -> str | None:
+        return None if answer else "Say something."
+
     async def on_event(self, context: HookContext, event: Event) -> None:
         if event.type == "message_update":
             self.seen.append(event.delta)
@@ -169,6 +174,19 @@ def complete() -> None:
 def marvin_configure(config: Config) -> None:
     """Keep the mode."""
     modes.append("coding" if config.coding else "chat")
+
+
+class CompleteSettings(Settings):
+    """What the pack is configured with."""
+
+    most: int = 10
+    """How many entries are looked at."""
+
+
+@hookimpl
+def marvin_register_settings() -> PackSettings:
+    """The settings and the secrets."""
+    return PackSettings(model=f"{__name__}:CompleteSettings", secrets={"COMPLETE_TOKEN": "the token of Complete"})
 
 
 @hookimpl

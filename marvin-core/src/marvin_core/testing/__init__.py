@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from .leaks import Guard
     from .model_server import LoopbackServer, ModelServer, RecordedRequest
-    from .pack_runner import CliOutcome, PackRunner, PromptOutcome, ProviderAnswer
+    from .pack_runner import CliOutcome, PackRunner, PromptOutcome, ProviderAnswer, Script
     from .replay import HttpReplay, ReplayedRequest
     from .scripted import (
         ScriptedModels,
@@ -70,6 +70,7 @@ _HOME_OF = {
     "ReplayedRequest": "replay",
     "ScriptedModels": "scripted",
     "ScriptedProvider": "scripted",
+    "Script": "pack_runner",
     "ScriptStep": "scripted",
     "split": "answers",
     "Step": "answers",
@@ -91,6 +92,7 @@ __all__ = [
     "ProviderAnswer",
     "RecordedRequest",
     "ReplayedRequest",
+    "Script",
     "ScriptStep",
     "ScriptedModels",
     "ScriptedProvider",

@@ -47,7 +47,7 @@ from .tool_runner import Options, ToolRunner
 if TYPE_CHECKING:
     import httpx
 
-    from ..plugins.pack_access import PackAccess
+    from ..api.tool_context import PackContext
 
 T = TypeVar("T")
 
@@ -222,7 +222,7 @@ class PackRunner(ToolRunner):
         """The folder of the active profile."""
         return self._loop.run(self._started()).profile.folder
 
-    def pack_of(self, module: str) -> PackAccess:
+    def pack_of(self, module: str) -> PackContext:
         """The settings, secrets and folders of the pack that a module is in."""
         config, secrets = self._loaded()
         return self._packs(config, secrets).of(self._owners.pack_of_module(module))

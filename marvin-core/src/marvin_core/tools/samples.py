@@ -90,7 +90,7 @@ def sample(name: str, schema: Schema) -> Any:
 
 
 def _of_type(name: str, schema: Schema) -> Any:
-    kind = schema.get("type", "string")
+    kind = _kind(schema) or "string"
     if kind in ("integer", "number"):
         return _number(schema)
     if kind == "boolean":
@@ -103,6 +103,12 @@ def _of_type(name: str, schema: Schema) -> Any:
     if schema.get("format") in _BY_FORMAT:
         return _BY_FORMAT[schema["format"]]
     return "text".ljust(schema.get("minLength", 0), ".")[: schema.get("maxLength")]
+
+
+def _kind(schema: Schema) -> str:
+    """The type of a schema, the first one where it has several; empty where it has none."""
+    kind = schema.get("type", "")
+    return str(kind[0] if isinstance(kind, list) and kind else kind or "")
 
 
 def _number(schema: Schema) -> int | float:
@@ -123,7 +129,7 @@ def _fits(value: Any, schema: Schema) -> bool:
         return value in schema["enum"]
     if "pattern" in schema or "format" in schema:
         return False
-    if not isinstance(value, _PYTHON_TYPES.get(schema.get("type", ""), ())):
+    if not isinstance(value, _PYTHON_TYPES.get(_kind(schema), ())):
         return False
     if isinstance(value, list):
         return schema.get("minItems", 1) <= 1 and all(_fits(item, schema.get("items", {})) for item in value)

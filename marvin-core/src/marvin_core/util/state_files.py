@@ -124,17 +124,22 @@ def set_aside(path: Path) -> Path:
     Of the files that were set aside so, the newest few stay. Call it under the file's lock: what is there by then may
     be a good file of another process.
     """
-    moved = path.with_name(f"{path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-    number = 1
-    while moved.exists():
-        number += 1
-        moved = moved.with_name(f"{moved.name.rpartition('~')[0] or moved.name}~{number}")
+    start = f"{path.name}.damaged-"
+    beside = sorted((entry for entry in path.parent.iterdir() if entry.name.startswith(start)), key=_order)
+    name = f"{start}{time.strftime('%Y%m%d-%H%M%S')}"
+    last = _order(beside[-1]) if beside else ("", 0)
+    moved = path.with_name(f"{name}~{last[1] + 1}" if last[0] == name else name)
     path.rename(moved)
     with suppress(OSError):
-        beside = [entry for entry in path.parent.iterdir() if entry.name.startswith(f"{path.name}.damaged-")]
-        for old in sorted(beside, key=lambda entry: entry.name)[:-_SET_ASIDE]:
+        for old in [*beside, moved][:-_SET_ASIDE]:
             old.unlink()
     return moved
+
+
+def _order(kept: Path) -> tuple[str, int]:
+    """When a file was set aside: the second, and which one it was in it."""
+    name, _, number = kept.name.partition("~")
+    return name, int(number) if number.isdigit() else 1
 
 
 def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:

@@ -159,9 +159,10 @@ class Watchdog:
     def interrupted(self) -> None:
         """To be called in the handler of a signal that asks to end: until `calm`, no pack's code holds the loop.
 
-        What does gets a CancelledError, as if it had been cancelled while it waited.
+        What does gets a CancelledError, as if it had been cancelled while it waited. A signal more changes nothing, so
+        that who asks again and again is not kept waiting for it.
         """
-        if self._loop is None or self._loop.is_closed():
+        if self._loop is None or self._loop.is_closed() or self._armed:
             return
         self._alarms = 0
         self._ask()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import BinaryIO
 
 LINE_LIMIT = 2_000
@@ -26,19 +27,22 @@ class TextSection:
     """Some lines of a file, as text.
 
     `total` is the number of lines of the file, `last` the number of the last line held here, and
-    `is_cut` says that there was no room for more of what was asked for.
+    `is_cut` says that there was no room for more of what was asked for. `raw` are the lines as bytes, as far as they
+    may be shown, each with its whole size.
     """
 
-    def __init__(self, first: int, raw: list[_Line], total: int, *, is_cut: bool, open_end: bool) -> None:
+    def __init__(
+        self, first: int, raw: Sequence[tuple[bytes, int]], total: int, *, is_cut: bool, open_end: bool
+    ) -> None:
         self.first = first
         self.total = total
         self.is_cut = is_cut
         self.last = first + len(raw) - 1
-        self.has_crlf = any(line.kept.endswith(b"\r") for line in raw)
-        self.is_latin = not all(_is_utf8(line) for line in raw)
+        self.has_crlf = any(kept.endswith(b"\r") for kept, _ in raw)
+        self.is_latin = not all(_is_utf8(*line) for line in raw)
         self.ends_without_newline = open_end and bool(raw) and self.last == total
         self.long_lines = 0
-        self.lines = [self._text(line) for line in raw]
+        self.lines = [self._text(*line) for line in raw]
         if first == 1 and self.lines:
             self.lines[0] = self.lines[0].removeprefix("\ufeff")
 
@@ -50,21 +54,21 @@ class TextSection:
         """The lines as they are."""
         return "".join(f"{line}\n" for line in self.lines)
 
-    def _text(self, line: _Line) -> str:
-        kept = bytes(line.kept.removesuffix(b"\r"))
-        text = kept.decode("latin-1") if self.is_latin else kept.decode("utf-8", "ignore")
-        if line.size <= len(line.kept) and len(text) <= LINE_LIMIT:
+    def _text(self, kept: bytes, size: int) -> str:
+        shown = kept.removesuffix(b"\r")
+        text = shown.decode("latin-1") if self.is_latin else shown.decode("utf-8", "ignore")
+        if size <= len(kept) and len(text) <= LINE_LIMIT:
             return text
         self.long_lines += 1
-        return f"{text[:LINE_LIMIT]} [... cut, the line has {line.size:,} bytes]"
+        return f"{text[:LINE_LIMIT]} [... cut, the line has {size:,} bytes]"
 
 
-def _is_utf8(line: _Line) -> bool:
+def _is_utf8(kept: bytes, size: int) -> bool:
     from codecs import getincrementaldecoder
 
     try:
         # What was cut off in the middle of a character is no mistake of the file.
-        getincrementaldecoder("utf-8")().decode(bytes(line.kept), final=line.size <= len(line.kept))
+        getincrementaldecoder("utf-8")().decode(kept, final=size <= len(kept))
     except UnicodeDecodeError:
         return False
     return True
@@ -121,4 +125,5 @@ async def scan(file: BinaryIO, first: int, last: int | None, *, limit: int) -> T
         total -= 1
         if collector.kept and first + len(collector.kept) - 1 > total:
             collector.kept.pop()
-    return TextSection(first, collector.kept, total, is_cut=collector.is_cut, open_end=final != b"\n")
+    raw = [(bytes(line.kept), line.size) for line in collector.kept]
+    return TextSection(first, raw, total, is_cut=collector.is_cut, open_end=final != b"\n")
