@@ -11,11 +11,11 @@ from tests.packs.support_packs import Installed
 
 CORE = set(
     "annotated-doc annotated-types anyio attrs certifi genai-prices h11 httpcore httpcore2 httpx httpx2 idna"
-    " jsonschema jsonschema-specifications markdown-it-py marvin-core mdurl pluggy prompt-toolkit pydantic"
-    " pydantic-core pygments referencing rich rpds-py ruamel-yaml shellingham truststore typer typing-extensions"
-    " typing-inspection wcwidth".split()
+    " jsonschema jsonschema-specifications markdown-it-py marvin-core mdurl pathspec pluggy prompt-toolkit"
+    " pydantic pydantic-core pygments referencing rich rpds-py ruamel-yaml shellingham truststore typer"
+    " typing-extensions typing-inspection wcwidth".split()
 )
-CODING = {"marvin-tools-coding", "pathspec"}
+CODING = {"marvin-tools-coding"}
 PIPELINE = {"marvin-pipeline"}
 LIFE = set("marvin-tools-life flexcache flexparser humanize pint platformdirs psutil".split())
 WEB = set("marvin-tools-web feedparser feedparser-sgmllib".split())
