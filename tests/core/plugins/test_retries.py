@@ -152,6 +152,34 @@ def test_a_guard_that_is_broken_by_an_upgrade_holds_calls_until_it_is_switched_o
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("METADATA", b""),
+        ("METADATA", None),
+        ("entry_points.txt", b"[marvin]\nthe_gu\xffard = the_guard\n"),
+        ("entry_points.txt", b"[marvin]\nthe_guard = \n"),
+    ],
+)
+def test_a_guard_whose_installation_was_left_halfway_holds_calls(
+    place: Place, file: str, content: bytes | None
+) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    place.install("the-guard", GUARD)
+    assert "the guard says no" in place.marvin("tools", "call", "wave").out
+    damaged = place.packages / "the_guard-1.0.dist-info" / file
+    damaged.unlink()
+    if content is not None:
+        damaged.write_bytes(content)
+    place.marvin("packs", "refresh")
+    held = place.marvin("tools", "call", "wave")
+    assert held.code == 1
+    assert "wave was not run: the pack the_guard, which may guard calls, could not be loaded." in held.out
+    assert "the installation of the-guard is damaged; install it again." in held.err
+    assert place.marvin("config", "set", "packs.off", "[the_guard]").code == 0
+    assert place.marvin("tools", "call", "wave").out == "wave\n"
+
+
 def test_a_guard_that_is_removed_holds_nothing(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     place.install("the-guard", "import nothing_has_this_name\n" + GUARD)

@@ -88,7 +88,19 @@ def _loaded(
     memory = Memory(cache_folder)
     memory.remember([one.pack for one in found])
     marked = [one.replace(pack=_known(one.pack, memory)) if one.pack.left_out else one for one in found]
-    return marked, [pack for pack in there if not selection.has(pack)]
+    known = {pack.key for pack in there}
+    lost = [_lost(pack, memory) for pack in memory.guards() if pack.key not in known and selection.has(pack)]
+    return [*marked, *filter(None, lost)], [pack for pack in there if not selection.has(pack)]
+
+
+def _lost(pack: Pack, memory: Memory) -> Loaded | None:
+    """A guard whose installation was damaged, as by an upgrade that was ended half-way; None where it was removed."""
+    from .entry_points import is_damaged
+
+    if not is_damaged(pack.distribution):
+        return None
+    why = f"the installation of {pack.distribution} is damaged; install it again"
+    return Loaded(pack=_known(pack.replace(problems=(why,), left_out=True), memory))
 
 
 def _known(pack: Pack, memory: Memory) -> Pack:
