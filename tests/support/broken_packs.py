@@ -58,7 +58,7 @@ AT_IMPORT: Mapping[str, tuple[str, str]] = {
     "interrupts": (_first("raise KeyboardInterrupt"), "KeyboardInterrupt"),
     "cancels": (_first("import asyncio; raise asyncio.CancelledError"), "CancelledError"),
     "leaves-generator": (_first("raise GeneratorExit"), "GeneratorExit"),
-    "speechless": (_first(f"{_FAULTY}raise Faulty"), "Faulty: (it has no text that can be shown)"),
+    "speechless": (_first(f"{_FAULTY}raise Faulty"), "Faulty (it has no text that can be shown)"),
     "talkative": (_first("raise RuntimeError('x' * 200_000)"), "RuntimeError: xxxx"),
     "recursion": (_first("def deep(): deep()\ndeep()"), "RecursionError: "),
     "ends": (_first("import os; os._exit(3)"), f"{_ENDED} 3"),
@@ -114,6 +114,7 @@ BY_METADATA: Mapping[str, tuple[str, str]] = {
 
 OF_GUARDS: Mapping[str, tuple[str, str]] = {
     "plain-method": (SOUND, "Guard.before_tool cannot be awaited. Write `async def before_tool`"),
+    "no-return": (_registering("[ITEM]"), "marvin_register_hooks returned None; it must return a list of Hooks"),
     "misspelt-method": (SOUND, "Guard.before_tools is no hook, so it is never called. Did you mean before_tool?"),
 }
 """Those that only a guard can have."""

@@ -180,6 +180,27 @@ def test_a_guard_whose_installation_was_left_halfway_holds_calls(
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Guard:\n    async def before_tool(self, context, spec, arguments): ...\n",
+        "from marvin_core import Hook\ndef made():\n    return Hook()\n",
+        "",
+    ],
+)
+def test_a_file_for_hooks_that_defines_none_holds_calls(place: Place, source: str) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    folder = place.home / "marvin" / "hooks"
+    folder.mkdir()
+    (folder / "guard.py").write_text(source)
+    held = place.marvin("tools", "call", "wave")
+    assert held.code == 1
+    assert "hooks/guard.py was left out: PluginError: it defines no class that derives from Hook" in held.err
+    (folder / "guard.py").rename(folder / "_parts.py")
+    called = place.marvin("tools", "call", "wave")
+    assert (called.code, called.out, called.err) == (0, "wave\n", "")
+
+
 def test_a_guard_that_is_removed_holds_nothing(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     place.install("the-guard", "import nothing_has_this_name\n" + GUARD)
