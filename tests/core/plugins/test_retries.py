@@ -201,6 +201,17 @@ def test_a_file_for_hooks_that_defines_none_holds_calls(place: Place, source: st
     assert (called.code, called.out, called.err) == (0, "wave\n", "")
 
 
+def test_switching_a_broken_guard_off_as_told_leaves_another_of_its_name(place: Place) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    place.install("acme-one", GUARD, pack="guard")
+    place.install("acme-two", "import nothing_has_this_name\n" + GUARD, pack="guard")
+    assert "config set packs.off '[acme-two]'" in place.marvin("tools", "call", "wave").err
+    assert place.marvin("config", "set", "packs.off", "[acme-two]").code == 0
+    guarded = place.marvin("tools", "call", "wave")
+    assert "the guard says no" in guarded.out
+    assert guarded.err == ""
+
+
 def test_a_guard_that_is_removed_holds_nothing(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     place.install("the-guard", "import nothing_has_this_name\n" + GUARD)
