@@ -114,6 +114,7 @@ BY_METADATA: Mapping[str, tuple[str, str]] = {
 
 OF_GUARDS: Mapping[str, tuple[str, str]] = {
     "plain-method": (SOUND, "Guard.before_tool cannot be awaited. Write `async def before_tool`"),
+    "no-return": (_registering("[ITEM]"), "marvin_register_hooks returned None; it must return a list of Hooks"),
     "misspelt-method": (SOUND, "Guard.before_tools is no hook, so it is never called. Did you mean before_tool?"),
 }
 """Those that only a guard can have."""

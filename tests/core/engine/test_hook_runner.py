@@ -181,6 +181,22 @@ def test_a_hook_that_cannot_decide_denies(answer: object, reason: str) -> None:
     assert reason in found.reason
 
 
+def test_what_a_hook_does_to_arguments_is_neither_judged_nor_run() -> None:
+    class Alters(Hook):
+        async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+            cast("dict[str, Any]", arguments)["paths"][0] = "harmless"
+            cast("dict[str, Any]", arguments)["command"] = "ls"
+            return None
+
+    class Guards(Hook):
+        async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+            return Deny(reason=f"{arguments['command']} {arguments['paths']}")
+
+    arguments = {"command": "rm", "paths": ["/"]}
+    assert run(runner(Alters(), Guards()).before_tool(SPEC, arguments)) == Deny(reason="rm ['/']")
+    assert arguments == {"command": "rm", "paths": ["/"]}
+
+
 def test_a_hook_of_another_signature_denies_too() -> None:
     found = run(runner(OldSignatures()).before_tool(SPEC, {}))
     assert isinstance(found, Deny)

@@ -238,3 +238,52 @@ def test_of_the_core_only_what_it_registers_is_watched(tmp_path: Path) -> None:
     assert {str(path.relative_to(core)) for path in watched if path.is_relative_to(core) and path.is_file()} == {
         "builtin.py", "tools/session_tools.py", "tools/phrases.toml",
     }  # fmt: skip
+
+
+EDITS = """
+from pathlib import Path
+from marvin_core import hookimpl
+
+other = Path(__file__).with_name("aa_first.py")
+if "bow" not in other.read_text():
+    other.write_text(other.read_text().replace("wave", "bow"))
+
+@hookimpl
+def marvin_register_tools():
+    return []
+"""
+INSTALLS = """
+from pathlib import Path
+from marvin_core import hookimpl
+
+new = Path(__file__).with_name("late-1.0.dist-info")
+if not new.exists():
+    new.mkdir()
+    (new / "METADATA").write_text("Metadata-Version: 2.1\\nName: late\\nVersion: 1.0\\n")
+    (new / "entry_points.txt").write_text("[marvin]\\nlate = aa_first\\n")
+
+@hookimpl
+def marvin_register_tools():
+    return []
+"""
+
+
+def test_a_file_that_is_edited_while_packs_are_loaded_is_looked_at_once_more(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.install("aa-first", tool_pack("wave"))
+    place.install("mm-editor", EDITS)
+    assert "wave" in place.tools()
+    assert "bow" in place.tools()
+    (built,) = place.indexes
+    assert "bow" in place.tools()
+    before = built.stat().st_ino
+    assert "bow" in place.tools()
+    assert built.stat().st_ino == before, "an index of what nobody edits stays"
+
+
+def test_what_is_installed_while_packs_are_loaded_is_found_at_the_next_start(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.install("aa-first", tool_pack("wave"))
+    place.install("mm-installer", INSTALLS)
+    assert "late" not in place.marvin("packs", "list").out
+    assert "late" in place.marvin("packs", "list").out

@@ -152,6 +152,66 @@ def test_a_guard_that_is_broken_by_an_upgrade_holds_calls_until_it_is_switched_o
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("METADATA", b""),
+        ("METADATA", None),
+        ("entry_points.txt", b"[marvin]\nthe_gu\xffard = the_guard\n"),
+        ("entry_points.txt", b"[marvin]\nthe_guard = \n"),
+    ],
+)
+def test_a_guard_whose_installation_was_left_halfway_holds_calls(
+    place: Place, file: str, content: bytes | None
+) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    place.install("the-guard", GUARD)
+    assert "the guard says no" in place.marvin("tools", "call", "wave").out
+    damaged = place.packages / "the_guard-1.0.dist-info" / file
+    damaged.unlink()
+    if content is not None:
+        damaged.write_bytes(content)
+    place.marvin("packs", "refresh")
+    held = place.marvin("tools", "call", "wave")
+    assert held.code == 1
+    assert "wave was not run: the pack the_guard, which may guard calls, could not be loaded." in held.out
+    assert "the installation of the-guard is damaged; install it again." in held.err
+    assert place.marvin("config", "set", "packs.off", "[the_guard]").code == 0
+    assert place.marvin("tools", "call", "wave").out == "wave\n"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Guard:\n    async def before_tool(self, context, spec, arguments): ...\n",
+        "from marvin_core import Hook\ndef made():\n    return Hook()\n",
+        "",
+    ],
+)
+def test_a_file_for_hooks_that_defines_none_holds_calls(place: Place, source: str) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    folder = place.home / "marvin" / "hooks"
+    folder.mkdir()
+    (folder / "guard.py").write_text(source)
+    held = place.marvin("tools", "call", "wave")
+    assert held.code == 1
+    assert "hooks/guard.py was left out: PluginError: it defines no class that derives from Hook" in held.err
+    (folder / "guard.py").rename(folder / "_parts.py")
+    called = place.marvin("tools", "call", "wave")
+    assert (called.code, called.out, called.err) == (0, "wave\n", "")
+
+
+def test_switching_a_broken_guard_off_as_told_leaves_another_of_its_name(place: Place) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    place.install("acme-one", GUARD, pack="guard")
+    place.install("acme-two", "import nothing_has_this_name\n" + GUARD, pack="guard")
+    assert "config set packs.off '[acme-two]'" in place.marvin("tools", "call", "wave").err
+    assert place.marvin("config", "set", "packs.off", "[acme-two]").code == 0
+    guarded = place.marvin("tools", "call", "wave")
+    assert "the guard says no" in guarded.out
+    assert guarded.err == ""
+
+
 def test_a_guard_that_is_removed_holds_nothing(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     place.install("the-guard", "import nothing_has_this_name\n" + GUARD)

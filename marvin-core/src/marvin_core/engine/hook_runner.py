@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, TypeVar
 
 from ..api.events import Event, MessageUpdate, Notice, ToolExecutionUpdate
@@ -76,7 +77,8 @@ class HookRunner:
         name = type(hook).__name__
         try:
             async with asyncio.timeout(self._timeouts.hook_decision):
-                decides = hook.before_tool(self._contexts[id(hook)], spec, arguments)
+                # Each its own: what one does to them is neither judged by another nor run.
+                decides = hook.before_tool(self._contexts[id(hook)], spec, deepcopy(dict(arguments)))
                 verdict: object = await attributed(_owner(hook, "before_tool"), decides)
         except TimeoutError:
             return Deny(reason=f"the hook {name} did not decide within {self._timeouts.hook_decision:g} s")

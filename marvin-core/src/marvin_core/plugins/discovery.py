@@ -32,7 +32,7 @@ from .hook_calls import call_hook, expect, items_of, plugin_manager
 from .isolation import Died, Hung, with_problem
 from .model import USER, DeclaredSettings, Loaded, Pack
 from .sub_commands import sub_commands
-from .user_files import hooks_of, tools_of
+from .user_files import hooks_of, is_for_hooks, tools_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -60,7 +60,13 @@ class Loader:
         self._source(plugin)
         if pack.distribution == USER:
             tools = [describe(tool, source=USER, module=pack.module, group="user") for tool in tools_of(plugin)]
-            pack = pack.replace(hooks=("marvin_register_hooks",) if hooks_of(plugin) else ())
+            hooks = hooks_of(plugin)
+            if not hooks and is_for_hooks(pack):
+                raise PluginError(
+                    "it defines no class that derives from Hook, so it guards nothing. Derive one from "
+                    "marvin_core.Hook in this file, or let the file's name begin with an underscore"
+                )
+            pack = pack.replace(hooks=("marvin_register_hooks",) if hooks else ())
             return Loaded(pack=pack, tools=tuple(map(_sound, tools)), sources=self._all_sources())
         if pack.attribute:
             raise PluginError(

@@ -33,25 +33,41 @@ def installed_packs() -> list[Pack]:
     return sorted(marked, key=lambda pack: (pack.distribution != CORE, pack.distribution, pack.name))
 
 
+def is_damaged(name: str) -> bool:
+    """Whether something is left of a distribution of this name that cannot say what it brings."""
+    for distribution in distributions(name=name, path=sys.path):
+        try:
+            expect(distribution.metadata["Name"], str)
+            _read(distribution)
+        except Exception:  # whatever it is, nobody can tell which packs there were
+            return True
+    return False
+
+
 def _packs_of(distribution: Distribution) -> list[Pack]:
     try:
-        entries = [entry_point for entry_point in distribution.entry_points if entry_point.group == GROUP]
-        if not entries:
-            return []
-        # Checked, as a distribution without metadata has no name on newer Pythons and raises on older ones.
-        name, version = expect(distribution.metadata["Name"], str), expect(distribution.version, str)
-        return [
-            Pack(
-                name=entry.name,
-                distribution=CORE if _normal(name) == CORE else name,
-                version=version,
-                module=entry.module,
-                attribute=entry.attr or "",
-            )
-            for entry in entries
-        ]
+        return _read(distribution)
     except Exception:  # an installation that was left half-way; what is not ours says nothing about Marvin's packs
         return []
+
+
+def _read(distribution: Distribution) -> list[Pack]:
+    """The packs of a distribution. Raises anything where its metadata are damaged."""
+    entries = [entry_point for entry_point in distribution.entry_points if entry_point.group == GROUP]
+    if not entries:
+        return []
+    # Checked, as a distribution without metadata has no name on newer Pythons and raises on older ones.
+    name, version = expect(distribution.metadata["Name"], str), expect(distribution.version, str)
+    return [
+        Pack(
+            name=entry.name,
+            distribution=CORE if _normal(name) == CORE else name,
+            version=version,
+            module=entry.module,
+            attribute=entry.attr or "",
+        )
+        for entry in entries
+    ]
 
 
 def _named_by_extras(core: Distribution) -> set[str]:

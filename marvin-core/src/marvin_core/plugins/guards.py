@@ -46,6 +46,17 @@ class Memory:
         _, _, *names = self._of(pack)
         return tuple(map(str, names))
 
+    def guards(self) -> list[Pack]:
+        """The packs that registered hooks when they were loaded last, as far as they are known without being there."""
+        found = []
+        for key in self._known:
+            distribution, _, name = key.partition(":")
+            pack = Pack(name=name, distribution=distribution, version="", module="")
+            version, registered, *_ = self._of(pack)
+            if registered:
+                found.append(pack.replace(version=str(version)))
+        return found
+
     def _of(self, pack: Pack) -> list[Any]:
         known = self._known.get(pack.key)
         return known if isinstance(known, list) and len(known) >= _KEPT else ["", None]

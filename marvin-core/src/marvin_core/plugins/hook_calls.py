@@ -64,8 +64,11 @@ def hooks_in(answer: Any) -> list[Hook]:
     """The hooks that a pack registered.
 
     Raises:
-        PluginError: where one is none, or has a method that could not be awaited or would never be called.
+        PluginError: where there is no list, one is no hook, or has a method that could not be awaited or would never
+            be called.
     """
+    if answer is None:  # a `return` that was forgotten: what it was to guard would be open, and nobody would know
+        raise PluginError("marvin_register_hooks returned None; it must return a list of Hooks, which may be empty")
     hooks = items_of(answer, Hook)
     for kind in dict.fromkeys(map(type, hooks)):
         for name in dir(kind):

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .guards import Memory
 
 _PREFIX = "index-"
+_EDITED = -1
+"""The stamp of a file of which nobody knows which state was loaded; no file has it."""
 
 
 def load_index(
@@ -55,12 +57,12 @@ def load_index(
             failures = {}  # written by another version of this module, or damaged: built anew below
     timeouts = timeouts or Timeouts()
     stamps = _stamps([*sys.path, *own])
-    begun = time.monotonic()
+    begun, begun_at = time.monotonic(), time.time_ns()
     loaded, others = _loaded(cache_folder, user_files, timeouts, selection)
     index = _index(loaded, others)
     data = {
         "key": key,
-        "stamps": {**stamps, **_stamps(index.sources)},
+        "stamps": {**_loaded_stamps(index.sources, begun_at), **stamps},  # a folder as it was before it was looked at
         "failures": _failures(loaded, failures.get("tries", 0), time.monotonic() - begun, timeouts),
         "index": index_to_json(index),
     }
@@ -88,7 +90,19 @@ def _loaded(
     memory = Memory(cache_folder)
     memory.remember([one.pack for one in found])
     marked = [one.replace(pack=_known(one.pack, memory)) if one.pack.left_out else one for one in found]
-    return marked, [pack for pack in there if not selection.has(pack)]
+    known = {pack.key for pack in there}
+    lost = [_lost(pack, memory) for pack in memory.guards() if pack.key not in known and selection.has(pack)]
+    return [*marked, *filter(None, lost)], [pack for pack in there if not selection.has(pack)]
+
+
+def _lost(pack: Pack, memory: Memory) -> Loaded | None:
+    """A guard whose installation was damaged, as by an upgrade that was ended half-way; None where it was removed."""
+    from .entry_points import is_damaged
+
+    if not is_damaged(pack.distribution):
+        return None
+    why = f"the installation of {pack.distribution} is damaged; install it again"
+    return Loaded(pack=_known(pack.replace(problems=(why,), left_out=True), memory))
 
 
 def _known(pack: Pack, memory: Memory) -> Pack:
@@ -152,6 +166,15 @@ def _key(own_folders: list[str], selection: Selection) -> str:
 
 def _stamps(paths: Any) -> dict[str, int]:
     return {path: _stamp(path) for path in paths if path}
+
+
+def _loaded_stamps(sources: Sequence[str], begun_at: int) -> dict[str, int]:
+    """The stamps of what was loaded since that time (ns); a file that was edited meanwhile is looked at once more."""
+    now = time.time_ns()
+    return {
+        path: _EDITED if begun_at < stamp <= now and not os.path.isdir(path) else stamp
+        for path, stamp in _stamps(sources).items()
+    }
 
 
 def _stamp(path: str) -> int:

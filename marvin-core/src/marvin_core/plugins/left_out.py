@@ -35,12 +35,13 @@ class Missing(Hook):
         return Deny(reason=f"{self._reason}. {todo}")
 
 
-def line_about(pack: Pack, attended: bool, off: Collection[str]) -> str:
+def line_about(pack: Pack, attended: bool, off: Collection[str], there: Sequence[Pack]) -> str:
     """What a start says of a pack that it does without.
 
     Args:
         attended: whether somebody is there to ask.
         off: the packs that are switched off already.
+        there: all packs that are installed.
     """
     where = "" if pack.distribution == USER else f" of {pack.distribution}"
     why = one_line(pack.problems[0] if pack.problems else "it could not be loaded", _SHOWN).rstrip(".")
@@ -48,9 +49,16 @@ def line_about(pack: Pack, attended: bool, off: Collection[str]) -> str:
     if not pack.guards:
         return f"pack {pack.name}{where} was left out: {why}. {more}."
     calls = "you are asked about every call of a tool" if attended else "every call of a tool is denied"
-    names = ", ".join(sorted({*off, pack.name}))
+    names = ", ".join(sorted({*off, _name_alone(pack, there)}))
     switch = f"{command_name()} config set packs.off '[{names}]'"
     return (
         f"pack {pack.name}{where} was left out: {why}. It may guard calls, so {calls} until it is mended, removed, or "
         f"switched off: {switch}. {more}."
     )
+
+
+def _name_alone(pack: Pack, there: Sequence[Pack]) -> str:
+    """The name that switches off this pack and no other guard: where packs share one, that of the distribution."""
+    others = [other for other in there if other.key != pack.key]
+    shared = any(other.is_named((pack.name,)) for other in others)
+    return pack.distribution if shared else pack.name

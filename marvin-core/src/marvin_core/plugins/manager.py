@@ -210,7 +210,8 @@ class Plugins:
                 from .left_out import line_about
 
                 self._told.add(pack.key)
-                self._warn(line_about(pack, attended, self._config.packs_off))
+                there = (*self.packs, *self._index.others)
+                self._warn(line_about(pack, attended, self._config.packs_off, there))
         for line in self._names.contests():
             if line not in self._told:
                 self._told.add(line)

@@ -25,6 +25,12 @@ def user_packs(folder: Path) -> list[Pack]:
     ]
 
 
+def is_for_hooks(pack: Pack) -> bool:
+    """Whether a file of the user's must bring hooks: one in `hooks/` whose name begins with no underscore."""
+    folder, _, name = pack.name.partition("/")
+    return folder == "hooks" and not name.startswith("_")
+
+
 def tools_of(module: ModuleType) -> list[Tool]:
     """The tools that a file defines."""
     found = vars(module).values()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,12 +107,12 @@ def call_tool(
         arguments = _json_object(as_json) if as_json is not None else parse_key_values(pairs or [], spec)
     except ToolError as error:
         raise ToolError(with_typed_calls(str(error), in_shell())) from error
-    width = columns_at(sys.stdout.fileno())
     keep_stdout(run.streams, owner_of)
     session.subscribe(partial(_tell_progress, run, ProgressLines(run.config.timeouts.progress)))
     output = asyncio.run(_call(session, name, arguments))
     text = with_typed_calls(output.text, in_shell()) if output.is_error else output.text
     run.write(text + ("" if text.endswith("\n") else "\n"))
+    width = columns_at(run.streams.stdout)
     run.write("".join(f"{line}\n" for line in shown_lines(output.for_people, width, rows=OUTPUT_LINES)))
     silence_packs()
     if output.is_error:
