@@ -218,6 +218,12 @@ def test_what_cannot_be_used_is_shown_as_it_was_given() -> None:
     assert [value for _, value, _ in section({"owner": 5}).leaves()] == [5]
 
 
+@pytest.mark.parametrize("key", ["YARD_KEY", "yard_key"])
+def test_a_secret_that_was_written_into_config_yaml_is_not_shown(key: str) -> None:
+    found = section({"owner": "ann", key: "s3cr3t-value", "bed": {key: ["s3cr3t-value"]}})
+    assert "s3cr3t-value" not in repr(list(found.leaves()))
+
+
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
 
