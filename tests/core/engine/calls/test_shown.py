@@ -209,6 +209,19 @@ def test_progress_has_a_fraction(marvin_tools: ToolRunner) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("given", "told"), [(None, "None"), (5, "5"), (Speechless(), "a Speechless"), ("half \ud800", "half \\ud800")]
+)
+def test_progress_that_is_no_text_is_told_as_text(marvin_tools: ToolRunner, given: Any, told: str) -> None:
+    @tool(access=["read"])
+    async def tell(context: ToolContext) -> str:
+        """Tell how far it is."""
+        context.progress(given)
+        return "done"
+
+    assert marvin_tools.call(tell).progress == (told,)
+
+
 def test_tools_that_show_nothing_import_nothing_for_it(marvin_tools: ToolRunner) -> None:
     import subprocess
     import sys
