@@ -14,6 +14,7 @@ from ..api.settings import Settings
 from ..config.program import command_name
 from ..config.secrets import Secrets
 from ..config.settings import line_of
+from ..guard.redaction import redacted
 from ..tools.argument_errors import type_text
 from ..tools.schema import problem_text
 from ..util.failures import is_failure
@@ -49,6 +50,7 @@ class PackSection:
         content: bytes | None = None,
     ) -> None:
         self._declared = declared
+        self._secrets = secrets
         self._path = path
         self._content = content
         self._by_variable = {
@@ -131,7 +133,8 @@ class PackSection:
             return f"{place}: {self._unknown(_keys(location))}"
         schema = self._schema(location)
         reason, _, _ = problem_text(error, (), schema).rpartition("; received ")
-        received = f"; found {cut(to_json(error['input']), _VALUE_SHOWN)}" if location else ""
+        found = redacted(to_json(error["input"]), self._secrets.known())
+        received = f"; found {cut(found, _VALUE_SHOWN)}" if location else ""
         named = "" if place in self._declared.variables.values() else f"{self._name(location)}: "
         return f"{place}: {named}{reason}{received}."
 
