@@ -21,6 +21,12 @@ def test_a_sound_installation(marvin: Marvin, marvin_model_server: ModelServer) 
     assert "very-secret" not in result.text  # I24: keys are told by name only
 
 
+def test_a_key_in_a_wrong_place_is_not_told(unconfigured: Marvin) -> None:
+    unconfigured.config("provider: gsk-very-secret\n")
+    result = unconfigured.run("doctor", env={"GROQ_API_KEY": "gsk-very-secret"})
+    assert "very-secret" not in result.text
+
+
 def test_without_a_model_it_says_how_to_get_one(unconfigured: Marvin) -> None:
     result = unconfigured.run("doctor")
     assert result.code == 0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
 
@@ -24,6 +26,7 @@ from marvin_core.config.environment import ENVIRONMENT
 from marvin_core.config.load import load
 from marvin_core.config.secrets import GIT_LOCAL_VARIABLES, SECRETS, Secrets
 from marvin_core.config.settings import KEYS
+from marvin_core.guard.redaction import redacted
 from tests.support.installing import unprivileged
 
 KEY = "sk-verysecret-0123456789"
@@ -494,8 +497,26 @@ def test_what_is_redacted(desk: Desk) -> None:
     assert other.known() == ()
     other.declare(["ACME_KEY"])
     assert other.known() == ("declared-later",)
-    other.learn(Secret("a token of a login"))
-    assert other.known() == ("a token of a login", "declared-later")
+    other.learn(Secret("a-token-of-a-login"))
+    assert other.known() == ("a-token-of-a-login", "declared-later")
+
+
+@pytest.mark.parametrize(
+    "value", ['ab/cd+ef"gh=12', "a word or two", "schlüssel-1", "C:\\keys\\one", "odd-\udcff-byte"]
+)
+def test_secrets_are_redacted_as_addresses_and_json_write_them(desk: Desk, value: str) -> None:
+    secrets = desk.secrets(GROQ_API_KEY=value)
+    sent = value.encode("utf-8", "surrogateescape")
+    written = [
+        value,
+        json.dumps({"key": value}),
+        json.dumps([value], ensure_ascii=False),
+        quote(sent),
+        quote_plus(sent),
+    ]
+    for text in [*written, f"https://example.org/?{urlencode({'key': sent})}"]:
+        assert "[redacted]" in redacted(text, secrets.known()), text
+    assert redacted({value: [value]}, secrets.known()) == {"[redacted]": ["[redacted]"]}
 
 
 def test_children_get_no_secret_under_any_name(desk: Desk) -> None:

@@ -242,6 +242,14 @@ def test_a_password_in_an_address_is_not_told(replay: HttpReplay) -> None:
     assert "hunter2" not in str(raised)
 
 
+def test_of_a_long_address_no_part_of_its_query_is_told(replay: HttpReplay) -> None:
+    url = f"https://service.example/x?a={'b' * 260}&key=hunter2-hunter2-hunter2"
+    replay.on("GET", url, status=404)
+    raised = failure(replay, url)
+    assert "https://service.example/x?… answered" in str(raised)
+    assert "hunter" not in str(raised)
+
+
 # Services that ask to come back later
 
 

@@ -91,7 +91,8 @@ def test_a_host_that_asks_for_it_is_left_alone_by_all(tmp_path: Path) -> None:
     "content",
     ["", "[]", "{", '{"written": "x", "next": {}}', '{"written": 1, "next": 3}', '{"written": 1}',
      '{"written": 1, "next": {"service.example": "soon"}}', '{"written": 1, "next": {"service.example": 1e300}}',
-     '{"written": 99999999999, "next": {"service.example": 99999999999}}'],
+     '{"written": 99999999999, "next": {"service.example": 99999999999}}',
+     f'{{"written": 1, "next": {{"service.example": 1{"0" * 400}}}}}', f'{{"written": 1{"0" * 400}, "next": {{}}}}'],
 )  # fmt: skip
 def test_a_file_that_means_nothing_delays_nobody(tmp_path: Path, content: str) -> None:
     """The last one was written before the clock was set back."""

@@ -141,6 +141,29 @@ def test_what_json_cannot_hold_is_told_and_not_written(tmp_path: Path, value: ob
     assert read(store) == {"new": 1}
 
 
+def nested(deep: int) -> dict[str, Any]:
+    return {"a": nested(deep - 1)} if deep else {}
+
+
+@pytest.mark.parametrize("value", [nested(150), list(range(600_000))], ids=["deep", "long"])
+def test_what_would_count_as_damage_when_it_is_read_is_not_written(tmp_path: Path, value: object) -> None:
+    store = JsonFile(tmp_path / "x.json", dict)
+    change(store, put)
+    assert "cannot hold this" in failure(store, lambda data: data.update(a=value))
+    assert read(store) == {"new": 1}
+
+
+def test_data_that_do_not_pass_the_check_are_not_written(tmp_path: Path) -> None:
+    def check(data: dict[str, Any]) -> None:
+        if len(data) > 1:
+            raise ValueError("it has too many keys")
+
+    for store in (JsonFile(tmp_path / "x.json", dict, check), YamlFile(tmp_path / "x.yaml", check)):
+        change(store, put)
+        assert "it has too many keys. Nothing was changed" in failure(store, lambda data: data.update(a=1))
+        assert read(store) == {"new": 1}
+
+
 def test_half_a_surrogate_pair_is_kept(tmp_path: Path) -> None:
     store = JsonFile(tmp_path / "x.json", dict)
     change(store, lambda data: data.update(a="\ud800ä"))

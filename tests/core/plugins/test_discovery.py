@@ -33,6 +33,14 @@ async def reroll() -> str:
     '''Roll again.'''
     return "again"
 """
+BELL_TOOLS = """
+from marvin_core import tool
+
+@tool
+async def ring() -> str:
+    '''Ring the bell.'''
+    return "ding"
+"""
 RAISES_AT_IMPORT = "raise RuntimeError('no such luck')\n"
 EXITS_AT_IMPORT = "import sys\nsys.exit('not on this machine')\n"
 JUNK_AFTER_A_TOOL = """
@@ -53,6 +61,25 @@ from marvin_core import hookimpl
 @hookimpl
 def marvin_register_providers():
     return 7
+"""
+TOOLS_FROM_ELSEWHERE = """
+from marvin_core import hookimpl
+
+@hookimpl
+def marvin_register_tools():
+    from acme_bells_tools import ring
+    return [ring]
+"""
+NAMELESS_TOOL = """
+from marvin_core import hookimpl, tool
+
+@hookimpl
+def marvin_register_tools():
+    @tool
+    async def hidden() -> str:
+        '''Found by no call.'''
+        return ""
+    return [hidden]
 """
 LACKS_A_TOOL = """
 from marvin_core import ToolGroup, hookimpl
@@ -111,6 +138,8 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """Good packs and bad ones, side by side."""
     place = Place(tmp_path_factory.mktemp("crowd"))
     place.install("acme-dice", GROUP_PLUGIN, pack="dice", modules={"acme_dice_tools": GROUP_TOOLS})
+    place.install("acme-bells", TOOLS_FROM_ELSEWHERE, modules={"acme_bells_tools": BELL_TOOLS})
+    place.install("bad-nameless", NAMELESS_TOOL)
     place.install("bad-import", RAISES_AT_IMPORT)
     place.install("bad-exit", EXITS_AT_IMPORT)
     place.install("bad-syntax", "def broken(:\n")
@@ -160,6 +189,7 @@ def block(ended: Ended, pack: str) -> str:
         ("bad_junk", "PluginError: registered 42 where a ToolGroup was expected"),
         ("bad_answer", "PluginError: a hook returned 7; it must return a list of ProviderSpecs"),
         ("bad_lack", "PluginError: os has no tool path"),
+        ("bad_nameless", "PluginError: the tool hidden is no global of"),
         ("bad_arguments", "PluginValidationError: "),
         ("bad_text", "PluginError: ProviderSpec 'functional', factory: Input should be a valid string"),
         ("bad_missing", "ModuleNotFoundError: No module named 'a_module_that_nobody_has'"),
@@ -192,6 +222,10 @@ def test_good_packs_work_beside_bad_ones(crowd: Place, packs: Ended) -> None:
     assert block(packs, "zz_good") == "zz_good  zz-good 1.0, 1 tool"
     assert crowd.marvin("tools", "call", "wave").out == "wave\n"
     assert crowd.marvin("tools", "call", "roll", "sides=20").out == "rolled 1 of 20\n"
+
+
+def test_tools_that_a_hook_imports_can_be_called(crowd: Place) -> None:
+    assert crowd.marvin("tools", "call", "ring").out == "ding\n"
 
 
 def test_a_lazy_group_brings_schemas_and_declarations(crowd: Place) -> None:

@@ -218,6 +218,21 @@ def test_what_cannot_be_used_is_shown_as_it_was_given() -> None:
     assert [value for _, value, _ in section({"owner": 5}).leaves()] == [5]
 
 
+def test_a_secret_in_the_place_of_a_setting_is_not_told() -> None:
+    secrets = Secrets({"YARD_KEY": 's3cr3t/"value"'}, Path("/nowhere"))
+    secrets.declare(["YARD_KEY"])
+    found = PackSection(declared(), {"owner": ["x" * 60, 's3cr3t/"value"']}, secrets, Path("/nowhere/config.yaml"))
+    with pytest.raises(ConfigError, match="must be text; found") as raised:
+        found.checked()
+    assert "s3cr3t" not in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["YARD_KEY", "yard_key"])
+def test_a_secret_that_was_written_into_config_yaml_is_not_shown(key: str) -> None:
+    found = section({"owner": "ann", key: "s3cr3t-value", "bed": {key: ["s3cr3t-value"]}})
+    assert "s3cr3t-value" not in repr(list(found.leaves()))
+
+
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
 

@@ -47,14 +47,14 @@ class CommandContext:
         from ..app import App
 
         if self._app is None:
-            self._app = App(self.config, self.secrets, lambda text: self.streams.err(f"marvin: {text}"))
+            self._app = App(self.config, self.secrets, lambda text: self.warn(f"marvin: {text}"))
         return self._app
 
     def say(self, text: str) -> None:
-        """Write a text of Marvin's own."""
+        """Write a text of Marvin's own; what it repeats of others has no known secrets."""
         from ..ui.rendering import for_people
 
-        self.streams.out(for_people(disarm(text), self.streams.stdout))
+        self.streams.out(for_people(disarm(redacted(text, self.secrets.known())), self.streams.stdout))
 
     def write(self, text: str) -> None:
         """Write a text of tools, files, packs or services as it is, but for terminal sequences and known secrets."""

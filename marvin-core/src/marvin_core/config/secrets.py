@@ -27,6 +27,8 @@ GIT_LOCAL_VARIABLES = frozenset(
 
 
 _SHORTEST_SECRET = 8
+_ESCAPED = frozenset(map(chr, range(33))) | frozenset("!\"#$%&'()*+,/:;<=>?@[\\]^`{|}\x7f")
+"""Characters that addresses or JSON write in another way."""
 REQUIRED: Any = object()
 """In the place of a default: there is none."""
 
@@ -86,9 +88,10 @@ class Secrets:
         self._learned.add(secret.reveal())
 
     def known(self) -> tuple[str, ...]:
-        """The values to redact, longest first."""
+        """The texts to redact, longest first: the values, and how they stand in addresses and in JSON."""
         values = self._learned | {self._env[name].strip() for name in self._names if name in self._env}
-        return tuple(sorted((v for v in values if len(v) >= _SHORTEST_SECRET), key=len, reverse=True))
+        texts = {text for value in values if len(value) >= _SHORTEST_SECRET for text in _spellings(value)}
+        return tuple(sorted(texts, key=len, reverse=True))
 
     def child_environment(self, handed_on: Iterable[str] = ()) -> dict[str, str]:
         """The environment of child processes: ours, less secrets and what ties git to another repository.
@@ -103,3 +106,15 @@ class Secrets:
             for name, value in self._env.items()
             if name not in dropped and not (len(value) >= _SHORTEST_SECRET and value in secret_values)
         }
+
+
+def _spellings(value: str) -> Iterable[str]:
+    """A value, and what becomes of it in an address and in JSON; of most keys that is the same."""
+    if _ESCAPED.isdisjoint(value) and value.isascii():
+        return (value,)
+    import json
+    from urllib.parse import quote, quote_plus
+
+    in_json = (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+    sent = value.encode("utf-8", "surrogateescape")  # a variable may hold any bytes
+    return (value, *in_json, quote(sent), quote(sent, safe=""), quote_plus(sent))

@@ -7,12 +7,12 @@ from typing import Any
 
 
 def redacted(value: Any, secrets: Sequence[str]) -> Any:
-    """The text, or the texts in lists and mappings, without the secrets."""
+    """The text, or the texts in lists and mappings, their keys too, without the secrets."""
     if isinstance(value, str):
         for secret in secrets:
             value = value.replace(secret, "[redacted]")
     elif isinstance(value, Mapping):
-        return {name: redacted(inner, secrets) for name, inner in value.items()}
+        return {redacted(name, secrets): redacted(inner, secrets) for name, inner in value.items()}
     elif isinstance(value, (list, tuple)):
         return type(value)(redacted(inner, secrets) for inner in value)
     return value

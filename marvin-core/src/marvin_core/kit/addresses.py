@@ -38,5 +38,11 @@ def web_address(text: str) -> httpx.URL:
 
 
 def shown(url: httpx.URL) -> str:
-    """An address as errors show it: without a user and password in it, and not too long."""
-    return cut(str(url.copy_with(userinfo=b"")) if url.userinfo else str(url), _SHOWN)
+    """An address as errors show it: without a user and password in it, and not too long.
+
+    The query of a long one is left out as a whole: of a key in it that is cut, the beginning would not be known as one.
+    """
+    text = str(url.copy_with(userinfo=b"")) if url.userinfo else str(url)
+    if len(text) > _SHOWN and url.query:
+        text = f"{text.partition('?')[0]}?…"
+    return cut(text, _SHOWN)

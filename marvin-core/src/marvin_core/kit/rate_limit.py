@@ -100,5 +100,5 @@ class RateLimit:
                 return {}
             latest = now + _LONGEST
             return {str(host): float(at) for host, at in data["next"].items() if 0 <= float(at) <= latest}
-        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
             return {}

@@ -90,6 +90,7 @@ class StoredFile(Generic[Data]):
             result = work(data)
             after = self._fitting(data, content)
             if after != before:
+                self._check_readable(after)
                 with self._explained():
                     replace_file(self.path, after)
             return result
@@ -118,6 +119,15 @@ class StoredFile(Generic[Data]):
         try:
             return self._written(data, content)
         except (TypeError, ValueError, RecursionError) as error:
+            raise ToolError(f"{self.path} cannot hold this: {_why(error)}. Nothing was changed.") from error
+
+    def _check_readable(self, content: bytes) -> None:
+        """Refuse to write what would count as damage when it is read."""
+        try:
+            if len(content) > LARGEST:
+                raise ValueError(f"it is larger than {LARGEST:,} bytes")
+            self._checked(content)
+        except ValueError as error:
             raise ToolError(f"{self.path} cannot hold this: {_why(error)}. Nothing was changed.") from error
 
     def _content(self) -> bytes | None:

@@ -163,8 +163,9 @@ class Loader:
 
     def _specs(self, item: object, plugin: ModuleType, pack: Pack) -> Iterable[ToolSpec]:
         if isinstance(item, Tool):
-            self._source(import_module(item.function.__module__))
-            return [describe(item, source=pack.distribution, module=plugin.__name__, group=pack.name)]
+            home = import_module(item.function.__module__)
+            self._source(home)
+            return [describe(item, source=pack.distribution, module=_holder(item, plugin, home), group=pack.name)]
         group = expect(item, ToolGroup)
         module = import_module(group.module)
         self._source(module)
@@ -212,6 +213,14 @@ class Loader:
 
     def _all_sources(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self._sources))
+
+
+def _holder(tool: Tool, *modules: ModuleType) -> str:
+    """The first of these modules that has the tool as a global: a call takes it from there."""
+    for module in modules:
+        if any(isinstance(value, Tool) and value.name == tool.name for value in vars(module).values()):
+            return module.__name__
+    raise PluginError(f"the tool {tool.name} is no global of {modules[0].__name__}. Make it one, so that calls find it")
 
 
 def _found_from(plugin: ModuleType, group: ToolGroup) -> ToolGroup:

@@ -14,6 +14,7 @@ from ..api.settings import Settings
 from ..config.program import command_name
 from ..config.secrets import Secrets
 from ..config.settings import line_of
+from ..guard.redaction import redacted
 from ..tools.argument_errors import type_text
 from ..tools.schema import problem_text
 from ..util.failures import is_failure
@@ -49,6 +50,7 @@ class PackSection:
         content: bytes | None = None,
     ) -> None:
         self._declared = declared
+        self._secrets = secrets
         self._path = path
         self._content = content
         self._by_variable = {
@@ -131,13 +133,17 @@ class PackSection:
             return f"{place}: {self._unknown(_keys(location))}"
         schema = self._schema(location)
         reason, _, _ = problem_text(error, (), schema).rpartition("; received ")
-        received = f"; found {cut(to_json(error['input']), _VALUE_SHOWN)}" if location else ""
+        found = redacted(to_json(error["input"]), self._secrets.known())
+        received = f"; found {cut(found, _VALUE_SHOWN)}" if location else ""
         named = "" if place in self._declared.variables.values() else f"{self._name(location)}: "
         return f"{place}: {named}{reason}{received}."
 
+    def _secret_of(self, key: str) -> str | None:
+        """The secret that a key is called as, which config.yaml never holds."""
+        return {secret.casefold(): secret for secret in self._declared.secrets}.get(key.casefold())
+
     def _unknown(self, keys: _Keys) -> str:
-        secrets = {secret.casefold(): secret for secret in self._declared.secrets}
-        meant = secrets.get(keys[-1].casefold())
+        meant = self._secret_of(keys[-1])
         if meant is not None:
             return f"{self._name(keys)} is a secret, which config.yaml never holds. Set the variable {meant} instead."
         known = list(self._schema(keys[:-1]).get("properties", {}))
@@ -165,7 +171,10 @@ class PackSection:
         return schema_at(self._declared.schema, location)
 
     def leaves(self) -> Iterator[tuple[_Keys, Any, str]]:
-        """Each key, its value, and where that comes from; what cannot be used yet stands as it was given."""
+        """Each key, its value, and where that comes from; what cannot be used yet stands as it was given.
+
+        A secret that somebody wrote into config.yaml all the same is not among them as it is.
+        """
         try:
             shown = self.checked().model_dump(mode="json", by_alias=True)
         except (ConfigError, PluginError):
@@ -178,7 +187,8 @@ class PackSection:
             if isinstance(value, Mapping) and self._schema(keys).get("properties"):
                 yield from self._leaves(keys, value)
             else:
-                yield keys, value, self.origin(keys) or "default"
+                shown = value if self._secret_of(key) is None else "[redacted]"
+                yield keys, shown, self.origin(keys) or "default"
 
 
 def schema_at(schema: Mapping[str, Any], location: Sequence[str | int]) -> Mapping[str, Any]:

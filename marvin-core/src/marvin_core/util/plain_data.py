@@ -45,7 +45,7 @@ class _Plain:
             return float(value) if math.isfinite(value) else str(float(value))
         if isinstance(value, (Mapping, list, tuple)):
             return self._inside(value, depth)
-        return _text(value)
+        return as_text(value)
 
     def _inside(self, value: Any, depth: int) -> Any:
         if id(value) in self._around:
@@ -62,10 +62,11 @@ class _Plain:
 
 
 def _key(name: Any) -> str:
-    return storable(name) if isinstance(name, str) else _text(name)
+    return storable(name) if isinstance(name, str) else as_text(name)
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """The value as its class writes it; of one that cannot, what it is."""
     try:
         return storable(str(value))
     except Exception:  # of a stranger's class; what it is called is all that is left to tell

@@ -17,6 +17,7 @@ from marvin_core.api.messages import tool as tool_message
 from marvin_core.sessions.records import line_of
 from marvin_core.testing import Outcome, ToolRunner
 from marvin_core.util.event_lines import event_line
+from marvin_core.util.shown import shown_lines
 
 EVIL = "\x1b]0;title\x07\x1b[31mred\x1b[0m\nnext\u202e"
 
@@ -34,6 +35,13 @@ async def show_all(context: ToolContext, secret: bool = False) -> ToolResult:
         ],
         undo=Call(name="show_none", arguments={"text": text, "odd": Path("x"), 1: (2,)}),  # type: ignore[dict-item]
     )
+
+
+class Speechless:
+    """Says nothing of itself."""
+
+    def __repr__(self) -> str:
+        raise ValueError("no words")
 
 
 def made(kind: Any, **values: Any) -> Any:
@@ -75,7 +83,9 @@ def test_secrets_are_taken_out_of_all_of_it(marvin_tools: ToolRunner) -> None:
     "show",
     ["text", 7, [{"columns": []}], [Table(columns="ab", rows=())], [Table(columns=(), rows="ab")],
      [made(Table, columns=(), rows=[7])], [made(Table, columns=(1,), rows=())], [made(Link, url=None)],
-     [made(Picture, path=Path("x"))], {"a": 1}],
+     [made(Picture, path=Path("x"))], {"a": 1}, [made(Table, columns=(), rows=(), omitted="3")],
+     [made(Table, columns=(), rows=(), omitted=None)], [made(Table, columns=(), rows=(), omitted=float("nan"))],
+     [Speechless()]],
 )  # fmt: skip
 def test_what_cannot_be_shown_is_an_error_of_the_call(marvin_tools: ToolRunner, show: Any) -> None:
     outcome = returned(marvin_tools, show)
@@ -105,6 +115,22 @@ def test_what_is_shown_is_bounded(marvin_tools: ToolRunner) -> None:
 def _message(outcome: Outcome) -> Message:
     output = ToolOutput(call_id="1", name="t", content=outcome.content, show=outcome.show, undo=outcome.undo)
     return tool_message([output])
+
+
+@pytest.mark.parametrize("huge", [10**400, pytest.param(10**5_000, id="cannot be written")])
+def test_counts_that_no_reader_knows_are_the_largest_that_one_does(marvin_tools: ToolRunner, huge: int) -> None:
+    show = [Table(columns=["a"], rows=[[1]], omitted=huge), Picture(path="x.png", size=huge)]
+    table, picture = returned(marvin_tools, show).show
+    assert isinstance(table, Table)
+    assert isinstance(picture, Picture)
+    assert (table.omitted, picture.size) == (2**53, 2**53)
+    assert shown_lines([table, picture])[-2].endswith("more rows")
+
+
+def test_a_cell_that_says_nothing_of_itself_is_called_by_its_class(marvin_tools: ToolRunner) -> None:
+    (table,) = returned(marvin_tools, [made(Table, columns=["a"], rows=[[Speechless()]])]).show
+    assert isinstance(table, Table)
+    assert table.rows == (("a Speechless",),)
 
 
 def test_odd_cells_become_such_that_json_can_hold_them(marvin_tools: ToolRunner) -> None:
@@ -181,6 +207,19 @@ def test_progress_has_a_fraction(marvin_tools: ToolRunner) -> None:
     assert [(each.done, each.total, each.fraction) for each in outcome.updates] == [
         (None, None, None), (5, 10, 0.5), (10, 10, 1.0), (None, None, None), (0, 0, None),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [(None, "None"), (5, "5"), (Speechless(), "a Speechless"), ("half \ud800", "half \\ud800")]
+)
+def test_progress_that_is_no_text_is_told_as_text(marvin_tools: ToolRunner, given: Any, told: str) -> None:
+    @tool(access=["read"])
+    async def tell(context: ToolContext) -> str:
+        """Tell how far it is."""
+        context.progress(given)
+        return "done"
+
+    assert marvin_tools.call(tell).progress == (told,)
 
 
 def test_tools_that_show_nothing_import_nothing_for_it(marvin_tools: ToolRunner) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...api.errors import ConfigError, MarvinError
 from ...config.settings import pack_sections
+from ...guard.redaction import redacted
 from ...plugins.manager import Plugins
 from ...util.text import unknown_name
 
@@ -47,8 +48,9 @@ def shown_settings(run: CommandContext, settings: Mapping[str, Any]) -> list[str
         if name not in known
     ]
     for name, section, secrets in _sections(run, plugins, pack_sections(settings)):
+        run.secrets.declare(secrets)
         for keys, value, origin in section.leaves():
-            shown = json.dumps(value, ensure_ascii=False)
+            shown = json.dumps(redacted(value, run.secrets.known()), ensure_ascii=False)
             lines.append(f"{'.'.join(('packs', name, *keys))}: {shown} (from {origin})")
         for variable, meaning in secrets.items():
             is_set = "set" if run.secrets.get(variable) else "not set"

@@ -16,6 +16,7 @@ from ...api.tools import Mode, ToolSpec
 from ...config.secrets import REQUIRED
 from ...guard.redaction import redacted
 from ...util.numbers import amount
+from ...util.text import storable
 from ..parts import SessionPack, SessionParts
 from ..session_views import trust_addresses
 from .timer import CallTimer
@@ -145,7 +146,7 @@ class CallContext:
 
     def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
         """Tell the user how far the call is; a number that cannot be one is left out."""
-        told = redacted(text, self._parts.setup.secrets.known())
+        told = redacted(_text(text), self._parts.setup.secrets.known())
         done, total = amount(done), amount(total)
         if done is not None and total is not None:
             done = min(done, total)
@@ -170,3 +171,12 @@ class CallContext:
     async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
         """What the factory yields, once a session."""
         return await self._parts.resources.get(factory)
+
+
+def _text(given: object) -> str:
+    """What a tool tells as text that every interface can show: packs give numbers and None at times."""
+    if isinstance(given, str):
+        return storable(given)
+    from ...util.plain_data import as_text
+
+    return as_text(given)

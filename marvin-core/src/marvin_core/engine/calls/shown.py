@@ -14,11 +14,13 @@ from ...api.messages import Call, Cell, Link, Picture, Shown, Table, ToolOutput
 from ...api.record import Record
 from ...api.tools import ToolResult
 from ...guard.redaction import redacted
-from ...util.plain_data import plain
+from ...util.plain_data import as_text, plain
 from ...util.text import storable
 
 _MOST = 100
 """Things that one call may show."""
+_LARGEST = 2**53
+"""The largest count or size: most readers of JSON know no larger whole number for certain."""
 
 R = TypeVar("R", bound=Record)
 
@@ -74,7 +76,7 @@ class _Checker:
 
     def _wrong(self, item: object) -> ToolError:
         return ToolError(
-            f"{self._name} shows {item!r:.100}, which is no table, picture or link as they should be. "
+            f"{self._name} shows {_beginning(item)}, which is no table, picture or link as they should be. "
             "It may have done its work. Check."
         )
 
@@ -87,7 +89,7 @@ class _Checker:
 
     def _size(self, path: str, given: object) -> int | None:
         if isinstance(given, int) and given >= 0:
-            return int(given)
+            return min(int(given), _LARGEST)
         with suppress(OSError, ValueError):
             status = os.stat(self._root / path)
             return status.st_size if path and stat.S_ISREG(status.st_mode) else None
@@ -105,7 +107,13 @@ class _Checker:
             if self._left <= 0:
                 break
             rows.append(self._row(row))
-        return Table(columns=columns, rows=tuple(rows), title=title, omitted=table.omitted + len(given) - len(rows))
+        omitted = self._count(table.omitted) + len(given) - len(rows)
+        return Table(columns=columns, rows=tuple(rows), title=title, omitted=omitted)
+
+    def _count(self, given: object) -> int:
+        if not isinstance(given, int):
+            raise self._wrong(given)
+        return min(max(0, int(given)), _LARGEST)
 
     def _columns(self, columns: object) -> tuple[str, ...]:
         if not isinstance(columns, (tuple, list)):
@@ -125,7 +133,15 @@ class _Checker:
         if value is None or isinstance(value, (bool, int, float)):
             known: Cell = plain(value)
             return known
-        return self._text(plain(str(value)))
+        return self._text(as_text(value))
+
+
+def _beginning(value: object) -> str:
+    """How a value of a stranger begins, for an error."""
+    try:
+        return f"{value!r:.100}"
+    except Exception:
+        return f"a {type(value).__name__}"
 
 
 def with_extras(output: ToolOutput, result: ToolResult, secrets: Sequence[str]) -> ToolOutput:
