@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -113,7 +112,7 @@ def call_tool(
     output = asyncio.run(_call(session, name, arguments))
     text = with_typed_calls(output.text, in_shell()) if output.is_error else output.text
     run.write(text + ("" if text.endswith("\n") else "\n"))
-    width = columns_at(sys.stdout.fileno())
+    width = columns_at(run.streams.stdout)
     run.write("".join(f"{line}\n" for line in shown_lines(output.for_people, width, rows=OUTPUT_LINES)))
     silence_packs()
     if output.is_error:
