@@ -65,7 +65,7 @@ class TextOutput:
         self._in_line = False
 
     def answered(self) -> None:
-        """An answer is complete: where another one follows, as after what a hook said, it begins on a line of its own."""
+        """An answer is complete: one that follows, as after what a hook said, begins on a line of its own."""
         if self._in_line:
             self._held = self._held or "\n"
             self._clean = TerminalFilter()
