@@ -25,6 +25,7 @@ from marvin_core import (
     Link,
     Message,
     Mode,
+    PackSettings,
     Picture,
     Provider,
     ProviderSpec,
@@ -105,6 +106,9 @@ class Watcher(Hook):
     ) -> ToolResult | None:
         return result.replace(show=()) if result.is_error else None
 
+    async def on_stop(self, context: HookContext, answer: str) -> str | None:
+        return "Mend it." if "broken" in answer else None
+
     async def on_event(self, context: HookContext, event: Event) -> None:
         if event.type == "message_update":
             self.seen.append(event.delta)
@@ -169,6 +173,12 @@ def complete() -> None:
 def marvin_configure(config: Config) -> None:
     """Keep the mode."""
     modes.append("coding" if config.coding else "chat")
+
+
+@hookimpl
+def marvin_register_settings() -> PackSettings:
+    """The secrets."""
+    return PackSettings(secrets={"COMPLETE_TOKEN": "what nobody needs"})
 
 
 @hookimpl
