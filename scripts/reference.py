@@ -186,6 +186,7 @@ def api_pages() -> dict[str, str]:
     for name in sorted(set(marvin_core.__all__) & marvin_core._HOME_OF.keys(), key=_place):
         page = page_of.get(marvin_core._HOME_OF[name], HELPERS)
         texts[page] += ["", f"::: marvin_core.{name}"]
+    texts["config"] += ["", "::: marvin_core.API"]
     texts["events"] += _events()
     texts["tools"] += ["", "## Field", "", FIELD]
     texts["testing"] = ["# Testing", "", TESTING, *_named("marvin_core.testing", sorted(testing.__all__))]

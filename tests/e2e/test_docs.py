@@ -202,7 +202,7 @@ RUN = {
     "extend/providers.md": {"python": 1, "toml": 1, "sh": 1},
     "extend/interfaces.md": {"python": 1, "toml": 1},
     "extend/commands.md": {"python": 1, "toml": 1},
-    "extend/sub-commands.md": {"python": 1, "toml": 1, "sh": 1},
+    "extend/sub-commands.md": {"python": 2, "toml": 1, "sh": 1},
     "extend/single-files.md": {"python": 2, "markdown": 1},
 }
 

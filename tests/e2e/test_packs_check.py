@@ -138,6 +138,54 @@ def checked(place: Place, pack: str, *flags: str) -> tuple[str, dict[str, list[s
     return report["grade"], {each["criterion"]: each["problems"] for each in findings}
 
 
+KEEPER = '''
+from marvin_core import JsonFile, RateLimit, ToolContext, fetch, hookimpl, tool
+
+
+@tool(access=["net"])
+async def keep_turns(context: ToolContext) -> str:
+    """Ask a service, in turns, and log it."""
+    page = await fetch(context.http, "https://example.com", turns=RateLimit(context.folders.cache, 0.001))
+    (context.folders.state / "log").write_text(page.url)
+    return "done"
+
+
+@tool(access=["read"])
+async def keep_reading(context: ToolContext) -> str:
+    """Read what is stored."""
+    kept = await JsonFile(context.folders.data / "kept.json", dict).read()
+    return f"{len(kept)} {context.folders.profile.name}"
+
+
+@tool(access=["read"])
+async def keep_data(context: ToolContext) -> str:
+    """Store data, and not say so."""
+    (context.folders.data / "kept.txt").write_text("x")
+    return "done"
+
+
+@tool(access=["read"])
+async def keep_profile(context: ToolContext) -> str:
+    """Store data of the person, and not say so."""
+    (context.folders.profile / "kept.txt").write_text("x")
+    return "done"
+
+
+@hookimpl
+def marvin_register_tools():
+    return [keep_turns, keep_reading, keep_data, keep_profile]
+'''
+
+
+def test_who_only_reads_may_keep_things_in_the_cache_and_the_state_of_the_pack(place: Place) -> None:
+    place.install("marvin-keep", KEEPER, pack="keep")
+    _, problems = checked(place, "keep")
+    assert [line.partition(":")[0] for line in problems["access"]] == [
+        "keep_data does not declare write",
+        "keep_profile does not declare write",
+    ]
+
+
 def test_every_kind_of_mischief_is_seen_and_none_is_done(place: Place, tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     place.install("marvin-mischief", MISCHIEF.replace("OUTSIDE", repr(str(outside))), pack="mischief")

@@ -36,6 +36,9 @@ async def use(event: Event, context: ToolContext) -> None:
     if event.type == "notice":
         print(event.delta)  # WRONG
     context.mode = "coding"  # WRONG
+    await add(context.secret("KEY", None) or "", context=context)
+    await add(context.secret("KEY", "none"), context=context)
+    await add(context.secret("KEY", None), context=context)  # WRONG
 
 
 @tool(access=["raed"])  # WRONG

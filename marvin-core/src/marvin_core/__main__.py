@@ -35,13 +35,23 @@ def main() -> None:
         code = run(sys.argv[1:], env, StandardStreams())
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
-    except OSError:  # a standard stream is closed: there is nobody left to tell
+    except OSError as error:
+        if not _is_of_a_stream(error):
+            sys.excepthook(type(error), error, error.__traceback__)
         code = 1
     except KeyboardInterrupt:  # before there was anything to interrupt
         from .api.errors import EXIT_INTERRUPTED
 
         code = EXIT_INTERRUPTED
     os._exit(code)  # daemon threads and libraries' exit handlers must not hold the end up
+
+
+def _is_of_a_stream(error: OSError) -> bool:
+    """Whether a standard stream is closed or full: there is nobody left to tell. Code of packs may fail otherwise."""
+    import errno
+
+    unwritable = (errno.EPIPE, errno.EBADF, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return error.filename is None and error.errno in unwritable
 
 
 def _occupy_closed_streams() -> None:

@@ -146,6 +146,19 @@ def test_sub_commands_of_a_pack_run_from_the_command_line(tmp_path: Path) -> Non
     assert "packs" in place.marvin("--plain", "packs", "--help").out, "the core's own are still there"
 
 
+def test_a_sub_command_that_fails_for_a_file_or_a_connection_says_so(tmp_path: Path) -> None:
+    """An OSError is not taken for a closed standard output, of which nobody could be told."""
+    place = Place(tmp_path)
+    body = "from marvin_core import hookimpl\n\n@hookimpl\ndef marvin_extend_cli(app):\n"
+    for name, failure in {"opens": "open('/not/there')", "connects": "raise ConnectionError('nobody')"}.items():
+        body += f"    @app.command()\n    def {name}():\n        {failure}\n"
+    place.install("acme-cli", body)
+    for name, said in {"opens": "/not/there", "connects": "nobody"}.items():
+        ended = place.marvin(name)
+        assert ended.code == 1
+        assert said in ended.err
+
+
 def test_a_command_of_a_pack_runs_in_the_chat(tmp_path: Path) -> None:
     """marvin_register_commands."""
     place = Place(tmp_path)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from marvin_core import Table, ToolContext, tool
-from marvin_core.testing import ToolRunner
+import pytest
+
+from marvin_core import Hook, Table, ToolContext, tool
+from marvin_core.testing import PackRunner, ToolRunner
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -16,9 +20,9 @@ def example(page: str, holds: str) -> dict[str, Any]:
     """What the example of a page defines that holds a text."""
     blocks = (DOCS / page).read_text(encoding="utf-8").split("```python")[1:]
     (code,) = [block.partition("\n")[2].partition("```")[0] for block in blocks if holds in block.partition("```")[0]]
-    names: dict[str, Any] = {"__name__": __name__}
-    exec(compile(code, page, "exec", dont_inherit=True), names)
-    return names
+    module = sys.modules["example"] = ModuleType("example")  # the kit finds the pack of a tool by its module
+    exec(compile(code, page, "exec", dont_inherit=True), vars(module))
+    return vars(module)
 
 
 def test_what_people_are_shown(marvin_tools: ToolRunner) -> None:
@@ -52,3 +56,17 @@ def test_a_database_of_the_working_directory(marvin_tools: ToolRunner) -> None:
 
 def test_the_number_of_the_interface() -> None:
     example("explanation/stability.md", "marvin_core.API")
+
+
+def test_a_sub_command_that_imports_typer_only_where_it_is_run(marvin_pack: PackRunner) -> None:
+    assert "typer" not in example("extend/sub-commands.md", "run.config.working_dir")
+    plugin = sys.modules["example"]
+    outcome = marvin_pack.cli(plugin, "place")
+    assert (outcome.code, outcome.out) == (0, f"{marvin_pack.working_dir}\n"), outcome.err
+
+
+@pytest.mark.parametrize("page", ["extend/hooks.md", "explanation/packs.md"])
+def test_a_page_with_a_table_of_the_methods_of_hooks_has_all(page: str) -> None:
+    methods = [name for name in vars(Hook) if not name.startswith("_") and callable(getattr(Hook, name))]
+    text = (DOCS / page).read_text(encoding="utf-8")
+    assert [name for name in methods if f"\n| `{name}` |" not in text] == []

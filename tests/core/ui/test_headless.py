@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from marvin_core import ThinkingDelta
+from marvin_core import Hook, HookContext, ThinkingDelta
 from marvin_core.api.config import OutputFormat
 from marvin_core.api.messages import ProviderData
 from marvin_core.ui.headless import Headless, TextOutput
@@ -18,12 +19,12 @@ from marvin_core.util.streams import StandardStreams
 from tests.support.engine import make, says
 
 
-def ran(tmp_path: Path, kind: OutputFormat, *script: Any) -> tuple[int, str, str]:
+def ran(tmp_path: Path, kind: OutputFormat, *script: Any, hooks: Sequence[Hook] = ()) -> tuple[int, str, str]:
     """The exit code of a run, and what it wrote."""
     paths = [tmp_path / "out", tmp_path / "err"]
     descriptors = [os.open(path, os.O_RDWR | os.O_CREAT, 0o600) for path in paths]
     try:
-        made = make(tmp_path, *script, listening=False)
+        made = make(tmp_path, *script, hooks=hooks, listening=False)
         streams = StandardStreams(stdout=descriptors[0], stderr=descriptors[1])
         code = Headless(streams, kind, made.meter).run(made.session, "go")
     finally:
@@ -68,3 +69,16 @@ def test_a_sequence_in_one_answer_takes_nothing_from_the_next() -> None:
     output.text("two")
     output.end()
     assert "".join(written) == "one \n  🔧 look, read\ntwo\n"
+
+
+class Again(Hook):
+    """Has the model answer once more."""
+
+    async def on_stop(self, context: HookContext, answer: str) -> str | None:
+        return None if "More" in answer else "Go on."
+
+
+@pytest.mark.parametrize("first", ["Done.", "Done.\n", "Done. \x1b]0;never ended"])
+def test_an_answer_after_another_one_begins_on_a_line_of_its_own(tmp_path: Path, first: str) -> None:
+    code, out, _ = ran(tmp_path, "text", says(first), says("More."), hooks=[Again()])
+    assert (code, [line.rstrip() for line in out.splitlines()]) == (0, ["Done.", "More."])

@@ -108,7 +108,7 @@ class Watcher(Hook):
         return result.replace(show=()) if result.is_error else None
 
     async def on_stop(self, context: HookContext, answer: str) -> str | None:
-        return None if answer else "Say something."
+        return "Mend it." if "broken" in answer else None
 
     async def on_event(self, context: HookContext, event: Event) -> None:
         if event.type == "message_update":

@@ -129,7 +129,10 @@ def _fits(value: Any, schema: Schema) -> bool:
         return value in schema["enum"]
     if "pattern" in schema or "format" in schema:
         return False
-    if not isinstance(value, _PYTHON_TYPES.get(_kind(schema), ())):
+    kind = schema.get("type", "")
+    if isinstance(kind, list):  # one of several
+        return any(_fits(value, {**schema, "type": each}) for each in kind)
+    if not isinstance(value, _PYTHON_TYPES.get(kind, ())):
         return False
     if isinstance(value, list):
         return schema.get("minItems", 1) <= 1 and all(_fits(item, schema.get("items", {})) for item in value)

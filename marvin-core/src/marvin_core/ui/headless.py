@@ -64,6 +64,12 @@ class TextOutput:
         self._held = ""
         self._in_line = False
 
+    def answered(self) -> None:
+        """An answer is complete: one that follows, as after what a hook said, begins on a line of its own."""
+        if self._in_line:
+            self._held = self._held or "\n"
+            self._clean = TerminalFilter()
+
     def end(self) -> None:
         """End what was written with exactly one newline."""
         if self._in_line:
@@ -186,10 +192,19 @@ class Headless:
         elif self._format == "text" and not self._form:
             if isinstance(event, MessageUpdate) and event.kind == "text":
                 self._text.text(event.delta)
-            elif isinstance(event, MessageEnd) and event.message.calls and event.stop_reason not in _UNFINISHED:
-                self._text.tools([call.name for call in event.message.calls])
+            elif isinstance(event, MessageEnd):
+                self._answered(event)
             elif isinstance(event, (ToolExecutionUpdate, ToolExecutionEnd)):
                 self._show_beside(event)
+
+    def _answered(self, event: MessageEnd) -> None:
+        if event.stop_reason in _UNFINISHED or event.origin != "model":
+            return
+        names = [call.name for call in event.message.calls]
+        if names:
+            self._text.tools(names)
+        else:
+            self._text.answered()
 
     def _show_beside(self, event: ToolExecutionUpdate | ToolExecutionEnd) -> None:
         """What a tool shows people, and how far it is, on standard error: the answer stands alone on the other one."""

@@ -50,6 +50,7 @@ class Trial:
         self._problems: dict[str, list[str]] = {"no surprises": [], "access": [], "in time": [], "advice": []}
         self._calls = 0
         self._held_back: dict[str, None] = {}
+        self._own: Sequence[Path] = ()
 
     def run(self, tools: Sequence[ToolSpec]) -> list[Finding]:
         """Try all of them."""
@@ -71,6 +72,9 @@ class Trial:
         home, work = (self._fresh(spec.name, kind) for kind in ("home", "work"))
         (work / "README.md").write_text("# Notes\n\nBuy some tea.\n", encoding="utf-8")
         runner = ToolRunner(home, work, lambda: network, interactive=False)
+        config, _ = runner._loaded()
+        # Who only reads may keep what can be fetched again, and when it was asked for: that is no stored data.
+        self._own = [folder / "packs" for folder in (config.cache_folder, config.state_folder)]
         before = set(_descendants())
         for number, text in enumerate(cases(spec)):
             network.choose(number)
@@ -96,7 +100,7 @@ class Trial:
         """One call; whether it ended."""
         call = f"{spec.name} {text[:_SHOWN]}"
         self._calls += 1
-        self._watch.begin()
+        self._watch.begin(self._own)
         ended, outcome, held = runner._loop.run(self._bounded(runner, spec.name, text))
         self._watch.end()
         seen = {deed: next(iter(places)) for deed, places in self._watch.deeds.items()}
@@ -137,7 +141,7 @@ class Trial:
         """A call while no service answers, which is cancelled; whether it ended."""
         network.fall_silent()
         first = cases(spec)[0]
-        self._watch.begin()
+        self._watch.begin(self._own)
         ended, _, _ = runner._loop.run(self._bounded(runner, spec.name, first, network.reached))
         self._watch.end()
         if not ended:

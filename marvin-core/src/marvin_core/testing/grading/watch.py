@@ -43,6 +43,7 @@ _HARMLESS = ("/dev/null", "/dev/tty", "/proc/self/")
 _OWN_FILE = __file__
 _CORE = str(Path(__file__).parents[2]) + os.sep
 _GUARD = os.path.join(_CORE, "guard", "processes", "")
+_FOLDERS = os.path.join(_CORE, "plugins", "pack_access.py")
 
 
 class Watch:
@@ -63,6 +64,7 @@ class Watch:
         self._harmless = (*_HARMLESS, os.path.realpath(scratch) + os.sep)
         self._code = tuple(code)
         self._module = Path(code[0]).stem
+        self._own: tuple[str, ...] = ()
         self._programs = programs
         self.active = False
         self.deeds: dict[Deed, dict[str, None]] = {}
@@ -73,8 +75,9 @@ class Watch:
         """The programs that were not started."""
         sys.addaudithook(self._heard)
 
-    def begin(self) -> None:
-        """Forget what was seen, and watch."""
+    def begin(self, own: Sequence[Path] = ()) -> None:
+        """Forget what was seen, and watch. What is written in the folders `own` counts as nothing."""
+        self._own = tuple(os.path.realpath(folder) + os.sep for folder in own)
         self.deeds, self.refused, self.held_back, self.active = {}, {}, {}, True
 
     def end(self) -> None:
@@ -109,8 +112,10 @@ class Watch:
         if not _is_path(path) or path in _IN_MEMORY:
             return
         real = _real(os.path.join(folder, os.fsdecode(path)))
-        if real.startswith(self._harmless) or not self._is_packs():
+        if real.startswith((*self._harmless, *self._own)) or not self._is_packs():
             return
+        if any(file == _FOLDERS for file in _running()):
+            return  # Marvin makes a folder that the pack asks for
         self._note("write", real)
         if not f"{real}{os.sep}".startswith(self._places):
             self._refuse(f"wrote outside of its folders: {real}")
