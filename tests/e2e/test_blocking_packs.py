@@ -142,6 +142,27 @@ def test_the_first_signal_ends_a_plain_chat_that_is_held(
     assert_saved(dull)
 
 
+@pytest.mark.parametrize(("event", "line"), [("app_start", b""), ("agent_end", b"hello\n")])
+def test_the_first_signal_ends_a_plain_chat_that_is_held_before_a_prompt_or_behind_it(
+    dull: Marvin, marvin_model_server: ModelServer, event: str, line: bytes
+) -> None:
+    if line:
+        marvin_model_server.script(text("Hi."))
+    (dull.config_folder / "hooks").mkdir()
+    (dull.config_folder / "hooks" / "dull.py").write_text(
+        "import time\nfrom pathlib import Path\nfrom marvin_core import Hook\n"
+        "class Dull(Hook):\n    async def on_event(self, context, event):\n"
+        f"        if event.type == {event!r}:\n            Path('begun').touch()\n            time.sleep(600)\n"
+    )
+    running = dull.start("--plain", stdin=-1)
+    assert running.process.stdin is not None
+    running.process.stdin.write(line)
+    running.process.stdin.flush()
+    running.until(begun(dull), "the event")
+    running.send(SIGTERM)
+    assert running.finish().code == 130
+
+
 Open = Callable[[], Terminal]
 
 

@@ -65,13 +65,15 @@ class SimpleChat:
             signal.signal(number, self._interrupt if number == signal.SIGINT else self._end)
         with asyncio.Runner() as runner:
             try:
-                runner.run(self._begin(greeting))
+                with self._watchdog.watching(runner.get_loop()):
+                    runner.run(self._begin(greeting))
                 self._chat(runner, prompt)
             except _EndedError:
                 self._finish_line()
             finally:
                 self._closing = True
-                runner.run(self._session.close())
+                with self._watchdog.watching(runner.get_loop()):
+                    runner.run(self._session.close())
         if self._session.farewell:
             self._line(self._session.farewell)
         return EXIT_INTERRUPTED if self._ended else 0
@@ -82,7 +84,7 @@ class SimpleChat:
         await asyncio.sleep(0)  # hooks hear that the program is up: nothing runs while a line is waited for
 
     def _chat(self, runner: asyncio.Runner, prompt: str | None) -> None:
-        if prompt:
+        if prompt and not self._ended:
             self._print(f"{PROMPT}{prompt}")
             self._turn(runner, prompt)
         while self._session.farewell is None and (line := self._read()) is not None:
@@ -103,7 +105,7 @@ class SimpleChat:
     def _cancel(self) -> None:
         if self._answering is not None and not self._answering.done():
             self._answering.get_loop().call_soon_threadsafe(self._answering.cancel)
-            self._watchdog.interrupted()
+        self._watchdog.interrupted()
 
     def _leave(self, held: str = "") -> NoReturn:
         """Leave without waiting for anything; what was said is saved."""
