@@ -278,7 +278,7 @@ class SandboxPaths:
         try:
             parts = names_of(path)
         except ValueError as refusal:
-            hint = f" {self._hint(path)}" if path.startswith("/") else ""
+            hint = f" {self._hint(path)}" if path.startswith("/") and "\0" not in path else ""
             raise self._refused(f"{refusal}{hint}") from None
         self._check(path, parts, writing=False)
         return parts
