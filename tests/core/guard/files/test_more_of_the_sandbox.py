@@ -54,6 +54,20 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
+def test_a_link_to_a_file_outside_is_no_folder_and_nothing_else(root: Path, tmp_path: Path) -> None:
+    """Whether there is a file outside is not told."""
+    (tmp_path / "there").write_text("x")
+    told = set()
+    for name in ("there", "not-there"):
+        (root / "way").unlink(missing_ok=True)
+        (root / "way").symlink_to(tmp_path / name)
+        with pytest.raises(ToolError) as raised:
+            SandboxPaths(root).list("way")
+        told.add(str(raised.value).splitlines()[0])
+    assert len(told) == 1
+    assert "leads out of the working directory" in told.pop()
+
+
 def test_a_folder_is_listed_with_what_there_is(root: Path) -> None:
     paths = SandboxPaths(root)
     assert [(each.path, each.kind) for each in paths.list()] == [
@@ -275,12 +289,16 @@ class TestRealPaths:
         assert sorted(os.listdir(tmp_path / "copies")) == ["copy-fresh", "other"]
 
 
+OUTSIDE = "OUTSIDE" * 10_000
+"""Longer than what is inside ever becomes, of which some bytes are added all the time."""
+
+
 class TestRaces:
     @pytest.mark.parametrize("swapped", ["folder", "file"])
     def test_a_link_that_is_swapped_all_the_time_never_leads_outside(self, tmp_path: Path, swapped: str) -> None:
         """I4: whatever is done through the link sees and changes what is inside, or is refused."""
         root, outside = tmp_path / "project", tmp_path / "outside"
-        for folder, content in ((root / "real", "in"), (outside, "OUTSIDE")):
+        for folder, content in ((root / "real", "in"), (outside, OUTSIDE)):
             folder.mkdir(parents=True)
             (folder / "data").write_text(content)
         (outside / "secret").write_text("secret")
@@ -289,7 +307,7 @@ class TestRaces:
         with swapping(root, [f"real{rest}", f"../outside{rest}"]):
             seen = self._use(root, path)
         assert min(seen.values()) > 0
-        assert (outside / "data").read_text() == "OUTSIDE"
+        assert (outside / "data").read_text() == OUTSIDE
         assert sorted(os.listdir(outside)) == ["data", "secret"]
         assert set((root / "real/data").read_text()) <= set("inx")
 
@@ -306,7 +324,7 @@ class TestRaces:
                     seen["refused"] += 1
                 else:
                     seen["done"] += 1
-                    assert getattr(found, "size", 0) != len("OUTSIDE")
+                    assert getattr(found, "size", 0) != len(OUTSIDE)
             for pattern in ("current/*", "**/*"):
                 assert not {each for each in paths.glob(pattern) if each.endswith("secret")}
             try:

@@ -219,7 +219,7 @@ class SandboxPaths:
         with self._failures(path, parts, "read"), self._descent(path) as descent:
             if parts:
                 # What lies above is refused first: an error must tell nothing of what is outside.
-                self._check(path, descent.place(parts).parts, writing=False)
+                self._check(path, descent.follow(descent.place(parts)).parts, writing=False)
             folder = descent.folder(parts)
             self._check(path, folder.parts, writing=False)
             return list_folder(folder, parts, self._is_hidden, most)
