@@ -16,6 +16,7 @@ import pytest
 
 import marvin_core.testing
 from marvin_core.testing import ModelServer, calls, cut_after, hang_after, paced, pause, split, text
+from tests.support.broken_packs import install_wheel
 
 
 def post(url: str, body: object) -> tuple[int, bytes]:
@@ -126,3 +127,23 @@ def test_a_script_file_with_an_unknown_answer_is_refused() -> None:
 
     with pytest.raises(ValueError, match="none of text, calls"):
         from_json({"txt": "typo"})
+
+
+def test_a_tool_of_a_pack_that_cannot_be_loaded_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    """Else a mistake in the plugin module looks like a wrong name."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    install_wheel(packages, "marvin-acme", {"acme.py": "raise RuntimeError('not today')\n"}, "[marvin]\nacme = acme\n")
+    code = f"""
+import sys
+from pathlib import Path
+sys.path.append({str(packages)!r})
+from marvin_core.testing import ToolRunner
+with ToolRunner(Path({str(tmp_path)!r}), Path({str(tmp_path)!r})) as tools:
+    print(tools.call("other_tool").text)
+    tools.call("acme_tool")
+"""
+    environment = {"PYTHONPATH": str(packages), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, env=environment)
+    assert "There is no tool 'other_tool'" in done.stdout, done.stderr
+    assert "AssertionError: The pack acme could not be loaded: RuntimeError: not today" in done.stderr

@@ -35,6 +35,8 @@ from .scripted import ScriptedModels
 if TYPE_CHECKING:
     import httpx
 
+    from ..plugins.model import Pack
+
 
 class Outcome(Record):
     """What a call gave: `text` to the model, `details` to the interface, `progress` while it ran.
@@ -139,7 +141,11 @@ class ToolRunner:
         return other
 
     def call(self, tool: Tool | str, /, **arguments: Any) -> Outcome:
-        """Call a tool: a decorated function, or an installed one by its name."""
+        """Call a tool: a decorated function, or an installed one by its name.
+
+        Raises:
+            AssertionError: where the pack that the name begins with could not be loaded.
+        """
         return self.call_raw(tool, json.dumps(arguments))
 
     def call_raw(self, tool: Tool | str, arguments: str, /) -> Outcome:
@@ -269,6 +275,10 @@ class ToolRunner:
         for spec in installed_tools() if tool not in self._known else ():
             if spec.name not in self._known:
                 self._offer(parts, spec, None)
+        if tool not in self._known:
+            for pack in _loaded_packs()[1]:
+                if tool.startswith(f"{pack.name}_"):
+                    raise AssertionError(f"The pack {pack.name} could not be loaded: {'; '.join(pack.problems)}")
         return tool
 
     def _offer(self, parts: SessionParts, spec: ToolSpec, tool: Tool | None) -> None:
@@ -290,13 +300,19 @@ class ToolRunner:
         return self._answers.pop(0)
 
 
-@cache
 def installed_tools() -> tuple[ToolSpec, ...]:
     """The tools of all installed packs, found once: what is installed does not change while tests run."""
+    return _loaded_packs()[0]
+
+
+@cache
+def _loaded_packs() -> tuple[tuple[ToolSpec, ...], tuple[Pack, ...]]:
+    """The tools of all installed packs, and the packs that could not be loaded."""
     from ..plugins.entry_points import installed_packs
     from ..plugins.names import Names
     from ..plugins.trials import tried
 
     loaded = tried(installed_packs(), Timeouts())
     names = Names([one.pack for one in loaded], ())
-    return tuple(spec for _, spec in names.tools([(one.pack.key, spec) for one in loaded for spec in one.tools]))
+    tools = names.tools([(one.pack.key, spec) for one in loaded for spec in one.tools])
+    return tuple(spec for _, spec in tools), tuple(one.pack for one in loaded if one.pack.left_out)
