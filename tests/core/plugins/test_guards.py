@@ -51,6 +51,14 @@ def test_what_cannot_be_read_may_be_anything(tmp_path: Path) -> None:
         assert Memory(tmp_path).may_guard(pack(path)), path.name
 
 
+def test_where_nothing_can_be_remembered_any_pack_may_have_been_a_guard(tmp_path: Path) -> None:
+    path = tmp_path / "acme.py"
+    path.write_text(TOOL)
+    (tmp_path / "cache").write_text("a file in the place of the folder")
+    assert Memory(tmp_path / "cache").may_guard(pack(path))
+    assert not Memory(tmp_path / "will" / "be" / "made").may_guard(pack(path))
+
+
 def test_what_was_seen_is_remembered_and_nothing_that_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "acme.py"
     path.write_text(TOOL)

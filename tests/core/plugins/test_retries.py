@@ -238,3 +238,20 @@ def test_a_slow_guard_is_named_with_what_it_takes_of_a_start(place: Place) -> No
     listed = place.marvin("packs", "list")
     assert listed.code == 0
     assert "slow_guard  slow-guard 1.0, 1 hook\n  note: takes " in listed.out
+
+
+def test_of_two_distributions_with_one_module_neither_is_used_and_calls_are_held(place: Place) -> None:
+    """The file is that of the one that was installed last; what the other one guarded nobody knows."""
+    place.install("good", tool_pack("wave"))
+    place.install("guarding", tool_pack("look"))
+    place.install(
+        "newcomer", "", modules={"guarding": tool_pack("look")}, entry_points="[marvin]\nnewcomer = guarding\n"
+    )
+    held = place.marvin("tools", "call", "wave")
+    assert held.code == 1
+    for name in ("guarding", "newcomer"):
+        assert f"pack {name} of {name} was left out: guarding and newcomer both bring the module guarding" in held.err
+    assert "may guard calls" in held.out + held.err
+    assert "wave was not run" in held.out
+    listed = place.marvin("packs", "list")
+    assert listed.out.count("left out; it may guard calls, which are held") == 2

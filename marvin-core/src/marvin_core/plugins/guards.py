@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
@@ -34,6 +35,7 @@ class Memory:
         self._path = cache_folder / "hooks.json"
         kept = read_trusted_json(self._path)
         self._known: dict[str, Any] = kept if isinstance(kept, dict) else {}
+        self._lasts = _can_be_written(cache_folder)
 
     def remember(self, packs: Sequence[Pack]) -> None:
         """Keep what those of the packs do that are loaded."""
@@ -65,9 +67,12 @@ class Memory:
         """Whether a pack that cannot be loaded registers hooks, as far as anybody can tell.
 
         It does if it did so before, in whatever version. Else its source says so; where that cannot be read, only
-        a load of the same version without hooks speaks for it.
+        a load of the same version without hooks speaks for it. Where nothing can be remembered it counts as a guard: it
+        may have been one until now.
         """
         version, registered, *_ = self._of(pack)
+        if registered is None and not self._lasts:
+            return True
         if registered or (pack.distribution == USER and pack.name.startswith("hooks/")):
             return True
         path = source_file(pack.module)
@@ -75,6 +80,12 @@ class Memory:
         if text is None:
             return registered is None or version != pack.version
         return _MAY_REGISTER.search(text) is not None
+
+
+def _can_be_written(folder: Path) -> bool:
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.is_dir() and os.access(folder, os.W_OK)
 
 
 def source_file(module: str) -> Path | None:

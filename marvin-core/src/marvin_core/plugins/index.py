@@ -86,13 +86,36 @@ def _loaded(
     from .user_files import user_packs
 
     there = [*installed_packs(), *(user_packs(user_files) if user_files else ())]
-    found = tried([pack for pack in there if selection.has(pack)], timeouts)
+    chosen = [pack for pack in there if selection.has(pack)]
+    clashing = {key: pack for key, pack in _clashing(there).items() if selection.has(pack)}
+    found = tried([pack for pack in chosen if pack.key not in clashing], timeouts)
     memory = Memory(cache_folder)
     memory.remember([one.pack for one in found])
     marked = [one.replace(pack=_known(one.pack, memory)) if one.pack.left_out else one for one in found]
+    marked += [Loaded(pack=pack.replace(cli=memory.sub_commands(pack))) for pack in clashing.values()]
+    order = {pack.key: place for place, pack in enumerate(chosen)}
+    marked.sort(key=lambda one: order[one.pack.key])
     known = {pack.key for pack in there}
     lost = [_lost(pack, memory) for pack in memory.guards() if pack.key not in known and selection.has(pack)]
     return [*marked, *filter(None, lost)], [pack for pack in there if not selection.has(pack)]
+
+
+def _clashing(packs: Sequence[Pack]) -> dict[str, Pack]:
+    """By their keys the packs that are left out, as another distribution names the same module: one file of the two.
+
+    What the other one brought is gone, a guard maybe. Our own packs stay: who names a module of theirs is a stranger.
+    """
+    by_module: dict[str, list[Pack]] = {}
+    for pack in packs:
+        by_module.setdefault(pack.module, []).append(pack)
+    found = {}
+    for module, same in by_module.items():
+        names = sorted({pack.distribution for pack in same})
+        if len(names) > 1:
+            both = f"{' and '.join(names)} both bring the module {module}"
+            why = f"{both}, so one of them replaced what the other brought; remove one"
+            found.update({p.key: p.replace(problems=(why,), left_out=True, guards=True) for p in same if not p.own})
+    return found
 
 
 def _lost(pack: Pack, memory: Memory) -> Loaded | None:
