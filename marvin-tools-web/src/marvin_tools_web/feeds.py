@@ -30,7 +30,7 @@ async def read_rss(
     feed = await _read(page, max_items, context)
     if "feeds" in feed:
         raise ToolError(_no_feed(feed["feeds"], page))
-    title, entries = feed["title"] or page.url, feed["entries"]
+    title, entries = feed["title"] or page.short_url, feed["entries"]
     head = f"{title}: {len(entries)} of {feed['count']} entries" if entries else f"{title}: no entries"
     return "\n\n".join(filter(None, (head, numbered(map(_entry, entries), _CHARACTERS))))
 
@@ -43,7 +43,7 @@ async def _read(page: Fetched, most: int, context: ToolContext) -> dict[str, Any
         found: dict[str, Any] = json.loads(result.output)
     except ValueError:
         raise ToolError(
-            f"{page.url} cannot be read as a feed: it is too large, or made so that reading it takes too much. "
+            f"{page.short_url} cannot be read as a feed: it is too large, or made so that reading it takes too much. "
             "Use another source."
         ) from None
     return found
@@ -63,5 +63,5 @@ def _entry(entry: dict[str, str]) -> str:
 
 def _no_feed(feeds: list[str], page: Fetched) -> str:
     if feeds:
-        return f"{page.url} is a web page. It names these feeds: {', '.join(feeds)}. Read one of them."
-    return f"{page.url} is no feed but {page.kind or 'something'}. Look for the feed's own address on the site."
+        return f"{page.short_url} is a web page. It names these feeds: {', '.join(feeds)}. Read one of them."
+    return f"{page.short_url} is no feed but {page.kind or 'something'}. Look for the feed's own address on the site."

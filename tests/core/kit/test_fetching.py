@@ -334,6 +334,17 @@ def test_what_is_too_large_is_told_and_not_read_to_its_end(replay: HttpReplay) -
     assert len(got(replay, f"{URL}/fits", largest=4_000).content) == 4_000
 
 
+def test_a_long_address_is_given_whole_and_shown_short(replay: HttpReplay) -> None:
+    long = f"{URL}?q={'x' * 2_000}"
+    replay.on("GET", long, text="[")
+    page = got(replay, long)
+    assert page.url == long
+    assert page.short_url == f"{URL}?…"
+    with pytest.raises(RequestFailed) as failed:
+        page.json()
+    assert "xxx" not in str(failed.value)
+
+
 # Redirects
 
 

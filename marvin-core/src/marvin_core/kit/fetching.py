@@ -33,8 +33,9 @@ _JSON = "application/json"
 class Fetched(Record):
     """A whole answer.
 
-    `url` is where it came from, redirects followed. `kind` is its media type in lower case, without parameters, as in
-    `text/html`; empty where the server did not say. `headers` have lower-case names.
+    `url` is where it came from, redirects followed, without a user and password in it. `kind` is its media type in
+    lower case, without parameters, as in `text/html`; empty where the server did not say. `headers` have lower-case
+    names.
     """
 
     url: str
@@ -42,6 +43,11 @@ class Fetched(Record):
     kind: str
     headers: Mapping[str, str]
     content: bytes
+
+    @property
+    def short_url(self) -> str:
+        """The address as texts show it: cut where it is long."""
+        return shown(web_address(self.url))
 
     @property
     def text(self) -> str:
@@ -55,14 +61,15 @@ class Fetched(Record):
             RequestFailed: it is none, or nested too deeply, or holds too many values.
         """
         if not self.content.strip():
-            raise RequestFailed(f"{self.url} sent nothing where JSON was expected. Try another source.")
+            raise RequestFailed(f"{self.short_url} sent nothing where JSON was expected. Try another source.")
         try:
             return parse_json(self.text)
         except ValueError as error:
             what = "a web page" if self.kind == "text/html" else f"{self.kind or 'something'} that is no JSON"
             begins = one_line(self.text[: 4 * _BEGINNING], _BEGINNING)
+            why = one_line(str(error), _BEGINNING)
             raise RequestFailed(
-                f"{self.url} sent {what} ({one_line(str(error), _BEGINNING)}). It begins: {begins}. Try another source."
+                f"{self.short_url} sent {what} ({why}). It begins: {begins}. Try another source."
             ) from error
 
 
@@ -267,7 +274,8 @@ async def _read(response: httpx.Response, options: RequestOptions) -> Fetched:
         if largest is not None and size > largest:
             raise RequestFailed(f"{url} is larger than {_megabytes(largest)}. Use something smaller.")
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Fetched(url=url, status=response.status_code, kind=kind, headers=headers, content=b"".join(parts))
+    whole = str(response.url.copy_with(userinfo=b"")) if response.url.userinfo else str(response.url)
+    return Fetched(url=whole, status=response.status_code, kind=kind, headers=headers, content=b"".join(parts))
 
 
 def _is_of(kind: str, wanted: str) -> bool:
