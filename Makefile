@@ -6,7 +6,9 @@ unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 # -P: nothing of the current folder is importable by accident.
 PY := .venv/bin/python -P
-PYTEST := $(PY) -m pytest
+# Tests wait for other programs for a third of their time, so that two cores have enough to do for four of them.
+WORKERS := 6
+PYTEST := $(PY) -m pytest -n $(WORKERS) --dist loadgroup
 DISTRIBUTIONS := marvin-core marvin-tools-coding marvin-tools-web marvin-tools-life marvin-pipeline
 
 help: ## show this list
@@ -19,10 +21,10 @@ run: ## chat, in the plain interface
 	@./marvin --plain
 
 test: setup ## every test that needs no outside service and is not slow
-	$(PYTEST) -n 2 --dist loadgroup -m "not real and not slow"
+	$(PYTEST) -m "not real and not slow"
 
-test-slow: setup ## end-to-end tests that install packages or run a test suite of their own
-	$(PYTEST) -n 2 --dist loadgroup -m "slow and not real"
+test-slow: setup ## tests that install packages or start many programs, and each property with all of its examples
+	$(PYTEST) -m "(slow or hypothesis) and not real" --hypothesis-profile=thorough
 
 test-real: setup ## tests against the real services and programs, which scripts/setup-real installs
 	@scripts/setup-real

@@ -26,6 +26,8 @@ from marvin_core.sessions.writer import SessionWriter
 from marvin_core.usage.meter import UsageMeter
 from marvin_core.conversation.window import Window
 from marvin_core.guard.files.workspace import Workspace
+from marvin_core.guard.kept_texts import KeptTexts
+from marvin_core.guard.redaction import Redactor
 
 def turn(number):
     call = ToolCall(id=f"call_{number}", name="read_file", arguments=json.dumps({"path": f"src/module_{number}.py"}))
@@ -43,7 +45,7 @@ config, _ = load([], {"HOME": str(folder), "MARVIN_HOME": str(folder / "marvin")
 recorder = SessionWriter(config.data_folder / "sessions", config.timeouts, print)
 recorder.begin(time.time(), "compaction", "", "", str(folder))
 window = Window(tokens * 10)
-conversation = Conversation(recorder)
+conversation = Conversation(recorder, Redactor(tuple))
 number = 0
 while window.tokens(conversation.characters) < tokens:
     for message in turn(number):
@@ -55,7 +57,7 @@ async def compact():
     model = SimpleNamespace(window=window, summarizer=lambda: None)
     return await Compactor(SimpleNamespace(
         config=config, workspace=Workspace(config), conversation=conversation, model=model, meter=meter, bus=Bus(),
-        clock=SystemClock(),
+        clock=SystemClock(), kept=KeptTexts(),
     )).compact(50_000)
 
 async def copy():

@@ -144,8 +144,14 @@ class Lab:
         """Run a chat that reads these lines; returns its resident memory near its end, in bytes."""
         typed = self.folder / "lines"
         typed.write_text("".join(f"{line}\n" for line in lines))
+        return self.waiting([self.program.marvin, "--plain", "--working-dir", str(self.work)], script, typed)
+
+    def waiting(self, command: Sequence[str], script: Sequence[Description], typed: Path = Path(os.devnull)) -> float:
+        """Run a command that reads a file; returns its resident memory near its end, in bytes.
+
+        Where the last answer of the script comes after a pause, that is its memory while it waits.
+        """
         self._service.play(script)
-        command = [self.program.marvin, "--plain", "--working-dir", str(self.work)]
         samples: list[float] = []
         with open(typed, "rb") as stdin, open(self._errors, "wb") as errors:
             process = subprocess.Popen(

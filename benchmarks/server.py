@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 from benchmarks.answers import Write, writes
@@ -21,11 +22,12 @@ _SHOWN = 300
 
 
 class Desk:
-    """The script that is played, and the record of it. One client at a time is served."""
+    """The script that is played, and the record of it. Clients that ask at the same time get the answers in turn."""
 
     def __init__(self) -> None:
         self._script: list[list[Write]] = []
         self._record: list[tuple[int, bytes, dict[str, int]]] = []
+        self._order = threading.Lock()
 
     def play(self, descriptions: list[dict[str, Any]]) -> int:
         """Begin a new script."""
@@ -41,11 +43,12 @@ class Desk:
         """Serve one request; False where the client is gone or the script is at its end."""
         body = _receive(connection)
         received = time.monotonic_ns()
-        number = len(self._record)
-        if body is None or number >= len(self._script):
-            return False
         marks: dict[str, int] = {}
-        self._record.append((received, body, marks))
+        with self._order:
+            number = len(self._record)
+            if body is None or number >= len(self._script):
+                return False
+            self._record.append((received, body, marks))
         for data, mark, pause in self._script[number]:
             if pause:
                 time.sleep(pause)
@@ -87,12 +90,14 @@ def _serve(listener: socket.socket, desk: Desk) -> None:
     while True:
         connection, _ = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with connection:
-            try:
-                while desk.answer(connection):
-                    pass
-            except OSError:
-                continue  # the client went away; the suite sees that by its exit code
+        threading.Thread(target=_answer, args=(connection, desk), daemon=True).start()
+
+
+def _answer(connection: socket.socket, desk: Desk) -> None:
+    """Serve one client: a Marvin keeps its connection while an agent of it has one of its own."""
+    with connection, suppress(OSError):  # the client went away; the suite sees that by its exit code
+        while desk.answer(connection):
+            pass
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ import gc, json, sys, time
 from pathlib import Path
 from marvin_core.api import timeouts
 from marvin_core.conversation import conversation, pairing
+from marvin_core.guard import redaction
 from marvin_core.sessions import reader, writer as sessions
 gc.disable()  # as it is until the first request is out
 path = Path(sys.argv[2])
@@ -38,7 +39,7 @@ def resume():
     messages, _ = pairing.heal(loaded.messages)
     writer = sessions.SessionWriter(path.parent, timeouts.Timeouts(), print)
     writer.resume(path, loaded)
-    live = conversation.Conversation(writer)
+    live = conversation.Conversation(writer, redaction.Redactor(tuple))
     live.load(messages)
     return live
 

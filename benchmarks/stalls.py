@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import web_calls, web_services
+from benchmarks.calendars import calendar_of
 from benchmarks.lab import BenchmarkError, Lab
 from benchmarks.table import Row
 from marvin_core.testing import HttpReplay, Outcome, ToolRunner
@@ -103,7 +105,10 @@ def stalls(folder: Path) -> Iterator[Stall]:
     folder.mkdir()
     with own_home(folder / "home") as home, own_working_dir(folder / "work") as work, HttpReplay() as replay:
         _project(work)
+        _github(work, home)
         _feeds(replay)
+        web_calls.serve(replay)
+        web_services.serve(replay)
         options: Any = {"timeouts": _LIMITS, "mode": "coding", "answers": ["yes"] * 200}
         with Watched(home, work, replay.transport, **options) as runner:
             installed_tools()  # finding them is no tool's doing
@@ -136,6 +141,16 @@ def _project(work: Path) -> None:
     (work / "src/part0/module_1.py").write_text("changed = True\n")
 
 
+def _github(work: Path, home: Path) -> None:
+    """A clone of the project, and an API that nobody answers for."""
+    clone = home / "github-clones/acme/code"
+    subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{work}", clone], check=True, capture_output=True)
+    settings = home / ".config/gh"
+    settings.mkdir(parents=True)
+    (settings / "config.yml").write_text(f"http_unix_socket: {home / 'nobody.sock'}\n")
+    (settings / "hosts.yml").write_text("github.com:\n    user: a\n    oauth_token: gho_0123456789\n")
+
+
 def _hostile_project(work: Path, home: Path) -> None:
     """What is long, deep or many, and what makes patterns go astray."""
     (work / "long.txt").write_text("a" * 3_000_000)
@@ -159,6 +174,11 @@ def _hostile_project(work: Path, home: Path) -> None:
     profile = home / ".config" / "marvin" / "profiles" / "main"
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "preferences.yaml").write_text("".join(f"key_{number}: [a, b]  # why\n" for number in range(2_000)))
+    (profile / "calendar.ics").write_text(calendar_of(10_000, "\n"))
+    bookmarks = [{"url": f"https://example.org/{n}", "title": "word " * 20, "tags": ["a"]} for n in range(5_000)]
+    (profile.parents[1] / "bookmarks.json").write_text(json.dumps(bookmarks))
+    places = [{"label": f"place {number}", "address": "x" * 200} for number in range(5_000)]
+    (profile / "saved_places.json").write_text(json.dumps(places))
     for number in range(2_000):
         (profile.parent / f"p{number}").mkdir()
 
@@ -182,12 +202,18 @@ def _feeds(replay: HttpReplay) -> None:
 _SOURCE = "src/part0/module_0.py"
 ORDINARY: Sequence[Case] = [
     Case("get_usage", {"include_lifetime": True}),
+    Case("read_skill", {"name": "pdf"}),
+    Case("tool_search", {"query": "what files are there"}),
     Case("compact_history", {}),
     Case("search_history_backups", {"query": "word"}),
     Case("end_elaborate", {}),
     Case("end_play_mode", {}),
     Case("exit_app", {}),
+    Case("ask_user", {"question": "Go on?", "choices": ["yes", "no"]}),
+    Case("plan", {"steps": ["Read the code", "Write a test", "Mend it"], "done": 1}),
     Case("get_working_dir", {}),
+    Case("launch_agent", {"ticket_id": "x-1", "prompt": "Mend it."}),
+    Case("launch_research_agent", {"query": "What is here?"}),
     Case("tree", {}),
     Case("glob", {"pattern": "**/*.py"}),
     Case("code_grep", {"pattern": r"def work_\d+"}),
@@ -198,11 +224,23 @@ ORDINARY: Sequence[Case] = [
     Case("apply_patch", {"path": _SOURCE, "old_str": "value + 7\n", "new_str": "value + 8\n"}),
     Case("apply_patch", {"path": _SOURCE, "old_str": "def work_9(valeu):\n", "new_str": "x"}),
     Case("git_status", {}),
+    Case("git_branch", {}),
+    Case("git_show", {}),
+    Case("git_blame", {"path": _SOURCE}),
     Case("git_diff", {}),
     Case("git_log", {}),
     Case("git_commit", {"message": "Change a module"}),
+    Case("git_checkout", {"target": "work", "create_branch": True}),
     Case("run_command", {"command": "echo hello; seq 1 2000"}),
+    Case("install_packages", {"packages": ["marvin-core"]}),
     Case("jobs", {}),
+    Case("github_search", {"query": "flask"}),
+    Case("github_clone", {"repo": "acme/code"}),
+    Case("github_clone", {"repo": "acme/other"}),
+    Case("github_read_file", {"repo": "acme/code", "path": _SOURCE, "start": 1, "end": 100}),
+    Case("github_grep", {"repo": "acme/code", "pattern": r"def work_\d+"}),
+    Case("tk", {"args": "create 'A ticket' -d 'What and why'"}),
+    Case("tk", {"args": "ls"}),
     Case("convert_units", {"value": 5, "from_unit": "miles", "to_unit": "km"}),
     Case("system_info", {}),
     Case("switch_profile", {"profile_name": "work"}),
@@ -211,14 +249,56 @@ ORDINARY: Sequence[Case] = [
     Case("timer_start", {"name": "tea", "duration_seconds": 300}),
     Case("timer_check", {}),
     Case("timer_stop", {"name": "tea"}),
+    Case("write_note", {"path": "list", "content": "milk\nbread\n"}),
+    Case("read_note", {"path": "list"}),
+    Case("notes_mkdir", {"path": "ideas"}),
+    Case("notes_ls", {}),
+    Case("search_notes", {"query": "milk"}),
+    Case("file_read_lines", {"path": "list", "start": 1, "end": 2}),
+    Case("file_apply_patch", {"path": "list", "patch": "REPLACE 1\nbutter"}),
+    # In the past, so that no scheduler is asked.
+    Case("calendar_add_event", {"title": "Tea", "start": "2020-03-04 10:00"}),
+    Case("calendar_view", {"month": 3, "year": 2020}),
+    Case("calendar_list_upcoming", {}),
+    Case("calendar_delete_event", {"title": "tea"}),
+    Case("bookmark_save", {"url": "https://example.org/", "title": "Example", "tags": "a, b"}),
+    Case("bookmark_list", {}),
+    Case("bookmark_search", {"query": "example"}),
+    Case("save_place", {"label": "home", "address": "1 Elm Street"}),
+    Case("list_places", {}),
+    Case("remove_place", {"label": "home"}),
+    Case("set_alarm", {"time": "in a while", "message": "Tea"}),
+    Case("list_alarms", {}),
+    Case("cancel_alarm", {"label": "tea"}),
+    Case("generate_ntfy_topic", {"label": "Phone"}),
+    Case("ntfy_subscribe", {"topic": "doorbell"}),
+    Case("ntfy_publish", {"topic": "doorbell", "message": "Ring"}),
+    Case("ntfy_list", {}),
+    Case("ntfy_unsubscribe", {"topic": "doorbell"}),
+    Case("create_ticket", {"title": "Buy milk", "description": "Two litres", "tags": "home"}),
+    Case("ticket_list", {}),
+    *(Case(f"ticket_{what}", {"ticket_id": "t"}) for what in ("show", "start", "dep_tree", "close")),
+    Case("ticket_add_note", {"ticket_id": "t", "note": "No lactose"}),
+    Case("ticket_add_dep", {"ticket_id": "t", "depends_on": "u"}),
+    *(Case(f"blender_{what}", {}) for what in ("get_scene", "screenshot")),
+    *(Case(f"blender_{what}_object", {"object_name": "Cube"}) for what in ("get", "modify", "delete")),
+    Case("blender_create_object", {"object_type": "cube"}),
+    Case("blender_set_material", {"object_name": "Cube"}),
+    Case("blender_execute_code", {"code": "print(1)"}),
     Case("read_rss", {"url": _FEED.format("plain")}),
     Case("download_file", {"url": _FEED.format("file.zip")}),
+    *(Case(tool, arguments) for tool, arguments in web_calls.ORDINARY),
+    *(Case(*call) for call in web_services.ORDINARY),
     Case("set_working_dir", {"path": "src"}),
     Case("set_working_dir", {"path": ".."}),
 ]
 HOSTILE: Sequence[Case] = [
     Case("search_history_backups", {"query": "word nothing"}),
     Case("search_history_backups", {"query": "w" * 100_000}),
+    Case("ask_user", {"question": "q" * 1_000_000, "choices": ["c" * 100_000] * 10}),
+    Case("plan", {"steps": [" - [x] " + "s " * 500_000, *["step"] * 49]}),
+    Case("plan", {"todos": [{"content": "step", "status": "pending"}] * 20_000}),
+    Case("launch_agent", {"ticket_id": "x-1", "prompt": "word " * 400_000, "model": "--help"}),
     Case("tree", {"max_depth": 100}),
     Case("glob", {"pattern": "**/*"}),
     Case("glob", {"pattern": "**/" * 12 + "y"}),
@@ -246,6 +326,12 @@ HOSTILE: Sequence[Case] = [
     Case("run_command", {"command": "eval " * 1_000}),
     Case("run_command", {"command": "$(" * 1_000}),
     Case("jobs", {"action": "x" * 100_000}),
+    Case("github_search", {"query": "q" * 100_000}),
+    Case("github_clone", {"repo": "a." * 50_000}),
+    Case("github_read_file", {"repo": "acme/code", "path": "d/" * 2_000}),
+    Case("github_grep", {"repo": "acme/code", "pattern": "(a+)+$", "glob_filter": "{a,b}" * 12}),
+    Case("tk", {"args": "create '" + "x" * 90_000 + "'"}),
+    Case("tk", {"args": "'" * 99_999}),
     Case("convert_units", {"value": 1e308, "from_unit": "m" * 60, "to_unit": "km"}),
     Case("convert_units", {"value": 1, "from_unit": "9**9**9", "to_unit": "km"}),
     Case("convert_units", {"value": 1, "from_unit": "mi" * 29, "to_unit": "/" * 60}),
@@ -255,9 +341,35 @@ HOSTILE: Sequence[Case] = [
     Case("timer_start", {"name": "t" * 100_000}),
     Case("timer_check", {"name": "t" * 100_000}),
     Case("timer_stop", {"name": "t" * 100_000}),
+    Case("write_note", {"path": "large", "content": "line\n" * 400_000}),
+    Case("read_note", {"path": "large"}),
+    Case("file_read_lines", {"path": "large", "start": 300_000}),
+    Case("file_apply_patch", {"path": "large", "patch": "DELETE 5\n" + "INSERT 7\nx\n" * 2_000}),
+    Case("notes_mkdir", {"path": "d/" * 1_000}),
+    Case("notes_ls", {"path": "d/" * 1_000}),
+    Case("search_notes", {"query": "line " * 20_000}),
+    Case("calendar_view", {"month": 3, "year": 2026}),
+    Case("calendar_list_upcoming", {"days": 366}),
+    Case("calendar_add_event", {"title": "t" * 100_000, "start": "2020-03-04 10:00", "description": "d" * 20_000}),
+    Case("calendar_delete_event", {"title": "no such event"}),
+    Case("bookmark_search", {"query": "word " * 10_000}),
+    Case("bookmark_list", {"tag": "t" * 100_000}),
+    Case("bookmark_save", {"url": "https://example.org/" + "x" * 60_000, "tags": "t," * 5_000}),
+    Case("save_place", {"label": "l" * 100_000, "address": "x"}),
+    Case("remove_place", {"label": "l" * 100_000}),
+    Case("list_places", {}),
+    Case("set_alarm", {"time": "t" * 100_000, "message": "m"}),
+    Case("set_alarm", {"time": "1 " * 50, "message": "m"}),
+    Case("cancel_alarm", {"label": "t" * 100_000}),
+    Case("ntfy_subscribe", {"topic": "t" * 100_000}),
+    Case("create_ticket", {"title": "t" * 100_000, "tags": "," * 100_000}),
+    Case("ticket_show", {"ticket_id": "t" * 100_000}),
+    Case("blender_execute_code", {"code": "c" * 100_000}),
     Case("read_rss", {"url": _FEED.format("astray")}),
     Case("read_rss", {"url": _FEED.format("many"), "max_items": 50}),
     Case("download_file", {"url": _FEED.format("name")}),
+    *(Case(tool, arguments) for tool, arguments in web_calls.HOSTILE),
+    *(Case(*call) for call in web_services.HOSTILE),
     Case("set_working_dir", {"path": "d/" * 60}),
     Case("set_working_dir", {"path": "../" * 60}),
     Case("get_usage", {"include_lifetime": True}),

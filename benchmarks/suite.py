@@ -10,18 +10,30 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import (
+    agents,
     answers,
     ceiling,
     chat,
     compaction,
+    editing,
+    finding,
+    judging,
+    life,
     packs,
+    reading,
     rounds,
+    sandbox,
     sessions,
+    snapshots,
     stalls,
     startup,
     streams,
+    tickets,
+    tool_search,
     turns,
     watching,
+    web_pages,
+    web_replies,
 )
 from benchmarks.lab import BenchmarkError, Lab
 from benchmarks.service import ServiceError
@@ -60,13 +72,25 @@ def _rows(lab: Lab, *, quick: bool) -> Iterator[Row]:
     yield from startup.rows(lab, 5 if quick else 25)
     yield from packs.rows(lab, 3 if quick else 15)
     yield from rounds.rows(lab, 2 if quick else 9)
+    yield from agents.rows(lab, 3 if quick else 11)
     yield from streams.rows(lab, 1 if quick else 7, 3 if quick else 11)
     yield from sessions.rows(lab, 3 if quick else 11)
     yield from turns.rows(lab, 1)
     yield from compaction.rows(lab, 3 if quick else 11)
     yield from chat.rows(lab, 3 if quick else 9, 1 if quick else 3)
     yield from stalls.rows(lab)
+    yield from sandbox.rows(20 if quick else 200)
     yield from watching.rows(3 if quick else 9)
+    yield from judging.rows(5 if quick else 25)
+    yield from editing.rows(3 if quick else 15)
+    yield from reading.rows(3, 100_000_000 if quick else 1_000_000_000)
+    yield from web_pages.rows(3 if quick else 9)
+    yield from finding.rows(3 if quick else 9, 1 if quick else 10)
+    yield from snapshots.rows(3 if quick else 15, 1_000 if quick else 100_000)
+    yield from tickets.rows(3 if quick else 9)
+    yield from life.rows(3 if quick else 9)
+    yield from tool_search.rows(lab, 3 if quick else 15)
+    yield from web_replies.rows(20 if quick else 200)
     yield _schemas(lab)
     yield from ceiling.rows(quick=quick)
 

@@ -52,6 +52,7 @@ def chat(folder: Path, address: str) -> str:
         "PATH": os.environ["PATH"],
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
+        "MARVIN_PERMISSION_MODE": "ask",
         "OPENAI_COMPAT_URL": address,
         "OPENAI_COMPAT_MODEL": "qwen/qwen3-32b",
     }
@@ -76,6 +77,8 @@ def chat(folder: Path, address: str) -> str:
         until("\n>")
         tmux("send-keys", "-l", ASKED)
         tmux("send-keys", "Enter")
+        until("/view]")
+        tmux("send-keys", "y", "Enter")
         until("Where to next?")
         time.sleep(1)  # for what the terminal draws last
         return until("Where to next?")

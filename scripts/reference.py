@@ -64,6 +64,7 @@ def _subcommands() -> Iterator[str]:
     for extend in (builtin.marvin_extend_cli, marvin_pipeline.plugin.marvin_extend_cli):
         extend(app)
     root: Any = typer.main.get_command(app)
+    yield "| `marvin tk COMMAND ...` | [Tickets](../how-to/tickets.md); `marvin tk help` lists the commands. |"
     for name, group in sorted(root.commands.items()):
         for command in getattr(group, "commands", {"": group}).values():
             words = [_word(parameter) for parameter in command.params if parameter.name != "help"]
@@ -93,7 +94,7 @@ def environment(index: Index) -> str:
             rows[name] = f"A secret of the pack {declared.name}: {meaning.rstrip('.')}."
         for key, name in declared.variables.items():
             description = schema_at(declared.schema, key.split(".")).get("description", "")
-            rows[name] = f"`packs.{declared.name}.{key}`: {description}".rstrip(": ")
+            rows.setdefault(name, f"`packs.{declared.name}.{key}`: {description}".rstrip(": "))
     for _, tool in index.tools:
         for name in (*tool.secrets, *tool.settings):
             rows.setdefault(name, f"Used by the tool {tool.name}.")
@@ -131,6 +132,9 @@ def _keys(schema: Mapping[Any, Any], prefix: str) -> Iterator[str]:
             yield f"| `{name}` | numbers | {MEANINGS[name]} |"
         elif isinstance(value, Mapping):
             yield from _keys(value, f"{name}.")
+        elif isinstance(value, tuple):
+            yield f"| `{name}` | {KIND_NAMES[value[0]]}, or a mapping | {MEANINGS[name]} |"
+            yield from _keys(value[1], f"{name}.")
         else:
             yield f"| `{name}` | {KIND_NAMES[value]} | {MEANINGS[name]} |"
 
@@ -160,12 +164,24 @@ def hooks() -> str:
 
 # Which public names stand on which page, by the module that they come from. What is in none of these is a helper.
 API_PAGES = {
-    "tools": ("Tools", "What a tool is made of, what it gets, and what it returns.", "tools", "tool_context"),
+    "tools": (
+        "Tools",
+        "What a tool is made of, what it gets, and what it returns.",
+        *("tools", "tool_context", "agents"),
+    ),
     "hooks": ("Hooks", "What watches the agent, and may tighten it.", "hooks", "hookspecs"),
     "providers": ("Providers", "What talks to a model service.", "providers", "models"),
-    "messages": ("Messages", "What a conversation is made of.", "messages", "usage"),
+    "messages": ("Messages", "What a conversation is made of.", "messages"),
     "events": ("Events in Python", "What interfaces and hooks are told.", "events"),
-    "interfaces": ("Interfaces and commands", "What shows a session, and what it is shown by.", "session", "ui", "cli"),
+    "interfaces": (
+        "Interfaces and commands",
+        "What shows a session, and what it is shown by.",
+        "session",
+        "controls",
+        "permissions",
+        "ui",
+        "cli",
+    ),
     "config": (
         "Configuration and records",
         "What is configured, and the base of all values.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Generator
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # By themselves both look at the clock: an example may take 0.2 s, and making ten of them 1 s.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", ANY_MACHINE, max_examples=25)
+settings.register_profile("thorough", ANY_MACHINE, max_examples=100)  # `make test-slow` chooses it
+settings.load_profile("quick")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -39,3 +42,9 @@ def pytest_runtest_setup() -> None:
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what stays to the end out of the way: a collection of garbage would look at all of the tests each time."""
+    gc.collect()
+    gc.freeze()

@@ -30,8 +30,9 @@ def test_no_text_names_the_command_as_if_it_were_on_the_path() -> None:
     for path in sorted(ROOT.glob("marvin-*/src/*/**/*.py")):
         package = path.relative_to(ROOT).parts[2]
         module = path.relative_to(ROOT).as_posix().partition(f"/src/{package}/")[2]
-        if module in TABLES:
+        source = path.read_text(encoding="utf-8")
+        if module in TABLES or not re.search(r"\bmarvin\b", source):  # parsing takes time
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(source)
         found += [f"{module}:{node.lineno}: {node.value!r}" for node in texts(tree) if COMMAND.search(str(node.value))]
     assert found == []

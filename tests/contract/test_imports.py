@@ -39,6 +39,7 @@ def test_all_modules_are_found() -> None:
     assert {"marvin_core.engine.session", "marvin_core.api.providers", "marvin_tools_coding.plugin"} <= set(MODULES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_each_module_is_imported_alone_without_a_warning(group: int) -> None:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", "")}

@@ -49,9 +49,8 @@ INVARIANTS = {
     "I32": "standard output ends with one newline and keeps those inside the text",
     "I33": "apply_patch applies a Codex patch",
 }
-# What these speak of is not built yet: sub-agents with tickets, the pipeline, notes, patches (which are refused with
-# calls that do the same).
-LATER = {"I3", "I12", "I19", "I33"}
+# What this speaks of is not built yet: patches (which are refused with calls that do the same).
+LATER = {"I33"}
 
 
 @cache

@@ -36,7 +36,7 @@ FORBIDDEN = {
     "marvin_core.conversation.digest",
     "marvin_core.conversation.documents",
     "marvin_core.engine.calls",
-    "marvin_core.engine.remaining",
+    "marvin_core.engine.requests.remaining",
     "marvin_core.config.thinking",
     "marvin_core.http.decoding",
     "marvin_core.providers.http.turns",
@@ -45,7 +45,11 @@ FORBIDDEN = {
     "marvin_core.guard.files.folder_descriptors",
     "marvin_core.guard.processes.child",
     "marvin_core.guard.processes.jobs",
+    "marvin_core.guard.processes.program",
+    "marvin_core.guard.processes.table",
     "marvin_core.guard.processes.tree",
+    "marvin_core.guard.sandbox.leaving",
+    "marvin_core.guard.sandbox.session",
     "marvin_core.providers.chat_completions.gemini_schema",
     "marvin_core.providers.http.efforts",
     "marvin_core.providers.http.schemas",
@@ -56,7 +60,7 @@ FORBIDDEN = {
     "marvin_core.providers.chat_completions.reasoning_details",
     "marvin_core.sessions.reader",
     "marvin_core.sessions.search",
-    "marvin_core.util.yaml_edit",
+    "marvin_core.util.yaml.edit",
     "marvin_core.ui.plain",
     "prompt_toolkit",
     "marvin_tools_coding",
@@ -180,3 +184,22 @@ def test_a_chat_in_a_pipe_does_not_import_the_line_editor(start: Start) -> None:
         found = start.imported("--plain", url=server.url)
     assert "marvin_core.ui.plain.simple_chat" in found
     assert loaded(found, "prompt_toolkit", "wcwidth", "marvin_core.ui.plain.terminal_chat", "rich", "pygments") == set()
+
+
+def test_instructions_and_skills_import_nothing_heavy_once_heads_are_kept(tmp_path: Path) -> None:
+    place = Start(tmp_path)
+    (tmp_path / "AGENTS.md").write_text("Use tabs. Grüße.")
+    skill = tmp_path / ".agents" / "skills" / "pdf"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\ndescription: Read PDFs.\n---\nUse pdftotext.\n")
+    assert loaded(place.run(text("Warm.")), "ruamel")
+    found = place.run(text("Hello."))
+    assert "marvin_core.engine.instructions.skills" in found
+    heavy = (
+        "pydantic",
+        "ruamel",
+        "charset_normalizer",
+        "marvin_core.kit.files.old_encodings",
+        "marvin_core.engine.calls",
+    )
+    assert loaded(found, *heavy) == set()

@@ -159,6 +159,16 @@ def test_limits_are_read(kind: str, allowed: str, own: dict[str, Any], items: di
     assert limits(kind, allowed) == (own, items)
 
 
+def test_every_parameter_is_described() -> None:
+    undescribed = [
+        f"{spec.name}: {name}"
+        for spec in installed()
+        for name, schema in spec.parameters.get("properties", {}).items()
+        if not schema.get("description")
+    ]
+    assert undescribed == []
+
+
 def test_a_wrong_tool_would_be_noticed() -> None:
     contract = CONTRACT["code_grep"]
     properties = {

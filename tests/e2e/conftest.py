@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from marvin_core.testing import ModelServer
 from tests.e2e.support_e2e import PROGRAM, Marvin
+from tests.support.agents import AgentModels
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +42,10 @@ def marvin(tmp_path: Path, marvin_model_server: ModelServer, warm_cache: Path) -
 def unconfigured(tmp_path: Path, warm_cache: Path) -> Marvin:
     """Marvin without any provider, in an empty project."""
     return Marvin(tmp_path / "unconfigured", None, warm_cache)
+
+
+@pytest.fixture
+def models() -> Iterator[AgentModels]:
+    """A model for each agent."""
+    with AgentModels() as server:
+        yield server

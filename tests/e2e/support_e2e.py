@@ -14,6 +14,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -49,7 +50,7 @@ def alive(pid: int) -> bool:
         return False
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:  # no /proc on this system, or the process has gone by now
+    except (FileNotFoundError, ProcessLookupError):  # no /proc on this system, or the process has gone by now
         found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
         return found.stdout.strip()[:1] not in (b"", b"Z")
 
@@ -193,12 +194,13 @@ class Marvin:
         self.project = root / "project"
         self.config_folder = self.home / ".config" / "marvin"
         for folder in (self.config_folder, self.project):
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, mode=0o700)
         if cache is not None:
             shutil.copytree(cache, self.home / ".cache" / "marvin")
         # As where Marvin is installed: the command `marvin` is found, and hints name it.
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self.env = {"PATH": path, "HOME": str(self.home)}
+        # How much is asked must not depend on which sandbox this machine allows.
+        self.env = {"PATH": path, "HOME": str(self.home), "MARVIN_PERMISSION_MODE": "ask"}
         if server is not None:
             self.env |= {"OPENAI_COMPAT_URL": server.url, "OPENAI_COMPAT_MODEL": "qwen/qwen3-32b"}
 
@@ -275,6 +277,27 @@ class Marvin:
         """What commands wrote into the file `pids` of the project."""
         path = self.project / "pids"
         return [int(word) for word in path.read_text().split()] if path.exists() else []
+
+    def at_work(self) -> list[int]:
+        """The shells and sleeps that are alive in the project, by the numbers that this machine has for them.
+
+        What a command knows as its number is another one where it runs in a sandbox.
+        """
+        if sys.platform != "linux":
+            return [pid for pid in self.pids() if alive(pid)]
+        found = []
+        for folder in Path("/proc").iterdir():
+            with suppress(OSError):
+                name, place = (folder / "comm").read_text().strip(), os.readlink(folder / "cwd")
+                ours = name in ("sleep", "sh", "bash") and place == str(self.project.resolve())
+                if ours and alive(int(folder.name)):
+                    found.append(int(folder.name))
+        return found
+
+    def assert_nothing_left(self) -> None:
+        """I25: nothing that commands started is alive any more."""
+        assert self.pids(), "no process was started, so nothing was tested"
+        assert self.at_work() == []
 
 
 def conversation(server: ModelServer, number: int = -1) -> list[dict[str, Any]]:

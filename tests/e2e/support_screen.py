@@ -64,8 +64,13 @@ class Screen:
         self._tmux("paste-buffer", "-p")
 
     def resize(self, columns: int, rows: int = 24) -> None:
-        """Change the size of the window."""
+        """Change the size of the window, and wait until the programs in it could know: tmux may tell them later."""
         self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
+        terminal = os.open(self._tmux("display-message", "-p", "#{pane_tty}").strip(), os.O_RDONLY | os.O_NOCTTY)
+        try:
+            wait_until(lambda: os.get_terminal_size(terminal) == (columns, rows), "the size")
+        finally:
+            os.close(terminal)
 
     def close(self) -> None:
         """Close the window, as with a mouse; the chat is told by the kernel."""
@@ -98,6 +103,10 @@ class Screen:
         except AssertionError as error:
             raise AssertionError(f"{error}\n" + "\n".join(rows)) from None
         return list(rows)
+
+    def until_written(self, word: str) -> None:
+        """Wait until a word is seen, also in two rows."""
+        wait_until(lambda: word in "".join(self.rows()), f"{word!r} on the screen")
 
     def until_seen(self, expected: str) -> None:
         """The same, wherever the terminal or the chat broke the text into rows, and with a prompt at the end."""

@@ -13,11 +13,13 @@ from marvin_core.testing import ModelServer, calls, text
 from tests.e2e.support_e2e import Marvin, assert_loadable, posts, put_away, wait_until
 from tests.e2e.test_chat_terminal import CTRL_C, Terminal
 
+pytestmark = pytest.mark.slow
+
 QUICK = "timeouts: {stall: 0.2, release: 0.2}\n"
 TOOLS = '''
 import os, subprocess, sys, time
 from pathlib import Path
-from marvin_core import tool
+from marvin_core import ToolResult, call_of, tool
 
 @tool(access=["read"])
 async def nap() -> str:
@@ -35,6 +37,11 @@ async def stubborn() -> str:
             time.sleep(1)
         except BaseException:
             pass
+
+@tool(access=["state"])
+async def settle() -> ToolResult:
+    """Be taken back by what blocks."""
+    return ToolResult(content="settled", undo=call_of(nap))
 
 @tool(access=["read"])
 def chatter() -> str:
@@ -219,6 +226,31 @@ def test_what_packs_print_is_told_on_standard_error(dull: Marvin, marvin_model_s
     assert "by the descriptor\n" in result.said
     assert "by a program\n" in result.said
     result.cost()
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        (("tools", "call", "nap"), SIGTERM),
+        (("tools", "call", "nap"), SIGINT),
+        (("tools", "call", "stubborn"), SIGTERM),
+        (("undo",), SIGINT),
+    ],
+)
+def test_the_first_signal_ends_a_sub_command_that_is_held(
+    dull: Marvin, words: tuple[str, ...], number: Signals
+) -> None:
+    if words == ("undo",):
+        assert dull.run("tools", "call", "settle").text == "settled\n"
+    running = dull.start(*words)
+    running.until(begun(dull), "the call")
+    running.until(lambda: b"holds up everything else" in running.err, "the tool to be named")
+    running.send(number)
+    result = running.finish()
+    assert (result.code, result.text) == (130, "")
+    assert result.said.count("holds up everything else") == 1
+    if words[-1] == "stubborn":
+        assert "does not stop, so the command ends without it.\n" in result.said
 
 
 def test_a_call_by_hand_prints_its_output_alone(dull: Marvin) -> None:

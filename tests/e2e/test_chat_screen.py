@@ -31,6 +31,17 @@ def said(server: ModelServer) -> list[str]:
 # --- keys ----------------------------------------------------------------------------------------------
 
 
+def at_rest(screen: Screen) -> None:
+    """Wait until nothing runs any more that Ctrl+C would end: an answer ends a moment after its last word."""
+    said = "Nothing runs in the background."
+    before = screen.everything().count(said)
+    screen.type("/jobs")
+    screen.press("Enter")
+    wait_until(lambda: screen.everything().count(said) > before, said)
+    screen.at_prompt("")
+
+
+@pytest.mark.slow
 @BOTH_WIDTHS
 def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: int) -> None:
     """One chat: the keys that edit, complete, find, send, interrupt, clear and leave."""
@@ -61,13 +72,14 @@ def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: in
         assert screen.until("three")[-3:] == ["> one", "  two", "  three"]
         screen.press("Enter")
         screen.until("Answer 2.")
+        at_rest(screen)
 
-        screen.press("Up")
-        assert screen.until("Answer 2.\n> one\n  two\n  three")
+        screen.press("Up", "Up")
+        assert screen.until("background.\n> one\n  two\n  three")
         screen.press("Up", "Up", "Up")  # through its lines, and beyond
         screen.at_prompt("hello")
         screen.press("Down")
-        screen.until("Answer 2.\n> one\n  two\n  three")
+        screen.until("background.\n> one\n  two\n  three")
         screen.press("C-c")
         screen.at_prompt("")
 
@@ -80,6 +92,7 @@ def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: in
         screen.type(" again")
         screen.press("C-o")  # the library's other key that sends a line
         screen.until("Answer 3.")
+        at_rest(screen)
         screen.press("C-r")
         screen.type("tw")
         screen.until("backward: tw")
@@ -102,9 +115,7 @@ def test_every_key(marvin: Marvin, marvin_model_server: ModelServer, columns: in
         screen.press("Enter")
         screen.until("Answer 4.")
 
-        screen.type("/jobs")  # once it has answered, nothing runs any more that Ctrl+C would end
-        screen.press("Enter")
-        screen.until("Nothing runs in the background.")
+        at_rest(screen)
         screen.press("C-c")
         screen.until("(Ctrl+D leaves)")
         screen.type("ab")
@@ -144,6 +155,7 @@ def test_ctrl_c_and_ctrl_d_while_an_answer_comes_in(
     assert [block["text"] for message in marvin.messages() for block in message["content"]].count("Half of it,") == 2
 
 
+@pytest.mark.slow
 def test_a_long_paste_is_seen_folded_and_found_again(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """It is one row on the screen, whole in the message, and behind Up in this chat and in the next."""
     pasted = "\n".join(f"line {number} 漢字" for number in range(10_000))
@@ -226,18 +238,19 @@ def fill(screen: Screen) -> None:
     screen.until("full 39\n>")
 
 
+@pytest.mark.slow
 def test_no_word_is_lost_or_doubled_when_the_window_changes(marvin: Marvin, marvin_model_server: ModelServer) -> None:
-    """Narrower and wider, again and again, while text streams in and a line is being typed.
+    """Narrower and wider, again and again, in the middle of a row that comes word by word while a line is typed.
 
-    The text goes on to the next row that is looked for, and no further, so that the row is still in the window then.
+    The text waits while the window changes: the terminal itself takes one after the other in any order.
     """
     words = [[f"r{row}w{number}" for number in range(15)] for row in range(30)]
     pieces = [f"{word} " if number < 14 else f"{word}\n" for row in words for number, word in enumerate(row)]
-    answer = paced(0.007, text("", chunks=[*pieces, "End."]))
+    answer = paced(0.002, text("", chunks=[*pieces, "End."]))
     sizes, steps = (50, 120, 40, 90, 61, 100, 45), list(answer.steps)
-    seen_up_to = [threading.Event() for _ in sizes]
-    for number, event in reversed(list(enumerate(seen_up_to))):
-        last = f"r{number * 4}w14".encode()
+    changed = [threading.Event() for _ in sizes]
+    for number, event in reversed(list(enumerate(changed))):
+        last = f"r{number * 4}w12".encode()
         place = next(at for at, step in enumerate(steps) if isinstance(step, bytes) and last in step)
         steps.insert(place + 1, event)
     marvin_model_server.script(FULL, answer.replace(steps=tuple(steps)))
@@ -246,10 +259,11 @@ def test_no_word_is_lost_or_doubled_when_the_window_changes(marvin: Marvin, marv
         screen.type("go")
         screen.press("Enter")
         for number, columns in enumerate(sizes):
-            screen.until(f"r{number * 4}w7")
-            seen_up_to[number].set()
+            screen.until_written(f"r{number * 4}w12")
             screen.resize(columns)
             screen.type(f"{number}")
+            screen.at_prompt("0123456"[: number + 1])
+            changed[number].set()
         screen.until("End.")
         screen.at_prompt("0123456")
         everything = " ".join(screen.everything())
@@ -280,13 +294,18 @@ def test_the_history_follows_the_profile(marvin: Marvin, marvin_model_server: Mo
     work.mkdir(parents=True)
     (work / "history").write_text("\n# 2026-01-01 10:00:00\n+said at work\n")
     marvin_model_server.script(calls(("switch_profile", {"profile_name": "work"})), text("Switched."), text("Fine."))
+    marvin.config("permissions: {allow: [switch_profile]}\n")
     with Screen(marvin) as screen:
         screen.type("use my work profile")
         screen.press("Enter")
         screen.until("Switched.")
-        screen.at_prompt("")
-        screen.press("Up")
-        screen.at_prompt("said at work")
+
+        def behind_up() -> bool:
+            """The lines change with the end of the answer, a moment after its last word; there is none before this."""
+            screen.press("Up")
+            return screen.rows()[-1].rstrip() == "> said at work"
+
+        wait_until(behind_up, "the line of the new profile")
         screen.type("!")
         screen.press("Enter")
         screen.until("Fine.")
@@ -312,6 +331,11 @@ COMMANDS: dict[str, Sequence[Typed]] = {
     "pro": [Typed("!pro", "Write the prompt behind it"), Typed("!pro the hard one", "Answer of the model.")],
     "code": [Typed("!code", "Coding mode is on"), Typed("!code", "Coding mode is off.")],
     "mode": [Typed("!mode readonly", "Tools: readonly"), Typed("/mode all", "Tools: all")],
+    "permissions": [Typed("/permissions", "* ask"), Typed("/permissions nothing", "Error: ")],
+    "login": [Typed("/login", "sets the key of a service"), Typed("/login nobody", "Error: ")],
+    "logout": [Typed("/logout nobody", "Error: ")],
+    "undo": [Typed("/undo list", "There is nothing to take back"), Typed("/undo x", "Error: ")],
+    "rewind": [Typed("/rewind", "/rewind NUMBER"), Typed("/rewind x", "Error: ")],
     "sessions": [Typed("/sessions", "first question (")],
     "resume": [Typed("/resume", "Which one?"), Typed("/resume 1999", "Error: ")],
     "clear": [Typed("/clear", "The conversation is empty.")],
@@ -327,6 +351,7 @@ COMMANDS: dict[str, Sequence[Typed]] = {
     "preferences": [Typed("preferences", "No preferences are set."), Typed("/preferences", "No preferences are set.")],
     "profiles": [Typed("profiles", "* main"), Typed("/profiles guest", "Made the profile guest")],
     "saved": [Typed("saved", "No places are saved in this profile.")],
+    "context": [Typed("/context", "tokens of ")],
     "usage": [Typed("usage", "Tool calls: "), Typed("/usage", "All sessions: ")],
 }
 WORDS: dict[str, Sequence[Typed]] = {
@@ -346,6 +371,7 @@ def test_every_command_has_a_row_here_and_in_the_how_to() -> None:
     assert [name for name in sorted(names) if not re.search(rf"`[/!:]?{name}\b", page)] == []
 
 
+@pytest.mark.slow
 @BOTH_WIDTHS
 def test_every_command(marvin: Marvin, marvin_model_server: ModelServer, columns: int) -> None:
     """One chat with each of them: it shows what it should, and the chat goes on."""
@@ -370,17 +396,18 @@ def test_every_command(marvin: Marvin, marvin_model_server: ModelServer, columns
 def test_what_marvin_says_is_broken_between_words(
     marvin: Marvin, marvin_model_server: ModelServer, columns: int
 ) -> None:
-    with Screen(marvin, columns=columns, rows=120) as screen:
+    with Screen(marvin, columns=columns, rows=400) as screen:
         screen.type("/help")
         screen.press("Enter")
-        screen.until("download_file")
+        screen.until("lists them.")
         rows = screen.at_prompt("")
     words = " ".join(rows).split()
-    for word in ("yourself", "messages", "search_history_backups,", "works.", "parameters,"):
+    for word in ("yourself", "messages", "knowledge", "works.", "parameters,"):
         assert word in words
     assert max(map(len, rows)) < columns
 
 
+@pytest.mark.slow
 def test_without_a_model_a_suggestion_waits_and_goes_when_something_else_is_typed(unconfigured: Marvin) -> None:
     with Screen(unconfigured) as screen:
         screen.type("run `touch made`")
@@ -400,7 +427,7 @@ def test_without_a_model_a_suggestion_waits_and_goes_when_something_else_is_type
         screen.at_prompt("/run_command command='touch made'  (Enter sends this, Tab changes it)")
         assert not (unconfigured.project / "made").exists()
         screen.press("Enter")
-        screen.until("[yes/no]")
+        screen.until("/view]")
         screen.type("yes")
         screen.press("Enter")
         wait_until((unconfigured.project / "made").exists, "the command")

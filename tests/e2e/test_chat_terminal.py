@@ -29,10 +29,16 @@ from tests.e2e.support_e2e import (
     end_of,
     posts,
     put_away,
+    told,
     wait_until,
 )
 
+pytestmark = pytest.mark.slow
+
 ENTER, TAB, CTRL_C, CTRL_D, UP, ALT_ENTER = "\r", "\t", "\x03", "\x04", "\x1b[A", "\x1b\r"
+CTRL_G, SHIFT_TAB = "\x07", "\x1b[Z"
+ASKED = "/view]"
+"""The end of what stands before the answer to a question about a call."""
 _STEERING = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[34][0-7](;[0-9]+)*m|\x1b\[[0-9;]*9[0-7]m|\x1b\[[0-9;]*1m")
 
@@ -219,6 +225,19 @@ def test_a_paste_of_ten_thousand_lines_is_one_message(
     assert terminal.leave() == 0
 
 
+@pytest.mark.parametrize(
+    "report", ["\x1b[31m", "\x1b[0;1;31m", "\x1b[<1;2m", "\x1b[Mabc", "\x1b[<0;99999;1M", "\x1b[7;7R"]
+)
+def test_colours_in_what_is_typed_do_not_end_the_chat(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open, report: str
+) -> None:
+    """As a terminal sends them that does not mark what is pasted; the line editor takes them for reports of a mouse."""
+    marvin_model_server.script(text("Read."))
+    terminal = chat()
+    terminal.say(f"look {report}here", "Read.")
+    assert terminal.leave() == 0
+
+
 def test_a_short_paste_is_shown_and_sent_as_one_message(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open
 ) -> None:
@@ -318,24 +337,54 @@ def test_ctrl_c_at_the_prompt(marvin: Marvin, marvin_model_server: ModelServer, 
     assert terminal.leave() == 0
 
 
-@pytest.mark.parametrize(("answer", "runs"), [("y", True), ("yes", True), ("", False), ("what?", False)])
+@pytest.mark.parametrize(("answer", "runs"), [("y", True), ("yes", True), ("n", False), ("no, use npm", False)])
 def test_a_question_is_answered_below_it(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open, answer: str, runs: bool
 ) -> None:
-    """What was being typed when it came is there again afterwards."""
+    """What was being typed when it came is no answer, and is there again afterwards."""
     drafted = threading.Event()
     marvin_model_server.script(pause(drafted, calls(("run_command", {"command": "touch made"}))), text("Done."))
     terminal = chat()
     terminal.type(f"make it{ENTER}")
     terminal.until("waiting")
-    terminal.process.send("my draft")
-    terminal.until("my draft")
+    terminal.process.send("my dra")
+    terminal.until("my dra")
     drafted.set()
-    assert "touch made" in terminal.until("[yes/no]")
+    terminal.until("A question waits above")
+    terminal.type("ft")
+    terminal.until("ft")
+    terminal.type(CTRL_G)
+    terminal.until(ASKED)
+    terminal.say("what?", "That is no answer; nothing has run.")
     assert not (marvin.project / "made").exists()
     terminal.say(answer, "Done.")
     terminal.until("> my draft")
     assert (marvin.project / "made").exists() is runs
+    assert ("The user says: use npm" in told(marvin_model_server)[0]) is ("npm" in answer)
+
+
+def test_a_line_that_is_older_than_the_question_goes_its_own_way(
+    marvin: Marvin, marvin_model_server: ModelServer, chat: Open
+) -> None:
+    """`y` and Enter, pressed for something else, run nothing."""
+    typed = threading.Event()
+    marvin_model_server.script(
+        pause(typed, calls(("run_command", {"command": "touch made"}))), text("Done."), text("Later.")
+    )
+    terminal = chat()
+    terminal.type(f"make it{ENTER}")
+    terminal.until("waiting")
+    terminal.process.send("y")
+    terminal.until("y")
+    typed.set()
+    terminal.until("A question waits above")
+    terminal.type(ENTER)
+    terminal.until("(queued) y")
+    assert not (marvin.project / "made").exists()
+    terminal.until(ASKED)
+    terminal.say("no", "Later.")
+    assert not (marvin.project / "made").exists()
+    assert prompts(marvin_model_server) == ["make it", "y"]
 
 
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
@@ -343,7 +392,7 @@ def test_keys_at_a_question_are_no_yes(marvin: Marvin, marvin_model_server: Mode
     """I15: Ctrl+C ends the answer, Ctrl+D only says no; the chat goes on."""
     marvin_model_server.script(calls(("run_command", {"command": "touch made"})), text("Still here."))
     terminal = chat()
-    terminal.say("make it", "[yes/no]")
+    terminal.say("make it", ASKED)
     terminal.type(key)
     if key == CTRL_C:
         terminal.until("[Cancelled]")
@@ -359,6 +408,7 @@ def test_tools_edits_and_errors_are_shown(marvin: Marvin, marvin_model_server: M
     (marvin.project / "a.txt").write_text("one\n")
     edit = {"path": "a.txt", "old_str": "one", "new_str": "two"}
     marvin_model_server.script(calls(("apply_patch", edit), ("read_file", {"path": "missing"})), text("Done."))
+    marvin.config("permissions: {allow: [apply_patch]}\n")
     terminal = chat()
     terminal.say("go", "Done.\n")
     raw = terminal.output
@@ -385,7 +435,8 @@ def test_the_terminal_closed_in_the_middle_of_an_answer(
     code = os.waitstatus_to_exitcode(os.waitpid(own, 0)[1])
     terminal.process.closed = terminal.process.ptyproc.closed = terminal.process.ptyproc.terminated = True
     assert code == 130
-    assert_gone([own, *marvin.pids()])
+    assert_gone([own])
+    marvin.assert_nothing_left()
     assert_loadable(marvin.messages())
 
 
@@ -441,13 +492,14 @@ def test_in_script(marvin: Marvin, marvin_model_server: ModelServer) -> None:
         stdout=subprocess.PIPE,
     )
     assert done.stdin is not None
+    assert done.stdout is not None
     done.stdin.write(b"hi\n")
     done.stdin.flush()
-    marvin_model_server.wait_for(1)
-    done.stdin.write(b"exit\n")
-    done.stdin.flush()
-    shown, _ = done.communicate(timeout=LIMIT)
+    shown = b""
+    while b"Hello." not in shown and (more := os.read(done.stdout.fileno(), 65_536)):
+        shown += more
     assert "Hello." in bare(shown.decode())
+    done.communicate(b"exit\n", timeout=LIMIT)
     assert done.returncode == 0
 
 
@@ -492,6 +544,7 @@ def test_eight_chats_share_one_history(tmp_path: Path) -> None:
 
 def test_eight_chats_lose_nothing_of_one_profile(marvin: Marvin, marvin_model_server: ModelServer, chat: Open) -> None:
     """Entries of the chat log, preferences and history lines of eight programs that run at once are all there."""
+    marvin.config("permissions: {allow: [update_preferences]}\n")
     chats, turns = 8, 3
     values = [f"food{number}" for number in range(chats * turns)]
     for value in values:  # whoever asks next gets the next answer; each prompt ends with one text

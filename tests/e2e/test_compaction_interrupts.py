@@ -23,6 +23,7 @@ def summarising(marvin: Marvin, server: ModelServer) -> Running:
     return running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [SIGINT, SIGTERM, SIGKILL], ids=["ctrl-c", "sigterm", "kill-9"])
 def test_the_conversation_stays_whole_and_the_backup_is_there(
     marvin: Marvin, marvin_model_server: ModelServer, number: Signals

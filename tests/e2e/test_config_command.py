@@ -38,6 +38,23 @@ def test_set_keeps_comments_and_order(unconfigured: Marvin) -> None:
     assert "tool:" not in path.read_text()
 
 
+def test_unset_takes_a_value_away_and_leaves_the_rest(unconfigured: Marvin) -> None:
+    path = unconfigured.config("# mine\nmodel: big\ntimeouts:\n  tool: 50 # slow machine\n  http: 20\n")
+    taken = unconfigured.run("config", "unset", "timeouts.tool")
+    assert (taken.code, taken.text) == (0, f"{path}: timeouts.tool is taken away.\n")
+    assert unconfigured.run("config", "unset", "model").code == 0
+    assert path.read_text() == "# mine\ntimeouts:\n  http: 20\n"
+
+
+@pytest.mark.parametrize("key", ["model", "timeouts", "timeouts.tool", "model.x", ""])
+def test_unset_of_what_is_not_set_says_so_and_changes_nothing(unconfigured: Marvin, key: str) -> None:
+    path = unconfigured.config("provider: groq\n")
+    result = unconfigured.run("config", "unset", key)
+    assert result.code == 2
+    assert f"{key} is not set in {path}, so there is nothing to take away." in result.said
+    assert path.read_text() == "provider: groq\n"
+
+
 def test_set_makes_the_file(unconfigured: Marvin) -> None:
     assert unconfigured.run("config", "set", "model", "yes").code == 0
     assert "yes (from config.yaml)" in unconfigured.run("config", "show").text
@@ -118,6 +135,7 @@ def test_the_editor_gets_no_secret(unconfigured: Marvin, tmp_path: Path) -> None
     assert "sk-very-secret-1" not in (unconfigured.config_folder / "seen").read_text()
 
 
+@pytest.mark.slow
 def test_show_prompt_prints_each_part_with_its_origin_and_size(unconfigured: Marvin) -> None:
     (unconfigured.project / "AGENTS.md").write_text("Use tabs.")
     unconfigured.run("profiles", "use", "work")
@@ -130,3 +148,21 @@ def test_show_prompt_prints_each_part_with_its_origin_and_size(unconfigured: Mar
     assert "Working on code" not in shown.text
     assert "Working on code" in unconfigured.run("--non-interactive", "config", "show", "prompt").text
     assert unconfigured.run("config", "show", "prompts").code == 2
+
+
+def test_show_lists_instructions_and_skills_with_their_size_and_state(unconfigured: Marvin) -> None:
+    project = unconfigured.project
+    (project / "AGENTS.md").write_text("Use tabs.")
+    (project / "CLAUDE.md").write_text("See @AGENTS.md")
+    (project / ".marvin-instructions").write_bytes(b"\x00")
+    for name, head in {"pdf": "description: Read PDFs.", "odd": "license: MIT"}.items():
+        folder = project / ".agents" / "skills" / f"{name}\nx"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(f"---\nname: {name}\n{head}\n---\n")
+    lines = unconfigured.run("config", "show").text.splitlines()
+    assert "instructions   AGENTS.md (9 bytes): used" in lines
+    assert "instructions   CLAUDE.md (14 bytes): not used: AGENTS.md beside it is" in lines
+    assert "instructions   .marvin-instructions (0 bytes): not used: it is a binary file, and no text" in lines
+    skills = [line for line in lines if line.startswith("skill ")]
+    assert [line.rpartition("'s): ")[2] for line in skills] == ["not used: its head has no description", "used"]
+    assert f"{project}/.agents/skills/pdf x (" in skills[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -16,9 +17,10 @@ import pexpect
 import pytest
 
 import marvin_core
-from marvin_core import testing
+from marvin_core import Hook, testing
 from marvin_core.testing import ModelServer, answers
 from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, put_away
+from tests.support.folders import own_temproot
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -41,6 +43,7 @@ def environment(tmp_path: Path, warm_cache_of_script: Path) -> dict[str, str]:
     return {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
 
 
+@pytest.mark.slow
 def test_the_first_run_prints_what_the_tutorial_and_the_readme_say(tmp_path: Path, environment: dict[str, str]) -> None:
     page = DOCS / "tutorial" / "first-run.md"
     project = tmp_path / "hello"
@@ -85,6 +88,7 @@ def test_the_examples_of_the_kit_work(tmp_path: Path, environment: dict[str, str
     (tmp_path / "test_careful.py").write_text(careful)
     (tmp_path / "test_weather.py").write_text(weather)
     (tmp_path / "conftest.py").write_text(conftest)
+    environment |= own_temproot(tmp_path)
     done = shell(f"{sys.executable} -P -m pytest -q -p no:cacheprovider", tmp_path, environment)
     assert "2 passed" in done.stdout, done.stdout
 
@@ -96,6 +100,7 @@ def test_the_address_of_a_server_is_enough(tmp_path: Path, environment: dict[str
     assert "No model is configured" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_commands_about_profiles_work(tmp_path: Path, environment: dict[str, str]) -> None:
     profiles, prompt = blocks(DOCS / "how-to" / "profiles.md", "sh")
     done = shell(profiles, tmp_path, environment)
@@ -105,6 +110,7 @@ def test_the_commands_about_profiles_work(tmp_path: Path, environment: dict[str,
     assert "Active profile: work" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_commands_about_sessions_work(tmp_path: Path, environment: dict[str, str]) -> None:
     config = 'providers: {none: {base_url: "http://127.0.0.1:1/v1"}}\ntimeouts: {retry_backoff: []}\n'
     (Path(environment["HOME"]) / ".config" / "marvin").mkdir(parents=True)
@@ -127,6 +133,7 @@ def test_the_commands_about_sessions_work(tmp_path: Path, environment: dict[str,
     assert all("retry" in path.read_text() for path in exports)
 
 
+@pytest.mark.slow
 def test_what_works_without_a_model_prints_what_the_page_says(tmp_path: Path, environment: dict[str, str]) -> None:
     page = DOCS / "how-to" / "without-a-model.md"
     (script,) = blocks(page, "sh")
@@ -156,12 +163,30 @@ def test_an_answer_for_a_program_is_the_value_alone(tmp_path: Path, environment:
     assert (done.returncode, done.stdout) == (0, '{"count": 1}\n'), done.stderr
 
 
+@pytest.mark.slow
 def test_packs_are_switched_off_and_preferred(tmp_path: Path, environment: dict[str, str]) -> None:
     for command in blocks(DOCS / "explanation" / "packs.md", "sh"):
         done = shell(command.replace("NAME", "web"), tmp_path, environment)
         assert done.returncode == 0, done.stderr
     done = shell("marvin packs list", tmp_path, environment)
     assert "web  marvin-tools-web 0.1.0, switched off (packs.off in config.yaml)\n" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_rules_and_the_answers_of_the_permissions_page_hold(tmp_path: Path, environment: dict[str, str]) -> None:
+    page = DOCS / "how-to" / "permissions.md"
+    folder = Path(environment["HOME"]) / ".config" / "marvin"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(blocks(page, "yaml")[0])
+    commands = [("run_command", {"command": command}) for command in ("git status", "git push x", "touch made")]
+    with ModelServer(answers.calls(*commands), answers.text("Done.")) as server:
+        done = shell(blocks(page, "sh")[0], tmp_path, {**environment, "OPENAI_COMPAT_URL": server.url})
+        outputs = [message["content"] for message in server.requests[-1].body["messages"] if message["role"] == "tool"]
+    assert done.returncode == 0, done.stderr
+    assert "exit code" in outputs[0]
+    assert "deny: run_command(git push *)" in outputs[1]
+    assert "was not run" in outputs[2]
+    assert not (tmp_path / "made").exists()
 
 
 # A new block is added here together with the test that runs it. The others are output, or of pages that code writes.
@@ -181,14 +206,19 @@ RUN = {
     "how-to/provider-ollama.md": {"sh": 1, "yaml": 1},
     "how-to/provider-openai.md": {"sh": 1},
     "how-to/provider-openai-compat.md": {"sh": 1},
+    "how-to/keys.md": {"yaml": 1},  # tests/core/config/test_secrets.py
     "how-to/limit-cost.md": {"sh": 1, "yaml": 1},  # tests/e2e/test_max_cost.py
+    "how-to/permissions.md": {"sh": 1, "yaml": 2},
     "how-to/without-a-model.md": {"sh": 1},
-    "how-to/declare-tools.md": {"python": 4},  # tests/core/tools/test_declarations.py, test_examples_of_pages.py
+    "how-to/declare-tools.md": {"python": 6},  # tests/core/tools/test_declarations.py, test_examples_of_pages.py
     "explanation/stability.md": {"python": 1},  # tests/core/testing/test_examples_of_pages.py
-    "how-to/use-the-kit.md": {"python": 3},  # tests/core/kit/test_how_to.py
+    "how-to/use-the-kit.md": {"python": 4},  # tests/core/kit/test_how_to.py
     "how-to/write-phrases.md": {"python": 1, "toml": 1},  # tests/core/tools/routing/test_phrases.py
     "explanation/packs.md": {"sh": 2},
     "how-to/profiles.md": {"sh": 2},
+    "how-to/instructions.md": {"sh": 1},  # tests/e2e/test_config_command.py
+    "how-to/skills.md": {"markdown": 1},  # tests/core/engine/instructions/test_skills.py
+    "how-to/tickets.md": {"python": 1},  # tests/core/tickets/test_commands.py
     "how-to/sessions.md": {"sh": 4},
     "reference/session-file.md": {"json": 4},  # tests/core/sessions/test_records.py
     "how-to/screen-readers-and-pipes.md": {"sh": 3, "json": 1},
@@ -196,6 +226,8 @@ RUN = {
     "how-to/test-a-pack.md": {"sh": 1, "python": 5, "toml": 1},  # and tests/core/testing/test_kit.py
     "index.md": {"sh": 1},  # tests/e2e/test_wrapper.py makes the environment
     "how-to/install-packs.md": {"sh": 5},  # tests/packs/test_install_page.py runs that of uv; pipx is not here
+    "how-to/agents-in-worktrees.md": {"sh": 1},  # tests/core/engine/agents/test_worktrees.py
+    "how-to/define-agents.md": {"markdown": 1},  # tests/core/engine/agents/test_definitions.py
     "extend/new-pack.md": {"sh": 2},  # tests/packs/test_new_pack_works.py
     "extend/check-a-pack.md": {"sh": 1},  # the same, and tests/e2e/test_packs_check.py
     "extend/hooks.md": {"python": 1, "toml": 1},  # tests/packs/test_strangers_packs.py, as the four below
@@ -203,6 +235,9 @@ RUN = {
     "extend/interfaces.md": {"python": 1, "toml": 1},
     "extend/commands.md": {"python": 1, "toml": 1},
     "extend/sub-commands.md": {"python": 2, "toml": 1, "sh": 1},
+    "how-to/run-the-pipeline.md": {"sh": 6, "yaml": 1},  # tests/pipeline: test_pipeline_command.py, test_whole_run.py
+    "how-to/review-a-code-base.md": {"console": 2, "yaml": 1},  # tests/pipeline/test_review_jobs.py
+    "how-to/web.md": {"yaml": 1},  # tests/tools_web/test_services.py
     "extend/single-files.md": {"python": 2, "markdown": 1},
 }
 
@@ -229,6 +264,7 @@ def test_the_packs_of_the_how_tos_are_the_tested_ones(page: str) -> None:
     assert shown == {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir() if path.is_file()}
 
 
+@pytest.mark.slow
 def test_the_single_files_of_the_how_to_work(tmp_path: Path, environment: dict[str, str]) -> None:
     text = (DOCS / "extend" / "single-files.md").read_text(encoding="utf-8")
     files = dict(re.findall(r'```\w+ title="(.+?)"\n(.*?)```', text, re.DOTALL))
@@ -277,9 +313,9 @@ def played(marvin: Marvin, chat: str) -> list[str]:
     )
     terminal.setwinsize(40, 200)
     shown = ""
-    for line in [line[2:] for line in chat.splitlines() if line.startswith("> ")]:
-        terminal.expect_exact("\r\n> ")
-        shown += f"{terminal.before}\n> "
+    for sign, line in re.findall(r"^(> |\[[a-z/]+\] )(.+)$", chat, re.MULTILINE):
+        terminal.expect_exact(f"\r\n{sign}")
+        shown += f"{terminal.before}\n{sign}"
         terminal.sendline(line)
     terminal.expect_exact("\r\n> ")
     shown += str(terminal.before)
@@ -302,9 +338,24 @@ def test_every_page_can_be_found() -> None:
     """From the first page, and in the contents of the site."""
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {"index.md"}
     first = set(re.findall(r"\]\(([^)#:]+\.md)\)", (DOCS / "index.md").read_text(encoding="utf-8")))
-    site = set(re.findall(r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    site = re.findall(r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     assert first == pages
-    assert site - {"index.md"} == pages
+    assert sorted(site) == sorted({"index.md", *pages})
+
+
+@pytest.mark.slow
+def test_the_site_says_what_has_to_be_awaited(tmp_path: Path) -> None:
+    for name in ("docs", "scripts/site", "marvin-core/src"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    zensical = [str(Path(sys.executable).with_name("zensical")), "build", "--strict"]
+    subprocess.run(zensical, cwd=tmp_path, check=True, capture_output=True, timeout=170)
+    page = (tmp_path / "site/reference/api-hooks/index.html").read_text(encoding="utf-8")
+    headings = re.findall(r'<h3 id="marvin_core\.(\w+\.\w+)".*?</h3>', page, re.DOTALL)
+    marked = re.findall(r'<h3 id="marvin_core\.(\w+\.\w+)"(?:(?!</h3>).)*?<code>async</code>', page, re.DOTALL)
+    methods = {f"Hook.{name}" for name, member in vars(Hook).items() if inspect.iscoroutinefunction(member)}
+    assert set(marked) == {*methods, "HookContext.run"}
+    assert {"HookContext.notify", "Hook.tryfirst", *methods} <= set(headings)
 
 
 def test_links_between_pages_lead_somewhere() -> None:

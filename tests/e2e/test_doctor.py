@@ -9,6 +9,8 @@ import pytest
 from marvin_core.testing import ModelServer
 from tests.e2e.support_e2e import Marvin
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_sound_installation(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     marvin_model_server.models[:] = ["qwen/qwen3-32b"]

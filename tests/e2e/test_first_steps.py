@@ -78,6 +78,7 @@ def started(marvin: Marvin, way: str) -> tuple[list[str], str, str]:
     }[way]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["script on PATH", "script", "module", "wrapper", "wrapper on PATH"])
 def test_hints_name_the_command_as_it_can_be_typed(unconfigured: Marvin, way: str) -> None:
     program, name, path = started(unconfigured, way)

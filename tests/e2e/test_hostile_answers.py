@@ -139,6 +139,7 @@ def peak(marvin: Marvin, url: str) -> tuple[int, int, bytes]:
     return most, code, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere memory is counted in other units")
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_stays_bounded(marvin: Marvin, kind: str) -> None:

@@ -18,8 +18,6 @@ from tests.e2e.support_e2e import (
     Marvin,
     Result,
     Running,
-    alive,
-    assert_gone,
     assert_loadable,
     block_texts,
     conversation,
@@ -143,7 +141,7 @@ def test_a_call_by_hand_leaves_nothing_behind(unconfigured: Marvin, number: Sign
     running = unconfigured.start("tools", "call", "run_command", command)
     running.until(lambda: len(unconfigured.pids()) == 3, "the command to start")
     assert interrupt(running, number).code == 130
-    assert_gone(unconfigured.pids())
+    unconfigured.assert_nothing_left()
 
 
 @SIGNALS
@@ -158,7 +156,7 @@ def test_while_a_command_runs(marvin: Marvin, marvin_model_server: ModelServer, 
     result = interrupt(running, number)
     assert_interrupted(result)
     assert result.text == "I run it.\n  🔧 get_working_dir, run_command, run_command\n"
-    assert_gone(marvin.pids())
+    marvin.assert_nothing_left()
     assert not (marvin.project / "later").exists()
     assert_loadable(marvin.messages())
     assert marvin.ask("--continue", prompt="Go on.").code == 0
@@ -210,8 +208,8 @@ def test_twice(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     result = interrupt(running, SIGINT)
     assert result.code == 130
     result.cost()
-    wait_until(lambda: not any(map(alive, marvin.pids())), "the processes to go")
-    assert_gone(marvin.pids())
+    wait_until(lambda: not marvin.at_work(), "the processes to go")
+    marvin.assert_nothing_left()
 
 
 def test_ctrl_c_of_a_terminal_reaches_only_marvin(marvin: Marvin, marvin_model_server: ModelServer) -> None:
@@ -223,7 +221,7 @@ def test_ctrl_c_of_a_terminal_reaches_only_marvin(marvin: Marvin, marvin_model_s
     os.killpg(running.process.pid, SIGINT)
     assert_interrupted(running.finish())
     assert not (marvin.project / "trapped").exists()
-    assert_gone(marvin.pids())
+    marvin.assert_nothing_left()
 
 
 def test_a_time_out_of_the_caller(marvin: Marvin, marvin_model_server: ModelServer) -> None:

@@ -150,6 +150,8 @@ def test_after_clear_a_chat_still_counts_from_its_start(marvin: Marvin, server: 
 
 
 def test_a_marvin_that_a_command_starts_spends_out_of_the_same_ceiling(marvin: Marvin, server: ModelServer) -> None:
+    # In the sandbox it would find neither configuration nor ledger, and spend nothing.
+    marvin.env["MARVIN_SANDBOX"] = "off"
     command = f"{marvin_program()} --non-interactive --prompt inner --max-cost 5; echo code $?"
     server.script(
         answers.calls(("run_command", {"command": command}), usage=usage(10_000, 1_000)),
@@ -194,6 +196,7 @@ def test_what_a_killed_agent_reserved_is_charged_in_full(marvin: Marvin, server:
     assert ledger.balance().spent > 40_000 > reserved > 0  # 4,096 tokens of output, and what was held back is free
 
 
+@pytest.mark.slow
 def test_eight_agents_on_one_ledger_stay_below_its_ceiling(marvin: Marvin, server: ModelServer, tmp_path: Path) -> None:
     """Each sums up in the end; together they spend what there is and no more."""
     for _ in range(100):

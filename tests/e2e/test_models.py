@@ -12,6 +12,8 @@ from marvin_core.testing import ModelServer, calls, error, text
 from tests.e2e.support_e2e import Marvin, posts
 from tests.support.listing_servers import StrictServer
 
+pytestmark = pytest.mark.slow
+
 PATIENT = "timeouts: {probe: 50, model_list: 50, retry_backoff: [0.01]}\n"
 
 

@@ -20,6 +20,8 @@ from tests.support.money import ledgers, usage
 
 from .support_e2e import Marvin, posts
 
+pytestmark = pytest.mark.slow
+
 PRICED = "prices: {scripted: {input: 1.0, output: 10.0}}\n"
 QUICK = "timeouts: {retry_backoff: [0.01], ceiling_poll: 0.02, model_idle: 0.3, model_idle_coding: 0.3}\n"
 

@@ -439,12 +439,16 @@ def test_tools_chooses_what_a_request_carries(
 
 
 def test_tools_come_in_the_same_order_each_time(marvin: Marvin, marvin_model_server: ModelServer) -> None:
-    """A provider's cache holds only as long as the beginning of a request stays the same."""
+    """A provider's cache holds only as long as the beginning of a request stays the same.
+
+    A tool that was called without being offered comes behind the others.
+    """
     marvin_model_server.script(calls(READ), text("Done."), text("Again."))
     assert marvin.ask().code == 0
     assert marvin.ask().code == 0
-    first, second, third = (json.dumps(request.body["tools"]) for request in marvin_model_server.requests)
-    assert first == second == third
+    first, second, third = (request.body["tools"] for request in marvin_model_server.requests)
+    assert json.dumps(second[: len(first)]) == json.dumps(first) == json.dumps(third)
+    assert [tool["function"]["name"] for tool in second[len(first) :]] in ([], [READ[0]])
 
 
 def test_an_unknown_tool_set_is_a_wrong_value(marvin: Marvin, marvin_model_server: ModelServer) -> None:
@@ -789,3 +793,19 @@ def test_the_installed_command(marvin: Marvin, marvin_model_server: ModelServer)
     result = marvin.run("--non-interactive", "--prompt", "Hi", program=[script])
     assert (result.code, result.text) == (0, "Done.\n")
     assert_cost_last(result.err)
+
+
+def test_no_command_changes_the_log_of_calls(marvin: Marvin, marvin_model_server: ModelServer) -> None:
+    """Nor the folders above it; a program in the sandbox could otherwise hide what the agent did."""
+    log = marvin.project / "out" / "calls.jsonl"
+    command = "echo x > out/calls.jsonl; rm -f out/calls.jsonl; mv out gone; mv out/calls.jsonl y; touch out/mine"
+    marvin_model_server.script(
+        calls(("run_command", {"command": "echo first"})),
+        calls(("run_command", {"command": command})),
+        text("Done."),
+    )
+    result = marvin.ask(env={"MARVIN_SUBAGENT_LOG": "out/calls.jsonl"})
+    assert result.code == 0, result.said
+    entries = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [entry["args"] for entry in entries] == ["command=echo first", f"command={command}"[:200]]
+    assert (marvin.project / "out" / "mine").exists(), "what is beside the log can be written"

@@ -139,7 +139,7 @@ def checked(place: Place, pack: str, *flags: str) -> tuple[str, dict[str, list[s
 
 
 KEEPER = '''
-from marvin_core import JsonFile, RateLimit, ToolContext, fetch, hookimpl, tool
+from marvin_core import JsonFile, PackSettings, RateLimit, Settings, ToolContext, fetch, hookimpl, tool
 
 
 @tool(access=["net"])
@@ -171,9 +171,27 @@ async def keep_profile(context: ToolContext) -> str:
     return "done"
 
 
+@tool(access=["net"], secrets=["KEEP_KEY"])
+async def keep_secret(context: ToolContext) -> str:
+    """Ask for a secret and settings, which Marvin reads by itself."""
+    return f"{context.secret('KEEP_KEY', None)} {context.settings(Kept)}"
+
+
+class Kept(Settings):
+    """What is kept."""
+
+    name: str = "kept"
+    """Its name."""
+
+
+@hookimpl
+def marvin_register_settings():
+    return PackSettings(model="marvin_keep:Kept", secrets={"KEEP_TOKEN": "the token"})
+
+
 @hookimpl
 def marvin_register_tools():
-    return [keep_turns, keep_reading, keep_data, keep_profile]
+    return [keep_turns, keep_reading, keep_data, keep_profile, keep_secret]
 '''
 
 
@@ -257,7 +275,8 @@ def test_a_registration_that_does_more_than_register_is_seen(place: Place, tmp_p
     assert any("no commands today" in line for line in problems["loads"])
     kinds = {line.partition(":")[0] for line in problems["quiet start"]}
     assert kinds == {"write", "net", "exec"}
-    assert problems["light start"] == ["marvin_eager imports humanize", "marvin_eager imports ruamel"]
+    # Older versions of ruamel bring modules of Cython besides.
+    assert {"marvin_eager imports humanize", "marvin_eager imports ruamel"} <= set(problems["light start"])
     assert any("marvin_core.api.errors.UsageError" in line for line in problems["public names"])
 
 
@@ -352,6 +371,9 @@ def test_packs_that_cannot_be_imported_are_graded_all_the_same(place: Place) -> 
 
 def test_a_name_that_is_not_there_is_an_error_that_names_the_nearest(place: Place) -> None:
     place.install("marvin-good", GOOD, pack="good")
+    ended = place.marvin("packs", "check", "core")
+    assert ended.code == 2
+    assert "core gets no grade: it is a part of Marvin" in ended.err
     ended = place.marvin("packs", "check", "goof")
     assert ended.code == 2
     assert "good" in ended.err

@@ -15,7 +15,6 @@ from tests.e2e.support_e2e import (
     LIMIT,
     PROGRAM,
     Marvin,
-    assert_gone,
     assert_loadable,
     block_texts,
     conversation,
@@ -28,6 +27,8 @@ from tests.e2e.support_e2e import (
 
 PROMPT = "\r\n> "
 CTRL_C, CTRL_D = "\x03", "\x04"
+ASKED = "/view] "
+"""The end of what stands before the answer to a question about a call."""
 
 Open = Callable[..., "Chat"]
 
@@ -153,7 +154,7 @@ def test_ctrl_c_ends_a_running_command(marvin: Marvin, marvin_model_server: Mode
     terminal.process.send(CTRL_C)
     terminal.until("[Cancelled]")
     terminal.until(PROMPT)
-    assert_gone(marvin.pids())
+    marvin.assert_nothing_left()
     assert "Still here." in terminal.say("go on")
     sent = conversation(marvin_model_server)
     assert [message["role"] for message in sent][:3] == ["user", "assistant", "tool"]
@@ -173,6 +174,7 @@ def end(terminal: Chat, number: signal.Signals) -> int:
     return end_of(terminal.process)
 
 
+@pytest.mark.slow
 @ENDING
 def test_the_end_of_the_terminal_ends_a_running_command(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open, number: signal.Signals
@@ -186,10 +188,11 @@ def test_the_end_of_the_terminal_ends_a_running_command(
     terminal.process.sendline("run it")
     wait_until(lambda: len(marvin.pids()) == 1, "the command to start")
     assert end(terminal, number) == 130
-    assert_gone(marvin.pids())
+    marvin.assert_nothing_left()
     assert_loadable(marvin.messages())
 
 
+@pytest.mark.slow
 @ENDING
 def test_the_end_of_the_terminal_at_the_prompt_ends_the_jobs(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open, number: signal.Signals
@@ -201,9 +204,10 @@ def test_the_end_of_the_terminal_at_the_prompt_ends_the_jobs(
     terminal.until(PROMPT)
     assert "It runs." in terminal.say("start it")
     assert end(terminal, number) == 130
-    assert_gone(marvin.pids())
+    marvin.assert_nothing_left()
 
 
+@pytest.mark.slow
 @ENDING
 def test_the_end_of_the_terminal_answers_no(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open, number: signal.Signals
@@ -212,7 +216,7 @@ def test_the_end_of_the_terminal_answers_no(
     terminal = chat()
     terminal.until(PROMPT)
     terminal.process.sendline("run it")
-    terminal.until("[yes/no] ")
+    terminal.until(ASKED)
     assert end(terminal, number) == 130
     assert list(marvin.project.iterdir()) == []
     assert_loadable(marvin.messages())
@@ -263,7 +267,7 @@ def test_an_error_of_the_service_keeps_the_chat(marvin: Marvin, marvin_model_ser
 # --- confirmation --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("answer", "runs"), [("yes", True), ("y", True), ("no", False), ("", False), ("what?", False)])
+@pytest.mark.parametrize(("answer", "runs"), [("yes", True), ("y", True), ("no", False), ("n not now", False)])
 def test_a_command_is_run_after_a_yes_only(
     marvin: Marvin, marvin_model_server: ModelServer, chat: Open, answer: str, runs: bool
 ) -> None:
@@ -271,7 +275,10 @@ def test_a_command_is_run_after_a_yes_only(
     terminal = chat()
     terminal.until(PROMPT)
     terminal.process.sendline("make it")
-    assert "touch made" in terminal.until("[yes/no] ")
+    assert "touch made" in terminal.until(ASKED)
+    for line in ("", "what?", "yes please", "/steer be brief"):
+        terminal.process.sendline(line)
+        assert "That is no answer; nothing has run." in terminal.until(ASKED)
     assert not (marvin.project / "made").exists()
     terminal.process.sendline(answer)
     terminal.until("Done.")
@@ -279,6 +286,7 @@ def test_a_command_is_run_after_a_yes_only(
     output = told(marvin_model_server)[0]
     assert ("exit code 0" in output) is runs
     assert ("was not run" in output) is not runs
+    assert ("The user says: not now" in output) is (answer == "n not now")
     terminal.until(PROMPT)
     assert terminal.leave() == 0
 
@@ -289,7 +297,7 @@ def test_ctrl_c_at_a_question_is_no_yes(marvin: Marvin, marvin_model_server: Mod
     terminal = chat()
     terminal.until(PROMPT)
     terminal.process.sendline("make it")
-    terminal.until("[yes/no] ")
+    terminal.until(ASKED)
     terminal.process.send(CTRL_C)
     terminal.until("[Cancelled]")
     terminal.until(PROMPT)
@@ -304,7 +312,7 @@ def test_ctrl_d_at_a_question_is_no_yes(marvin: Marvin, marvin_model_server: Mod
     terminal = chat()
     terminal.until(PROMPT)
     terminal.process.sendline("make it")
-    terminal.until("[yes/no] ")
+    terminal.until(ASKED)
     terminal.process.send(CTRL_D)
     terminal.until("Done.")
     assert not (marvin.project / "made").exists()
@@ -343,7 +351,7 @@ def test_help_shows_what_works(chat: Open) -> None:
     terminal = chat()
     terminal.until(PROMPT)
     shown = terminal.say("/help")
-    for expected in ("/name key=value", "Ctrl+D", "Ctrl+C", "read_file", "run_command"):
+    for expected in ("/name key=value", "Ctrl+D", "Ctrl+C", "files 10", "tools list"):
         assert expected in shown
     assert terminal.leave() == 0
 
@@ -352,7 +360,7 @@ def test_without_a_provider(unconfigured: Marvin, chat: Open) -> None:
     """It says how to set one, calls tools, and a suggested line is sent by Enter alone."""
     terminal = chat(program=unconfigured)
     greeting = terminal.until(PROMPT)
-    assert "/model says how to set one" in greeting
+    assert "/login NAME sets a key" in greeting
     assert "Created a.txt" in terminal.say("/create_file path=a.txt content=hello")
     assert (unconfigured.project / "a.txt").read_text() == "hello"
     shown = terminal.say("run `rm a.txt`")
@@ -366,7 +374,7 @@ def test_without_a_provider(unconfigured: Marvin, chat: Open) -> None:
     assert "Nothing runs" in terminal.say("/jobs"), "Ctrl+C drops what was suggested"
     terminal.say("run `rm a.txt`")
     terminal.process.sendline("")
-    terminal.until("[yes/no]")
+    terminal.until(ASKED)
     terminal.say("yes")
     assert not (unconfigured.project / "a.txt").exists()
     assert terminal.leave() == 0

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from marvin_core.testing import ModelServer, text
 from tests.e2e.support_e2e import Marvin, conversation
+
+pytestmark = pytest.mark.slow
 
 
 def test_list_use_new_and_show(unconfigured: Marvin) -> None:

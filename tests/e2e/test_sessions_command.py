@@ -27,6 +27,8 @@ from marvin_core.sessions.transcript import Transcript, new_session_id
 from marvin_core.testing import ModelServer, calls, text
 from tests.e2e.support_e2e import PROGRAM, Marvin
 
+pytestmark = pytest.mark.slow
+
 
 def folder_of(marvin: Marvin) -> Path:
     return marvin.home / ".local" / "share" / "marvin" / "sessions"

@@ -12,6 +12,8 @@ import pytest
 from marvin_core.testing import ModelServer, calls, error, text
 from tests.e2e.support_e2e import Marvin, Result, assert_loadable
 
+pytestmark = pytest.mark.slow
+
 PWNED = "\x1b]0;PWNED\x07\x1b[2J\x9b31m\u202e\x08"
 ARMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
 

@@ -33,6 +33,7 @@ SERVICES: dict[str, tuple[str, object, tuple[strict.Rule, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERVICES)
 @pytest.mark.parametrize("level", ["off", "high"])
 def test_a_run_and_its_continuation(marvin: Marvin, name: str, level: str) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from tests.e2e.support_e2e import Marvin
 
+pytestmark = pytest.mark.slow
+
 CODING = {"read_file", "create_file", "apply_patch", "glob", "code_grep", "tree", "run_command", "git_commit"}
 
 
@@ -68,6 +70,13 @@ def test_an_unknown_sub_command_names_the_nearest(unconfigured: Marvin) -> None:
     assert result.code == 2
     assert "Unknown sub-command 'lst'. Did you mean 'list'?" in result.said
     assert "No such option: --lst" in unconfigured.run("tools", "--lst").said
+
+
+def test_a_person_replaces_a_file_by_hand(unconfigured: Marvin) -> None:
+    """Each such call is a session of its own, in which nothing was read."""
+    (unconfigured.project / "a.txt").write_text("old")
+    result = unconfigured.run("tools", "call", "write_file", "path=a.txt", "content=new")
+    assert (result.code, (unconfigured.project / "a.txt").read_text()) == (0, "new")
 
 
 def test_call_needs_no_model_and_parses_values_by_the_schema(unconfigured: Marvin) -> None:
@@ -134,11 +143,10 @@ def test_a_tool_error_is_the_exit_code(unconfigured: Marvin) -> None:
 
 def test_a_command_by_hand_leaves_nothing_behind(unconfigured: Marvin) -> None:
     """I25: a job ends with the call, since nobody could look after it."""
-    from tests.e2e.support_e2e import assert_gone
 
     result = unconfigured.run("tools", "call", "run_command", "command=sleep 60 & echo $! >> pids")
     assert result.code == 0
-    assert_gone(unconfigured.pids())
+    unconfigured.assert_nothing_left()
 
 
 def test_flags_before_the_sub_command(unconfigured: Marvin) -> None:

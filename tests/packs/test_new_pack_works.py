@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.packs.support_packs import Installed, build_wheels, uv
+from tests.support.folders import own_temproot
 
 pytestmark = [
     pytest.mark.xdist_group("packs"),  # on one worker, so that the wheels are built once
@@ -21,15 +22,17 @@ CHECKS = (["pytest", "-q", "-p", "no:cacheprovider"], ["mypy"], ["ruff", "check"
 def test_a_new_pack_passes_all_of_its_own_checks(tmp_path: Path, wheels: Path) -> None:
     tools = ("mypy", "pytest", "ruff", "hatchling", "editables")
     installed = Installed(tmp_path / "place", [wheels], "marvin-core", *tools)
-    made = installed.run("packs", "new", "word-games")
+    made = installed.run("packs", "new", "word-games", PATH="/usr/bin:/bin")
     assert made.returncode == 0, made.stderr
+    assert "\n  python -m marvin_core packs check word-games\n" in made.stdout
     project = installed.home / "marvin-word-games"
     build_wheels(project, tmp_path / "dist")
     assert [path.name for path in (tmp_path / "dist").glob("*.whl")] == ["marvin_word_games-0.1.0-py3-none-any.whl"]
 
     uv("pip", "install", "--quiet", "--python", installed.python, "--no-deps", "--no-build-isolation",
        "--editable", project)  # fmt: skip
-    environment = {"HOME": str(installed.home), "PATH": f"{installed.python.parent}:/usr/bin:/bin"}
+    path = f"{installed.python.parent}:/usr/bin:/bin"
+    environment = {"HOME": str(installed.home), "PATH": path, **own_temproot(tmp_path)}
     for words in CHECKS:
         done = subprocess.run(
             [installed.python, "-P", "-m", *words],

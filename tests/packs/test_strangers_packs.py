@@ -14,7 +14,10 @@ HERE = Path(__file__).resolve().parent
 DICE = ROOT / "docs" / "examples" / "marvin_dice"
 PACKS = ("marvin-echo", "marvin-careful", "marvin-greet", "marvin-stats", "marvin-shout")
 
-pytestmark = pytest.mark.xdist_group("packs")  # on one worker, so that the wheels are built once
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("packs"),  # on one worker, so that the wheels are built once
+]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +90,7 @@ def test_a_slash_command_of_a_pack_runs(installed: Installed) -> None:
         text=True,
         timeout=150,
     )
-    assert "Good day, Ada. There are 5 tools." in chat.stdout
+    assert "Good day, Ada. There are 7 tools." in chat.stdout
 
 
 def test_a_sub_command_of_a_pack_runs_and_others_do_not_pay_for_it(installed: Installed) -> None:

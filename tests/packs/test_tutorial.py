@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.packs.support_packs import ROOT, collect_wheels, constraints, uv_environment
+from tests.support.folders import own_temproot
 
 PAGE = ROOT / "docs" / "tutorial" / "your-first-pack.md"
 EXAMPLE = ROOT / "docs" / "examples" / "marvin_dice"
@@ -42,6 +43,7 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path, wheels: Path) -> No
         "PIP_NO_INDEX": "1",
         "PIP_CONSTRAINT": str(constraints(tmp_path)),
         "PIP_COMPILE": "0",
+        **own_temproot(tmp_path),
     }
     # One shell for all of it, as at a terminal; the files are written where the page shows them.
     copying = f"cp {EXAMPLE}/*.* .\n"

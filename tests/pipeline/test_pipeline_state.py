@@ -7,15 +7,19 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from marvin_core import MarvinError
 from marvin_pipeline.state import MEANINGS, PHASES, PipelineState, StateError
+from tests.support.examples import examples
+
+pytestmark = pytest.mark.slow
 
 phases = st.sampled_from(PHASES)
 
@@ -59,7 +63,7 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=40, stateful_step_count=15, deadline=None)
+TestMachine.settings = examples(40, stateful_step_count=15)
 
 
 @pytest.fixture
@@ -163,3 +167,37 @@ def test_the_command_line_tells_of_mistakes(marvin_home: Path, tmp_path: Path) -
     missing = marvin("status", "--working-dir", tmp_path / "none", cwd=tmp_path)
     assert missing.returncode == 2
     assert marvin("stauts", cwd=tmp_path).returncode == 2
+
+
+LINKED = {".marvin": "folder", ".marvin/logs": "folder", ".marvin/pipeline_state": "file"}
+LINKED |= {".marvin/logs/pipeline.log": "file", ".marvin/pipeline_state.lock": "nothing"}
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("name", LINKED)
+def test_a_link_that_a_repository_brings_is_neither_read_nor_written_through(
+    tmp_path: Path, name: str, is_there: bool
+) -> None:
+    """I4."""
+    link, target = tmp_path / "project" / name, tmp_path / "outside" / "target"
+    target.parent.mkdir()
+    link.parent.mkdir(parents=True)
+    link.symlink_to(target)
+    if is_there and LINKED[name] == "folder":
+        target.mkdir()
+    elif is_there and LINKED[name] == "file":
+        target.write_text("5")
+
+    def outside() -> list[tuple[Path, str]]:
+        return [(path, path.read_text() if path.is_file() else "") for path in target.parent.rglob("*")]
+
+    before, state = outside(), PipelineState(tmp_path / "project")
+    works: list[Callable[[], object]] = [
+        state.last_finished,
+        lambda: state.save("1a"),
+        lambda: state.restart_from("1b"),
+    ]
+    for work in works:
+        with suppress(StateError):
+            assert work() is None
+    assert outside() == before

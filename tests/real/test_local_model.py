@@ -32,7 +32,8 @@ def test_a_file_is_enough(tmp_path: Path, model: Path) -> None:
     result = marvin.ask("--tools", "get_usage", *command[0].split(), prompt="Say hello.", limit=120)
     assert result.code == 0, result.err.decode()
     assert result.text.strip()
-    assert result.said == "", "llama.cpp keeps quiet"
+    foreign = [line for line in result.said.splitlines() if not line.startswith("marvin: ")]
+    assert foreign == [], "llama.cpp keeps quiet; Marvin may say that so small a model found no end"
     assert result.cost()["session_cost"] == 0.0
 
 

@@ -118,7 +118,12 @@ def failed(code: str, message: str) -> dict[str, Any]:
 
 def _item(index: int, item: Mapping[str, Any], chunks: int | Sequence[str]) -> list[dict[str, Any]]:
     place = {"output_index": index, "item_id": item["id"]}
-    emptied: dict[str, Any] = {"message": {"content": []}, "function_call": {"arguments": ""}, "reasoning": {}}
+    emptied: dict[str, Any] = {
+        "message": {"content": []},
+        "function_call": {"arguments": ""},
+        "reasoning": {},
+        "tool_search_call": {"arguments": {}},
+    }
     begun = {**item, **emptied[item["type"]], "status": "in_progress"}
     found = [{"type": "response.output_item.added", "output_index": index, "item": begun}]
     if item["type"] == "message":

@@ -116,6 +116,8 @@ OF_GUARDS: Mapping[str, tuple[str, str]] = {
     "plain-method": (SOUND, "Guard.before_tool cannot be awaited. Write `async def before_tool`"),
     "no-return": (_registering("[ITEM]"), "marvin_register_hooks returned None; it must return a list of Hooks"),
     "misspelt-method": (SOUND, "Guard.before_tools is no hook, so it is never called. Did you mean before_tool?"),
+    "misspelt-order": (SOUND, "Guard.try_last is no hook, so it is never looked at. Did you mean trylast?"),
+    "order-without-sense": (SOUND, "Guard.trylast is 'yes'. Write `trylast = True`"),
 }
 """Those that only a guard can have."""
 
@@ -141,6 +143,9 @@ def install_broken(name: str, folder: Path, *, guard: bool) -> None:
         parts = parts.replace("async def", "def")
     if name == "misspelt-method":
         parts = parts.replace("before_tool", "before_tools")
+    for fault, line in (("misspelt-order", "try_last = True"), ("order-without-sense", "trylast = 'yes'")):
+        if name == fault:
+            parts = parts.replace("(Hook):\n", f"(Hook):\n    {line}\n")
     module = f"broken_{name.replace('-', '_')}"
     registers = "marvin_register_hooks" if guard else "marvin_register_commands"
     source = template.replace("PARTS", parts).replace("REGISTERS", registers)

@@ -17,7 +17,8 @@ from marvin_core.api.timeouts import Timeouts
 from marvin_core.api.tools import Access
 from marvin_core.config.load import load
 from marvin_core.config.secrets import Secrets
-from marvin_core.engine.parts import Asker, SessionParts, SessionSetup, build
+from marvin_core.engine.parts import SessionParts, SessionSetup, build
+from marvin_core.engine.ports import Asker, Permitter, TextAsker
 from marvin_core.engine.session import Session
 from marvin_core.http.clients import Clients
 from marvin_core.plugins.pack_access import Packs
@@ -96,6 +97,8 @@ def settled(
     if yaml:
         (home / "marvin" / "config.yaml").write_text(yaml, "utf-8")
     variables = {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), "PATH": BARE_PATH, **(env or {})}
+    if "--sandbox" not in argv:  # the sandbox has tests of its own
+        changes.setdefault("sandbox", "off")
     config, secrets = load([*argv], variables, cwd=project)
     return config.replace(timeouts=timeouts, **changes), secrets
 
@@ -144,6 +147,18 @@ class Made(Record):
             await self.parts.toolbox.load(offered.name)
 
 
+def do(made: Made, *given: tuple[str, Mapping[str, Any]]) -> list[ToolOutput]:
+    """The calls of one answer, and then the end of the session; in a loop of their own."""
+
+    async def go() -> list[ToolOutput]:
+        try:
+            return await made.batch(*given)
+        finally:
+            await made.session.close()
+
+    return run(go())
+
+
 def batch_of(*given: tuple[str, Mapping[str, Any]]) -> list[ToolCall]:
     """Calls with the ids c0, c1, ..."""
     import json
@@ -165,6 +180,8 @@ def make(
     specs: Sequence[ToolSpec] = SPECS,
     hooks: Sequence[Hook] = (),
     asker: Asker | None = None,
+    permit: Permitter | None = None,
+    text_asker: TextAsker | None = None,
     provider: Script | None = None,
     configured: bool = True,
     others: Sequence[Script] = (),
@@ -197,6 +214,8 @@ def make(
             budgets=budgets,
             budget=budget,
             asker=asker,
+            permit=permit,
+            text_asker=text_asker,
         )
     )
     session = Session(parts)

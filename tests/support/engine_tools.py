@@ -43,6 +43,18 @@ async def mark(context: ToolContext, name: str, seconds: float = 0.0) -> str:
     return await _step(context, name, seconds)
 
 
+@tool(access=["exec"], parallel=True)
+async def delegate(context: ToolContext, name: str, seconds: float = 0.0, after: str = "") -> str:
+    """Have something done, and take a while, or until the log has an entry."""
+    return await _step(context, name, seconds, after)
+
+
+@tool(access=["exec"], parallel="apart")
+async def assign(context: ToolContext, name: str, apart: str = "", after: str = "") -> str:
+    """Have something done, in a place of its own or not, and wait until the log has an entry."""
+    return await _step(context, name, 0.0, after)
+
+
 @tool(access=["state"])
 async def remember(context: ToolContext, name: str, seconds: float = 0.0) -> str:
     """Change the session's state, and take a while."""
@@ -210,6 +222,14 @@ async def tells(context: ToolContext, name: str) -> ToolResult:
 async def question(context: ToolContext) -> str:
     """Ask the user."""
     return await context.ask("Which way?", ["left", "right"])
+
+
+@tool(access=["read"], secrets=["DECLARED_KEY"])
+async def chooses_a_secret(context: ToolContext) -> str:
+    """Ask a person, with a secret among the choices."""
+    secret = context.secret("DECLARED_KEY")
+    answer = await context.ask("Which one?", ["left", secret])
+    return "it was the secret" if answer == secret else answer
 
 
 @tool(access=["read"], timeout=0.3)

@@ -11,6 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -205,8 +206,14 @@ def anthropic(body: Body) -> None:
     assert set(body.get("output_config", ())) <= {"effort", "format"}
     assert body["max_tokens"] > 0
     assert json.dumps(body).count('"cache_control"') <= 4
-    for tool in body.get("tools", ()):
-        _tool({name: value for name, value in tool.items() if name != "cache_control"}, "input_schema")
+    defined = body.get("tools", ())
+    for tool in defined:
+        assert not ("cache_control" in tool and tool.get("defer_loading")), "what waits is in no cache"
+        own = {name: value for name, value in tool.items() if name not in ("cache_control", "defer_loading")}
+        _tool(own, "input_schema")
+    assert not defined or not all(tool.get("defer_loading") for tool in defined), "one tool at least does not wait"
+    named = {found["tool_name"] for found in _references(body["messages"])}
+    assert named <= {tool["name"] for tool in defined}, "a reference is to a tool that is defined"
     turns = body["messages"]
     assert [turn["role"] for turn in turns] == [("user", "assistant")[n % 2] for n in range(len(turns))]
     assert turns[-1]["role"] == "user"
@@ -224,6 +231,12 @@ def anthropic(body: Body) -> None:
         assert all(block["type"] == "tool_result" for block in after["content"][: len(results)])
     assert not taken or body.get("tools"), "calls without tools are refused"
     _anthropic_thinking(body)
+
+
+def _references(turns: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    results = (block for turn in turns for block in turn["content"] if block["type"] == "tool_result")
+    inner = (part for result in results if isinstance(result["content"], list) for part in result["content"])
+    return (part for part in inner if part["type"] == "tool_reference")
 
 
 def _anthropic_block(block: Mapping[str, Any], role: str) -> None:
@@ -246,6 +259,9 @@ def _anthropic_block(block: Mapping[str, Any], role: str) -> None:
             for inner in [{"type": "text", "text": content}] if isinstance(content, str) else content:
                 assert inner["type"] == "text" or not block.get("is_error"), "an error is text"
                 _anthropic_block(inner, role)
+        case "tool_reference":
+            assert role == "user"
+            assert set(block) == {"type", "tool_name"}
         case "thinking":
             assert role == "assistant"
             assert block["signature"]
@@ -289,9 +305,7 @@ def responses(body: Body) -> None:
     assert set(body.get("reasoning", ())) <= {"effort", "summary"}
     assert body["store"] is False
     for tool in body.get("tools", ()):
-        assert tool["type"] == "function"
-        assert tool["strict"] is False
-        _tool({name: value for name, value in tool.items() if name not in ("type", "strict")}, "parameters")
+        _responses_tool(tool)
     items = body["input"]
     assert items
     waiting: list[str] = []
@@ -308,11 +322,22 @@ def responses(body: Body) -> None:
             case "function_call_output":
                 assert waiting.pop(0) == item["call_id"]
                 _responses_content(item["output"], "input_text")
+            case "tool_search_call":
+                assert set(item) == {"type", "call_id", "execution", "status", "arguments"}
+                assert any(tool["type"] == "tool_search" for tool in body["tools"])
+                assert isinstance(item["arguments"], dict)
+                waiting.append(item["call_id"])
+                taken.append(item["call_id"])
+            case "tool_search_output":
+                assert waiting.pop(0) == item["call_id"]
+                for tool in item["tools"]:
+                    assert tool["defer_loading"] is True
+                    _responses_tool({name: value for name, value in tool.items() if name != "defer_loading"})
             case "reasoning":
                 assert item["encrypted_content"]
                 assert item["id"].startswith("rs_")
                 assert following is not None
-                assert following["type"] in ("reasoning", "message", "function_call")
+                assert following["type"] in ("reasoning", "message", "function_call", "tool_search_call")
                 assert following.get("role", "assistant") == "assistant", "reasoning leads to what the model did"
             case "message":
                 assert not waiting, f"no output for {waiting}"
@@ -323,6 +348,16 @@ def responses(body: Body) -> None:
                 raise AssertionError(f"an unknown item: {other}")
     assert not waiting, f"no output for {waiting}"
     assert len(set(taken)) == len(taken), "an id is used once in a conversation"
+
+
+def _responses_tool(tool: Mapping[str, Any]) -> None:
+    if tool["type"] == "tool_search":
+        assert set(tool) == {"type", "execution", "description", "parameters"}
+        assert tool["execution"] == "client"
+        return
+    assert tool["type"] == "function"
+    assert tool["strict"] is False
+    _tool({name: value for name, value in tool.items() if name not in ("type", "strict")}, "parameters")
 
 
 def codex(body: Body) -> None:
@@ -389,7 +424,7 @@ def _tool(declared: Mapping[str, Any], schema: str) -> None:
     assert NAME.fullmatch(declared["name"])
     assert 0 < len(declared["description"]) <= LONGEST_DESCRIPTION
     parameters = declared[schema]
-    jsonschema.Draft202012Validator.check_schema(parameters)
+    _check_schema(json.dumps(parameters))
     assert parameters["type"] == "object"
     assert isinstance(parameters["properties"], dict), "an object schema without properties is refused"
     assert not {"anyOf", "oneOf", "allOf", "enum", "not"} & set(parameters), "not at the top"
@@ -400,6 +435,12 @@ def _tool(declared: Mapping[str, Any], schema: str) -> None:
         assert isinstance(node.get("description", ""), str)
         for name in node.get("properties", ()):
             assert re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name)
+
+
+@cache
+def _check_schema(schema: str) -> None:
+    """The same few schemas stand in thousands of requests, and checking one takes milliseconds."""
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema))
 
 
 def _gemini_schema(schema: Mapping[str, Any]) -> None:

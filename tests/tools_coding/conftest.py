@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from marvin_core.testing import ToolRunner
+from tests.support.github import GitHub, github
 from tests.tools_coding.support import Project
+from tests.tools_coding.support_github import Desk
 
 
 @pytest.fixture
@@ -21,3 +25,18 @@ def repository(tmp_path: Path) -> Project:
     made = Project(tmp_path / "repository")
     made.git("init", "--quiet")
     return made
+
+
+@pytest.fixture
+def hub() -> Iterator[GitHub]:
+    """GitHub on this machine, with nothing in it."""
+    with github() as served:
+        yield served
+
+
+@pytest.fixture
+def desk(hub: GitHub, marvin_home: Path, marvin_workdir: Path) -> Iterator[Desk]:
+    """A session that is logged in to it."""
+    hub.furnish(marvin_home)
+    with ToolRunner(marvin_home, marvin_workdir) as runner:
+        yield Desk(hub, runner)

@@ -10,7 +10,7 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any, cast
 
-from marvin_core import Tool, ToolContext, ToolError, ToolResult
+from marvin_core import CallOrigin, Tool, ToolContext, ToolError, ToolResult
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.processes.runner import ProcessRunner
@@ -44,15 +44,23 @@ class Project:
         root.mkdir(exist_ok=True)
         self.paths = SandboxPaths(root)
         self.session = SessionFacts(root)
+        self.state: dict[str, Any] = {}
+        self.origin: CallOrigin = "model"
         self.answers: list[str] = []
+        self.told: list[str] = []
         self.questions: list[str] = []
         self._env = {"PATH": str(self._only(programs)), "HOME": str(self._beside("home")), "GIT_CONFIG_NOSYSTEM": "1"}
+        self.timeouts = Timeouts(output_first=0.0)
         self.processes = self._runner()
 
     @property
     def context(self) -> ToolContext:
         """This project, which is as much of a context as the file tools use."""
         return cast("ToolContext", self)
+
+    def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Keep what a tool says of how far it is."""
+        self.told.append(text)
 
     def _beside(self, name: str) -> Path:
         folder = self.root.parent / name
@@ -68,7 +76,7 @@ class Project:
         return folder
 
     def _runner(self) -> ProcessRunner:
-        return ProcessRunner(Folders(root=self.root, base=self._beside("marvin")), self._env, Timeouts())
+        return ProcessRunner(Folders(root=self.root, base=self._beside("marvin")), self._env, self.timeouts)
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         self.questions.append(question)

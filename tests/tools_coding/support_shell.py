@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -34,7 +35,26 @@ class Folder:
         home = root.parent / "home"
         home.mkdir(exist_ok=True)
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", **env}
-        self.processes: ProcessRunner = ProcessRunner(Folders(root=root, base=root.parent), self.env, Timeouts())
+        self.timeouts = Timeouts(output_first=0.0)
+        self.told: list[str] = []
+        self.told_something = asyncio.Event()
+        self.resources: dict[object, Any] = {}
+        self.processes: ProcessRunner = self.runner()
+
+    def runner(self) -> ProcessRunner:
+        """A runner of this folder."""
+        return ProcessRunner(Folders(root=self.root, base=self.root.parent), self.env, self.timeouts)
+
+    def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Keep what a tool says of how far it is."""
+        self.told.append(text)
+        self.told_something.set()
+
+    async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
+        """What the factory makes, once a session."""
+        if factory not in self.resources:
+            self.resources[factory] = await self.stack.enter_async_context(factory())
+        return cast("T", self.resources[factory])
 
     @property
     def context(self) -> ToolContext:
@@ -45,22 +65,24 @@ class Folder:
         """Run a coroutine, then end whatever is left."""
 
         async def go() -> T:
-            self.processes = ProcessRunner(Folders(root=self.root, base=self.root.parent), self.env, Timeouts())
-            try:
-                return await use()
-            finally:
-                await self.processes.close()
+            self.processes = self.runner()
+            self.resources.clear()
+            async with AsyncExitStack() as self.stack:
+                try:
+                    return await use()
+                finally:
+                    await self.processes.close()
 
         return asyncio.run(go())
 
     def call(self, tool: Tool, **arguments: Any) -> str:
         """The text that one call gives the model."""
+        return text(self.run(lambda: self.called(tool, **arguments)))
 
-        async def use() -> str | ToolResult:
-            given = tool.function(self, **arguments)
-            return await given if isawaitable(given) else given
-
-        return text(self.run(use))
+    async def called(self, tool: Tool, **arguments: Any) -> str | ToolResult:
+        """What one call returns, with the programs in whatever runner is set."""
+        given = tool.function(self, **arguments)
+        return await given if isawaitable(given) else given
 
     def error(self, tool: Tool, **arguments: Any) -> str:
         """The text of the error that one call must raise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from marvin_core import ToolError, unified_diff
+from marvin_core import CallOrigin, KnownFiles, Tool, ToolError, unified_diff
+from marvin_core.tools.schema import describe, validator
 from marvin_tools_coding.files.edit import append_file, apply_patch, create_file, write_file
+from marvin_tools_coding.files.read import read_file
 from tests.tools_coding.support import Project, files_below
 
 CODE = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
@@ -38,48 +41,67 @@ class TestCreate:
 
 
 class TestAppend:
-    def test_what_is_given_is_added_exactly(self, project: Project) -> None:
+    @pytest.fixture
+    def project(self, project: Project) -> Project:
+        """A project whose file a.txt was read."""
         project.write("a.txt", "a\n")
-        said = project.call(append_file, path="a.txt", content="b\nc\n")
-        assert said == "Appended 2 lines, 4 bytes to a.txt; it has 6 bytes now."
+        project.result(read_file, path="a.txt")
+        return project
+
+    def test_what_is_given_is_added_exactly(self, project: Project) -> None:
+        result = project.result(append_file, path="a.txt", content="b\nc\n")
+        assert result.content == "Appended 2 lines, 4 bytes to a.txt; it has 6 bytes now."
+        assert result.details == {"diff": "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,3 @@\n a\n+b\n+c\n"}
         assert files_below(project.root) == {"a.txt": b"a\nb\nc\n"}
 
     def test_what_may_surprise_is_told(self, project: Project) -> None:
-        project.write("a.txt", "a\r\nb")
-        said = project.call(append_file, path="a.txt", content="c\n")
+        project.write("b.txt", "a\r\nb")
+        project.result(read_file, path="b.txt")
+        said = project.call(append_file, path="b.txt", content="c\n")
         assert "did not end in a newline" in said
         assert "CRLF" in said
-        assert files_below(project.root) == {"a.txt": b"a\r\nbc\n"}
+        assert files_below(project.root)["b.txt"] == b"a\r\nbc\n"
 
     def test_the_encoding_of_the_file_is_kept(self, project: Project) -> None:
-        project.write("wide.txt", "a\n".encode("utf-16"))
-        project.call(append_file, path="wide.txt", content="ü\n")
-        assert (project.root / "wide.txt").read_bytes().decode("utf-16") == "a\nü\n"
+        for encoding, head in (("utf-16", "a\n"), ("latin-1", "café\nnaïve\n"), ("cp1252", "café “x” crème\n")):
+            project.write("other.txt", head.encode(encoding))
+            project.result(read_file, path="other.txt")
+            project.call(append_file, path="other.txt", content="ü\n")
+            assert (project.root / "other.txt").read_bytes().decode(encoding) == f"{head}ü\n"
 
     def test_a_missing_file_is_told_with_the_tool_that_makes_one(self, project: Project) -> None:
-        text = project.error(append_file, path="a.txt", content="x")
-        assert "File not found: 'a.txt'" in text
+        text = project.error(append_file, path="b.txt", content="x")
+        assert "File not found: 'b.txt'" in text
         assert "create_file" in text
-        assert files_below(project.root) == {}
+        assert files_below(project.root) == {"a.txt": b"a\n"}
 
     def test_nothing_is_not_appended(self, project: Project) -> None:
-        project.write("a.txt", "a")
         assert "content is empty" in project.error(append_file, path="a.txt", content="")
 
     def test_binary_files_are_refused(self, project: Project) -> None:
         project.write("a.bin", b"\0\1\2")
+        KnownFiles(project.state).note(str(project.root / "a.bin"), os.stat(project.root / "a.bin"))
         assert "binary" in project.error(append_file, path="a.bin", content="x")
-        assert files_below(project.root) == {"a.bin": b"\0\1\2"}
+        assert files_below(project.root)["a.bin"] == b"\0\1\2"
+
+    def test_a_file_of_several_names_is_written_anew(self, project: Project) -> None:
+        os.link(project.root / "a.txt", project.root.parent / "outside.txt")
+        project.call(append_file, path="a.txt", content="b\n")
+        assert files_below(project.root) == {"a.txt": b"a\nb\n"}
+        assert (project.root.parent / "outside.txt").read_bytes() == b"a\n"
 
 
 class TestWrite:
     def test_a_new_file_is_shown_as_added(self, project: Project) -> None:
-        result = project.result(write_file, path="a.txt", content="a\n")
-        assert result.content == "Created a.txt: 1 lines, 2 bytes."
-        assert result.details == {"diff": "--- a/a.txt\n+++ b/a.txt\n@@ -0,0 +1,1 @@\n+a\n"}
+        for tool in (write_file, create_file):
+            result = project.result(tool, path=f"{tool.name}.txt", content="a\n")
+            assert result.content == f"Created {tool.name}.txt: 1 lines, 2 bytes."
+            name = f"{tool.name}.txt"
+            assert result.details == {"diff": f"--- a/{name}\n+++ b/{name}\n@@ -0,0 +1,1 @@\n+a\n"}
 
     def test_an_existing_file_is_replaced_and_shown_as_a_diff(self, project: Project) -> None:
         project.write("a.txt", "a\nb\nc\n").chmod(0o640)
+        project.result(read_file, path="a.txt")
         result = project.result(write_file, path="a.txt", content="a\nB\nc\n")
         assert result.content == "Replaced a.txt, which had 6 bytes: 3 lines, 6 bytes."
         assert result.details is not None
@@ -87,9 +109,79 @@ class TestWrite:
         assert files_below(project.root) == {"a.txt": b"a\nB\nc\n"}
         assert (project.root / "a.txt").stat().st_mode & 0o777 == 0o640
 
+    def test_the_encoding_of_the_file_is_kept(self, project: Project) -> None:
+        mark = b"\xef\xbb\xbf"
+        project.write("a.txt", mark + "ä\n".encode())
+        project.result(read_file, path="a.txt")
+        project.call(write_file, path="a.txt", content="ö\n")
+        assert files_below(project.root) == {"a.txt": mark + "ö\n".encode()}
+
     def test_protected_places_are_refused(self, repository: Project) -> None:
         """I4: git's own files are not written by tools."""
+        assert "do not write to '.git/HEAD.new'" in repository.error(write_file, path=".git/HEAD.new", content="x")
+        repository.result(read_file, path=".git/config")
         assert "do not write to '.git/config'" in repository.error(write_file, path=".git/config", content="x")
+
+
+class TestKnownFiles:
+    """What a session has not seen it does not overwrite."""
+
+    @pytest.mark.parametrize("tool", [write_file, append_file])
+    def test_a_file_that_was_not_read_stays(self, project: Project, tool: Tool) -> None:
+        project.write("a.txt", "work of the user\n")
+        text = project.error(tool, path="a.txt", content="x")
+        assert "was not read here yet; nothing was changed. Read it first." in text
+        assert files_below(project.root) == {"a.txt": b"work of the user\n"}
+        project.result(read_file, path="./a.txt")
+        project.call(tool, path=str(project.root / "a.txt"), content="x")
+
+    @pytest.mark.parametrize("tool", [write_file, append_file])
+    def test_a_file_that_was_changed_since_stays(self, project: Project, tool: Tool) -> None:
+        project.write("a.txt", "old\n")
+        project.result(read_file, path="a.txt")
+        project.write("a.txt", "work of the user\n")
+        assert "was changed since it was read here" in project.error(tool, path="a.txt", content="x")
+        assert files_below(project.root) == {"a.txt": b"work of the user\n"}
+
+    @pytest.mark.parametrize("tool", [write_file, append_file])
+    @pytest.mark.parametrize("origin", ["person", "typed"])
+    def test_a_person_need_not_read_a_file_first(self, project: Project, tool: Tool, origin: CallOrigin) -> None:
+        project.write("a.txt", "old\n")
+        project.origin = origin
+        project.call(tool, path="a.txt", content="new\n")
+        assert files_below(project.root)["a.txt"].endswith(b"new\n")
+
+    def test_what_was_written_here_counts_as_read(self, project: Project) -> None:
+        project.call(create_file, path="a.txt", content="1\n")
+        project.call(append_file, path="a.txt", content="2\n")
+        project.call(apply_patch, path="a.txt", old_str="1", new_str="one")
+        project.call(write_file, path="a.txt", content="3\n")
+        project.call(apply_patch, patch="*** Begin Patch\n*** Update File: a.txt\n*** Move to: b.txt\n*** End Patch")
+        project.call(write_file, path="b.txt", content="4\n")
+        assert files_below(project.root) == {"b.txt": b"4\n"}
+
+    def test_the_same_content_written_by_another_is_known(self, project: Project) -> None:
+        file = project.write("a.txt", "old\n")
+        project.result(read_file, path="a.txt")
+        file.unlink()
+        project.write("a.txt", "old\n")
+        project.call(write_file, path="a.txt", content="new\n")
+
+    def test_an_empty_file_has_nothing_to_lose(self, project: Project) -> None:
+        project.write("a.txt")
+        project.call(append_file, path="a.txt", content="x\n")
+        project.write("b.txt")
+        project.call(write_file, path="b.txt", content="x\n")
+
+    def test_an_exact_edit_of_a_changed_file_is_made_and_told(self, project: Project) -> None:
+        project.write("a.txt", "one\ntwo\n")
+        project.result(read_file, path="a.txt")
+        project.write("a.txt", "one\ntwo\n  three\n")
+        assert "was changed by another program" in project.call(apply_patch, path="a.txt", old_str="two", new_str="2")
+        project.write("a.txt", "one\n2\n  three\n  four\n")
+        text = project.error(apply_patch, path="a.txt", old_str="three\nfour\n", new_str="3\n4\n")
+        assert "was changed since it was read here" in text
+        assert files_below(project.root) == {"a.txt": b"one\n2\n  three\n  four\n"}
 
 
 class TestPatch:
@@ -101,18 +193,18 @@ class TestPatch:
         assert result.details is not None
         assert "-    return 1\n+    x = 1\n+    return x\n" in result.details["diff"]
 
-    def test_an_empty_replacement_deletes_and_has_no_undo(self, project: Project) -> None:
+    def test_an_empty_replacement_deletes(self, project: Project) -> None:
         project.write("a.py", CODE)
-        result = project.result(apply_patch, path="a.py", old_str="    return 1\n", new_str="")
+        project.result(apply_patch, path="a.py", old_str="    return 1\n", new_str="")
         assert (project.root / "a.py").read_text() == CODE.replace("    return 1\n", "")
-        assert result.undo is None
 
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
             ({"old_str": "a", "new_str": "b"}, "path is missing"),
             ({"path": "a.py", "new_str": "b"}, "old_str is missing"),
-            ({"path": "a.py", "old_str": "", "new_str": "b"}, "old_str is empty"),
+            ({"path": "a.py", "edits": [{"old_str": "return 1"}]}, "Edit 1: new_str is missing"),
+            ({"path": "a.py", "edits": ["return 1"]}, "Edit 1 is no object"),
             ({"path": "a.py", "old_str": "return 1"}, "new_str is missing; nothing was changed"),
             ({"path": "a.py", "old_str": "return 1", "new_str": "return 1"}, "are the same"),
             ({"path": "b.py", "old_str": "a", "new_str": "b"}, "File not found: 'b.py'. Did you mean 'a.py'?"),
@@ -144,7 +236,6 @@ class TestPatch:
         ("old", "words"),
         [
             ("  return 1\n", "The nearest lines:\n2\t    return 1"),
-            ("def one():\n  return 1\n", "Only spaces or tabs differ here:\n1\tdef one():\n2\t    return 1"),
             ("def two():\n    return 3\n", "The nearest lines:\n5\tdef two():\n6\t    return 2"),
             ("1\tdef one():\n2\t    return 1\n", "without the line numbers"),
             ("something else entirely", "Nothing like it is in it"),
@@ -196,7 +287,13 @@ class TestLineEndsAndEncodings:
             (b"\xef\xbb\xbfa\xc3\xbc\n", "aü", "bü", b"\xef\xbb\xbfb\xc3\xbc\n"),
             ("aü\n".encode("utf-16"), "aü", "b€", "b€\n".encode("utf-16")),
             (b"a\xfc\n", "aü", "bü", b"b\xfc\n"),
-            (b"\xff\xfe\xfd a\xc3\xbc \x80\n"[2:], "aü", "bü", b"\xfd b\xc3\xbc \x80\n"),
+            (b"caf\xe9\nname\n", "name", "naïve", b"caf\xe9\nna\xefve\n"),
+            (
+                "# coding: koi8-r\nx = 'да'\n".encode("koi8-r"),
+                "'да'",
+                "'нет'",
+                "# coding: koi8-r\nx = 'нет'\n".encode("koi8-r"),
+            ),
         ],
     )
     def test_the_encoding_and_every_other_byte_are_kept(
@@ -206,10 +303,35 @@ class TestLineEndsAndEncodings:
         project.call(apply_patch, path="a.txt", old_str=old, new_str=new)
         assert (project.root / "a.txt").read_bytes() == after
 
+    @pytest.mark.parametrize(
+        ("encoding", "text"),
+        [
+            ("latin-1", "café\nnaïve\n"),
+            ("latin-1", "Le garçon a mangé\nune crème brûlée à la fenêtre, où il était très heureux.\n"),
+            ("cp1250", "Zażółć gęślą jaźń, proszę państwa,\nto jest zwykły tekst po polsku.\n"),
+            ("cp1251", "Это обычный русский текст о том, как хранить письма.\nИ ещё одна строка.\n"),
+            ("koi8-r", "# coding: koi8-r\nx = 'да'\n"),
+            ("utf-16", "aü\nb\n"),
+            ("utf-8-sig", "aü\nb\n"),
+        ],
+    )
+    def test_what_reading_shows_is_what_an_edit_finds(self, project: Project, encoding: str, text: str) -> None:
+        project.write("a.txt", text.encode(encoding))
+        shown = project.call(read_file, path="a.txt").splitlines()[1].partition("\t")[2]
+        project.call(apply_patch, path="a.txt", old_str=shown, new_str="x")
+        assert (project.root / "a.txt").read_bytes() == text.replace(text.splitlines()[1], "x").encode(encoding)
+
     def test_what_the_encoding_cannot_hold_is_refused(self, project: Project) -> None:
         project.write("a.txt", b"a\xfc\n")
-        assert "latin-1" in project.error(apply_patch, path="a.txt", old_str="aü", new_str="€")
+        text = project.error(apply_patch, path="a.txt", old_str="aü", new_str="日")
+        assert "cannot be written to 'a.txt' in its encoding, cp1252" in text
         assert (project.root / "a.txt").read_bytes() == b"a\xfc\n"
+
+    @pytest.mark.parametrize("data", [b"\xfd a\xc3\xbc \x80\n", "Привет\n".encode("koi8-r"), bytes(range(1, 256))])
+    def test_what_may_be_in_several_encodings_is_only_read(self, project: Project, data: bytes) -> None:
+        project.write("a.txt", data)
+        assert "cannot be told with certainty" in project.error(apply_patch, path="a.txt", old_str="a", new_str="b")
+        assert (project.root / "a.txt").read_bytes() == data
 
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", " ", "ü"]), max_size=12).map("".join)
@@ -228,20 +350,15 @@ class TestProperties:
     @settings(deadline=None)
     @given(before=TEXTS, old=TEXTS, new=TEXTS)
     @example(before="a\r\n", old="a\n", new="b")
-    def test_what_an_undo_takes_back_is_taken_back_exactly(
-        self, shared: Project, before: str, old: str, new: str
-    ) -> None:
+    def test_what_was_not_to_be_changed_stays(self, shared: Project, before: str, old: str, new: str) -> None:
         file = shared.write("a.txt", before)
         arguments: dict[str, Any] = {"path": "a.txt", "old_str": old, "new_str": new}
         try:
-            result = shared.result(apply_patch, **arguments)
+            shared.result(apply_patch, **arguments)
         except ToolError:
             assert file.read_bytes() == before.encode()
             return
         assert file.read_bytes() != before.encode() or old.replace("\r", "") == new.replace("\r", "")
-        if result.undo is not None:
-            shared.result(apply_patch, **result.undo.arguments)
-            assert file.read_bytes() == before.encode()
 
     @settings(deadline=None)
     @given(st.lists(st.sampled_from(["a\n", "b\n", "c\n"]), max_size=30), st.data())
@@ -271,7 +388,9 @@ class TestProperties:
         assert unified_diff("f", old, other).startswith("--- a/f\n+++ b/f\n@@ -3,")
 
 
-class TestForeignPatches:
+class TestForms:
+    """The forms that models know from other programs, wherever they put them."""
+
     CODEX = (
         "*** Begin Patch\n*** Update File: src/a.py\n@@ def one():\n def one():\n-    return 1\n+    return 10\n"
         "*** Add File: b.md\n+# Title\n+text\n*** Delete File: old.txt\n*** End Patch"
@@ -286,44 +405,74 @@ class TestForeignPatches:
         ">>>>>>> REPLACE\n```\n"
     )
 
+    @pytest.mark.parametrize("place", ["patch", "old_str", "path", "edits", "new_str"])
+    @pytest.mark.parametrize("patch", [CODEX, UNIFIED, BLOCKS, f"*** Begin Patch\n{BLOCKS}*** End Patch"])
+    def test_a_patch_is_understood_in_every_parameter(self, project: Project, patch: str, place: str) -> None:
+        project.write("src/a.py", CODE)
+        project.write("old.txt", "gone\n")
+        said = project.call(apply_patch, **{place: patch})
+        assert "Changed src/a.py at line 2: 1 line(s) replaced by 1." in said or "at line 1: 2 line(s)" in said
+        expected = {"src/a.py": CODE.replace("return 1\n", "return 10\n").encode(), "old.txt": b"gone\n"}
+        if "b.md" in patch:
+            del expected["old.txt"]
+            expected["b.md"] = b"# Title\ntext\n"
+            assert "Created b.md: 2 lines, 13 bytes." in said
+            assert "Deleted old.txt." in said
+        assert files_below(project.root) == expected
+
     @pytest.mark.parametrize(
-        ("patch", "received", "files"),
+        "arguments",
         [
-            (CODEX, "a Codex patch (*** Begin Patch)", "src/a.py, b.md, old.txt"),
-            (UNIFIED, "a unified diff", "src/a.py, b.md, old.txt"),
-            (BLOCKS, "a patch of SEARCH/REPLACE blocks", "src/a.py"),
-            (f"*** Begin Patch\n{BLOCKS}*** End Patch", "a Codex patch", "src/a.py"),
+            {"file_path": "a.py", "old_string": "return 1", "new_string": "return 3"},
+            {"filePath": "a.py", "oldString": "return 1", "newString": "return 3"},
+            {"path": "a.py", "oldText": "return 1", "newText": "return 3"},
+            {"path": "a.py", "edits": [{"oldText": "return 1", "newText": "return 3"}]},
+            {"file_path": "a.py", "edits": '[{"old_string": "return 1", "new_string": "return 3"}]'},
+            {"file_path": "a.py", "old_string": "return 1", "new_string": "return 3", "description": "x"},
+            {"path": "a.py", "diff": "<<<<<<< SEARCH\n    return 1\n=======\n    return 3\n>>>>>>> REPLACE"},
+            {"path": "a.py", "diff": "------- SEARCH\n    return 1\n=======\n    return 3\n+++++++ REPLACE"},
+            {"path": "a.py", "patch": "<<<<<<< ORIGINAL\n    return 1\n=======\n    return 3\n>>>>>>> UPDATED"},
+            {"path": "a.py", "patch": "@@ -2 +2 @@\n-    return 1\n+    return 3\n"},
         ],
     )
-    def test_the_refusal_names_the_files_and_shows_calls_that_work(
-        self, project: Project, patch: str, received: str, files: str
-    ) -> None:
-        """I10: a model that sent the format it knows can go on at once."""
-        file = project.write("src/a.py", CODE)
-        text = project.error(apply_patch, patch=patch)
-        assert text.startswith(f"patch holds {received}")
-        assert f"for {files};" in text
-        call = '{"path": "src/a.py", "old_str": "def one():\\n    return 1", "new_str": "def one():\\n    return 10"}'
-        assert f"apply_patch({call})" in text
-        if "b.md" in files:
-            assert 'create_file({"path": "b.md", "content": "# Title\\ntext\\n"})' in text
-        assert files_below(project.root) == {"src/a.py": CODE.encode()}
-        import json
+    def test_the_names_of_other_programs_are_understood(self, project: Project, arguments: dict[str, Any]) -> None:
+        project.write("a.py", CODE)
+        values = validator(apply_patch)(arguments)
+        del values["keep_earlier"]
+        project.call(apply_patch, **values)
+        assert (project.root / "a.py").read_text() == CODE.replace("return 1", "return 3")
 
-        project.call(apply_patch, **json.loads(call))
-        assert file.read_text() == CODE.replace("return 1\n", "return 10\n", 1)
+    def test_no_schema_tells_of_them(self) -> None:
+        parameters = describe(apply_patch).parameters["properties"]
+        assert list(parameters) == ["path", "old_str", "new_str", "patch"]
+        with pytest.raises(ToolError) as raised:
+            validator(apply_patch)({"paht": "a.py"})
+        assert "replace_all" not in str(raised.value)
 
-    def test_what_is_no_patch_gets_the_form_of_a_call(self, project: Project) -> None:
-        text = project.error(apply_patch, patch="please change the file")
-        assert "in no known patch format" in text
-        assert 'apply_patch({"path": "FILE"' in text
+    def test_every_place_is_replaced_where_that_is_asked_for(self, project: Project) -> None:
+        project.write("a.txt", "x y x\r\nx\n")
+        said = project.call(apply_patch, path="a.txt", old_str="x", new_str="z", replace_all=True)
+        assert said.startswith("Changed a.txt in 3 places, at lines 1, 1, 2: ")
+        assert files_below(project.root) == {"a.txt": b"z y z\r\nz\n"}
+        text = project.error(apply_patch, path="a.txt", old_str="z", new_str="x", expected_replacements=2)
+        assert "occurs 3 times and not 2 in 'a.txt'" in text
+        text = project.error(apply_patch, path="a.txt", old_str="z", new_str="x")
+        assert text.endswith('To change all of them give "replace_all": true.')
+
+    def test_what_is_no_patch_is_told_with_what_to_send(self, project: Project) -> None:
+        assert "in no format that is known here" in project.error(apply_patch, patch="please change the file")
 
     @given(PATCHES)
     def test_any_text_gets_an_answer(self, shared: Project, patch: str) -> None:
         before = files_below(shared.root)
         if patch:
-            assert "nothing was changed" in shared.error(apply_patch, patch=patch)
+            assert project_error(shared, patch)
         assert files_below(shared.root) == before
+
+
+def project_error(project: Project, patch: str) -> str:
+    """What a patch of files that are not there is answered with."""
+    return project.error(apply_patch, patch=patch)
 
 
 def test_only_the_writable_files_can_be_written(tmp_path: Path) -> None:
@@ -334,6 +483,7 @@ def test_only_the_writable_files_can_be_written(tmp_path: Path) -> None:
     project.write("a.py", CODE)
     project.paths = SandboxPaths(project.root, writable=frozenset({"spec.md"}))
     project.call(apply_patch, path="spec.md", old_str="old", new_str="new")
+    project.result(read_file, path="a.py")
     for tool, arguments in (
         (apply_patch, {"old_str": "return 1", "new_str": "x"}),
         (write_file, {"content": "x"}),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from marvin_core import ToolError, ToolResult
-from marvin_tools_coding.git.repository import git_commit, git_diff, git_log, git_status
+from marvin_tools_coding.git.committing import git_commit
+from marvin_tools_coding.git.looking import git_diff, git_log, git_status
+from marvin_tools_coding.git.switching import git_checkout
 
 from .support_shell import Folder, text
 
@@ -260,6 +264,32 @@ def test_conflicts_are_not_committed_until_resolved(repo: Folder) -> None:
     assert len(repo.sh("git log -1 --format=%P").split()) == 2
 
 
+@pytest.mark.parametrize("tool", ["commit", "checkout"])
+def test_what_a_hook_prints_is_shown_while_it_runs(repo: Folder, tool: str) -> None:
+    name = {"commit": "pre-commit", "checkout": "post-checkout"}[tool]
+    hook = repo.root / ".git/hooks" / name
+    hook.write_text("#!/bin/sh\necho checking the tree\nwhile [ ! -e go ]; do sleep 0.05; done\n")
+    hook.chmod(0o755)
+
+    calls: dict[str, Callable[[], Coroutine[Any, Any, str | ToolResult]]] = {
+        "commit": lambda: git_commit.function(repo.context, message="More"),
+        "checkout": lambda: git_checkout.function(repo.context, target="new", create_branch=True),
+    }
+
+    async def use() -> str | ToolResult:
+        running = asyncio.ensure_future(calls[tool]())
+        while "checking the tree" not in "".join(repo.told):
+            await asyncio.wait_for(repo.told_something.wait(), 60)
+            repo.told_something.clear()
+        assert not running.done()
+        (repo.root / "go").touch()
+        return await running
+
+    (repo.root / "a.txt").write_text("changed")
+    assert "checking the tree" in text(repo.run(use))
+    assert "".join(repo.told).count("checking the tree") == 1
+
+
 def test_a_hook_that_refuses_is_heard(repo: Folder) -> None:
     """The model reads what a failing hook says; a passing one runs too, and may speak."""
     hook = repo.root / ".git/hooks/pre-commit"
@@ -412,6 +442,52 @@ def test_reading_runs_no_program_of_the_repository(repo: Folder) -> None:
     assert "+changed" in repo.call(git_diff, ref="HEAD")
     assert "First commit" in repo.call(git_log, oneline=False)
     assert not (repo.root.parent / "ran").exists()
+
+
+FILTERS = ("filter.e.clean", "filter.e.process", "filter.a=b.E.clean")
+
+
+@pytest.mark.parametrize("setting", FILTERS)
+@pytest.mark.parametrize("where", ["itself", "included", "submodule"])
+def test_reading_runs_no_filter_of_the_repository(repo: Folder, setting: str, where: str) -> None:
+    """A read-only agent has these tools, too. Filters of the user's own go on working."""
+    ran = repo.root.parent / "ran"
+    place = "."
+    if where == "submodule":
+        repo.sh("git init -q sub; cd sub; echo one > a.txt; git add .; git commit -qm sub; cd ..; git add sub 2>&1")
+        repo.sh("git commit -qm more")
+        place = "sub"
+    name = setting.removeprefix("filter.").rpartition(".")[0]
+    file = "--file ../included" if where == "included" else ""
+    repo.sh(
+        f"cd {place}; git config {file} '{setting}' 'touch {ran}; cat'; git config {file} 'filter.{name}.required' true"
+    )
+    if where == "included":
+        repo.sh("git config include.path ../../included")
+    (repo.root / place / ".gitattributes").write_text(f"* filter={name}\n")
+    # In a submodule git looks at the content only where the size is as before.
+    (repo.root / place / "a.txt").write_text("two\n" if where == "submodule" else "changed\n")
+    repo.sh(f"git config --global filter.mine.clean 'tr a-z A-Z'; echo 'b.txt filter=mine' >> {place}/.gitattributes")
+    (repo.root / "b.txt").write_text("mine\n")
+    repo.call(git_status)
+    for arguments in ({}, {"ref": "HEAD"}, {"path": "a.txt"}):
+        repo.call(git_diff, **arguments)
+    assert not ran.exists()
+    if where != "submodule":
+        assert "+changed" in repo.call(git_diff)
+        assert "+MINE" in repo.call(git_diff)
+
+
+def test_reading_fetches_nothing_that_is_missing(repo: Folder) -> None:
+    """In a partial clone git would run what the repository says for that."""
+    ran = repo.root.parent / "ran"
+    repo.sh("git config extensions.partialClone origin; git config remote.origin.promisor true")
+    repo.sh(f"git config remote.origin.url ssh://x.invalid/y; git config core.sshCommand 'touch {ran}; false'")
+    repo.sh("git config protocol.ssh.allow always; git config remote.origin.partialclonefilter blob:none")
+    repo.sh("rm .git/objects/$(git rev-parse HEAD:a.txt | sed 's|^..|&/|'); echo changed > a.txt")
+    assert "git says" in repo.error(git_diff)
+    assert "a.txt" in repo.call(git_status)
+    assert not ran.exists()
 
 
 def test_a_cancelled_commit_leaves_the_repository_usable(repo: Folder) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
+import threading
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -11,11 +16,18 @@ from hypothesis import strategies as st
 
 from marvin_core import Image, Text
 from marvin_core.tools.schema import describe, validator
-from marvin_tools_coding.files.read import BLOCK_AT, WARN_AT, WHOLE_FILE_LIMIT, read_file
+from marvin_tools_coding.files.read import read_file
+from marvin_tools_coding.files.reading import BLOCK_AT, CALL_LIMIT, CALL_LINES, HEAD_LIMIT, WARN_AT
+from tests.support.counting import times_called
 from tests.tools_coding.support import Project, files_below
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+UNCERTAIN = (
+    "[The encoding of the file is not certain; bytes that are not UTF-8 are shown as in \\xe9. "
+    "It cannot be edited as text.]"
 )
 
 
@@ -32,6 +44,12 @@ def test_a_missing_newline_at_the_end_is_told(project: Project) -> None:
 def test_only_line_feeds_end_lines(project: Project) -> None:
     project.write("a.txt", "a\x0cb\u2028c\u0085d\n")
     assert project.call(read_file, path="a.txt") == "1\ta\x0cb\u2028c\u0085d"
+
+
+def test_where_a_file_is_and_what_its_bytes_mean_is_found_out_once(project: Project) -> None:
+    project.write("folder/a.txt", "one\n")
+    for name in ("deepest", "_look"):
+        assert times_called(name, lambda: project.call(read_file, path="folder/a.txt")) == 1
 
 
 class TestRanges:
@@ -66,7 +84,7 @@ class TestRanges:
 
     def test_start_and_end_are_accepted_and_the_schema_shows_the_full_names(self) -> None:
         check = validator(read_file)
-        same = {"path": "a", "start_line": 2, "end_line": 3}
+        same = {"path": "a", "start_line": 2, "end_line": 3, "column": None}
         assert check({"path": "a", "start": 2, "end": 3}) == same
         assert check({"path": "a", "start_line": 2, "end": "3"}) == same
         assert check({"path": "a", "start": 0})["start_line"] == 0
@@ -99,17 +117,41 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 class TestLimits:
-    def test_a_large_file_needs_a_range(self, project: Project) -> None:
-        """I9: over 10 KB nothing is read without a range; I10: the error shows how to go on."""
-        project.write("small.txt", "x" * 99 + "\n" + "y" * (WHOLE_FILE_LIMIT - 101) + "\n")
+    def test_without_a_range_the_beginning_comes_and_two_calls_that_read_on(self, project: Project) -> None:
+        """I9: over 10 KB no more than 10 KB come without a range; I10: with how to go on."""
+        project.write("small.txt", "x" * 99 + "\n" + "y\n" * 500)
         project.write("large.txt", "line\n" * 3_000)
-        assert project.call(read_file, path="small.txt").startswith("1\txxx")
-        text = project.error(read_file, path="large.txt")
-        assert "has 3,000 lines and 15,000 bytes" in text
-        assert 'read_file({"path": "large.txt", "start_line": 1, "end_line": 200})' in text
-        assert 'read_file({"path": "large.txt", "start_line": 201, "end_line": 400})' in text
+        assert project.call(read_file, path="small.txt").endswith("\n501\ty")
+        shown, _, notes = project.call(read_file, path="large.txt").partition("\n[")
+        last = shown.count("\n") + 1
+        assert HEAD_LIMIT - 100 < len(shown) <= HEAD_LIMIT
+        assert shown.endswith(f"{last}\tline")
+        assert f"The first {last} of 3,000 lines and 15,000 bytes".replace(str(last), f"{last:,}") in notes
+        assert f'read_file({{"path": "large.txt", "start_line": {last + 1}, "end_line": {last + 200}}})' in notes
+        assert f'read_file({{"path": "large.txt", "start_line": {last + 201}, "end_line": {last + 400}}})' in notes
         shown = project.call(read_file, path="large.txt", start_line=2_999, end_line=3_000)
         assert shown == "2999\tline\n3000\tline\n[Lines 2,999 to 3,000 of 3,000.]"
+
+    @pytest.mark.parametrize(
+        "line", ["line\n", "a somewhat longer line of some fifty characters ...\n", "ü" * 100 + "\n"]
+    )
+    @pytest.mark.parametrize("asked", [{"start_line": 1}, {"end_line": 9_999}, {"start_line": 7, "end_line": 9_000}])
+    def test_one_call_is_bounded_and_says_how_to_go_on(
+        self, project: Project, line: str, asked: dict[str, int]
+    ) -> None:
+        project.write("large.txt", line * 10_000)
+        shown, _, notes = project.call(read_file, path="large.txt", **asked).partition("\n[")
+        lines = shown.count("\n") + 1
+        assert len(shown.encode()) <= CALL_LIMIT
+        assert lines == CALL_LINES or len(shown.encode()) > CALL_LIMIT - 300
+        following = asked.get("start_line", 1) + lines
+        assert f"Cut after line {following - 1:,} of 10,000: one call shows 50 KB or 2,000 lines at most" in notes
+        assert f'"start_line": {following}' in notes
+
+    @pytest.mark.parametrize("lines", [CALL_LINES - 1, CALL_LINES, CALL_LINES + 1])
+    def test_what_just_fits_is_not_called_cut(self, project: Project, lines: int) -> None:
+        project.write("a.txt", "x\n" * lines)
+        assert ("Cut after" in project.call(read_file, path="a.txt", start_line=1)) == (lines > CALL_LINES)
 
     def test_a_file_of_many_chunks_is_counted_and_read_right(self, project: Project) -> None:
         lines = [f"{number:06}" + "ü" * (number % 50) for number in range(1, 60_001)]
@@ -126,12 +168,88 @@ class TestLimits:
         first, second, *notes = shown.split("\n")
         assert first == "1\t" + "ü" * 2_000 + " [... cut, the line has 18,000 bytes]"
         assert second == "2\tshort"
-        assert "[1 long line(s) cut where marked.]" in notes
+        assert notes[1].startswith("[1 long line(s) cut where marked. The rest of line 1: ")
+
+    def test_the_rest_of_a_long_line_is_read_by_columns(self, project: Project) -> None:
+        """Following what each answer says leads through the whole line, whatever its characters."""
+        content = "".join(f"<{number}é{chr(0x1F600 + number % 50)}>" for number in range(4_000))
+        project.write("a.js", f"short\n{content}\r\nlast")
+        first = project.call(read_file, path="a.js", start_line=2, end_line=2)
+        text = first.split("\n")[0].removeprefix("2\t").partition(" [... cut")[0]
+        call = {"start_line": 2, "column": 2_001}
+        assert f"read_file({json.dumps({'path': 'a.js', **call})})" in first
+        for _ in range(20):
+            shown, _, notes = project.call(read_file, path="a.js", **call).partition("\n[")
+            assert len(shown.encode()) <= HEAD_LIMIT + 2
+            text += shown.removeprefix("2\t")
+            if "which ends there" in notes:
+                break
+            call = {**call, "column": len(text) + 1}
+            assert f'"column": {call["column"]}}}' in notes
+        assert text == content
+        beyond = project.error(read_file, path="a.js", start_line=2, column=len(content) + 1)
+        assert f"has {len(content):,} characters" in beyond
+        assert "has 3 lines" in project.error(read_file, path="a.js", start_line=9, column=5)
+
+    def test_a_column_counts_from_the_text_not_from_a_byte_order_mark(self, project: Project) -> None:
+        project.write("a.txt", b"\xef\xbb\xbfabcdef\n")
+        assert project.call(read_file, path="a.txt", start_line=1, column=3).startswith("1\tcdef\n[Characters 3 to 6")
 
     def test_a_huge_single_line_is_bounded(self, project: Project) -> None:
         project.write("a.js", b"x" * 5_000_000)
-        assert "1 lines" in project.error(read_file, path="a.js")
-        assert len(project.call(read_file, path="a.js", start_line=1)) < 2_200
+        for asked in ({}, {"start_line": 1}):
+            shown = project.call(read_file, path="a.js", **asked)
+            assert len(shown) < 2_500
+            assert '"column": 2001' in shown
+        assert "1 lines and 5,000,000 bytes" in project.call(read_file, path="a.js")
+
+    @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="nothing tells here how much was read")
+    def test_only_as_much_of_a_large_file_is_read_as_is_needed(self, project: Project) -> None:
+        """A file that has holes takes no room; lines beyond the first ones are not counted."""
+        path = project.write("large.log", "".join(f"line {number}\n" for number in range(1, 200_001)))
+        with path.open("r+b") as stream:
+            stream.truncate(3_000_000_000)
+        before = Counted.bytes_read()
+        shown = project.call(read_file, path="large.log", start_line=100_000, end_line=100_001)
+        assert shown == "100000\tline 100000\n100001\tline 100001\n[Lines 100,000 to 100,001.]"
+        head = project.call(read_file, path="large.log")
+        assert "of about " in head
+        assert "lines and 3,000,000,000 bytes" in head
+        assert Counted.bytes_read() - before < 100_000_000
+
+    def test_reading_far_into_a_large_file_can_be_cancelled(self, project: Project) -> None:
+        path = project.write("large.log", "line\n" * 100_000)
+        with path.open("r+b") as stream:
+            stream.truncate(2_000_000_000_000)
+
+        async def go() -> None:
+            reading = asyncio.ensure_future(
+                cast(
+                    "Coroutine[Any, Any, Any]",
+                    read_file.function(project.context, path="large.log", start_line=900_000),
+                )
+            )
+            done, _ = await asyncio.wait([reading], timeout=0.2)
+            assert not done
+            threads = threading.active_count()
+            reading.cancel()
+            await asyncio.wait([reading])
+            for _ in range(3_000):
+                if threading.active_count() < threads:
+                    return
+                await asyncio.sleep(0.01)
+            raise AssertionError("the thread goes on reading")
+
+        asyncio.run(go())
+
+
+class Counted:
+    """What this process has read so far."""
+
+    @staticmethod
+    def bytes_read() -> int:
+        facts = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+        return int(facts["rchar"])
 
 
 class TestBudget:
@@ -160,7 +278,17 @@ class TestBudget:
         assert "300,000" in text
         assert ".marvin/memories/dump-src__deep__a.txt-2-3.txt" in text
         assert "compact_history" in text
+        assert "The file has 3 lines and 6 bytes; read so far: nothing." in text
         assert (project.root / ".marvin/memories/dump-src__deep__a.txt-2-3.txt").read_text() == "b\nc\n"
+
+    def test_at_the_second_limit_the_ranges_that_were_read_are_named(self, project: Project) -> None:
+        project.write("a.txt", "line\n" * 100)
+        for first, last in ((1, 10), (50, 60), (11, 20), (55, 70)):
+            project.call(read_file, path="a.txt", start_line=first, end_line=last)
+        project.session.read_characters = BLOCK_AT
+        text = project.error(read_file, path="./a.txt", start_line=80, end_line=90)
+        assert "has 100 lines and 500 bytes; read so far: lines 1 to 20, lines 50 to 70." in text
+        assert "compact_history" in text
 
     def test_the_dump_may_lie_outside_of_the_project_where_the_session_says_so(
         self, project: Project, tmp_path: Path
@@ -192,7 +320,11 @@ class TestKinds:
             (b"\xef\xbb\xbfa\n", "1\ta\n[The file starts with a byte order mark; edits keep it.]"),
             ("aü\n".encode("utf-16"), "1\taü\n[The file is UTF-16; edits keep that.]"),
             (b"\xfe\xff" + "aü\n".encode("utf-16-be"), "1\taü\n[The file is UTF-16; edits keep that.]"),
-            ("aü\n".encode("latin-1"), "1\taü\n[The file is not valid UTF-8; it is shown as Latin-1.]"),
+            ("naïve café\n".encode("latin-1"), "1\tnaïve café\n[The file is in cp1252; edits keep that.]"),
+            (
+                b"\xe2\x82\xac and \xe9\n",
+                "1\t€ and \\xe9\n" + UNCERTAIN,
+            ),
             (b"a\r\nb\r\n", "1\ta\n2\tb\n[Line ends are CRLF; apply_patch keeps them.]"),
         ],
     )
@@ -202,18 +334,26 @@ class TestKinds:
         project.write("a.txt", content)
         assert project.call(read_file, path="a.txt") == shown
 
+    def test_an_encoding_that_shows_only_far_into_a_file_is_told(self, project: Project) -> None:
+        line = "Le café de la forêt est très agréable à l'été. ".encode("cp1252") * 100
+        project.write("a.txt", b"ascii\n" * 300_000 + line + b"\n" + line)
+        shown = project.call(read_file, path="a.txt", start_line=300_001)
+        assert shown.startswith("300001\tLe café de la forêt")
+        assert "[The file is in cp1252; edits keep that.]" in shown
+        shown = project.call(read_file, path="a.txt", start_line=300_002, column=4)
+        assert shown.startswith("300002\tcafé de la forêt")
+
     @pytest.mark.parametrize(
         ("content", "words"),
         [
             (b"\x7fELF\x02\x01\0\0", "a program of 8 bytes"),
             (b"PK\x03\x04....", "a ZIP archive"),
-            (b"%PDF-1.7\n", "a PDF document"),
             (b"abc\0def", "a binary file of 7 bytes"),
         ],
     )
-    def test_binary_files_are_refused_by_kind(self, project: Project, content: bytes, words: str) -> None:
+    def test_binary_files_are_described_by_kind(self, project: Project, content: bytes, words: str) -> None:
         project.write("a.bin", content)
-        assert words in project.error(read_file, path="a.bin")
+        assert words in project.call(read_file, path="a.bin")
 
     @pytest.mark.parametrize(
         ("content", "kind"),
@@ -240,4 +380,4 @@ class TestKinds:
     def test_paths_are_those_of_the_sandbox(self, project: Project) -> None:
         project.write("main.py", "x")
         assert "Did you mean 'main.py'?" in project.error(read_file, path="mian.py")
-        assert "absolute paths are not allowed" in project.error(read_file, path="/etc/passwd")
+        assert "it is outside of the working directory" in project.error(read_file, path="/etc/passwd")

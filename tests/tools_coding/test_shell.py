@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from marvin_core import Tool, ToolContext, ToolError, ToolResult
+from marvin_core import Tool, ToolContext, ToolError, ToolResult, ToolSpec
 from marvin_core.tools.schema import describe
-from marvin_tools_coding.git import repository as git
-from marvin_tools_coding.shell import commands as shell
-from marvin_tools_coding.shell.commands import jobs, run_command
+from marvin_tools_coding.git import committing, history, looking, switching
+from marvin_tools_coding.shell.commands import run_command
+from marvin_tools_coding.shell.jobs import jobs
+from tests.support.examples import examples
 
 from .support_shell import Folder, text
+
+SHELL = shutil.which("bash") or "sh"
 
 
 @pytest.fixture
@@ -105,9 +112,126 @@ def test_no_input_and_no_empty_command(folder: Folder) -> None:
     assert "command=" in folder.error(run_command, command="  \n")
 
 
-def test_a_command_that_is_too_long(folder: Folder) -> None:
-    """I10: more than the system takes in one argument is refused with another way."""
-    assert "in a file or a script" in folder.error(run_command, command="true " + "x" * 300_000)
+def test_a_command_longer_than_one_argument(folder: Folder) -> None:
+    """A script of any length runs as a short one does: without input, variables and arguments of Marvin's."""
+    script = f"cat > f <<'END'\n{'x' * 300_000}\nEND\nwc -c < f; cat; echo $# ${{command:-none}} $0; exit 7"
+    assert folder.call(run_command, command=script) == "300001\n0 none bash\n[exit code 7]".replace("bash", SHELL)
+    job = folder.call(run_command, command="true; #" + "x" * 300_000, background=True)
+    assert job.startswith("[job 1 ")
+
+
+@given(length=st.integers(99_900, 132_000), character=st.sampled_from("xä😀\n"))
+@examples(12)
+def test_no_length_is_refused(tmp_path_factory: pytest.TempPathFactory, length: int, character: str) -> None:
+    """On both sides of what is handed over as an argument, and of what the system takes as one."""
+    (project := tmp_path_factory.mktemp("long") / "project").mkdir()
+    assert Folder(project).call(run_command, command="echo begun #" + character * length).startswith("begun")
+
+
+def test_it_runs_in_a_folder_below(folder: Folder, tmp_path: Path) -> None:
+    """`cwd` is a folder of the working directory; others are refused before anything runs."""
+    (folder.root / "a b" / "c").mkdir(parents=True)
+    (folder.root / "link").symlink_to("a b")
+    (folder.root / "out").symlink_to(tmp_path)
+    (folder.root / "file").touch()
+    for cwd in ("a b/c", "link/c", "./a b//c/"):
+        assert folder.call(run_command, command="pwd", cwd=cwd) == f"{folder.root}/a b/c\n[exit code 0]"
+    assert folder.call(run_command, command="pwd -P", cwd="link") == f"{folder.root}/a b\n[exit code 0]"
+    for cwd in ("..", "out", "/", "file", "missing", "a b/../.."):
+        folder.error(run_command, command="touch ran", cwd=cwd)
+        folder.error(run_command, command="touch ran", cwd=cwd, background=True)
+    assert not list(tmp_path.rglob("ran"))
+
+
+def test_all_of_a_long_output_can_be_read(folder: Folder) -> None:
+    """What is left out of the middle is in a file that the text names, which nobody else can read."""
+    got = folder.call(run_command, command="seq 1 200000; exit 1")
+    note = next(line for line in got.splitlines() if "omitted" in line)
+    name = note.partition("All of it is in ")[2].partition(":")[0]
+    kept = folder.root / name if (folder.root / name).exists() else Path(name)
+    assert kept.read_text() == "".join(f"{n}\n" for n in range(1, 200_001))
+    assert kept.stat().st_mode & 0o777 == 0o600
+    before = set(kept.parent.iterdir())
+    folder.call(run_command, command="seq 1 100")
+    assert set(kept.parent.iterdir()) == before, "a short output needs no file"
+
+
+def test_what_overwrites_itself_is_shown_once(folder: Folder) -> None:
+    """Of a bar of progress the last state is shown; Windows line ends stay lines."""
+    command = r"for i in $(seq 1 2000); do printf '\r%s%%' $i; done; printf '\n'; printf 'a\r\nb\r\n'"
+    assert folder.call(run_command, command=command) == "2000%\na\r\nb\n[exit code 0]"
+
+
+def test_output_is_told_while_it_comes(folder: Folder) -> None:
+    """Whole lines, as a terminal shows them, before the command has ended."""
+
+    async def use() -> str:
+        running = asyncio.ensure_future(
+            run_command.function(
+                folder.context,
+                command="printf 'one\\n10%%\\r20%%\\rhalf' > f; cat f; while [ ! -e go ]; do sleep 0.01; done; echo",
+            )
+        )
+        await folder.told_something.wait()
+        (folder.root / "go").touch()
+        return text(await running)
+
+    assert folder.run(use) == "one\nhalf\n[exit code 0]"
+    assert folder.told[0] == "one\n20%"
+
+
+def test_a_job_from_the_beginning(folder: Folder) -> None:
+    """`background` returns at once; the list tells how the job ended, and each look shows what is new."""
+
+    async def use() -> None:
+        (folder.root / "sub").mkdir()
+        script = "pwd; echo up; while [ ! -e go ]; do sleep 0.01; done; echo by; printf e >&2; exit 3"
+        started = text(await run_command.function(folder.context, command=script, cwd="sub", background=True))
+        assert started.startswith("[job 1 runs in the background; jobs(action='output', job_id='1')")
+        look = await jobs.function(folder.context, action="output", job_id="1", until="up")
+        assert text(look).startswith(f"{folder.root}/sub\nup\n[job 1, running; ")
+        again = text(await jobs.function(folder.context, action="output", job_id="1"))
+        assert again.startswith("(nothing new since the last look)\n[job 1, running; ")
+        in_vain = text(await jobs.function(folder.context, action="output", job_id="1", wait=1, until="up"))
+        assert in_vain.endswith("[Waited 1 s for 'up' in vain.]")
+        (folder.root / "sub" / "go").touch()
+        ended = text(await jobs.function(folder.context, job_id="1", wait=50))
+        assert ended.startswith("by\ne\n[job 1, ended, exit code 3; ")
+        assert text(await jobs.function(folder.context)).startswith("1  ended, exit code 3  pid ")
+
+    folder.run(use)
+
+
+def test_a_job_that_ends_otherwise(folder: Folder) -> None:
+    """A signal is told as one; a text that never comes ends the wait with the job; a job that fails at once says so."""
+
+    async def use() -> None:
+        await run_command.function(folder.context, command="kill -9 $$", background=True)
+        ended = text(await jobs.function(folder.context, action="output", job_id="1", wait=50, until="never"))
+        assert "[job 1, ended by signal 9 (Killed); 0 bytes" in ended
+        assert ended.endswith("[It ended, and its new output has no 'never'.]")
+        await run_command.function(folder.context, command="sleep 300", background=True)
+        assert "ended" in text(await jobs.function(folder.context, action="stop", job_id="2"))
+        assert "2  ended by signal 15 (Terminated)" in text(await jobs.function(folder.context))
+        with pytest.raises(ToolError, match="wait=-1 is out of range"):
+            await jobs.function(folder.context, action="output", job_id="2", wait=-1)
+
+    folder.run(use)
+
+
+def test_a_line_that_was_seen_half_is_shown_as_a_whole(folder: Folder) -> None:
+    """A prompt is seen before its line ends, and the line is not torn in two looks."""
+
+    async def use() -> None:
+        script = "printf half; while [ ! -e go ]; do sleep 0.01; done; echo ' and half'; sleep 300"
+        await run_command.function(folder.context, command=script, background=True)
+        first = text(await jobs.function(folder.context, action="output", job_id="1", until="half"))
+        assert first.startswith("half\n[")
+        (folder.root / "go").touch()
+        second = text(await jobs.function(folder.context, action="output", job_id="1", until="and"))
+        assert second.startswith("half and half\n[")
+
+    folder.run(use)
 
 
 def test_a_server_in_the_background(folder: Folder) -> None:
@@ -139,13 +263,30 @@ def test_the_end_of_a_long_log(folder: Folder) -> None:
         output = ""
         while "100000" not in output:
             await asyncio.sleep(0)
-            output = text(await jobs.function(folder.context, action="output", job_id="1", tail=2))
-        assert output.splitlines()[:2] == ["99999", "100000"]
-        longest = text(await jobs.function(folder.context, action="output", job_id="1", tail=2000))
-        assert len(longest.splitlines()) == 2001
-        folder.processes.job_list()[0].log.unlink()
-        with pytest.raises(ToolError, match="cannot be read"):
-            await jobs.function(folder.context, action="output", job_id="1")
+            output += text(await jobs.function(folder.context, action="output", job_id="1", tail=2))
+        assert output.splitlines()[-3:-1] == ["99999", "100000"]
+        half = "head -c 40000 /dev/zero | tr '\\0' k; yes '' | head -5000 | sed 's/$/after/'"
+        await run_command.function(folder.context, command=half, background=True)
+        cut = text(await jobs.function(folder.context, action="output", job_id="2", tail=2000, wait=50))
+        assert "kk" not in cut, "half a line could be half a secret"
+        assert cut.count("after\n") == 2000
+        assert cut.startswith("[older output is left out; ")
+
+    folder.run(use)
+
+
+def test_what_takes_the_place_of_a_log_is_not_read(folder: Folder) -> None:
+    """I4: Marvin reads what it wrote. What a command puts there may lead to what the command itself cannot see."""
+    secret = folder.root.parent / "home" / "key"
+    secret.write_text("of the user")
+
+    async def use() -> None:
+        await run_command.function(folder.context, command="sleep 300 & echo mine")
+        log = folder.processes.job_list()[0].log
+        log.unlink()
+        log.symlink_to(secret)
+        output = text(await jobs.function(folder.context, action="output", job_id="1"))
+        assert output.startswith("mine\n[job 1, running; 5 bytes")
 
     folder.run(use)
 
@@ -157,13 +298,18 @@ def test_jobs_says_what_is_missing(folder: Folder) -> None:
     assert "no job '9'" in folder.error(jobs, action="stop", job_id="9")
 
 
+def shown(spec: ToolSpec) -> dict[str, Any]:
+    """What a model is shown of a tool."""
+    return {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+
+
 def test_the_schemas_are_small() -> None:
-    """The six schemas of shell and git cost the model little."""
-    tools: list[Tool] = [shell.run_command, shell.jobs, git.git_status, git.git_diff, git.git_log, git.git_commit]
+    """The schemas of shell and git cost the model little."""
+    looks: list[Tool] = [looking.git_status, looking.git_diff, looking.git_log, looking.git_branch]
+    others: list[Tool] = [history.git_show, history.git_blame, committing.git_commit, switching.git_checkout]
+    tools: list[Tool] = [run_command, jobs, *looks, *others]
     specs = [describe(tool) for tool in tools]
-    size = sum(
-        len(json.dumps({"name": s.name, "description": s.description, "parameters": s.parameters})) for s in specs
-    )
-    assert size < 3_500
-    assert shell.run_command.confirm
+    size = sum(len(json.dumps(shown(s), separators=(",", ":"))) for s in specs)
+    assert size < 470 * len(tools)
+    assert run_command.confirm
     assert ToolContext.__name__ not in json.dumps([s.parameters for s in specs])

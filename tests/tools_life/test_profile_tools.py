@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
+from marvin_core.api.errors import MarvinError
 from marvin_core.testing import ToolRunner
+from tests.support.examples import examples
 
 
 def folder(tools: ToolRunner) -> Path:
@@ -57,6 +62,8 @@ def test_preferences_are_set_added_to_and_removed_with_comments_kept(marvin_tool
         ({"key": "has_car", "value": "maybe"}, "yes or no"),
         ({"key": "max_distance_km", "value": "far"}, "as in 5"),
         ({"key": "max_distance_km", "value": "nan"}, "as in 5"),
+        ({"key": "distance_unit", "value": "furlongs"}, "Give miles or kilometers"),
+        ({"key": "budget", "value": "low", "taken_back": {"before": 1, "after": 2}}, "for /undo alone"),
         ({"key": "budget", "action": "add", "value": "low"}, "action='set'"),
         ({"key": "dietary", "action": "remove", "value": "vegan"}, "not set"),
     ],
@@ -66,3 +73,74 @@ def test_what_cannot_be_kept_says_why(marvin_tools: ToolRunner, arguments: dict[
     said = marvin_tools.call("update_preferences", **arguments)
     assert said.is_error
     assert words in said.text
+
+
+@pytest.mark.parametrize(("value", "kept"), [("mi", "miles"), ("Miles", "miles"), ("km", "kilometers")])
+def test_distances_are_in_miles_or_kilometers(marvin_tools: ToolRunner, value: str, kept: str) -> None:
+    said = marvin_tools.call("update_preferences", key="distance_unit", value=value)
+    assert said.text == f"distance_unit is {kept} now."
+
+
+def test_preferences_and_profiles_are_taken_back_after_a_restart_too(marvin_tools: ToolRunner) -> None:
+    path = folder(marvin_tools) / "main" / "preferences.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("# mine\ndietary: [vegan, 'no, really']  # since 2020\nmax_distance_km: 5\n")
+    before = path.read_text()
+    marvin_tools.call("update_preferences", key="dietary", action="add", value="halal")
+    marvin_tools.call("update_preferences", key="max_distance_km", value="7.5")
+    marvin_tools.call("update_preferences", key="has_car", value="yes")
+    marvin_tools.call("switch_profile", profile_name="work")
+    later = marvin_tools.session()
+    later.take_back(4)
+    assert (folder(marvin_tools).parent / "last_profile").read_text() == "main\n"
+    assert later.call("list_places").text.startswith("There are no")
+    text = path.read_text()
+    assert "# mine" in text
+    assert "# since 2020" in text
+    assert "has_car" not in text
+    assert text.replace(" ", "") == before.replace(" ", "")
+
+
+def test_what_somebody_else_prefers_by_now_stays(marvin_tools: ToolRunner) -> None:
+    marvin_tools.call("update_preferences", key="budget", value="low")
+    path = folder(marvin_tools) / "main" / "preferences.yaml"
+    path.write_text(path.read_text().replace("budget: low", "budget: high"))
+    with pytest.raises(MarvinError, match='It was "low", and is "high"'):
+        marvin_tools.take_back()
+    marvin_tools.call("switch_profile", profile_name="work")
+    (folder(marvin_tools).parent / "last_profile").write_text("third\n")
+    with pytest.raises(MarvinError, match="third is in use by now"):
+        marvin_tools.session().take_back()
+
+
+def test_setting_what_is_set_already_is_nothing_to_take_back(marvin_tools: ToolRunner) -> None:
+    marvin_tools.call("update_preferences", key="budget", value="low")
+    assert marvin_tools.call("update_preferences", key="budget", value="low").undo is None
+    assert marvin_tools.call("switch_profile", profile_name="main").undo is None
+
+
+WORDS = st.text(st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=12)
+KEYS = st.sampled_from(["dietary", "favorite_cuisines", "budget", "notes"])
+EDITS = st.lists(st.tuples(KEYS, st.sampled_from(["set", "add", "remove"]), WORDS), min_size=1, max_size=5)
+COMMENTS = ("# mine", "# since 2020", "# of the doctor", "# the last word")
+
+
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edits=EDITS, style=st.sampled_from(["[vegan, halal]  # of the doctor", "# of the doctor\n  - vegan\n  - halal"]))
+def test_no_edit_loses_a_comment_and_taking_back_restores_the_values(
+    marvin_tools: ToolRunner, edits: list[tuple[str, str, str]], style: str
+) -> None:
+    path = folder(marvin_tools) / "main" / "preferences.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = f"# mine\ndietary: {style}\n# since 2020\nbudget: low\n\nother: 1\n# the last word\n"
+    path.write_text(text)
+    values = YAML(typ="safe").load(text)
+    done = 0
+    for key, action, value in edits:
+        outcome = marvin_tools.call("update_preferences", key=key, action=action, value=value)
+        done += outcome.undo is not None
+        after = path.read_text()
+        assert [after.count(comment) for comment in COMMENTS] == [1, 1, 1, 1], after
+        assert YAML(typ="safe").load(after)["other"] == 1
+    assert len(marvin_tools.take_back(done) if done else ()) == done
+    assert YAML(typ="safe").load(path.read_text()) == values

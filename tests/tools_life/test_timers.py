@@ -71,6 +71,19 @@ def test_a_stopwatch_measures(marvin_tools: ToolRunner) -> None:
     assert passing.accounts_for(seconds_in(stopped), 1)
 
 
+def test_a_stopped_timer_comes_back_as_it_ran(marvin_tools: ToolRunner) -> None:
+    for name, seconds in (("tea", 180), ("run", 0)):
+        marvin_tools.call("timer_start", name=name, duration_seconds=seconds)
+        set_back(marvin_tools, name, 60)
+    before = json.loads(timers_file(marvin_tools).read_text())
+    for name in ("tea", "run"):
+        marvin_tools.call("timer_stop", name=name)
+    marvin_tools.take_back(2)
+    assert json.loads(timers_file(marvin_tools).read_text()) == before
+    marvin_tools.take_back(2)
+    assert json.loads(timers_file(marvin_tools).read_text()) == {}
+
+
 def test_all_timers_are_listed_oldest_first(marvin_tools: ToolRunner) -> None:
     for name in ("b", "a"):
         marvin_tools.call("timer_start", name=name)
@@ -152,6 +165,7 @@ with ToolRunner(Path(sys.argv[1]), Path(sys.argv[2])) as tools:
 """
 
 
+@pytest.mark.slow
 def test_several_processes_lose_nothing(marvin_tools: ToolRunner) -> None:
     places = [str(marvin_tools.home), str(marvin_tools.working_dir)]
     children = [subprocess.Popen([sys.executable, "-P", "-c", STARTER, *places, str(n)]) for n in range(3)]

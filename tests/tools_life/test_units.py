@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from marvin_core.testing import HttpReplay, Outcome, ToolRunner
 
@@ -28,6 +30,14 @@ CONVERSIONS: list[tuple[float, str, str, str]] = [
     (2, "cups", "mL", "473.1765"),
     (1, "gal", "L", "3.7854"),
     (8, "fl oz", "ml", "236.5882"),
+    (1, "US gallon", "L", "3.7854"),
+    (2, "U.S. gallons", "litres", "7.5708"),
+    (1, "imperial gallon", "L", "4.5461"),
+    (1, "US cup", "ml", "236.5882"),
+    (1, "US fluid ounce", "ml", "29.5735"),
+    (1, "UK pint", "l", "0.568261"),
+    (30, "mpg", "km/L", "12.7543"),
+    (5, "delta_degC", "delta_degF", "9"),
     (60, "mph", "km/h", "96.5606"),
     (100, "kmh", "meters per second", "27.7778"),
     (6, "feet", "cm", "182.88"),
@@ -62,6 +72,30 @@ def test_units(marvin_tools: ToolRunner) -> None:
         outcome = convert(marvin_tools, value, from_unit, to_unit)
         assert not outcome.is_error, outcome.text
         assert outcome.text.partition(" = ")[2].split()[0] == result, outcome.text
+
+
+BACK_AND_FORTH = [
+    ("mi", "km"),
+    ("°F", "°C"),
+    ("K", "fahrenheit"),
+    ("lb", "kg"),
+    ("US gallon", "mL"),
+    ("mph", "m/s"),
+    ("psi", "bar"),
+    ("kWh", "J"),
+    ("acre", "m^2"),
+    ("GiB", "bit"),
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(BACK_AND_FORTH), st.floats(1, 1e6))
+def test_what_is_converted_there_and_back_is_what_it_was(
+    marvin_tools: ToolRunner, units: tuple[str, str], value: float
+) -> None:
+    there = convert(marvin_tools, value, *units).text.partition(" = ")[2].split()[0]
+    back = convert(marvin_tools, float(there), *reversed(units)).text.partition(" = ")[2].split()[0]
+    assert float(back) == pytest.approx(value, rel=2e-4, abs=2e-3)
 
 
 def test_the_answer_names_the_units_that_were_understood(marvin_tools: ToolRunner) -> None:

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.testing import HttpReplay, ToolRunner, cut_after, hang_after, raw
-from marvin_tools_web import filenames, part_files
+from marvin_core.testing import Answer, HttpReplay, ToolRunner, cut_after, hang_after, raw
+from marvin_tools_web.downloads import filenames, part_files
 
 URL = "https://files.example/a/report.pdf"
 
@@ -147,10 +147,62 @@ def test_a_download_that_fails_leaves_nothing(
     assert files(marvin_tools) == {}
 
 
+BODY = bytes(range(250)) * 40
+SERVES_PARTS = {"accept-ranges": "bytes", "etag": '"v1"', "content-type": "a/b"}
+
+
+def test_a_download_that_broke_off_is_gone_on_with(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, answer=cut_after(4000, raw(BODY, SERVES_PARTS)), times=1)
+    for begin, length in ((4000, 3000), (7000, 3000)):
+        ranged = {**SERVES_PARTS, "content-range": f"bytes {begin}-9999/10000"}
+        answer = raw(BODY[begin:], ranged).replace(status=206)
+        marvin_http.on("GET", URL, answer=cut_after(length, answer) if begin == 4000 else answer, times=1)
+    outcome = marvin_tools.call("download_file", url=URL)
+    assert outcome.text == "Saved ~/Downloads/report.pdf (10.0 kB, a/b)."
+    assert files(marvin_tools) == {"report.pdf": BODY}
+    asked = [(request.headers.get("range"), request.headers.get("if-range")) for request in marvin_http.requests]
+    assert asked == [(None, None), ("bytes=4000-", '"v1"'), ("bytes=7000-", '"v1"')]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        raw(b"another file", SERVES_PARTS),
+        raw(BODY[100:], {**SERVES_PARTS, "content-range": "bytes 100-9999/10000"}).replace(status=206),
+        raw(BODY[4000:], {**SERVES_PARTS, "content-range": "nonsense"}).replace(status=206),
+        raw(b"", {}).replace(status=416),
+    ],
+    ids=["changed", "elsewhere", "nonsense", "refused"],
+)
+def test_another_file_is_not_put_behind_the_first_part(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, second: Answer
+) -> None:
+    marvin_http.on("GET", URL, answer=cut_after(4000, raw(BODY, SERVES_PARTS)), times=1)
+    marvin_http.on("GET", URL, answer=second)
+    assert marvin_tools.call("download_file", url=URL).is_error
+    assert files(marvin_tools) == {}
+
+
+@pytest.mark.parametrize("header", [{"etag": 'W/"v1"', "accept-ranges": "bytes"}, {"etag": '"v1"'}])
+def test_what_cannot_be_gone_on_with_is_not_asked_again(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, header: dict[str, str]
+) -> None:
+    marvin_http.on("GET", URL, answer=cut_after(4000, raw(BODY, header)))
+    assert marvin_tools.call("download_file", url=URL).is_error
+    assert len(marvin_http.requests) == 1
+
+
+def test_progress_is_told_as_a_part_of_the_whole(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, body=bytes(10_000_000))
+    updates = marvin_tools.call("download_file", url=URL).updates
+    assert updates[0].total == 10_000_000
+    assert 0 < (updates[0].done or 0) <= 10_000_000
+
+
 KILLED = """
 import os, signal, sys, time
 from pathlib import Path
-from marvin_tools_web import part_files
+from marvin_tools_web.downloads import part_files
 
 part, stream = part_files.begin(Path(sys.argv[1]), "report.pdf")
 stream.write(b"half")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.testing import HttpReplay, ToolRunner, hang
-from marvin_tools_web import feed_reader
+from marvin_tools_web.pages import feed_reader
 
 RSS = """<?xml version="1.0" encoding="{encoding}"?>
 <rss version="2.0"><channel><title>Käse &amp; Brot</title>
@@ -158,6 +158,7 @@ def test_markup_is_looked_at_once() -> None:
         assert time.process_time() - started < 5, piece
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["<item/>", "<item><title>x</title></item>", "<a b='", "<!ENTITY a 'b'>", "<x>", "\n<"]
 )

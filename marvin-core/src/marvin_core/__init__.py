@@ -14,14 +14,51 @@ if TYPE_CHECKING:
 
     from pydantic import Field
 
-    from .api.cli import CliContext
-    from .api.config import Config, EndpointSettings, OnAsk, OutputFormat, PackSettings, Permissions, Price, Source
+    from .api.agents import (
+        AgentEnding,
+        AgentProgress,
+        AgentResult,
+        Agents,
+        AgentTask,
+        ApartTask,
+        Isolation,
+        PipelinePhase,
+    )
+    from .api.config import (
+        Config,
+        EndpointSettings,
+        NetworkKind,
+        NetworkPolicy,
+        OnAsk,
+        OutputFormat,
+        PackSettings,
+        PermissionMode,
+        Permissions,
+        Price,
+        SandboxUse,
+        Source,
+        ToolSearchUse,
+    )
+    from .api.controls import (
+        AutonomyControl,
+        Branch,
+        ContextUse,
+        ModelControl,
+        ProfileControl,
+        PromptEntry,
+        SessionEntry,
+        SessionsControl,
+        ToolControl,
+        UndoControl,
+        UndoEntry,
+    )
     from .api.errors import (
         AuthFailed,
         BadRequest,
         BudgetExceeded,
         ConfigError,
         ContextOverflow,
+        FileChanged,
         MarvinError,
         ModelNotFound,
         NotActed,
@@ -36,6 +73,7 @@ if TYPE_CHECKING:
         StreamBroken,
         ToolError,
         Unreachable,
+        UsageError,
     )
     from .api.events import (
         AgentEnd,
@@ -70,6 +108,7 @@ if TYPE_CHECKING:
         Image,
         Link,
         Message,
+        ModelUsage,
         Picture,
         ProviderData,
         Role,
@@ -81,8 +120,28 @@ if TYPE_CHECKING:
         ToolCall,
         ToolOutput,
         Usage,
+        UsageSummary,
     )
-    from .api.models import ModelEntry, ModelListener, Serving
+    from .api.models import (
+        AgentModel,
+        CostCeiling,
+        KeyControl,
+        KeyPlace,
+        ModelEntry,
+        ModelListener,
+        Reservation,
+        Serving,
+    )
+    from .api.permissions import (
+        AskedCall,
+        PermissionAnswer,
+        PermissionControl,
+        PermissionUI,
+        ProjectTrust,
+        Question,
+        Reply,
+    )
+    from .api.processes import Job, Processes, ProcessResult
     from .api.providers import (
         CacheLifetime,
         CallDelta,
@@ -104,20 +163,14 @@ if TYPE_CHECKING:
     )
     from .api.record import Record
     from .api.session import (
-        AutonomyControl,
-        Branch,
         ChatSettings,
         Command,
         CommandFunction,
-        ModelControl,
-        ProfileControl,
         RunningCall,
         SessionControl,
-        SessionEntry,
-        SessionsControl,
         SessionSnapshot,
-        ToolControl,
         TurnResult,
+        UISpec,
     )
     from .api.settings import Settings
     from .api.timeouts import Timeouts
@@ -125,16 +178,12 @@ if TYPE_CHECKING:
         Clock,
         FileInfo,
         FileKind,
-        Job,
-        ModelUsage,
+        FileWrite,
         PackContext,
         PackFolders,
         Paths,
-        Processes,
-        ProcessResult,
         SessionView,
         ToolContext,
-        UsageSummary,
     )
     from .api.tools import (
         Access,
@@ -150,46 +199,68 @@ if TYPE_CHECKING:
         ToolTimeout,
         tool,
     )
-    from .api.ui import UI, UISpec
-    from .api.usage import CostCeiling, Reservation
+    from .api.ui import UI, AsksSecrets, AsksText, CliContext, Lead, RunControl
+    from .guard.files.key_files import is_key_file
+    from .guard.files.no_links import own_folder
+    from .guard.processes.apart import ApartJobs, ApartOrder
     from .kit.addresses import web_address
-    from .kit.fetching import Fetched, RequestOptions, fetch, fetch_json, open_url, post, post_json
-    from .kit.files.diffs import unified_diff
-    from .kit.files.editing import (
+    from .kit.editing.applying import edit_files
+    from .kit.editing.failures import EditFailed
+    from .kit.editing.formats import is_patch, read_patch
+    from .kit.editing.known import KnownFiles, Standing
+    from .kit.editing.patch import FilePatch, Hunk, PatchError, PatchKind
+    from .kit.editing.planning import EditedFile, EditedPlace, EditKind
+    from .kit.editing.snapshot import place_of
+    from .kit.editing.whole_files import (
         AppendedText,
-        FileChange,
         WrittenFile,
         append_to_file,
-        replace_in_file,
+        note_written,
         write_text_file,
     )
-    from .kit.files.encodings import count_lines, image_type
+    from .kit.fetching import Fetched, RequestOptions, fetch, fetch_json, open_url, post, post_json
+    from .kit.files.committable import HABITUALLY_IGNORED, KEY_SAMPLE, why_content_left_out, why_left_out
+    from .kit.files.diffs import unified_diff
+    from .kit.files.encodings import binary_kind, count_lines, image_type
     from .kit.files.finding import FoundFile, find_files
     from .kit.files.listing import real_place
-    from .kit.files.matching import NoMatch
     from .kit.files.reading import TextSource
-    from .kit.files.searching import FoundLine, SearchQuery, SearchResult, search_files
-    from .kit.files.sections import TextSection
+    from .kit.files.search_lines import FoundLine
+    from .kit.files.search_results import SearchQuery, SearchResult
+    from .kit.files.searching import search_files
+    from .kit.files.sections import LinePart, TextSection
     from .kit.files.tree import FolderTree, folder_tree
     from .kit.json_file import JsonFile
     from .kit.markup import plain_text
-    from .kit.notices import NtfyServer, Push, PushPriority, publish
+    from .kit.notices import NtfyServer, Push, PushPriority, is_topic, publish
+    from .kit.ntfy import Notifier
     from .kit.rate_limit import RateLimit
+    from .kit.service_health import ServiceHealth, ServiceState
     from .kit.stored_file import StoredFile
     from .kit.text import head_and_tail, numbered, output_text
     from .kit.undo import call_of
     from .kit.yaml_file import YamlFile
+    from .tickets.commands import TicketOutcome, TicketPlace, run_tickets, ticket_commands
+    from .tickets.folder import TicketFolder, find_ticket_folder
+    from .tickets.ticket import Ticket, TicketError
     from .util.state_files import update_file
     from .util.text import did_you_mean, near_names, one_line
     from .util.threads import in_thread
 
 _NAMES_IN = {
-    "api.cli": "CliContext",
-    "api.config": "Config EndpointSettings OnAsk OutputFormat PackSettings Permissions Price Source",
+    "api.agents": "AgentEnding AgentProgress AgentResult AgentTask Agents ApartTask Isolation PipelinePhase",
+    "api.config": (
+        "Config EndpointSettings NetworkKind NetworkPolicy OnAsk OutputFormat PackSettings PermissionMode Permissions "
+        "Price SandboxUse Source ToolSearchUse"
+    ),
+    "api.controls": (
+        "AutonomyControl Branch ContextUse ModelControl ProfileControl PromptEntry SessionEntry SessionsControl "
+        "ToolControl UndoControl UndoEntry"
+    ),
     "api.errors": (
-        "AuthFailed BadRequest BudgetExceeded ConfigError ContextOverflow MarvinError ModelNotFound NotActed "
-        "OutputLimit Overloaded PathRefused ProviderError QuotaExhausted RateLimited Refused RequestFailed "
-        "StreamBroken ToolError Unreachable"
+        "AuthFailed BadRequest BudgetExceeded ConfigError ContextOverflow FileChanged MarvinError ModelNotFound "
+        "NotActed OutputLimit Overloaded PathRefused ProviderError QuotaExhausted RateLimited Refused RequestFailed "
+        "StreamBroken ToolError Unreachable UsageError"
     ),
     "api.events": (
         "AgentEnd AgentStart AppStart CallOrigin Event MessageEnd MessageOrigin MessageStart MessageUpdate "
@@ -200,48 +271,60 @@ _NAMES_IN = {
     "api.hookspecs": "hookimpl",
     "api.limits": "Limits",
     "api.messages": (
-        "Block Call Cell Image Link Message Picture ProviderData Role Shown StopReason Table Text Thinking "
-        "ToolCall ToolOutput Usage"
+        "Block Call Cell Image Link Message ModelUsage Picture ProviderData Role Shown StopReason Table Text "
+        "Thinking ToolCall ToolOutput Usage UsageSummary"
     ),
-    "api.models": "ModelEntry ModelListener Serving",
+    "api.models": "AgentModel CostCeiling KeyControl KeyPlace ModelEntry ModelListener Reservation Serving",
+    "api.permissions": "AskedCall PermissionAnswer PermissionControl PermissionUI ProjectTrust Question Reply",
     "api.providers": (
         "CacheLifetime CallDelta ClientFactory Delta Endpoint Provider ProviderSpec Request Retrying Secret "
         "Stop Switched TextDelta ThinkingDelta ThinkingLevel ToolChoice UsageDelta"
     ),
     "api.record": "Record",
-    "api.session": (
-        "AutonomyControl Branch ChatSettings Command CommandFunction ModelControl ProfileControl RunningCall "
-        "SessionControl SessionEntry SessionSnapshot SessionsControl ToolControl TurnResult"
-    ),
+    "api.session": "ChatSettings Command CommandFunction RunningCall SessionControl SessionSnapshot TurnResult UISpec",
     "api.settings": "Settings",
     "api.timeouts": "Timeouts",
-    "api.tool_context": (
-        "Clock FileInfo FileKind Job ModelUsage PackContext PackFolders Paths ProcessResult Processes "
-        "SessionView ToolContext UsageSummary"
-    ),
+    "api.processes": "Job ProcessResult Processes",
+    "api.tool_context": ("Clock FileInfo FileKind FileWrite PackContext PackFolders Paths SessionView ToolContext"),
     "api.tools": "Access Gate Mode Sign Tool ToolDecorator ToolGroup ToolResult ToolSet ToolSpec ToolTimeout tool",
-    "api.ui": "UI UISpec",
-    "api.usage": "CostCeiling Reservation",
+    "api.ui": "UI AsksSecrets AsksText CliContext Lead RunControl",
+    "guard.files.key_files": "is_key_file",
+    "guard.processes.apart": "ApartJobs ApartOrder",
+    "guard.files.no_links": "own_folder",
     "kit.addresses": "web_address",
+    "kit.editing.applying": "edit_files",
+    "kit.editing.failures": "EditFailed",
+    "kit.editing.formats": "is_patch read_patch",
+    "kit.editing.known": "KnownFiles Standing",
+    "kit.editing.patch": "FilePatch Hunk PatchError PatchKind",
+    "kit.editing.planning": "EditKind EditedFile EditedPlace",
+    "kit.editing.snapshot": "place_of",
+    "kit.editing.whole_files": "AppendedText WrittenFile append_to_file note_written write_text_file",
     "kit.fetching": "Fetched RequestOptions fetch fetch_json open_url post post_json",
+    "kit.files.committable": "HABITUALLY_IGNORED KEY_SAMPLE why_content_left_out why_left_out",
     "kit.files.diffs": "unified_diff",
-    "kit.files.editing": "AppendedText FileChange WrittenFile append_to_file replace_in_file write_text_file",
-    "kit.files.encodings": "count_lines image_type",
+    "kit.files.encodings": "binary_kind count_lines image_type",
     "kit.files.finding": "FoundFile find_files",
     "kit.files.listing": "real_place",
-    "kit.files.matching": "NoMatch",
     "kit.files.reading": "TextSource",
-    "kit.files.searching": "FoundLine SearchQuery SearchResult search_files",
-    "kit.files.sections": "TextSection",
+    "kit.files.search_lines": "FoundLine",
+    "kit.files.search_results": "SearchQuery SearchResult",
+    "kit.files.searching": "search_files",
+    "kit.files.sections": "LinePart TextSection",
     "kit.files.tree": "FolderTree folder_tree",
     "kit.json_file": "JsonFile",
     "kit.markup": "plain_text",
-    "kit.notices": "NtfyServer Push PushPriority publish",
+    "kit.notices": "NtfyServer Push PushPriority is_topic publish",
+    "kit.ntfy": "Notifier",
     "kit.rate_limit": "RateLimit",
+    "kit.service_health": "ServiceHealth ServiceState",
     "kit.stored_file": "StoredFile",
     "kit.text": "head_and_tail numbered output_text",
     "kit.undo": "call_of",
     "kit.yaml_file": "YamlFile",
+    "tickets.commands": "TicketOutcome TicketPlace run_tickets ticket_commands",
+    "tickets.folder": "TicketFolder find_ticket_folder",
+    "tickets.ticket": "Ticket TicketError",
     "util.state_files": "update_file",
     "util.text": "did_you_mean near_names one_line",
     "util.threads": "in_thread",
@@ -250,13 +333,27 @@ _HOME_OF = {name: home for home, names in _NAMES_IN.items() for name in names.sp
 
 __all__ = [
     "API",
+    "HABITUALLY_IGNORED",
+    "KEY_SAMPLE",
     "UI",
     "Access",
     "AgentEnd",
+    "AgentEnding",
+    "AgentModel",
+    "AgentProgress",
+    "AgentResult",
     "AgentStart",
+    "AgentTask",
+    "Agents",
+    "ApartJobs",
+    "ApartOrder",
+    "ApartTask",
     "AppStart",
     "AppendedText",
     "Ask",
+    "AskedCall",
+    "AsksSecrets",
+    "AsksText",
     "AuthFailed",
     "AutonomyControl",
     "BadRequest",
@@ -277,27 +374,41 @@ __all__ = [
     "Config",
     "ConfigError",
     "ContextOverflow",
+    "ContextUse",
     "CostCeiling",
     "Delta",
     "Deny",
+    "EditFailed",
+    "EditKind",
+    "EditedFile",
+    "EditedPlace",
     "Endpoint",
     "EndpointSettings",
     "Event",
     "Fetched",
     "Field",
-    "FileChange",
+    "FileChanged",
     "FileInfo",
     "FileKind",
+    "FilePatch",
+    "FileWrite",
     "FolderTree",
     "FoundFile",
     "FoundLine",
     "Gate",
     "Hook",
     "HookContext",
+    "Hunk",
     "Image",
+    "Isolation",
     "Job",
     "JsonFile",
+    "KeyControl",
+    "KeyPlace",
+    "KnownFiles",
+    "Lead",
     "Limits",
+    "LinePart",
     "Link",
     "MarvinError",
     "Message",
@@ -312,9 +423,11 @@ __all__ = [
     "ModelListener",
     "ModelNotFound",
     "ModelUsage",
-    "NoMatch",
+    "NetworkKind",
+    "NetworkPolicy",
     "NotActed",
     "Notice",
+    "Notifier",
     "NtfyServer",
     "OnAsk",
     "OutputFormat",
@@ -323,35 +436,50 @@ __all__ = [
     "PackContext",
     "PackFolders",
     "PackSettings",
+    "PatchError",
+    "PatchKind",
     "PathRefused",
     "Paths",
+    "PermissionAnswer",
+    "PermissionControl",
+    "PermissionMode",
+    "PermissionUI",
     "Permissions",
     "Picture",
+    "PipelinePhase",
     "Price",
     "ProcessResult",
     "Processes",
     "ProfileControl",
+    "ProjectTrust",
+    "PromptEntry",
     "Provider",
     "ProviderData",
     "ProviderError",
     "ProviderSpec",
     "Push",
     "PushPriority",
+    "Question",
     "QuotaExhausted",
     "RateLimit",
     "RateLimited",
     "Record",
     "Refused",
+    "Reply",
     "Request",
     "RequestFailed",
     "RequestOptions",
     "Reservation",
     "Retrying",
     "Role",
+    "RunControl",
     "RunningCall",
+    "SandboxUse",
     "SearchQuery",
     "SearchResult",
     "Secret",
+    "ServiceHealth",
+    "ServiceState",
     "Serving",
     "SessionClear",
     "SessionControl",
@@ -365,6 +493,7 @@ __all__ = [
     "Shown",
     "Sign",
     "Source",
+    "Standing",
     "Stop",
     "StopReason",
     "StoredFile",
@@ -378,6 +507,11 @@ __all__ = [
     "Thinking",
     "ThinkingDelta",
     "ThinkingLevel",
+    "Ticket",
+    "TicketError",
+    "TicketFolder",
+    "TicketOutcome",
+    "TicketPlace",
     "Timeouts",
     "Tool",
     "ToolCall",
@@ -392,6 +526,7 @@ __all__ = [
     "ToolGroup",
     "ToolOutput",
     "ToolResult",
+    "ToolSearchUse",
     "ToolSet",
     "ToolSpec",
     "ToolTimeout",
@@ -399,10 +534,13 @@ __all__ = [
     "TurnResult",
     "TurnStart",
     "UISpec",
+    "UndoControl",
+    "UndoEntry",
     "Unreachable",
     "Unsubscribe",
     "Usage",
     "UsageDelta",
+    "UsageError",
     "UsageReport",
     "UsageSummary",
     "Verdict",
@@ -410,33 +548,46 @@ __all__ = [
     "YamlFile",
     "__version__",
     "append_to_file",
+    "binary_kind",
     "call_of",
     "count_lines",
     "did_you_mean",
+    "edit_files",
     "fetch",
     "fetch_json",
     "find_files",
+    "find_ticket_folder",
     "folder_tree",
     "head_and_tail",
     "hookimpl",
     "image_type",
     "in_thread",
+    "is_key_file",
+    "is_patch",
+    "is_topic",
     "near_names",
+    "note_written",
     "numbered",
     "one_line",
     "open_url",
     "output_text",
+    "own_folder",
+    "place_of",
     "plain_text",
     "post",
     "post_json",
     "publish",
+    "read_patch",
     "real_place",
-    "replace_in_file",
+    "run_tickets",
     "search_files",
+    "ticket_commands",
     "tool",
     "unified_diff",
     "update_file",
     "web_address",
+    "why_content_left_out",
+    "why_left_out",
     "write_text_file",
 ]
 

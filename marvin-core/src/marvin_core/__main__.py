@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+_WRITE = frozenset({"__main__", "marvin_core.__main__", "marvin_core.util.streams", "marvin_core.ui.plain.simple_chat"})
+"""The modules that write to standard output."""
+
 
 def main() -> None:
     """Run Marvin as a program; never returns but for --version."""
@@ -17,13 +20,12 @@ def main() -> None:
 
         parser().print_help()
         return
+    _prepare()
+    if sys.argv[1:2] == ["tk"]:
+        _run_tickets(sys.argv[2:])
     import gc
     import os
 
-    _occupy_closed_streams()
-    if sys.getfilesystemencoding() != "utf-8":
-        # A prompt, a file's name and a command are UTF-8 whatever the locale; only a new start can change that.
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     gc.disable()  # the heap only grows until the first answer is in; the interface enables it again
     env = dict(os.environ)
     # At the first tool call pydantic would look for plugins in every installed package. Not in `env`: children may.
@@ -36,8 +38,14 @@ def main() -> None:
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
     except OSError as error:
+        import errno
+        from contextlib import suppress
+
         if not _is_of_a_stream(error):
             sys.excepthook(type(error), error, error.__traceback__)
+        elif error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            with suppress(OSError):
+                os.write(2, f"marvin: standard output takes no more: {error.strerror}.\n".encode())
         code = 1
     except KeyboardInterrupt:  # before there was anything to interrupt
         from .api.errors import EXIT_INTERRUPTED
@@ -46,12 +54,58 @@ def main() -> None:
     os._exit(code)  # daemon threads and libraries' exit handlers must not hold the end up
 
 
+def tickets() -> None:
+    """Run the ticket program as a program of its own: the scripts `marvin-tk` and `marvin-ticket`. Never returns."""
+    import os
+
+    _prepare()
+    _run_tickets(sys.argv[1:], os.path.basename(sys.argv[0]))
+
+
+def _run_tickets(words: list[str], name: str = "") -> None:
+    """Run the ticket program, which needs nothing of the rest; never returns."""
+    import os
+
+    from .tickets.program import TicketProgram
+
+    os._exit(TicketProgram(dict(os.environ), sys.argv[0], name).run(words))
+
+
+def _prepare() -> None:
+    """What has to hold before anything is read or written."""
+    import os
+
+    _occupy_closed_streams()
+    if sys.getfilesystemencoding() != "utf-8":
+        # A prompt, a file's name and a command are UTF-8 whatever the locale; only a new start can change that.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
 def _is_of_a_stream(error: OSError) -> bool:
-    """Whether a standard stream is closed or full: there is nobody left to tell. Code of packs may fail otherwise."""
+    """Whether a standard stream is closed or full. Code of packs fails with the same numbers, and that is told."""
     import errno
 
     unwritable = (errno.EPIPE, errno.EBADF, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    return error.filename is None and error.errno in unwritable
+    if error.filename is not None or error.errno not in unwritable:
+        return False
+    module, trace = "", error.__traceback__
+    while trace is not None:
+        module, trace = str(trace.tb_frame.f_globals.get("__name__")), trace.tb_next
+    return module in _WRITE or module.partition(".")[0] in ("click", "typer", "rich") or _is_unread()
+
+
+def _is_unread() -> bool:
+    """Whether whoever read what this process writes is gone, whatever function met that."""
+    import fcntl
+    import os
+    import select
+
+    waiting = select.poll()
+    for descriptor in (1, 2):
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:  # it took the place of a closed one
+            return True
+        waiting.register(descriptor, 0)
+    return bool(waiting.poll(0))
 
 
 def _occupy_closed_streams() -> None:

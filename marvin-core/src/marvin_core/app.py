@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .api.config import Config
 from .config.secrets import Secrets
-from .engine.parts import Asker, SessionSetup, build
+from .engine.parts import SessionSetup, build
 from .engine.session import Session
 from .http.clients import Clients
 from .plugins.manager import Plugins
@@ -19,14 +19,21 @@ from .usage.budgets import BudgetFactory
 from .usage.meter import UsageMeter
 from .usage.prices import Prices
 from .util.imports import imported
+from .util.state_files import close_to_others
 
 if TYPE_CHECKING:
     from .api.providers import ProviderSpec
     from .api.tool_context import PackContext
     from .api.ui import UI
+    from .engine.ports import Asker, Permitter, TextAsker
     from .plugins.pack_access import Packs
     from .profiles.session_profile import SessionProfile
+    from .providers.selection.keys import ServiceKeys
     from .providers.selection.local_servers import LocalServer
+
+
+_PERSONAL = ("sessions", "profiles", "logs", "memories")
+"""What a folder holds once Marvin was used; before, there was nothing to be read in it."""
 
 
 class App:
@@ -40,8 +47,7 @@ class App:
         self.secrets = secrets
         self._warn = self._warn_in_session = warn
         self.plugins = Plugins(config, warn)
-        for spec in self.plugins.tools:
-            secrets.declare(spec.secrets)
+        secrets.declare(self.plugins.secrets)
         self._check_settings()
         self._profile: SessionProfile | None = None
         self.catalog = Catalog(config, secrets, self.plugins.providers, self._pack_of)
@@ -71,8 +77,6 @@ class App:
     def _check_settings(self) -> None:
         """Refuse a section of config.yaml that its pack cannot use; a start that nothing was set for reads none."""
         settings, sections = self.plugins.settings, self.config.pack_sections
-        for declared in settings:
-            self.secrets.declare(declared.secrets)
         if sections or any(self.secrets.setting(name) for one in settings for name in one.variables.values()):
             from .plugins.settings_check import check_settings
 
@@ -105,29 +109,67 @@ class App:
         """Tell it where the session is shown, if there is one: a chat draws its screen by itself."""
         self._warn_in_session(text)
 
-    def session(self, *, asker: Asker | None, interactive: bool) -> Session:
-        """The session of this run."""
+    def keys(self, ui: UI | None = None) -> ServiceKeys:
+        """The keys of the services of this run."""
+        from .providers.selection.keys import ServiceKeys
+
+        return ServiceKeys(self.catalog, self.secrets, self.models, ui)
+
+    def session(self, *, asker: Asker | None, interactive: bool, ui: UI | None = None) -> Session:
+        """The session of this run, shown by an interface, if by any.
+
+        Raises:
+            UsageError: where --on-ask names a tool that there is not.
+        """
+        if self.config.on_ask_tools:
+            self._check_tools(self.config.on_ask_tools)
+        self._close_folders()
         hooks = self.plugins.hooks(attended=asker is not None)
         commands = self.plugins.commands() if interactive else ()
         self.plugins.report(attended=asker is not None)
+        if self.config.sandbox == "off":
+            self._warn("The sandbox is off: commands run as you, and reach all that you reach.")
         setup = SessionSetup(
             config=self.config,
             secrets=self.secrets,
             tools=self.plugins.tools,
+            lost_tools=self.plugins.lost_tools,
             hooks=hooks,
             commands=commands,
             models=self.models,
             clients=self._clients,
             packs=lambda: self.packs,
+            data_folders=self.plugins.data_folders,
             meter=self.meter,
             budgets=self._budgets,
             asker=asker,
+            permit=None if ui is None else _permitter(ui),
+            text_asker=None if ui is None else _text_asker(ui),
+            keys=lambda: self.keys(ui),
             budget=self.budget,
         )
         parts = build(setup)
         self._warn_in_session = parts.bus.warn
         self._profile = parts.profile
         return Session(parts)
+
+    def _check_tools(self, names: Iterable[str]) -> None:
+        from .api.errors import UsageError
+        from .util.text import unknown_name
+
+        known = [spec.name for spec in self.plugins.tools]
+        for name in names:
+            if name not in known:
+                raise UsageError(f"--on-ask {name}=...: {unknown_name('tool', name, known)}")
+
+    def _close_folders(self) -> None:
+        """Have nobody else of this machine read what Marvin keeps. A folder that holds the home folder is not ours."""
+        config = self.config
+        own = dict.fromkeys((config.config_folder, config.data_folder, config.cache_folder, config.state_folder))
+        for folder in own:
+            inside = config.home.is_relative_to(folder) or config.working_dir.is_relative_to(folder)
+            if not inside and close_to_others(folder) and any((folder / name).exists() for name in _PERSONAL):
+                self._warn(f"Others on this machine could look into {folder}. It is yours alone from now on.")
 
     def ui(self) -> UI:
         """The interface that was asked for, else the plain chat."""
@@ -145,3 +187,17 @@ class App:
             self.meter.save_lifetime(self.config.config_folder / "usage.json", self.config.timeouts)
         except Exception as error:  # the run is over and its result must not depend on this
             self._warn(f"The lifetime totals were not saved: {error}")
+
+
+def _text_asker(ui: UI) -> TextAsker | None:
+    """How an interface asks for a text, where it can."""
+    from .api.ui import AsksText
+
+    return ui.ask_text if isinstance(ui, AsksText) else None
+
+
+def _permitter(ui: UI) -> Permitter | None:
+    """How an interface asks about calls, where it has a form of its own for that."""
+    from .api.permissions import PermissionUI
+
+    return ui.permit if isinstance(ui, PermissionUI) else None

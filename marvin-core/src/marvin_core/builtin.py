@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from .api.hookspecs import hookimpl
 from .api.providers import OFFLINE, ProviderSpec
-from .api.session import Command
+from .api.session import Command, UISpec
 from .api.tools import ToolGroup
-from .api.ui import UISpec
 
 if TYPE_CHECKING:
     import typer
@@ -44,8 +43,19 @@ def _provider(name: str, factory: str, entry: dict[str, Any]) -> ProviderSpec:
 @hookimpl
 def marvin_register_tools() -> Iterable[ToolGroup]:
     """The tools that belong to no pack."""
-    tools = ("get_usage", "compact_history", "search_history_backups", "end_elaborate", "end_play_mode", "exit_app")
-    return [ToolGroup(name="session", module=".tools.session_tools", tools=tools)]
+    own = ("get_usage", "compact_history", "search_history_backups", "end_elaborate", "end_play_mode", "exit_app")
+    return [
+        ToolGroup(
+            name="session",
+            module=".tools.session_tools",
+            tools=(*own, "read_skill", "tool_search"),
+            in_code=("read_skill",),
+            in_chat=("read_skill",),
+        ),
+        ToolGroup(
+            name="session", module=".tools.asking", tools=("ask_user",), in_code=("ask_user",), in_chat=("ask_user",)
+        ),
+    ]
 
 
 @hookimpl

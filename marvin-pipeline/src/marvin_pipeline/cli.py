@@ -1,25 +1,45 @@
-"""`marvin pipeline`: looking at the pipeline of a project."""
+"""`marvin pipeline`: running the pipeline of a project, looking at it, beginning it anew."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from marvin_core import CliContext, UsageError
 
 from .state import MEANINGS, PHASES, PipelineState
 
 pipeline = typer.Typer(no_args_is_help=True, help="The design-first pipeline of a project.")
 
 
-@pipeline.callback()
-def _group() -> None:
-    """Keeps `status` a sub-command while it is the only one."""
+_FLAGS = {"allow_extra_args": True, "ignore_unknown_options": True}
+_Folder = Annotated[Path, typer.Option(exists=True, file_okay=False, help="The project's folder.")]
+
+
+@pipeline.command(context_settings=_FLAGS)
+def run(context: typer.Context) -> None:
+    """Build what --prompt TEXT or --prompt-file PATH says in --working-dir PATH, or go on where the last run ended.
+
+    The flags are those of `marvin --non-interactive --design-first`, which is the same: --from PHASE, --until PHASE,
+    --upstream DIR, --max-cost USD, --max-time TIME, --model TIER=MODEL, --ntfy TOPIC, --yes, and all others.
+    """
+    obj: CliContext = context.obj
+    if not obj.config.design_first:
+        given = [] if any(word.partition("=")[0] == "--working-dir" for word in context.args) else ["--working-dir=."]
+        raise typer.Exit(obj.marvin(["--non-interactive", "--design-first", *given, *context.args]))
+    from .run.runner import run_pipeline
+    from .settings import PipelineSettings
+
+    settings = obj.settings(PipelineSettings)
+    raise typer.Exit(obj.lead(lambda control: run_pipeline(control, settings)))
 
 
 @pipeline.command()
 def status(
-    working_dir: Annotated[Path, typer.Option(exists=True, file_okay=False, help="The project's folder.")] = Path("."),
+    working_dir: _Folder = Path("."),
 ) -> None:
     """Show which phases are finished, and which one is next."""
     state = PipelineState(working_dir)
@@ -28,3 +48,47 @@ def status(
     for phase in PHASES:
         mark = "done" if phase in finished else "next" if phase == following else ""
         typer.echo(f"{phase:10} {mark:5} {MEANINGS[phase]}".rstrip())
+
+
+@pipeline.command()
+def reset(
+    working_dir: _Folder = Path("."),
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Have the next run begin with the first phase again. No document is removed."""
+    from .progress import forget
+    from .run.files import ProjectFiles
+
+    folder = working_dir.resolve()
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("Nobody is here to ask. Add --yes to begin the pipeline anew.")
+        if not typer.confirm(f"Begin the pipeline of {folder} anew? Its documents stay."):
+            raise typer.Exit(1)
+    PipelineState(folder).restart_from(PHASES[0])
+    forget(ProjectFiles(folder), PHASES)
+    typer.echo(f"The next run begins with {PHASES[0]}. The documents in {folder / '.marvin'} are still there.")
+
+
+@pipeline.command()
+def review(
+    context: typer.Context,
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="The git repository to review.")] = None,
+    focus: Annotated[str, typer.Option(help="all, backend, frontend, tests, or a glob.")] = "all",
+    ref_dir: Annotated[str, typer.Option(help="Folder in DIR with documents that explain what the code is for.")] = "",
+    rounds: Annotated[int, typer.Option(min=1, max=8, help="The most rounds.")] = 4,
+    background: Annotated[bool, typer.Option("--background", help="Start it, and do not wait for its end.")] = False,
+    stop: Annotated[str, typer.Option(metavar="ID", help="Stop a review that runs.")] = "",
+    job: Annotated[str, typer.Option(hidden=True)] = "",
+) -> None:
+    """Review and mend the code of DIR in rounds, on a branch of its own.
+
+    Without DIR it lists the reviews of this folder. The exit code is 0 where nothing of weight is left.
+    """
+    from .jobs.command import ReviewCommand
+
+    raise typer.Exit(
+        ReviewCommand(context.obj).run(
+            folder, focus=focus, ref_dir=ref_dir, rounds=rounds, background=background, stop=stop, job=job
+        )
+    )

@@ -4,10 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from marvin_core import hookimpl
+from marvin_core import PackSettings, ToolGroup, hookimpl
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import typer
+
+_REVIEW = "A review of a whole code base goes on by itself: start it, go on with your work, and look later."
+
+
+@hookimpl
+def marvin_register_settings() -> PackSettings:
+    """The numbers of rounds, and limits."""
+    variables = {
+        "debug_rounds": "MARVIN_DEBUG_ROUNDS",
+        "e2e_rounds": "MARVIN_E2E_ROUNDS",
+        "fe_rounds": "MARVIN_FE_ROUNDS",
+        "qa_rounds": "MARVIN_QA_ROUNDS",
+        "tickets_dir": "TICKETS_DIR",
+    }
+    return PackSettings(model=".settings:PipelineSettings", variables=variables)
+
+
+@hookimpl
+def marvin_register_tools() -> Iterable[ToolGroup]:
+    """The group review."""
+    return (
+        ToolGroup(
+            name="review",
+            module=".jobs.tools",
+            tools=("review_codebase", "review_status"),
+            sets=("surf",),
+            guidance=_REVIEW,
+        ),
+    )
 
 
 @hookimpl

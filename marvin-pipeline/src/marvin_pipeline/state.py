@@ -50,8 +50,9 @@ class PipelineState:
         """The last finished phase; None where none is.
 
         Raises:
-            StateError: where the file holds something else.
+            StateError: where the file holds something else, or is a link.
         """
+        self._refuse_links()
         try:
             with self.path.open("rb") as stream:
                 content = stream.read(_LONGEST)
@@ -92,9 +93,15 @@ class PipelineState:
     def restart_from(self, phase: str) -> None:
         """Make a phase the next one again: the only way back. Works with a damaged file, too, and is logged.
 
+        What is done of that phase and of later ones is forgotten. No document is removed.
+
         Raises:
             StateError: where the file or the log cannot be written.
+            FileFault: where the notes of what is done cannot be removed.
         """
+        from .progress import forget
+        from .run.files import ProjectFiles
+
         number = _index(phase)
         finished = PHASES[number - 1] if number else ""
 
@@ -106,8 +113,16 @@ class PipelineState:
             return finished.encode() or None
 
         self._update(change)
+        forget(ProjectFiles(self.path.parent.parent.resolve()), PHASES[number:])
+
+    def _refuse_links(self) -> None:
+        """Follow no link that a repository brings: what it leads to would be shown, or written over."""
+        for path in (self.path.parent, self.path, self._log.parent, self._log):
+            if path.is_symlink():
+                raise StateError(f"{path} is a link, which may lead anywhere, so it was left alone. Remove it.")
 
     def _update(self, change: Callable[[bytes | None], bytes | None]) -> None:
+        self._refuse_links()
         try:
             update_file(self.path, change)
         except OSError as error:
@@ -126,7 +141,7 @@ class PipelineState:
     def _note(self, text: str) -> None:
         line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}\n"
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
             stream.write(line)
 

@@ -6,47 +6,97 @@ from collections.abc import Iterable
 
 from marvin_core import ToolGroup, hookimpl
 
-_LOOK = "Look before you write: use tree, glob, code_grep and read_file with line ranges."
+_READ = "Read what you rely on with read_file; large files in ranges of lines."
+_SEARCH = "Find your way with code_grep and glob instead of reading many files."
 _SECTIONS = "create_file with the first part, then append_file"
 _WRITE = f"""
 Change existing files with apply_patch: old_str must occur exactly once; include enough lines around it.
-Write a large file in sections: {_SECTIONS} for each further one. Arguments that are cut off are not run.
+Changes that belong together are one patch. write_file replaces all of a file, which has to be read first.
+Write a large file in sections of 2,000 to 4,000 words, below 15 KB: {_SECTIONS} for each further one. \
+Arguments that are cut off are not run.
 """
 _RUN = "Run the tests or the program after a change, and read what they print."
+
+_AGENTS = "Have agents do work that stands by itself: give each all that it needs to know, and read what it did."
+
+_GROUPS = (
+    ToolGroup(
+        name="files",
+        module=".files.read",
+        tools=("read_file",),
+        sets=("coding",),
+        guidance=_READ,
+        in_code=("read_file",),
+        in_chat=("read_file",),
+    ),
+    ToolGroup(
+        name="files",
+        module=".files.edit",
+        tools=("create_file", "append_file", "write_file", "apply_patch"),
+        sets=("coding",),
+        too_long=f"Write large content in sections: {_SECTIONS} with one further part in each call.",
+        guidance=_WRITE,
+        in_code=("apply_patch", "create_file", "write_file"),
+        in_chat=("create_file",),
+    ),
+    ToolGroup(
+        name="files",
+        module=".files.search",
+        tools=("glob", "code_grep"),
+        sets=("coding",),
+        guidance=_SEARCH,
+        in_code=("code_grep", "glob"),
+    ),
+    ToolGroup(
+        name="files",
+        module=".files.folders",
+        tools=("tree", "set_working_dir", "get_working_dir"),
+        sets=("coding",),
+    ),
+    ToolGroup(
+        name="git",
+        module=".git.looking",
+        tools=("git_status", "git_diff", "git_log", "git_branch"),
+        in_code=("git_diff", "git_status"),
+        sets=("coding", "surf"),
+    ),
+    ToolGroup(name="git", module=".git.history", tools=("git_show", "git_blame"), sets=("coding", "surf")),
+    ToolGroup(name="git", module=".git.committing", tools=("git_commit",), sets=("coding", "surf")),
+    ToolGroup(name="git", module=".git.switching", tools=("git_checkout",), sets=("coding", "surf")),
+    ToolGroup(
+        name="shell",
+        module=".shell.commands",
+        tools=("run_command",),
+        sets=("coding",),
+        too_long=f"Write a long script into a file in sections ({_SECTIONS} for each further part), and run that.",
+        guidance=_RUN,
+        in_code=("run_command",),
+        in_chat=("run_command",),
+    ),
+    ToolGroup(name="shell", module=".shell.jobs", tools=("jobs",), sets=("coding",)),
+    ToolGroup(name="shell", module=".shell.installing", tools=("install_packages",), sets=("coding",)),
+    ToolGroup(name="tickets", module=".tickets.lines", tools=("tk",), sets=("coding",)),
+    ToolGroup(name="github", module=".github.search", tools=("github_search",), sets=("surf", "lockin")),
+    ToolGroup(name="github", module=".github.clone", tools=("github_clone",), sets=("surf", "lockin")),
+    ToolGroup(
+        name="github",
+        module=".github.looking",
+        tools=("github_read_file", "github_grep"),
+        sets=("surf", "lockin"),
+    ),
+    ToolGroup(name="agents", module=".agents.plan", tools=("plan",), sets=("coding",), in_code=("plan",)),
+    ToolGroup(
+        name="agents",
+        module=".agents.launch",
+        tools=("launch_agent", "launch_research_agent"),
+        sets=("coding",),
+        guidance=_AGENTS,
+        in_code=("launch_agent",),
+    ),
+)
 
 
 @hookimpl
 def marvin_register_tools() -> Iterable[ToolGroup]:
-    """The groups files, git and shell."""
-    return (
-        ToolGroup(name="files", module=".files.read", tools=("read_file",), sets=("coding",), guidance=_LOOK),
-        ToolGroup(
-            name="files",
-            module=".files.edit",
-            tools=("create_file", "append_file", "write_file", "apply_patch"),
-            sets=("coding",),
-            too_long=f"Write large content in sections: {_SECTIONS} with one further part in each call.",
-            guidance=_WRITE,
-        ),
-        ToolGroup(name="files", module=".files.search", tools=("glob", "code_grep"), sets=("coding",)),
-        ToolGroup(
-            name="files",
-            module=".files.folders",
-            tools=("tree", "set_working_dir", "get_working_dir"),
-            sets=("coding",),
-        ),
-        ToolGroup(
-            name="git",
-            module=".git.repository",
-            tools=("git_status", "git_diff", "git_log", "git_commit"),
-            sets=("coding", "surf"),
-        ),
-        ToolGroup(
-            name="shell",
-            module=".shell.commands",
-            tools=("run_command", "jobs"),
-            sets=("coding",),
-            too_long=f"Write a long script into a file in sections ({_SECTIONS} for each further part), and run that.",
-            guidance=_RUN,
-        ),
-    )
+    """The groups files, git, shell, tickets, agents and github."""
+    return _GROUPS

@@ -3,27 +3,126 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from marvin_core import PackSettings, ToolGroup, hookimpl
+from marvin_core import Hook, hookimpl
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from marvin_core import Command, HookContext, PackSettings, SessionControl, ToolGroup, ToolSet
+
+
+class _NewMessages(Hook):
+    """Asks for new messages of ntfy at each prompt of a chat, beside what the prompt does."""
+
+    chats_only = True
+
+    def __init__(self) -> None:
+        self._asking: asyncio.Task[None] | None = None
+
+    async def on_prompt(self, context: HookContext, text: str) -> None:
+        # Most people are subscribed to nothing, and a run or a sub-agent has nobody to tell.
+        if not context.interactive or context.depth or not (context.profile_folder / _SUBSCRIPTIONS).exists():
+            return
+        if self._asking is None or self._asking.done():
+            import asyncio
+
+            from .notify.polling import show_new
+
+            self._asking = asyncio.create_task(show_new(context))
+
+
+_SUBSCRIPTIONS = "ntfy_subscriptions.json"
+_GROUPS: tuple[tuple[str, str, tuple[ToolSet, ...], str], ...] = (
+    ("utilities", ".units", ("surf",), "convert_units"),
+    ("utilities", ".machine", ("surf",), "system_info"),
+    ("notes", ".notes.writing", ("surf", "lockin"), "notes_mkdir"),
+    ("notes", ".notes.writing", ("coding", "surf", "lockin"), "write_note"),
+    ("notes", ".notes.reading", ("coding", "surf", "lockin"), "read_note"),
+    ("notes", ".notes.reading", ("surf", "lockin"), "file_read_lines notes_ls"),
+    ("notes", ".notes.searching", ("surf", "lockin"), "search_notes"),
+    ("notes", ".notes.patching", ("surf", "lockin"), "file_apply_patch"),
+    ("calendar", ".calendar.changing", ("surf", "lockin"), "calendar_add_event calendar_delete_event"),
+    ("calendar", ".calendar.viewing", ("surf", "lockin"), "calendar_view calendar_list_upcoming"),
+    ("bookmarks", ".bookmarks.saving", ("surf",), "bookmark_save"),
+    ("bookmarks", ".bookmarks.finding", ("surf",), "bookmark_list bookmark_search"),
+    ("profile", ".profile.switching", ("surf",), "switch_profile"),
+    ("profile", ".profile.preferences", ("surf",), "update_preferences"),
+    ("profile", ".profile.places", ("surf",), "save_place remove_place list_places"),
+    ("timers", ".timers", ("surf", "lockin"), "timer_start timer_check timer_stop"),
+    ("alarms", ".alarms.alarms", ("surf", "lockin"), "set_alarm list_alarms cancel_alarm"),
+    ("notify", ".notify.topics", ("surf", "lockin"), "generate_ntfy_topic ntfy_publish ntfy_list"),
+    ("notify", ".notify.topics", ("surf", "lockin"), "ntfy_subscribe ntfy_unsubscribe"),
+    ("tickets", ".tickets.tickets", ("surf",), "create_ticket ticket_start ticket_close ticket_add_note"),
+    ("tickets", ".tickets.tickets", ("surf",), "ticket_add_dep ticket_show ticket_list ticket_dep_tree"),
+    ("blender", ".blender.objects", ("lockin",), "blender_get_scene blender_get_object blender_create_object"),
+    ("blender", ".blender.objects", ("lockin",), "blender_modify_object blender_delete_object"),
+    ("blender", ".blender.objects", ("lockin",), "blender_set_material"),
+    ("blender", ".blender.work", ("lockin",), "blender_execute_code blender_screenshot"),
+)
+"""The groups: name, module, the sets that they join, and their tools."""
+_IN_CHAT = ("write_note", "calendar_view", "calendar_add_event", "search_notes", "set_alarm", "timer_start")
+"""What is offered at once in a chat where most of many tools wait."""
+_GUIDANCE = {
+    "write_note": """
+Note with write_note what a later agent needs and the code does not say: findings, decisions and why, what failed.
+Such notes are in .marvin/notes of the project. Read those that concern your work with read_note first.
+"""
+}
+"""What a model should know of the tools of a group, where it works on code."""
+
+
+async def _blender(session: SessionControl, text: str) -> str:
+    from .blender.status import status
+
+    return await status(session.pack("life"), session.processes)
 
 
 @hookimpl
 def marvin_register_settings() -> PackSettings:
-    """Where the exchange rates come from."""
-    return PackSettings(model=".settings:LifeSettings", variables={"exchange_rates": "MARVIN_URL_FRANKFURTER"})
+    """Where exchange rates and notices come from, what starts alarms, where they are pushed, and where Blender is."""
+    from marvin_core import PackSettings
+
+    return PackSettings(
+        model=".settings:LifeSettings",
+        variables={
+            "exchange_rates": "MARVIN_URL_FRANKFURTER",
+            "ntfy": "MARVIN_URL_NTFY",
+            "blender_host": "BLENDER_MCP_HOST",
+            "blender_port": "BLENDER_MCP_PORT",
+        },
+        secrets={"NTFY_TOKEN": "the access token of the server of notices, where it wants one"},
+    )
+
+
+@hookimpl
+def marvin_register_hooks() -> Iterable[Hook]:
+    """New messages of ntfy are shown in chats."""
+    return (_NewMessages(),)
+
+
+@hookimpl
+def marvin_register_commands() -> Iterable[Command]:
+    """The command `blender`."""
+    from marvin_core import Command
+
+    return (Command(name="blender", help="whether Blender answers, and how to start it", run=_blender),)
 
 
 @hookimpl
 def marvin_register_tools() -> Iterable[ToolGroup]:
-    """The groups utilities, profile and timers."""
-    return (
-        ToolGroup(name="utilities", module=".units", tools=("convert_units",), sets=("surf",)),
-        ToolGroup(name="utilities", module=".machine", tools=("system_info",), sets=("surf",)),
-        ToolGroup(name="profile", module=".profile", tools=("switch_profile", "update_preferences"), sets=("surf",)),
+    """The groups of the pack."""
+    from marvin_core import ToolGroup
+
+    return [
         ToolGroup(
-            name="timers",
-            module=".timers",
-            tools=("timer_start", "timer_check", "timer_stop"),
-            sets=("surf", "lockin"),
-        ),
-    )
+            name=name,
+            module=module,
+            tools=tuple(tools.split()),
+            sets=sets,
+            guidance=_GUIDANCE.get(tools, ""),
+            in_chat=_IN_CHAT,
+        )
+        for name, module, sets, tools in _GROUPS
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from marvin_core import Settings
+from typing import Annotated, Literal
+
+from marvin_core import Field, Settings
 
 
 class LifeSettings(Settings):
@@ -10,3 +12,15 @@ class LifeSettings(Settings):
 
     exchange_rates: str = "https://api.frankfurter.dev/v1"
     """Where exchange rates come from: a service with the interface of Frankfurter."""
+    scheduler: Literal["auto", "systemd", "launchd", "cron", "at"] = "auto"
+    """What starts alarms and reminders at their times: the user's systemd, launchd, cron or at; auto takes the first of
+    them that works."""
+    ntfy: str = "https://ntfy.sh"
+    """The server of notices on the phone: one with the interface of ntfy."""
+    alarm_topic: str = ""
+    """The topic of ntfy that alarms and reminders are published to. Where it is empty and one topic only is subscribed,
+    that one."""
+    blender_host: str = "127.0.0.1"
+    """Where the add-on of Blender listens."""
+    blender_port: Annotated[int, Field(ge=1, le=65535)] = 9876
+    """The port of the add-on of Blender."""

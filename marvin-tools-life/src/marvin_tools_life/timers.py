@@ -13,10 +13,11 @@ Timer = dict[str, Any]
 _LONGEST = 100 * 366 * 24 * 60 * 60
 
 
-@tool(access=["write"])
+@tool(access=["write"], unlisted=["started"])
 async def timer_start(
     name: Annotated[str, "What the timer is for; unique among the running ones"],
     duration_seconds: Annotated[int, Field(ge=0), "A countdown of so many seconds; 0 is a stopwatch"] = 0,
+    started: Annotated[float, Field(ge=0), "When it began, in seconds since the epoch; 0 is now"] = 0,
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -35,7 +36,7 @@ async def timer_start(
                 f"There is a timer of that name already: {_described(known, now)}. "
                 "Stop it with timer_stop first, or choose another name."
             )
-        timers[name.casefold()] = {"name": name, "started": now, "duration": duration_seconds}
+        timers[name.casefold()] = {"name": name, "started": started or now, "duration": duration_seconds}
 
     await _file(context).change(start)
     kind = f"Countdown {name!r} of {_span(duration_seconds)}" if duration_seconds else f"Stopwatch {name!r}"
@@ -59,7 +60,7 @@ async def timer_check(
 
 
 @tool(access=["write"])
-async def timer_stop(name: Annotated[str, "The timer"], *, context: ToolContext) -> str:
+async def timer_stop(name: Annotated[str, "The timer"], *, context: ToolContext) -> ToolResult:
     """Stop a timer and tell how long it ran."""
     now = context.clock.now()
 
@@ -69,6 +70,13 @@ async def timer_stop(name: Annotated[str, "The timer"], *, context: ToolContext)
         return timer
 
     timer = await _file(context).change(stop)
+    undo = call_of(
+        timer_start, name=timer["name"], duration_seconds=int(timer["duration"]), started=float(timer["started"])
+    )
+    return ToolResult(content=_ended(timer, now), undo=undo)
+
+
+def _ended(timer: Timer, now: float) -> str:
     ran = _span(_elapsed(timer, now))
     if not timer["duration"]:
         return f"Stopwatch {timer['name']!r} stopped after {ran}."
@@ -78,7 +86,7 @@ async def timer_stop(name: Annotated[str, "The timer"], *, context: ToolContext)
 
 
 def _file(context: ToolContext) -> JsonFile[dict[str, Timer]]:
-    return JsonFile(context.profile_folder / "timers.json", dict, _check)
+    return JsonFile(context.profile_folder / "timers.json", dict, _check, timeouts=context.timeouts)
 
 
 def _key(name: str) -> str:

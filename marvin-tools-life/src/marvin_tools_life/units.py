@@ -25,6 +25,7 @@ _ALIASES = {
     "fl. oz.": "fluid_ounce",
     "kmh": "km/h",
     "kmph": "km/h",
+    "mpg": "mile/gallon",
     "sqft": "square_foot",
     "sqm": "square_meter",
     "st": "stone",
@@ -32,6 +33,8 @@ _ALIASES = {
 }
 _TEMPERATURES = {"c": "degC", "celsius": "degC", "f": "degF", "fahrenheit": "degF", "k": "kelvin", "kelvin": "kelvin"}
 _DEGREES = re.compile(r"(?:degrees?|deg)?[ _.]*([a-z]+)")
+# Gallons, cups, pints and so on without a country are those of the United States.
+_AMERICAN = re.compile(r"(?:us|u\.s\.|american)[ _]+", re.IGNORECASE)
 # A power of a name, as in m^2 or s**-1. Nothing else may be raised: 9^9^9 would never end.
 _POWER = re.compile(r"(?<=[^\W\d_])(?:\^|\*\*)-?\d{1,2}(?![\d^*.(])")
 _SUPERSCRIPTS = str.maketrans({"²": "^2", "³": "^3"})
@@ -94,7 +97,9 @@ def _parsed(registry: Registry, text: str) -> str:
         raise ToolError(f"{text!r} is no unit. Use names or symbols such as km/h, m^2, kg, °F or cups.")
     import pint
 
-    for spelling in dict.fromkeys((written.replace(" ", "_"), written, written.lower().replace(" ", "_"))):
+    plain = _AMERICAN.sub("", written, count=1)
+    american = [_lower(plain)] if plain != written else []  # pint would read U.S. as units of its own
+    for spelling in dict.fromkeys((*american, written.replace(" ", "_"), written, _lower(written))):
         try:
             registry.parse_units(spelling)
         # pint's own parser asserts, too: of what it made of `http://host:9/`, for one.
@@ -102,6 +107,10 @@ def _parsed(registry: Registry, text: str) -> str:
             continue
         return spelling
     raise ToolError(_unknown(registry, text))
+
+
+def _lower(name: str) -> str:
+    return name.lower().replace(" ", "_")
 
 
 def _unknown(registry: Registry, text: str) -> str:

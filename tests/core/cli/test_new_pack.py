@@ -11,12 +11,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.api.errors import UsageError
 from marvin_core.cli.new_pack.names import pack_names
 from marvin_core.cli.new_pack.writing import write_pack
+from tests.support.examples import examples
 
 LONGEST = "a" * 30
 
@@ -61,7 +62,7 @@ def test_names_that_would_be_refused_elsewhere_are_refused_here(name: str, why: 
         pack_names(name)
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(st.one_of(st.text(max_size=35), st.from_regex(r"[A-Za-z0-9._-]{1,35}", fullmatch=True)))
 def test_whatever_is_taken_is_a_name_everywhere(name: str) -> None:
     try:

@@ -80,7 +80,11 @@ def test_each_flag_that_the_help_shows_exists(tmp_path: Path) -> None:
     ("argv", "said"),
     [
         (("--nope",), "There is no flag '--nope'"),
-        (("--design-first", "--prompt", "x"), 'pip install "marvin-core[pipeline]"'),
+        (("--design-first", "--prompt", "x"), " --non-interactive --working-dir=. --design-first --prompt x"),
+        (
+            ("--non-interactive", "--design-first", "--prompt", "a b"),
+            "--working-dir=. --non-interactive --design-first",
+        ),
         (("tools", "--nope"), "--nope"),
         (("--non-interactive", "--prompt", "x", "--working-dir", "missing"), "there is no such folder"),
     ],
@@ -89,6 +93,12 @@ def test_wrong_flags_exit_with_2_and_print_nothing(tmp_path: Path, argv: tuple[s
     ended = Place(tmp_path).marvin(*argv)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
+
+
+def test_without_the_pipeline_its_flag_says_how_to_install_it(tmp_path: Path) -> None:
+    ended = Place(tmp_path).marvin("--design-first", "--prompt", "x", MARVIN_PACKS="core")
+    assert (ended.code, ended.out) == (2, "")
+    assert 'pip install "marvin-core[pipeline]"' in ended.err
 
 
 def test_root_flags_count_for_sub_commands(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
 
-from marvin_core.api.config import Config
+from marvin_core.api.config import Config, NetworkPolicy
 from marvin_core.api.errors import ConfigError, UsageError
 from marvin_core.api.limits import Limits
 from marvin_core.api.providers import Secret
@@ -26,7 +26,7 @@ from marvin_core.config.environment import ENVIRONMENT
 from marvin_core.config.load import load
 from marvin_core.config.secrets import GIT_LOCAL_VARIABLES, SECRETS, Secrets
 from marvin_core.config.settings import KEYS
-from marvin_core.guard.redaction import redacted
+from marvin_core.guard.redaction import Redactor
 from tests.support.installing import unprivileged
 
 KEY = "sk-verysecret-0123456789"
@@ -84,6 +84,12 @@ FLAGS: list[tuple[list[str], str, Any]] = [
     (["--non-interactive"], "non_interactive", True),
     (["--plain"], "plain", True),
     (["--design-first"], "design_first", True),
+    (["--design-first", "--from", "2a"], "pipeline_from", "2a"),
+    (["--design-first"], "pipeline_from", ""),
+    (["--design-first", "--until", "3"], "pipeline_until", "3"),
+    (["--design-first", "--yes"], "yes", True),
+    (["--ntfy", "my-topic_1"], "ntfy", "my-topic_1"),
+    ([], "ntfy", ""),
     (["--provider", "groq"], "provider", "groq"),
     (["--provider", "groq"], "provider_origin", "--provider"),
     (["--model", "m1"], "model", "m1"),
@@ -103,6 +109,16 @@ FLAGS: list[tuple[list[str], str, Any]] = [
     ([], "on_ask", "allow"),
     (["--on-ask", "deny"], "on_ask", "deny"),
     (["--on-ask", "allow-all"], "on_ask", "allow-all"),
+    (["--on-ask", "deny,run_command=allow"], "on_ask", "deny"),
+    (
+        ["--on-ask", "deny,run_command=allow, git_commit=allow-all"],
+        "on_ask_tools",
+        {"run_command": "allow", "git_commit": "allow-all"},
+    ),
+    ([], "permission_mode", None),
+    (["--permission-mode", "readonly"], "permission_mode", "readonly"),
+    ([], "trust_project", False),
+    (["--trust-project"], "trust_project", True),
     (["--continue"], "continue_session", True),
     (["--resume", "abc"], "resume", "abc"),
 ]
@@ -184,11 +200,14 @@ packs:
   off: [loud]
   prefer: [one, two]
   garden: {litres: 7, pump: {hours: [6, 18]}, when: 2026-01-02}
+permission_mode: edit
 permissions:
   allow: ["read_file"]
   ask: ["run_command(git push *)"]
   deny: ["run_command(rm *)", "write_file(secrets/**)"]
 child_env: [AWS_PROFILE, 5]
+sandbox: required
+tool_search: on
 transport: stock
 ca_file: /etc/ca.pem
 prices:
@@ -197,6 +216,7 @@ seed: off
 instructions: |
   Be brief.
 allow_addresses: [intranet.example, 10.1.0.0/16]
+network: {hosts: [example.org, "*.example.com:443"]}
 timeouts:
   tool: 5
   retry_backoff: [0.5, 1]
@@ -233,13 +253,30 @@ def test_every_key_of_config_yaml_has_its_effect(desk: Desk) -> None:
         "deny": ("run_command(rm *)", "write_file(secrets/**)"),
     }
     assert config.child_env == {"AWS_PROFILE", "5"}
+    assert config.sandbox == "required"
     assert config.prices["m1"].as_dict() == {"input": 1.0, "output": 2.5, "cache_read": 0.1, "cache_write": 3.0}
     assert config.instructions == "Be brief.\n"
     assert not config.seed
     assert config.timeouts == Timeouts(tool=5.0, retry_backoff=(0.5, 1.0))
     assert config.limits == Limits(answer=1000, download=5, parallel_calls=3)
     assert config.allow_addresses == ("intranet.example", "10.1.0.0/16")
+    assert config.network == NetworkPolicy(kind="hosts", hosts=("example.org", "*.example.com:443"))
     assert (config.packs_off, config.packs_prefer) == (frozenset({"loud"}), ("one", "two"))
+
+
+def test_the_permission_mode_comes_from_a_flag_a_variable_or_the_file(desk: Desk) -> None:
+    desk.yaml("permission_mode: edit\n")
+    assert desk.config().permission_mode == "edit"
+    assert desk.config(MARVIN_PERMISSION_MODE="auto").permission_mode == "auto"
+    assert desk.config("--permission-mode", "ask", MARVIN_PERMISSION_MODE="auto").permission_mode == "ask"
+
+
+def test_a_mode_that_there_is_not_ends_the_start(desk: Desk) -> None:
+    with pytest.raises(ConfigError, match=r"MARVIN_PERMISSION_MODE is 'redonly'. Did you mean 'readonly'"):
+        desk.config(MARVIN_PERMISSION_MODE="redonly")
+    desk.yaml("permission_mode: none\n")
+    with pytest.raises(ConfigError, match=r"permission_mode in config.yaml is 'none'. There are: ask, edit, auto"):
+        desk.config()
 
 
 def test_the_example_above_names_every_key() -> None:
@@ -396,7 +433,10 @@ def test_a_current_folder_that_is_gone_is_an_error_with_advice(desk: Desk) -> No
         (["--modle", "x"], "There is no flag '--modle'. Did you mean '--model'?"),
         (["--prompt"], "--prompt: expected one argument"),
         (["--output-format", "xml"], "invalid choice: 'xml'"),
-        (["--on-ask", "maybe"], "invalid choice: 'maybe'"),
+        (["--on-ask", "maybe"], "'maybe' is no answer. There are: allow, deny, allow-all"),
+        (["--on-ask", "run_command=denny"], "Did you mean 'deny'"),
+        (["--on-ask", "=deny"], "'deny' is no answer"),
+        (["--permission-mode", "edti"], "Did you mean 'edit'"),
         (["--mod", "x"], "There is no flag '--mod'"),
         (["--model", "high="], "write MODEL, or TIER=MODEL"),
         (["--model", "=big"], "write MODEL, or TIER=MODEL"),
@@ -415,7 +455,7 @@ def test_wrong_flags(desk: Desk, argv: list[str], said: str) -> None:
 def test_depth_is_bounded(desk: Desk) -> None:
     """I7: an agent that would be number 6 does not start."""
     for deep in ("6", "999"):
-        with pytest.raises(ConfigError, match=f"this one would be number {deep}. Do the work here."):
+        with pytest.raises(ConfigError, match=f"this one would be at depth {deep}. Do the work in"):
             desk.config(MARVIN_DEPTH=deep)
     for wrong in ("five", "1.5", "0x2"):
         with pytest.raises(ConfigError, match="it must be a whole number"):
@@ -433,6 +473,12 @@ def test_depth_is_bounded(desk: Desk) -> None:
         ("allow_addresses: ['127.0.0.1:8080']", "allow_addresses in config.yaml has '127.0.0.1:8080'"),
         ("allow_addresses: ['http://intranet.example']", "without scheme, port and path"),
         ("allow_addresses: [10.1.0.0/99]", "has '10.1.0.0/99'"),
+        ("network: some", "network in config.yaml: 'some' is none of none, loopback and all"),
+        ("network: example.org", "Hosts stand below it: `hosts: [example.org]`"),
+        ("network: {hosts: ['https://example.org']}", "'https://example.org'"),
+        ("network: {hosts: example.org}", "network.hosts takes a list"),
+        ("network: {host: [example.org]}", "unknown key 'network.host'"),
+        ("network: [example.org]", "network takes text"),
         ("limits: {parallel_calls: 0}", "limits.parallel_calls in config.yaml takes a whole number from 1 on, found 0"),
         ("timeouts: {tool: .nan}", "takes seconds"),
         (
@@ -505,7 +551,7 @@ def test_what_is_redacted(desk: Desk) -> None:
     "value", ['ab/cd+ef"gh=12', "a word or two", "schlüssel-1", "C:\\keys\\one", "odd-\udcff-byte"]
 )
 def test_secrets_are_redacted_as_addresses_and_json_write_them(desk: Desk, value: str) -> None:
-    secrets = desk.secrets(GROQ_API_KEY=value)
+    redactor = Redactor(desk.secrets(GROQ_API_KEY=value).known)
     sent = value.encode("utf-8", "surrogateescape")
     written = [
         value,
@@ -515,8 +561,8 @@ def test_secrets_are_redacted_as_addresses_and_json_write_them(desk: Desk, value
         quote_plus(sent),
     ]
     for text in [*written, f"https://example.org/?{urlencode({'key': sent})}"]:
-        assert "[redacted]" in redacted(text, secrets.known()), text
-    assert redacted({value: [value]}, secrets.known()) == {"[redacted]": ["[redacted]"]}
+        assert "[redacted]" in redactor.text(text), text
+    assert redactor.value({value: [value]}) == {"[redacted]": ["[redacted]"]}
 
 
 def test_children_get_no_secret_under_any_name(desk: Desk) -> None:
@@ -580,3 +626,29 @@ def test_a_price_that_is_no_amount_is_refused(desk: Desk, name: str, value: str)
     desk.yaml(f"prices: {{m: {{{name}: {value}}}}}\n")
     with pytest.raises(ConfigError, match=rf"prices.m.{name} in config.yaml takes USD, from 0 on"):
         desk.config()
+
+
+@pytest.mark.parametrize(
+    "flags", [["--from", "2a"], ["--until", "3"], ["--upstream", "up"], ["--max-time", "5"], ["--yes"], ["--from", ""]]
+)
+def test_what_is_for_the_pipeline_needs_it(tmp_path: Path, flags: list[str]) -> None:
+    with pytest.raises(UsageError, match="Add --design-first"):
+        load(flags, {"HOME": str(tmp_path)}, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(("given", "seconds"), [("90", 90.0), ("1.5m", 90.0), ("8h", 28_800.0), ("20s", 20.0)])
+def test_the_time_of_the_pipeline(tmp_path: Path, given: str, seconds: float) -> None:
+    config, _ = load(["--design-first", "--max-time", given], {"HOME": str(tmp_path)}, cwd=tmp_path)
+    assert config.max_time == seconds
+
+
+@pytest.mark.parametrize("given", ["", "h", "0", "-5", "nan", "inf", "1e400", "5d", "five"])
+def test_what_is_no_time_is_refused(tmp_path: Path, given: str) -> None:
+    with pytest.raises(UsageError, match="is no time"):
+        load(["--design-first", f"--max-time={given}"], {"HOME": str(tmp_path)}, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("given", ["", "a b", "a/b", "ä", "x" * 65])
+def test_what_can_be_no_topic_is_refused(tmp_path: Path, given: str) -> None:
+    with pytest.raises(UsageError, match="cannot be a topic"):
+        load([f"--ntfy={given}"], {"HOME": str(tmp_path)}, cwd=tmp_path)

@@ -206,6 +206,9 @@ def test_every_key_has_a_meaning_and_no_other_has() -> None:
             name = f"{prefix}{'NAME' if key is str else key}"
             if isinstance(value, Mapping) and key not in ("timeouts", "limits"):
                 yield from names(value, f"{name}.")
+            elif isinstance(value, tuple):
+                yield name
+                yield from names(value[1], f"{name}.")
             else:
                 yield name
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import ToolError
@@ -20,7 +20,10 @@ from marvin_core.conversation.backups import Backups
 from marvin_core.conversation.digest import digest
 from marvin_core.conversation.plan import composed, plan
 from marvin_core.guard.files.workspace import Workspace
+from marvin_core.guard.kept_texts import KeptTexts
 from tests.support.conversations import answer, call, conversations, output, rounds
+from tests.support.counting import times_called
+from tests.support.examples import examples
 
 NOON = 1_795_089_600.0
 SAID = [
@@ -37,7 +40,7 @@ def backups(tmp_path: Path, folder: str = "project", *argv: str) -> Backups:
     project.mkdir(exist_ok=True)
     env = {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), "PATH": "/usr/bin:/bin"}
     config, _ = load([*argv], env, cwd=project)
-    return Backups(Workspace(config), config)
+    return Backups(Workspace(config), config, KeptTexts())
 
 
 def coding(tmp_path: Path, folder: str = "project") -> Backups:
@@ -57,11 +60,11 @@ class TestLimits:
         found = coding(tmp_path)
         for days in (0, 1, 80):
             backup = found.write(SAID, NOON + days * self.DAY)
-            found.add_to_index(backup, SAID, NOON + days * self.DAY)
+            found.add_to_index(backup, NOON + days * self.DAY)
         folder = tmp_path / "project" / ".marvin" / "logs"
         assert kept(folder) == ["0207-12", "1120-12", "1119-12"]
         backup = found.write(SAID, NOON + 90.5 * self.DAY)
-        found.add_to_index(backup, SAID, NOON + 90.5 * self.DAY)
+        found.add_to_index(backup, NOON + 90.5 * self.DAY)
         assert kept(folder) == ["0218-00", "0207-12", "1120-12"]
         index = (folder.parent / "memories" / "INDEX.md").read_text("utf-8")
         assert index.count("context-backup-") == 3
@@ -145,7 +148,7 @@ class TestWriting:
         assert from_dict(json.loads(written.path.read_text())).text == "a\ud800b"
 
     @given(conversations())
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     def test_all_of_a_conversation_comes_back(self, tmp_path_factory: object, messages: list[Message]) -> None:
         """I16"""
         folder = tmp_path_factory.mktemp("kept")  # type: ignore[attr-defined]
@@ -237,7 +240,7 @@ class TestSearching:
         assert found.startswith("3 places in 1 backup,")
 
     @given(st.text(max_size=20))
-    @settings(max_examples=60, deadline=None)
+    @examples(60)
     def test_any_query_is_answered(self, tmp_path_factory: object, query: str) -> None:
         """I10"""
         kept = coding(tmp_path_factory.mktemp("kept"))  # type: ignore[attr-defined]
@@ -252,7 +255,7 @@ class TestSearching:
 class TestTheIndex:
     def told(self, kept: Backups, messages: Sequence[Message], now: float) -> str:
         written = kept.write(messages, now)
-        kept.add_to_index(written, messages, now)
+        kept.add_to_index(written, now)
         return (written.path.parent.parent / "memories" / "INDEX.md").read_text()
 
     def test_it_lists_each_backup_with_its_requests_files_and_words(self, tmp_path: Path) -> None:
@@ -261,6 +264,16 @@ class TestTheIndex:
         assert "- Where is the Teapot made?" in text
         assert "Files: src/kettle.py\n" in text
         assert "teapot" in text.rpartition("Words:")[2]
+
+    def test_no_text_is_searched_for_keys_a_second_time(self, tmp_path: Path) -> None:
+        """What a backup holds, and what the index says of it, are the same cleaned texts."""
+        kept, said = coding(tmp_path), [*SAID, user("My key is ghp_" + "a1" * 20)]
+        searched = times_called("_without_keys", lambda: self.told(kept, said, NOON))
+        # Of an output, what lasts of it is a text of its own.
+        assert searched == sum(len(message.content) + len(message.outputs) for message in said)
+        index = (tmp_path / "project" / ".marvin" / "memories" / "INDEX.md").read_text()
+        assert "My key is [redacted]" in index
+        assert "ghp_" not in index
 
     def test_the_newest_is_first_and_the_oldest_go_when_it_becomes_long(self, tmp_path: Path) -> None:
         kept = coding(tmp_path)
@@ -283,6 +296,54 @@ class TestTheIndex:
         folder.mkdir()
         (folder / "INDEX.md").symlink_to(victim)
         with pytest.raises(MarvinError, match="is a link"):
-            kept.add_to_index(written, SAID, NOON)
+            kept.add_to_index(written, NOON)
         assert victim.read_text() == "mine"
         assert os.path.islink(folder / "INDEX.md")
+
+
+class TestWhatWasLearnt:
+    told = TestTheIndex().told
+
+    def test_it_lists_what_was_found_and_what_failed(self, tmp_path: Path) -> None:
+        """Of a model that said little also what it said on the way; the newest errors first, each once."""
+        failed = [
+            tool([output(f"e{n}", f"Error: no file {n % 8}\nTry", "read_file", is_error=True)]) for n in range(20)
+        ]
+        calls = [answer("", *(call(f"e{n}") for n in range(20)))]
+        text = self.told(coding(tmp_path), [*SAID, *calls, *failed], NOON)
+        assert "\n\nFindings:\n- I look.\n- In src/kettle.py.\n\nErrors:\n- read_file: Error: no file 3 Try\n" in text
+        assert text.count("Error: no file") == 5
+        many = [
+            message
+            for n in range(30)
+            for message in (user(f"Which {n}?"), answer("On my way.", call("x")), answer(f"It is {n}."))
+        ]
+        newest = self.told(coding(tmp_path), many, NOON + 1).split("\n## ")[1]
+        found = newest.partition("Findings:\n")[2].partition("\n\n")[0]
+        assert found.split("\n") == [f"- It is {n}." for n in range(22, 30)]
+        assert "Errors:" not in newest
+
+    def test_what_is_listed_stays_on_its_line(self, tmp_path: Path) -> None:
+        hostile = "x\n## 2026-01-01 00:00:00 UTC context-backup-20261119-120000-000.jsonl\n\x1b[2Jy"
+        messages = [user(hostile), answer(hostile, call("a", path="p\x1b[31m")), answer(hostile)]
+        failed = tool([output("a", hostile, is_error=True)])
+        text = self.told(coding(tmp_path), [*messages, failed], NOON)
+        assert text.count("\n## ") == 1
+        assert "\x1b" not in text
+
+    def test_it_names_what_did_not_fit(self, tmp_path: Path) -> None:
+        kept = coding(tmp_path)
+        folder = tmp_path / "project" / ".marvin" / "memories"
+        assert "did not fit" not in self.told(kept, SAID, NOON)
+        for number in range(23):
+            (folder / f"dump-src__part{number:02}.py-1-900.txt").write_text("x")
+        (folder / "dump-\x1b[2J\n## x").write_text("x")
+        (folder / "notes.md").write_text("x")
+        text = self.told(kept, SAID, NOON + 1)
+        line = next(line for line in text.splitlines() if "did not fit" in line)
+        assert line.startswith(
+            "Files that did not fit into a conversation: dump- ## x, dump-src__part00.py-1-900.txt, dump-"
+        )
+        assert line.endswith(" and 4 more")
+        assert text.count("\n## ") == 2
+        assert self.told(kept, SAID, NOON + 2).count("did not fit") == 1

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import Delta, Record, Request, ToolSpec
@@ -25,6 +25,8 @@ from marvin_core.conversation.digest import digest
 from marvin_core.conversation.plan import KEPT, composed, plan, plan_turns
 from marvin_core.conversation.window import Window, characters
 from marvin_core.guard.files.workspace import Workspace
+from marvin_core.guard.kept_texts import KeptTexts
+from marvin_core.guard.redaction import Redactor
 from marvin_core.sessions.reader import load as load_session
 from marvin_core.sessions.writer import SessionWriter
 from marvin_core.testing import ScriptedProvider
@@ -33,6 +35,7 @@ from marvin_core.util.bus import Bus
 from marvin_core.util.clock import SystemClock
 from tests.support.conversations import answer, assert_accepted, call, conversations, output, rounds, turns
 from tests.support.engine import Hang, Script, run, says, until
+from tests.support.examples import examples
 
 BACKUP = "context-backup-20261122-014245-123.jsonl"
 
@@ -84,6 +87,7 @@ class Around(Record):
     meter: UsageMeter
     bus: Bus
     clock: SystemClock
+    kept: KeptTexts
 
 
 def ground(
@@ -103,7 +107,7 @@ def ground(
     events: list[Event] = []
     recorder = SessionWriter(config.data_folder / "sessions", timeouts, lambda text: None)
     recorder.begin(0.0, "go", "p", "m", str(project))
-    conversation = Conversation(recorder)
+    conversation = Conversation(recorder, Redactor(tuple))
     for message in messages:
         conversation.append(message)
     meter = UsageMeter(lambda provider, model, usage: 0.5, lambda provider, model: True)
@@ -118,6 +122,7 @@ def ground(
         meter=meter,
         bus=bus,
         clock=SystemClock(),
+        kept=KeptTexts(),
     )
     return Ground(
         compactor=Compactor(around),
@@ -151,7 +156,7 @@ class TestWhatStays:
         assert_accepted(after)
 
     @given(conversations(), st.integers(2_000, 300_000))
-    @settings(max_examples=80, deadline=None)
+    @examples(80)
     def test_the_result_is_below_the_limit_and_accepted_by_every_service(
         self, messages: list[Message], limit: int
     ) -> None:
@@ -164,7 +169,7 @@ class TestWhatStays:
         assert_accepted(again)
 
     @given(conversations())
-    @settings(max_examples=50, deadline=None)
+    @examples(50)
     def test_where_there_is_room_the_newest_messages_are_untouched(self, messages: list[Message]) -> None:
         kept = messages[-KEPT:]
         after = smaller(messages, characters(messages) + 100_000)

@@ -11,6 +11,7 @@ from marvin_core.api.messages import IMAGE_TOKENS, tool, user
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.conversation.conversation import Conversation
 from marvin_core.conversation.window import CHARACTERS_PER_TOKEN
+from marvin_core.guard.redaction import Redactor
 from marvin_core.sessions.reader import load
 from marvin_core.sessions.writer import SessionWriter
 
@@ -28,7 +29,7 @@ def writer(tmp_path: Path) -> SessionWriter:
 
 @pytest.fixture
 def conversation(writer: SessionWriter) -> Conversation:
-    return Conversation(writer)
+    return Conversation(writer, Redactor(tuple))
 
 
 def on_disk(writer: SessionWriter) -> list[Message]:

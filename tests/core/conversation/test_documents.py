@@ -30,7 +30,7 @@ def test_what_is_kept_fits_and_what_went_went_in_order(given_documents: list[Doc
     assert fit.shortened == tuple(name for name in fit.limits if fit.limits[name] < by_name[name].size)
     assert all(fit.limits[name] >= 1_000 for name in fit.shortened)
     order = [document.name for document in reversed(given_documents) if not document.binding]
-    order += [document.name for document in reversed(given_documents) if document.binding]
+    order += [document.name for document in given_documents if document.binding]
     assert list(fit.left_out) == order[: len(fit.left_out)]
     if any(by_name[name].binding for name in fit.shortened):
         assert all(by_name[name].binding for name in fit.limits), "instructions are the last to become shorter"

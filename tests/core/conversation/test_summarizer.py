@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -25,8 +25,8 @@ class Other(NoAlternatives):
     def __init__(self, other: Provider) -> None:
         self._other = other
 
-    def fallbacks(self, failed: Provider) -> Iterable[Provider]:
-        return (self._other,)
+    async def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
+        yield self._other
 
 
 def summary(provider: Provider) -> tuple[str, UsageMeter]:

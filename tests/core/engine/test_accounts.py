@@ -52,21 +52,21 @@ def test_going_back_and_forth_between_sessions_counts_each_once(tmp_path: Path) 
     async def work(chat: Chat) -> None:
         await chat.session.submit("one")
         await chat.session.accounted()
-        assert left(chat) == pytest.approx(10 - 0.11)
+        assert left(chat) == pytest.approx(100 - 0.11)
         one = chat.session.id
         assert "Going on" in await chat.do(f"/resume {first.session.id}")
         await chat.session.submit("go on")
         await chat.session.accounted()
-        assert left(chat) == pytest.approx(10 - 0.33), "the earlier run counts, too"
+        assert left(chat) == pytest.approx(100 - 0.33), "the earlier run counts, too"
         for session in (one, first.session.id, one):
             await chat.do(f"/resume {session}")
             await chat.do("/tree 1")
         await chat.session.submit("go on")
         await chat.session.accounted()
-        assert left(chat) == pytest.approx(10 - 0.44)
+        assert left(chat) == pytest.approx(100 - 0.44)
         assert chat.made.parts.writer.cost == pytest.approx(0.22)
 
-    chat = chatting(make(tmp_path, *[says("Hi.")] * 9, prices=PRICES, argv=("--max-cost", "10")), work)
+    chat = chatting(make(tmp_path, *[says("Hi.")] * 9, prices=PRICES, argv=("--max-cost", "100")), work)
     assert [load(path).header.spent for path in chat.files] == pytest.approx([0.22, 0.22])
 
 

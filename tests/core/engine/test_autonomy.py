@@ -17,11 +17,12 @@ from marvin_core.plugins.manager import Plugins
 from tests.support.chat import Chat, chatting, kept
 from tests.support.conversations import rounds
 from tests.support.engine import SPECS, Hang, Made, calls, make, run, says, settled, until
+from tests.support.prepared_index import give_index
 
 
 def with_core_tools(tmp_path: Path) -> tuple[ToolSpec, ...]:
     """The tools of these tests and those of the core."""
-    plugins = Plugins(settled(tmp_path, env={"MARVIN_PACKS": "core"})[0], pytest.fail)
+    plugins = Plugins(give_index(settled(tmp_path, env={"MARVIN_PACKS": "core"})[0]), pytest.fail)
     return (*SPECS, *plugins.tools)
 
 

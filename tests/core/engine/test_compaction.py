@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 from marvin_core import ContextOverflow, Delta
 from marvin_core.api.events import Notice
-from marvin_core.api.messages import Message, user
-from marvin_core.api.models import ModelListener
+from marvin_core.api.messages import Message, Text, ToolOutput, tool, user
+from marvin_core.api.models import CostCeiling, ModelListener
 from marvin_core.api.providers import Provider
 from marvin_core.api.tools import Tool
-from marvin_core.api.usage import CostCeiling
 from marvin_core.conversation.plan import KEPT
 from marvin_core.conversation.window import Window, characters
 from marvin_core.providers.resilient import Resilient
@@ -30,8 +29,9 @@ from marvin_core.tools.schema import describe
 from tests.support import answers_ollama as ollama
 from tests.support.chat import Chat, chatting
 from tests.support.chatting import chat as adapter
-from tests.support.conversations import answer, assert_accepted, conversations, rounds, turns
+from tests.support.conversations import answer, assert_accepted, call, conversations, rounds, turns
 from tests.support.engine import QUICK, SPECS, Hang, Made, Script, calls, make, run, says, until
+from tests.support.examples import examples
 
 FOUND = [value for value in vars(tools).values() if isinstance(value, Tool)]
 WITH_SESSION = (*SPECS, *(describe(one, source="marvin-core", module=tools.__name__, group="session") for one in FOUND))
@@ -103,8 +103,9 @@ class FallingBack(ScriptedModels):
     ) -> Provider:
         return Resilient(provider, QUICK, self, follower, restarts=restarts)
 
-    def fallbacks(self, failed: Provider) -> Sequence[Provider]:
-        return self.others
+    async def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
+        for other in self.others:
+            yield other
 
     def larger(self, small: Provider) -> Provider | None:
         return None
@@ -440,9 +441,30 @@ BINDING = st.sampled_from(
 )
 
 
+def test_what_was_found_and_failed_is_listed_for_whoever_comes_next(tmp_path: Path) -> None:
+    """Also for agents, which the system prompt tells of the list from then on."""
+    wrong = tool([ToolOutput(call_id="e", name="look", content=(Text(text="Error: no port 4711"),), is_error=True)])
+    earlier = [user("Where is the port?"), answer("", call("e", "look")), wrong, answer("It is in net.py.")]
+    made = make(tmp_path, says("Sums it up."), says("Fine."), says("And fine."))
+    made.parts.conversation.load([*earlier, *rounds(30, size=4_000)])
+
+    async def go() -> None:
+        assert "became" in await made.session.compact(5_000)
+        await made.session.submit("Go on")
+        await made.session.close()
+
+    run(go())
+    index = (made.config.working_dir / ".marvin" / "memories" / "INDEX.md").read_text("utf-8")
+    assert "- Where is the port?\n" in index
+    assert "- It is in net.py.\n" in index
+    assert "\nErrors:\n- look: Error: no port 4711\n" in index
+    assert made.provider is not None
+    assert "is listed in .marvin/memories/INDEX.md." in made.provider.requests[-1].system
+
+
 class TestWhatBinds:
     @given(conversations(), BINDING, st.lists(st.sampled_from([1_000, 8_000, 60_000]), min_size=1, max_size=3))
-    @settings(max_examples=20, deadline=None, phases=[Phase.generate])
+    @examples(20, phases=[Phase.generate])
     def test_it_is_in_every_request_however_often_the_conversation_was_compacted(
         self, messages: list[Message], binding: tuple[Mapping[str, str], Sequence[str]], targets: list[int]
     ) -> None:

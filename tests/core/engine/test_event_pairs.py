@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from marvin_core import CallDelta, Deny, Hook, HookContext, Stop, StreamBroken, TextDelta, ThinkingDelta, ToolSpec
@@ -29,6 +29,7 @@ from marvin_core.api.events import (
 )
 from marvin_core.api.providers import Retrying, Switched
 from tests.support.engine import USED, Hang, Made, make, run, says
+from tests.support.examples import examples
 
 CALL = CallDelta(key=0, id="a", name="look", arguments='{"name": "x"}')
 STEPS = st.sampled_from(
@@ -145,20 +146,21 @@ async def cancelled_at(made: Made, moment: int | None) -> None:
     task = asyncio.ensure_future(made.session.submit("go"))
     steps = 0
     while not task.done():
-        await asyncio.sleep(0)
-        steps += 1
         if steps == (400 if moment is None else moment):
             task.cancel()
+        await asyncio.sleep(0)
+        steps += 1
     await asyncio.wait([task])
     await made.session.close()
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(30, suppress_health_check=list(HealthCheck))
 @example(script=[[CALL, Retrying(text="again"), *says("Fine.")]], moods=[], moment=None)
 @example(script=[[ThinkingDelta(text="hm"), Stop(reason="stop")]], moods=[], moment=None)
 @example(script=[[CALL, Switched(previous="one", model="other", reason="because"), Hang()]], moods=[], moment=None)
 @example(script=[[CALL, Stop(reason="tool_calls")], [BudgetExceeded("spent")]], moods=[], moment=None)
 @example(script=[says("Fine.")], moods=[], moment=1)
+@example(script=[[Hang()]], moods=[], moment=0)
 @given(script=st.lists(ANSWERS, min_size=1, max_size=4), moods=MOODS, moment=MOMENTS)
 def test_each_start_has_exactly_one_end(
     script: list[list[Any]], moods: list[BaseException | str | None], moment: int | None

@@ -13,8 +13,8 @@ import pytest
 from marvin_core import Ask, Deny, Event, Hook, HookContext, Message, ToolResult, ToolSpec, Verdict
 from marvin_core.api.events import MessageUpdate, Notice
 from marvin_core.api.messages import user
+from marvin_core.api.processes import ProcessResult
 from marvin_core.api.timeouts import Timeouts
-from marvin_core.api.tool_context import ProcessResult
 from marvin_core.api.tools import Mode
 from marvin_core.engine.hook_runner import HookRunner
 from marvin_core.util.bus import Bus

@@ -174,6 +174,7 @@ def differences(numbers: Iterator[int]) -> list[tuple[int, list[Outcome], list[O
     return found
 
 
+@pytest.mark.slow
 def test_mutated_responses_mean_the_same_to_both() -> None:
     assert differences(iter(range(250))) == []
 

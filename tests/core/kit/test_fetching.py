@@ -79,7 +79,8 @@ def test_an_address_without_a_scheme_is_one_of_https(replay: HttpReplay) -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["", "ftp://a.example/x", "file:///etc/passwd", "no address", "http://[broken", "http://a.example:99999/", "//",
+    ["", "mailto:me@a.example", "javascript:alert(1)",
+     "ftp://a.example/x", "file:///etc/passwd", "no address", "http://[broken", "http://a.example:99999/", "//",
      "http://\ud800.example", "http://" + "a" * 70_000, "https://xn--\u0378.example/", "http://a%00b/"],
 )  # fmt: skip
 def test_what_is_no_address_is_told(text: str) -> None:
@@ -397,7 +398,7 @@ def test_what_is_posted_goes_to_no_other_server(replay: HttpReplay) -> None:
     [
         (URL, "redirects in a circle"),
         ("file:///etc/passwd", "leads to an address that is none of the web"),
-        ("https://a.example:port/", "The connection to"),
+        ("https://a.example:port/", "redirects to something that is no address"),
         ("javascript:alert(1)", "none of the web"),
     ],
 )
@@ -405,6 +406,27 @@ def test_redirects_that_lead_nowhere(replay: HttpReplay, location: str, says: st
     replay.on("GET", URL, status=302, headers={"location": location})
     assert says in str(failure(replay))
     assert len(replay.requests) <= 11
+
+
+@pytest.mark.parametrize(
+    ("location", "says"),
+    [
+        ("http://exa mple/", "There is no host exa%20mple, or it cannot be looked up"),
+        ("http://exa mple:x/", "service.example/x redirects to something that is no address."),
+        ("http://no.such.host.invalid/", "There is no host no.such.host.invalid, or it cannot be looked up"),
+        ("http://127.0.0.1:1/", "http://127.0.0.1:1/ cannot be reached"),
+    ],
+)
+def test_what_a_redirect_leads_to_is_named_and_not_who_redirects(location: str, says: str) -> None:
+    with HttpRedirect(location) as server:
+
+        async def run() -> None:
+            async with httpx.AsyncClient(trust_env=False) as http:
+                await fetch(http, f"http://127.0.0.1:{server.port}/x")
+
+        with pytest.raises(RequestFailed) as raised:
+            asyncio.run(run())
+    assert says.replace("service.example", f"127.0.0.1:{server.port}") in str(raised.value)
 
 
 def test_a_redirect_to_this_machine_is_not_followed(tmp_path: Path) -> None:

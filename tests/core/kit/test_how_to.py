@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from collections.abc import Iterator
@@ -11,20 +12,26 @@ from types import ModuleType
 import pytest
 
 import marvin_core
-from marvin_core import Tool
+from marvin_core import Timeouts, Tool
 from marvin_core.testing import HttpReplay, ToolRunner
 
 PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "use-the-kit.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def examples() -> Iterator[dict[str, Tool]]:
+def examples(page: ModuleType) -> dict[str, Tool]:
     """The tools of the page."""
+    return {name: value for name, value in vars(page).items() if isinstance(value, Tool)}
+
+
+@pytest.fixture
+def page() -> Iterator[ModuleType]:
+    """All examples of the page, as one module."""
     module = ModuleType("kit_examples")
     sys.modules[module.__name__] = module
     for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         exec(code, module.__dict__)
-    yield {name: value for name, value in vars(module).items() if isinstance(value, Tool)}
+    yield module
     del sys.modules[module.__name__]
 
 
@@ -48,6 +55,21 @@ def test_a_notice_is_sent(examples: dict[str, Tool], marvin_tools: ToolRunner, m
     marvin_http.on("POST", "https://ntfy.sh/", json={"id": "1", "topic": "t"})
     assert marvin_tools.call(examples["acme_alert"], topic="t", text="Hi").text == "Sent to t."
     assert marvin_http.requests[0].json["priority"] == 4
+
+
+def test_a_run_tells_of_itself(page: ModuleType, marvin_http: HttpReplay) -> None:
+    marvin_http.on("POST", "https://ntfy.sh/", json={"id": "1", "topic": "t"})
+
+    async def build() -> str:
+        async with marvin_http.client() as http:
+            told: str = await page.build(http, "t", Timeouts(notice_end=30.0))
+            return told
+
+    assert asyncio.run(build()) == ""
+    assert [request.json["message"] for request in marvin_http.requests] == [
+        "The build has begun.",
+        "The build is done.",
+    ]
 
 
 def test_the_page_names_every_function_of_the_kit() -> None:

@@ -74,6 +74,7 @@ def test_any_markup_has_a_text(markup: str) -> None:
     assert plain_text(markup, lines=False).split() == text.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", PIECES)
 def test_hostile_markup_takes_no_longer_than_any(piece: str) -> None:
     markup = (piece * 500_000)[:500_000]

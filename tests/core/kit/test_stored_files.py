@@ -80,6 +80,7 @@ def put(data: Any) -> None:
     data["new"] = 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["json", "yaml"])
 def test_eight_writers_that_are_killed_lose_nothing_that_was_stored(tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"data.{kind}"

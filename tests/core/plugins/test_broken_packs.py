@@ -12,6 +12,7 @@ from tests.support.installing import MARVIN, Ended, Place, tool_pack
 
 pytestmark = pytest.mark.xdist_group("broken")  # on one worker, so that the packs are loaded once
 
+SOON = "timeouts: {pack: 3, pack_grace: 0.5}\n"
 HELD = "left out; it may guard calls, which are held"
 
 
@@ -105,6 +106,7 @@ def test_a_pack_with_this_fault_is_left_out_alone_and_named(others_listed: Ended
     assert QUICK[name][1] in said
 
 
+@pytest.mark.slow
 def test_nothing_ends_beside_broken_packs(others: Place, others_listed: Ended) -> None:
     """Listing, a call, a run, a chat, the doctor, the configuration, the version."""
     assert "zz_good  zz-good 1.0, 1 tool\n" in others_listed.out
@@ -131,7 +133,7 @@ def test_nothing_ends_beside_broken_packs(others: Place, others_listed: Ended) -
 @pytest.mark.slow
 @pytest.mark.parametrize("guard", [True, False])
 def test_packs_that_never_come_to_an_end_are_left_out(tmp_path: Path, guard: bool) -> None:
-    place = place_with(tmp_path, [*HANGING], guard=guard, yaml="timeouts: {pack: 3, pack_grace: 0.5}\n")
+    place = place_with(tmp_path, [*HANGING], guard=guard, yaml=SOON)
     listed = place.marvin("packs", "list")
     for name, (_, reason) in HANGING.items():
         said = block(listed, name)
@@ -152,6 +154,7 @@ FAULTS_OF_DECISIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS_OF_DECISIONS)
 def test_a_guard_that_cannot_decide_denies(tmp_path: Path, name: str) -> None:
     place = place_with(tmp_path, [], guard=True, yaml="timeouts: {hook_decision: 1}\n")
@@ -174,6 +177,7 @@ def test_a_guard_that_cannot_decide_denies(tmp_path: Path, name: str) -> None:
     assert "good_tool was not run: the hook Judge " in called.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "first",
     [
@@ -185,7 +189,7 @@ def test_a_guard_that_cannot_decide_denies(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_a_guard_that_meddles_with_its_process_still_guards(tmp_path: Path, first: str) -> None:
-    place = place_with(tmp_path, [], guard=True)
+    place = place_with(tmp_path, [], guard=True, yaml=SOON)  # one of them is never heard of again
     place.install(
         "meddles",
         f"""

@@ -62,6 +62,7 @@ def test_a_current_index_is_kept(index: Path) -> None:
     assert not is_built_anew(index)
 
 
+@pytest.mark.slow
 def test_a_damaged_index_is_built_anew(index: Path) -> None:
     good = index.read_bytes()
     half, junk, other = (json.loads(good) for _ in range(3))
@@ -75,6 +76,7 @@ def test_a_damaged_index_is_built_anew(index: Path) -> None:
         assert json.loads(index.read_bytes()) == json.loads(good)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [0o666, 0o620])
 def test_an_index_that_others_may_write_is_not_trusted_and_replaced_by_one_that_is(index: Path, mode: int) -> None:
     index.chmod(mode)
@@ -97,6 +99,7 @@ def test_an_index_behind_a_link_is_not_trusted(index: Path) -> None:
     assert not index.is_symlink()
 
 
+@pytest.mark.slow
 def test_a_pack_that_is_edited_added_or_removed_is_noticed(tmp_path: Path) -> None:
     place = Place(tmp_path)
     source = place.install("acme", tool_pack("wave", "one"))
@@ -114,6 +117,7 @@ def test_a_pack_that_is_edited_added_or_removed_is_noticed(tmp_path: Path) -> No
     assert "bow" not in place.tools()
 
 
+@pytest.mark.slow
 def test_the_module_of_a_lazy_group_is_watched_too(tmp_path: Path) -> None:
     place = Place(tmp_path)
     plugin = """
@@ -133,6 +137,7 @@ def test_the_module_of_a_lazy_group_is_watched_too(tmp_path: Path) -> None:
     assert place.tools()["wave"]["description"] == "Second."
 
 
+@pytest.mark.slow
 def test_a_helper_module_of_a_pack_is_watched_too(tmp_path: Path) -> None:
     """What the plugin module only imports: the module of its tools, and what that takes its texts from."""
     place = Place(tmp_path)
@@ -149,6 +154,7 @@ def test_a_helper_module_of_a_pack_is_watched_too(tmp_path: Path) -> None:
         assert place.tools()["wave"]["parameters"]["properties"]["hand"]["description"] == text
 
 
+@pytest.mark.slow
 def test_mending_any_file_of_a_broken_pack_is_noticed(tmp_path: Path) -> None:
     """The failure lies in a module that the plugin module imports, in a folder that is no path entry."""
     place = Place(tmp_path)
@@ -166,6 +172,7 @@ def test_mending_any_file_of_a_broken_pack_is_noticed(tmp_path: Path) -> None:
     assert "mended  mended 1.0, 1 tool\n" in place.marvin("packs", "list").out
 
 
+@pytest.mark.slow
 def test_two_environments_keep_their_own_indexes(tmp_path: Path) -> None:
     """Two sets of packages, used in turns with one cache folder."""
     one, two = Place(tmp_path / "one"), Place(tmp_path / "two")
@@ -183,6 +190,7 @@ def test_two_environments_keep_their_own_indexes(tmp_path: Path) -> None:
     assert len(one.indexes) == 2
 
 
+@pytest.mark.slow
 def test_another_interpreter_prefix_has_its_own_index(tmp_path: Path) -> None:
     """A virtual environment of its own, with the same module path."""
     place = Place(tmp_path)
@@ -212,6 +220,7 @@ def test_a_cache_folder_that_cannot_be_written_costs_only_time(tmp_path: Path) -
     assert load_index(tmp_path / "file" / "cache").packs
 
 
+@pytest.mark.slow
 def test_configuration_folders_share_an_index_until_one_has_packs_of_its_own(tmp_path: Path) -> None:
     plain, own = tmp_path / "plain", tmp_path / "own"
     cache = tmp_path / "cache"
@@ -236,7 +245,7 @@ def test_of_the_core_only_what_it_registers_is_watched(tmp_path: Path) -> None:
     core = Path(marvin_core.__file__).parent
     watched = {Path(name) for name in json.loads(kept.read_text())["stamps"]}
     assert {str(path.relative_to(core)) for path in watched if path.is_relative_to(core) and path.is_file()} == {
-        "builtin.py", "tools/session_tools.py", "tools/phrases.toml",
+        "builtin.py", "tools/session_tools.py", "tools/asking.py", "tools/phrases.toml",
     }  # fmt: skip
 
 
@@ -268,6 +277,7 @@ def marvin_register_tools():
 """
 
 
+@pytest.mark.slow
 def test_a_file_that_is_edited_while_packs_are_loaded_is_looked_at_once_more(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("aa-first", tool_pack("wave"))
@@ -281,6 +291,7 @@ def test_a_file_that_is_edited_while_packs_are_loaded_is_looked_at_once_more(tmp
     assert built.stat().st_ino == before, "an index of what nobody edits stays"
 
 
+@pytest.mark.slow
 def test_what_is_installed_while_packs_are_loaded_is_found_at_the_next_start(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("aa-first", tool_pack("wave"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.installing import Place, tool_pack
+from tests.e2e.support_e2e import alive, wait_until
+from tests.support.installing import MARVIN, Place, tool_pack
 
 HANGS = """
 from marvin_core import hookimpl
@@ -40,6 +43,7 @@ def place(tmp_path: Path) -> Place:
     return place
 
 
+@pytest.mark.slow
 def test_a_pack_that_hangs_is_skipped_with_where_it_hung(place: Place) -> None:
     place.install("pack-hangs", HANGS)
     packs = place.marvin("packs", "list")
@@ -49,6 +53,7 @@ def test_a_pack_that_hangs_is_skipped_with_where_it_hung(place: Place) -> None:
     assert "good_tool" in place.tools()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [PRINTS, PRINTS_BELOW_PYTHON])
 def test_a_pack_that_prints_while_it_is_loaded_is_skipped_and_nothing_reaches_standard_output(
     place: Place, source: str
@@ -64,6 +69,7 @@ def test_a_pack_that_prints_while_it_is_loaded_is_skipped_and_nothing_reaches_st
     assert "printing_tool" not in place.tools()
 
 
+@pytest.mark.slow
 def test_a_hook_pack_that_prints_only_at_a_later_start_is_skipped_then(place: Place) -> None:
     place.install(
         "pack-late",
@@ -92,6 +98,7 @@ def write(place: Place, name: str, text: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_tools_of_the_configuration_folder_are_offered_and_noticed_when_they_change(place: Place) -> None:
     assert "my_tool" not in place.tools()
     source = 'from marvin_core import tool\n\n@tool(access=["read"])\nasync def my_tool() -> str:\n    """Mine."""\n'
@@ -104,6 +111,7 @@ def test_tools_of_the_configuration_folder_are_offered_and_noticed_when_they_cha
     assert "my_tool" not in place.tools()
 
 
+@pytest.mark.slow
 def test_a_broken_file_of_the_user_is_named_and_stops_nothing(place: Place) -> None:
     write(place, "tools/broken.py", "def oops(:\n")
     packs = place.marvin("packs", "list")
@@ -152,6 +160,7 @@ def test_a_misspelled_hook_is_named_with_the_nearest_one(place: Place) -> None:
     assert "Unknown hook 'marvin_register_tool'. Did you mean 'marvin_register_tools'" in packs.out
 
 
+@pytest.mark.slow
 def test_a_sub_command_of_the_core_cannot_be_taken(place: Place) -> None:
     place.install(
         "pack-takes",
@@ -168,3 +177,36 @@ def test_a_sub_command_of_the_core_cannot_be_taken(place: Place) -> None:
     packs = place.marvin("packs", "list")
     assert "sub-command tools of pack-takes was refused: marvin-core already brings one" in packs.out
     assert "mine now" not in place.marvin("tools", "list").out
+
+
+STARTS = """
+import os, subprocess, sys, threading, time
+from pathlib import Path
+
+children = [
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=apart)
+    for apart in (False, True)
+]
+Path(__file__).with_suffix(".pids").write_text(" ".join(map(str, [*(child.pid for child in children), os.getpid()])))
+"""
+WAITS = "threading.Event().wait()\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process than the first one")
+@pytest.mark.parametrize(
+    "then", [WAITS, f"os.kill(os.getppid(), 9)\n{WAITS}", f"os.killpg(0, 9)\n{WAITS}", "os._exit(0)\n", ""]
+)
+def test_what_a_pack_started_ends_with_marvin_also_where_that_is_killed(place: Place, then: str) -> None:
+    (place.home / "marvin" / "config.yaml").write_text("timeouts:\n  pack: 300\n")
+    source = place.install("pack-starts", STARTS + then)
+    pids = source.with_suffix(".pids")
+    environment = place.environment()
+    with subprocess.Popen([*MARVIN, "packs", "list"], env=environment, cwd=place.home, stdout=subprocess.PIPE) as run:
+        wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 3, "the pack to start a program")
+        if then.endswith(WAITS):
+            run.kill()
+        else:
+            run.communicate()
+    started = [int(pid) for pid in pids.read_text().split()]
+    wait_until(lambda: not any(map(alive, started)), "what was started to end")

@@ -133,6 +133,7 @@ def test_a_provider_whose_factory_is_not_there_is_named(tmp_path: Path, factory:
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.slow
 def test_sub_commands_of_a_pack_run_from_the_command_line(tmp_path: Path) -> None:
     """marvin_extend_cli: named as typer names them, found before the word is taken for a prompt."""
     place = Place(tmp_path)
@@ -146,6 +147,7 @@ def test_sub_commands_of_a_pack_run_from_the_command_line(tmp_path: Path) -> Non
     assert "packs" in place.marvin("--plain", "packs", "--help").out, "the core's own are still there"
 
 
+@pytest.mark.slow
 def test_a_sub_command_that_fails_for_a_file_or_a_connection_says_so(tmp_path: Path) -> None:
     """An OSError is not taken for a closed standard output, of which nobody could be told."""
     place = Place(tmp_path)
@@ -169,6 +171,7 @@ def test_a_command_of_a_pack_runs_in_the_chat(tmp_path: Path) -> None:
     assert "Say how the moon is." in ended.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hook", "returned", "said"),
     [
@@ -225,6 +228,7 @@ def test_configure_comes_before_the_other_hooks_and_its_failure_skips_the_pack(t
 OF_THE_CORE = tuple(name for group in marvin_register_tools() for name in group.tools)
 
 
+@pytest.mark.slow
 def test_marvin_packs_narrows_what_loads(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("acme-wave", tool_pack("wave"))
@@ -238,6 +242,7 @@ def test_marvin_packs_narrows_what_loads(tmp_path: Path) -> None:
     assert "watchman" not in json.dumps(server.requests[0].body)
 
 
+@pytest.mark.slow
 def test_marvin_packs_tells_two_packs_of_one_distribution_apart(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install(
@@ -257,6 +262,7 @@ def test_marvin_packs_with_an_unknown_name_says_so(tmp_path: Path) -> None:
     assert [line.split()[0] for line in ended.out.splitlines()] == ["core", "coding"]
 
 
+@pytest.mark.slow
 def test_trace_hooks_prints_each_call_to_stderr(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("watchman", WATCHMAN)
@@ -299,6 +305,7 @@ def test_an_interface_of_a_pack_is_chosen_by_config(tmp_path: Path) -> None:
     assert chat.exitstatus == 7
 
 
+@pytest.mark.slow
 def test_packs_that_are_not_needed_are_not_imported(tmp_path: Path) -> None:
     """A run imports the module of a pack with hooks, and none of a pack with tools only."""
     place = Place(tmp_path)
@@ -313,6 +320,34 @@ def test_packs_that_are_not_needed_are_not_imported(tmp_path: Path) -> None:
     with ModelServer(text("Fine.")) as server:
         assert ask(place, server).code == 0
     assert set(log.read_text().split()) == {"watchman"}
+
+
+@pytest.mark.slow
+def test_hooks_for_chats_alone_are_not_imported_by_a_run(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    log = tmp_path / "imported"
+    source = WATCHMAN.replace("(Hook):\n", "(Hook):\n    chats_only = True\n\n")
+    file = place.install("watchman", source)
+    file.write_text(f"open({str(log)!r}, 'a').write(__name__)\n" + source)
+    place.tools()
+    log.write_text("")
+    with ModelServer(text("Fine."), text("Fine.")) as server:
+        assert ask(place, server).code == 0
+        assert log.read_text() == ""
+        assert "on duty" not in str(server.requests[-1].body)
+        models = {"OPENAI_COMPAT_URL": server.url, "OPENAI_COMPAT_MODEL": "scripted"}
+        chat = pexpect.spawn(
+            sys.executable,
+            [*MARVIN[1:], "--plain", "hello"],
+            env={**place.environment(), **models},
+            cwd=place.home,
+            encoding="utf-8",
+            timeout=150,
+        )
+        chat.expect_exact("Fine.")
+        chat.close()
+        assert log.read_text() == "watchman"
+        assert "on duty" in str(server.requests[-1].body)
 
 
 def test_a_run_from_a_folder_with_files_named_like_modules_uses_none_of_them(tmp_path: Path) -> None:
@@ -333,6 +368,7 @@ def test_a_run_from_a_folder_with_files_named_like_modules_uses_none_of_them(tmp
     assert (ended.code, ended.out) == (0, "Fine.\n"), ended.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_a_standard_stream_that_is_closed_is_not_replaced_by_a_file_of_ours(tmp_path: Path, closed: int) -> None:
     """I5: what is meant for standard output or error is written nowhere else."""
@@ -354,3 +390,29 @@ def test_a_standard_stream_that_is_closed_is_not_replaced_by_a_file_of_ours(tmp_
     for line in session.read_text(encoding="utf-8").splitlines():
         assert json.loads(line)["type"] in ("session", "message", "state"), line
     assert time.time() - session.stat().st_mtime < 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (
+            "async def aclose(self):\n        raise RuntimeError('stuck')",
+            "marvin: While closing: RuntimeError: stuck\n",
+        ),
+        ("async def served(self):\n        raise RuntimeError('lost')", "The provider echo failed: RuntimeError: lost"),
+    ],
+)
+def test_the_doctor_ends_in_order_where_a_provider_does_not(tmp_path: Path, fault: str, told: str) -> None:
+    place = Place(tmp_path)
+    source = ECHO_PROVIDER.replace(
+        "async def aclose(self):\n        pass",
+        "FAULT" if "aclose" in fault else "FAULT\n\n    async def aclose(self):\n        pass",
+    )
+    assert "FAULT" in source
+    place.install("acme-echo", source.replace("FAULT", fault))
+    ended = place.marvin("--provider", "echo", "doctor")
+    assert "Traceback" not in ended.err
+    assert told in ended.out + ended.err
+    assert ended.code == int("served" in fault)
+    assert "Tools" in ended.out.partition("Model")[2], "what comes behind it is looked at, too"

@@ -43,6 +43,14 @@ def test_a_name_of_ours_stays_ours_whatever_the_user_prefers() -> None:
     assert names.contests() == [], "there is nothing to choose"
 
 
+def test_a_sub_command_of_ours_stays_ours_whatever_the_user_prefers() -> None:
+    names = Names((ONE, OURS), prefer=("one",))
+    assert names.winners("sub-command", [(ONE.key, "tk"), (OURS.key, "tk")]) == {"tk": OURS.key}
+    assert names.refused == {
+        ONE.key: ["sub-command tk of dist-one was refused: dist-files already brings one of that name."]
+    }
+
+
 @pytest.mark.parametrize("word", ["shell", "coding", "all"])
 def test_no_other_tool_has_the_name_of_a_group_or_a_set_of_ours(word: str) -> None:
     """`--tools shell` would choose it as well."""
@@ -174,6 +182,7 @@ WHO = "@WHO@"
 """
 
 
+@pytest.mark.slow
 def test_a_taken_sub_command_costs_its_pack_that_one_only(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("acme-dog", TWO_SUB_COMMANDS.replace("@WHO@", "a dog"))
@@ -188,6 +197,7 @@ def test_a_taken_sub_command_costs_its_pack_that_one_only(tmp_path: Path) -> Non
     assert place.marvin("bark", MARVIN_PACKS="wolf").out == "a wolf barks at you\n"
 
 
+@pytest.mark.slow
 def test_a_sub_command_of_a_pack_that_broke_is_no_prompt(tmp_path: Path) -> None:
     place = Place(tmp_path)
     source = place.install("acme-dog", TWO_SUB_COMMANDS)
@@ -195,9 +205,10 @@ def test_a_sub_command_of_a_pack_that_broke_is_no_prompt(tmp_path: Path) -> None
     source.write_text("1 / 0\n")
     barked = place.marvin("bark")
     assert (barked.code, barked.out) == (1, "")
-    assert "marvin: There is no sub-command bark: ZeroDivisionError: division by zero" in barked.err
+    assert "was left out: ZeroDivisionError: division by zero" in barked.err
 
 
+@pytest.mark.slow
 def test_a_clash_is_told_at_the_start_until_the_user_has_chosen(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("aa-first", tool_pack("greet", "first"))
@@ -217,6 +228,7 @@ def test_a_clash_is_told_at_the_start_until_the_user_has_chosen(tmp_path: Path) 
     assert place.marvin("tools", "call", "greet", MARVIN_PACKS="aa_first").out == "first\n"
 
 
+@pytest.mark.slow
 def test_tools_of_ours_are_not_taken(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("marvin-dup-core", tool_pack("read_file", "stolen"))
@@ -228,6 +240,7 @@ def test_tools_of_ours_are_not_taken(tmp_path: Path) -> None:
     assert "is offered as marvin_dup_core_read_file" in place.marvin("packs", "list").out
 
 
+@pytest.mark.slow
 def test_a_pack_with_the_name_of_one_of_ours_is_known_by_its_distribution(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("impostor", tool_pack("wave"), pack="core")
@@ -236,6 +249,7 @@ def test_a_pack_with_the_name_of_one_of_ours_is_known_by_its_distribution(tmp_pa
     assert place.tools()["wave"]["group"] == "impostor"
 
 
+@pytest.mark.slow
 def test_the_group_of_a_tool_is_that_of_its_pack(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("acme", tool_pack("wave"), pack="waving")

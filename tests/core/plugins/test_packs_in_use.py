@@ -180,3 +180,39 @@ def test_doctor_says_what_is_missing_and_where_the_folders_are(place: Place) -> 
     said = place.marvin("doctor", GARDEN_KEY=KEY).out
     assert "GARDEN_KEY" not in said
     assert f"  ok     data of garden: {place.home / 'marvin/data/packs/garden'}\n" in said
+
+
+FAILING = """
+from marvin_core import ProviderSpec, hookimpl
+
+class Broken:
+    name, model, context_window, max_tools = "breaks", "one", None, None
+
+    def __init__(self, endpoint=None, http=None):
+        pass
+
+    async def stream(self, request):
+        raise ZeroDivisionError
+        yield
+
+    async def aclose(self):
+        pass
+
+def create(endpoint, *args):
+    return Broken()
+
+@hookimpl
+def marvin_register_providers():
+    made = ProviderSpec(
+        name="breaks", factory="acme_models:create", base_url="", default_model="one", in_process=True
+    )
+    return [made]
+"""
+
+
+def test_a_provider_that_fails_is_named_with_its_pack(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.install("acme-models", FAILING)
+    ended = place.marvin("--provider", "breaks", "--prompt", "Hi")
+    assert ended.code == 1
+    assert "The provider breaks of the pack acme_models failed: ZeroDivisionError" in ended.err

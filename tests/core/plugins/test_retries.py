@@ -29,6 +29,7 @@ def needing(source: str, first: str) -> str:
     return first + "\n".join(line.removeprefix("    ") for line in source.splitlines()) + "\n"
 
 
+@pytest.mark.slow
 def test_a_pack_that_misses_a_variable_is_tried_again_once_it_is_set(place: Place) -> None:
     place.install("needs-key", needing(tool_pack("wave"), NEEDS))
     missing = place.marvin("tools", "call", "wave")
@@ -38,6 +39,7 @@ def test_a_pack_that_misses_a_variable_is_tried_again_once_it_is_set(place: Plac
     assert (there.code, there.out, there.err) == (0, "wave\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", ["os.getenv('ACME_KEY') or 1 / 0", "os.environ.get('ACME_KEY') or os._exit(1)"])
 def test_whatever_way_it_read_it_and_however_it_failed(place: Place, read: str) -> None:
     place.install("needs-key", needing(tool_pack("wave"), f"import os\n{read}\n"))
@@ -53,6 +55,7 @@ def test_no_value_of_a_variable_is_written_down(place: Place) -> None:
     assert "s3cr3t" not in kept
 
 
+@pytest.mark.slow
 def test_a_pack_is_tried_again_when_time_has_passed(place: Place, tmp_path: Path) -> None:
     """A service that was down, say: here a file that is not there, of which Marvin knows nothing."""
     service = tmp_path / "service"
@@ -67,6 +70,7 @@ def test_a_pack_is_tried_again_when_time_has_passed(place: Place, tmp_path: Path
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
+@pytest.mark.slow
 def test_each_further_try_waits_longer_up_to_a_limit(place: Place) -> None:
     configure(place, "timeouts: {pack_retry: 100, pack_retry_most: 350}\n")
     place.install("broken", "1 / 0\n")
@@ -83,6 +87,7 @@ def test_each_further_try_waits_longer_up_to_a_limit(place: Place) -> None:
     assert waits[2] == 350
 
 
+@pytest.mark.slow
 def test_a_clock_that_was_set_back_keeps_no_failure(place: Place) -> None:
     place.install("broken", "1 / 0\n")
     place.marvin("packs", "list")
@@ -94,6 +99,7 @@ def test_a_clock_that_was_set_back_keeps_no_failure(place: Place) -> None:
     assert json.loads(index.read_text())["failures"]["at"] < kept["failures"]["at"]
 
 
+@pytest.mark.slow
 def test_refresh_tries_at_once(place: Place, tmp_path: Path) -> None:
     service = tmp_path / "service"
     place.install("needs-service", needing(tool_pack("wave"), f"open({str(service)!r}).close()\n"))
@@ -104,6 +110,7 @@ def test_refresh_tries_at_once(place: Place, tmp_path: Path) -> None:
     assert "needs_service  needs-service 1.0, 1 tool\n" in listed.out
 
 
+@pytest.mark.slow
 def test_what_is_not_chosen_or_switched_off_is_not_imported(place: Place, tmp_path: Path) -> None:
     log = tmp_path / "imported"
     place.install("noisy", f"open({str(log)!r}, 'a').close()\nimport os\nos._exit(1)\n")
@@ -131,6 +138,42 @@ def marvin_register_hooks():
 """
 
 
+CONDITIONAL = """
+import os
+from acme_reading import is_wanted
+from marvin_core import hookimpl, tool
+
+if os.environ.get("ACME_A") or b"ACME_B" in os.environb or is_wanted():
+    from acme_guard import marvin_register_hooks
+
+@hookimpl
+def marvin_register_tools():
+    return []
+"""
+
+
+@pytest.mark.slow
+def test_a_hook_that_a_pack_has_only_where_a_variable_is_set_is_never_missed(place: Place) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    reading = "import os\ndef is_wanted():\n    return os.path.expandvars('$ACME_C') == '1'\n"
+    modules = {"acme_guard": GUARD, "acme_reading": reading}
+    place.install("the-guard", CONDITIONAL, modules=modules)
+    for name in ("ACME_A", "ACME_B", "ACME_C"):
+        assert place.marvin("tools", "call", "wave").out == "wave\n"
+        assert "the guard says no" in place.marvin("tools", "call", "wave", **{name: "1"}).out
+
+
+def test_what_libraries_read_while_they_are_imported_makes_no_index_anew(place: Place) -> None:
+    """Many look at the terminal then, which is another one in each window."""
+    place.install("acme", "import acme_library\n" + GUARD, modules={"acme_library": "import os\nos.getenv('TERM')\n"})
+    made = []
+    for terminal in ("xterm", "vt100"):
+        place.marvin("packs", "list", TERM=terminal)
+        made += [index.stat().st_mtime_ns for index in place.indexes]
+    assert made[0] == made[1]
+
+
+@pytest.mark.slow
 def test_a_guard_that_is_broken_by_an_upgrade_holds_calls_until_it_is_switched_off(place: Place) -> None:
     """Nothing in its source says that it is one; that it was one is remembered."""
     place.install("zz-good", tool_pack("wave"))
@@ -152,6 +195,7 @@ def test_a_guard_that_is_broken_by_an_upgrade_holds_calls_until_it_is_switched_o
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "content"),
     [
@@ -180,6 +224,7 @@ def test_a_guard_whose_installation_was_left_halfway_holds_calls(
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [
@@ -201,6 +246,7 @@ def test_a_file_for_hooks_that_defines_none_holds_calls(place: Place, source: st
     assert (called.code, called.out, called.err) == (0, "wave\n", "")
 
 
+@pytest.mark.slow
 def test_switching_a_broken_guard_off_as_told_leaves_another_of_its_name(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     place.install("acme-one", GUARD, pack="guard")
@@ -212,6 +258,7 @@ def test_switching_a_broken_guard_off_as_told_leaves_another_of_its_name(place: 
     assert guarded.err == ""
 
 
+@pytest.mark.slow
 def test_a_guard_that_is_removed_holds_nothing(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     place.install("the-guard", "import nothing_has_this_name\n" + GUARD)
@@ -222,17 +269,20 @@ def test_a_guard_that_is_removed_holds_nothing(place: Place) -> None:
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
+@pytest.mark.slow
 def test_a_pack_without_a_file_holds_calls_unless_it_was_seen_without_hooks(place: Place) -> None:
     place.install("zz-good", tool_pack("wave"))
     source = place.install("harmless", tool_pack("bow"))
     assert place.marvin("tools", "call", "wave").out == "wave\n"
     source.unlink()
     assert place.marvin("tools", "call", "wave").out == "wave\n"
-    (place.home / "marvin" / "cache" / "hooks.json").unlink()
+    (kept,) = (place.home / "marvin" / "cache").glob("packs-*.json")
+    kept.unlink()
     place.marvin("packs", "refresh")
     assert place.marvin("tools", "call", "wave").code == 1
 
 
+@pytest.mark.slow
 def test_a_slow_guard_is_named_with_what_it_takes_of_a_start(place: Place) -> None:
     place.install("slow-guard", "import time\ntime.sleep(0.6)\n" + GUARD)
     listed = place.marvin("packs", "list")
@@ -240,6 +290,7 @@ def test_a_slow_guard_is_named_with_what_it_takes_of_a_start(place: Place) -> No
     assert "slow_guard  slow-guard 1.0, 1 hook\n  note: takes " in listed.out
 
 
+@pytest.mark.slow
 def test_of_two_distributions_with_one_module_neither_is_used_and_calls_are_held(place: Place) -> None:
     """The file is that of the one that was installed last; what the other one guarded nobody knows."""
     place.install("good", tool_pack("wave"))
@@ -255,3 +306,72 @@ def test_of_two_distributions_with_one_module_neither_is_used_and_calls_are_held
     assert "wave was not run" in held.out
     listed = place.marvin("packs", "list")
     assert listed.out.count("left out; it may guard calls, which are held") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("points", ["[marvin]\nnew_guard = \n", "[marvin]\nnew_guard\n"])
+def test_a_pack_that_was_never_seen_and_whose_entry_points_cannot_be_read_holds_calls(
+    place: Place, points: str
+) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    place.install("new-guard", GUARD, entry_points=points)
+    held = place.marvin("tools", "call", "wave")
+    assert held.code == 1
+    assert "pack new-guard of new-guard was left out: what it brings cannot be read: " in held.err
+    assert "config set packs.off '[new-guard]'" in held.err
+    assert place.marvin("config", "set", "packs.off", "[new-guard]").code == 0
+    called = place.marvin("tools", "call", "wave")
+    assert (called.code, called.out, called.err) == (0, "wave\n", "")
+
+
+@pytest.mark.slow
+def test_a_damaged_pack_that_was_seen_without_hooks_holds_nothing_and_is_named(place: Place) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    place.install("acme", tool_pack("bow"))
+    assert place.marvin("tools", "call", "wave").err == ""
+    place.install("acme", tool_pack("bow"), entry_points="[marvin]\nacme = \n")
+    place.marvin("packs", "refresh")
+    called = place.marvin("tools", "call", "wave")
+    assert (called.code, called.out) == (0, "wave\n")
+    assert "pack acme of acme was left out: what it brings cannot be read" in called.err
+
+
+def test_what_is_damaged_and_says_nothing_of_marvin_is_passed_over(place: Place) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    place.install("stranger", "", entry_points="[console_scripts]\nstranger = \n")
+    called = place.marvin("tools", "call", "wave")
+    assert (called.code, called.err) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_file_whose_name_ends_in_capitals_is_named_and_holds_calls(place: Place) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    folder = place.home / "marvin" / "hooks"
+    folder.mkdir()
+    (folder / "guard.PY").write_text(GUARD)
+    held = place.marvin("tools", "call", "wave")
+    assert held.code == 1
+    assert "hooks/guard.PY was left out: PluginError: the name of its file does not end in .py" in held.err
+    (folder / "guard.PY").rename(folder / "guard.py")
+    assert "the guard says no" in place.marvin("tools", "call", "wave").out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["tools", "hooks"])
+def test_a_hook_that_is_only_there_as_an_object_guards(place: Place, kind: str) -> None:
+    place.install("zz-good", tool_pack("wave"))
+    place.install("acme-library", "", modules={"acme_guards": GUARD}, entry_points="[other]\n")
+    folder = place.home / "marvin" / kind
+    folder.mkdir()
+    (folder / "mine.py").write_text("from acme_guards import Guard\nguard = Guard()\n")
+    assert "the guard says no" in place.marvin("tools", "call", "wave").out
+
+
+def test_a_hook_object_of_an_own_class_is_the_only_one_of_it(place: Place) -> None:
+    folder = place.home / "marvin" / "hooks"
+    folder.mkdir()
+    (folder / "mine.py").write_text(
+        "from marvin_core import Hook\nclass Mine(Hook):\n    def __init__(self, word):\n        self.word = word\n"
+        "mine = also = Mine('x')\nother = Mine('y')\n"
+    )
+    assert "hooks/mine.py  your configuration, 2 hooks\n" in place.marvin("packs", "list").out

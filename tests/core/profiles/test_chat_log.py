@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from marvin_core.api.errors import ProviderError
 from marvin_core.api.events import Notice
 from marvin_core.api.timeouts import Timeouts
@@ -21,7 +23,7 @@ from pathlib import Path
 from marvin_core.sessions.search import search
 from marvin_core.profiles.chat_log import ChatLog, entry
 from marvin_core.api.timeouts import Timeouts
-log = ChatLog(Path(sys.argv[1]), Timeouts(), print)
+log = ChatLog(Path(sys.argv[1]), Timeouts(lock=60), print)
 for number in range(10):
     log.append([entry("you", f"{sys.argv[2]}-{number}", 0.0)])
 """
@@ -40,6 +42,7 @@ def here(tmp_path: Path) -> str:
     return str(tmp_path / "project")
 
 
+@pytest.mark.slow
 def test_eight_processes_at_once_lose_no_entry(tmp_path: Path) -> None:
     path = tmp_path / "chat_log.json"
     writers = [subprocess.Popen([sys.executable, "-P", "-c", WRITER, str(path), str(n)]) for n in range(8)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.api.errors import (
@@ -31,6 +31,7 @@ from marvin_core.providers.resilient import Resilient
 from marvin_core.testing import ScriptedProvider
 from tests.support.chatting import TIMEOUTS, request, text_of
 from tests.support.engine import says
+from tests.support.examples import examples
 
 GOOD = says("Hi")
 
@@ -50,8 +51,9 @@ class Chain:
         self.moves: list[Provider] = []
         self.loans: list[Provider] = []
 
-    def fallbacks(self, failed: Provider) -> Sequence[Provider]:
-        return self._others
+    async def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
+        for other in self._others:
+            yield other
 
     def larger(self, small: Provider) -> Provider | None:
         return self._larger if small is not self._larger else None
@@ -335,7 +337,7 @@ class Anything(Chain):
         return self._models[self._of["successor"][self._models.index(gone)]]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     failures=st.lists(st.lists(st.sampled_from([*MORE_KINDS, None]), min_size=1, max_size=5), min_size=5, max_size=5),
     chain=st.lists(NUMBERS, max_size=6),

@@ -46,7 +46,17 @@ ROWS = [
     ("grok-4.20", 1_000_000, None, True),
     ("grok-4-1-fast-non-reasoning", 2_000_000, None, False),
     ("grok-3", 131_072, None, False),
+    ("us.anthropic.claude-opus-4-6-v1:0", 1_000_000, 128_000, True),
+    ("bedrock/global.anthropic.claude-haiku-4-5-20251001-v1:0", 200_000, 64_000, True),
+    ("us-gov.anthropic.claude-opus-8-v1:0", 1_000_000, 128_000, True),
+    ("openai.gpt-oss-120b-1:0", None, None, True),
+    ("databricks-claude-opus-7", 1_000_000, 128_000, True),
+    ("databricks-gpt-7-luna", 1_050_000, 128_000, True),
+    ("ft:gpt-4.1-mini-2025-04-14:acme::B1xyz", 1_047_576, 32_768, False),
+    ("vertex_ai/claude-opus-4-6@20260101", 1_000_000, 128_000, True),
     ("qwen/qwen3-32b", None, None, None),
+    ("meta.llama4-maverick-17b-instruct-v1:0", None, None, None),
+    ("Qwen3.5-27B-Claude-4.6-Opus-Distilled", None, None, None),
     ("", None, None, None),
 ]
 

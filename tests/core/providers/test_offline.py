@@ -22,6 +22,7 @@ from marvin_core.tools.routing.router import Router
 from marvin_core.tools.schema import describe
 from tests.support import engine_tools
 from tests.support.engine import Made, make, run
+from tests.support.examples import examples
 from tests.support.installed import PACKS, specs
 
 ENDPOINT = Endpoint(provider="offline", base_url="", model="offline", key=Secret(""), key_hint="")
@@ -148,13 +149,16 @@ INCOMPLETE: dict[str, tuple[str, str]] = {
 
 # Requests that must not do anything by themselves, and a tool that is offered for them, if any.
 OFFERED: dict[str, str] = {
-    "read README.md and delete it": "read_file",
-    "read README.md, then run the tests": "read_file",
-    "read a.txt and b.txt": "read_file",
+    "read README.md and delete it": "",
+    "remind me to call mum tomorrow": "set_alarm",
+    "take a note: buy milk": "",
+    "book a flight to Rome": "",
+    "read README.md, then run the tests": "run_command",
+    "read a.txt and b.txt": "read_note",
     "git status and git log": "git_log",
     "git status\nrm -rf /": "git_status",
     "git status; git log": "git_log",
-    "do not read README.md": "read_file",
+    "do not read README.md": "read_note",
     "don't run the tests": "run_command",
     "never commit everything with the message x": "git_commit",
     "read README.md without the header": "read_file",
@@ -191,7 +195,6 @@ MISSPELLED: dict[str, str] = {
 UNKNOWN = [
     "tell me a joke",
     "what is the capital of France?",
-    "book a flight to Rome",
     "",
     "???",
     "please",
@@ -200,8 +203,6 @@ UNKNOWN = [
     "who are you?",
 ]
 UNKNOWN += [
-    "remind me to call mum tomorrow",
-    "take a note: buy milk",
     "zeige mir die Dateien",
     "muéstrame los archivos",
 ]
@@ -349,7 +350,7 @@ def test_a_call_that_a_tool_hints_at_is_shown_as_people_type_it(tmp_path: Path) 
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "long.txt").write_text("line\n" * 3_000, "utf-8")
     _, (result,) = ask(tmp_path, "read long.txt")
-    assert "/read_file path=long.txt start_line=1 end_line=200" in result.text
+    assert "/read_file path=long.txt start_line=1135 end_line=1334" in result.text
     assert "({" not in result.text
 
 
@@ -400,7 +401,7 @@ def test_a_tool_that_says_nothing_is_answered_with_a_sentence() -> None:
     assert stop == Stop(reason="stop")
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.lists(st.sampled_from([*" ".join(ACTS).split(), "not", "and", "delete", "5", ",", "x.md", '"', "{"]), max_size=9)
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import MarvinError, Message, Text, ToolCall, ToolOutput
@@ -23,6 +23,7 @@ from marvin_core.sessions.doctor import diagnose, repair
 from marvin_core.sessions.reader import load, load_full
 from marvin_core.sessions.records import Header
 from marvin_core.sessions.transcript import Transcript
+from tests.support.examples import examples
 
 TIMEOUTS = Timeouts(lock=0.05, lock_poll=0.005)
 HEADER = Header(id="s1", title="A chat", time=1.5, provider="p", model="m", working_dir="/w")
@@ -278,7 +279,7 @@ def talk(path: Path, operations: list[str]) -> None:
     transcript.close()
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(TALK, DAMAGE)
 def test_whatever_the_damage_a_mended_file_is_sound_and_keeps_what_was_said(
     tmp_path_factory: pytest.TempPathFactory, operations: list[str], damage: list[tuple[str, int, int]]

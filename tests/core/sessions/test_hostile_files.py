@@ -270,6 +270,7 @@ def peak(path: Path) -> int:
     return int(done.stdout) // _UNIT
 
 
+@pytest.mark.slow
 def test_a_line_without_an_end_is_never_held_whole(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     with path.open("wb") as stream:
@@ -283,6 +284,7 @@ def test_a_line_without_an_end_is_never_held_whole(tmp_path: Path) -> None:
     assert "is longer than 32,000,000 bytes" in str(load_full(path).problems)
 
 
+@pytest.mark.slow
 def test_a_line_of_very_many_values_is_never_taken_apart(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(WHOLE + b'{"type":"state","id":"5","parent":"4","state":{"a":[' + b"[]," * 7_000_000 + b"[]]}}\n")

@@ -256,6 +256,7 @@ FULL_DISK = """
     header = Header(id="s1", title="t", time=0.0, provider="p", model="m", working_dir="/w")
     transcript = Transcript(path, header, Timeouts())
     transcript.append(user("one"))
+    sys.dont_write_bytecode = True  # it would be cut off, too, and stay so
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 300, resource.RLIM_INFINITY))
     transcript.append(user("two"))
     for text in ("x" * 1_000, "y" * 1_000):
@@ -376,9 +377,9 @@ def test_outputs_that_came_are_kept_and_the_others_say_that_they_were_interrupte
 # --- finding -------------------------------------------------------------------------------------------------------
 
 
-def stored(folder: Path, number: int, working_dir: str, title: str = "a chat") -> str:
+def stored(folder: Path, number: int, working_dir: str, title: str = "a chat", depth: int = 0) -> str:
     identity = new_session_id(1_700_000_000 + number, title)
-    header = Header(id=identity, title=title, time=0.0, provider="p", model="m", working_dir=working_dir)
+    header = Header(id=identity, title=title, time=0.0, provider="p", model="m", working_dir=working_dir, depth=depth)
     transcript = Transcript(folder / f"{identity}.jsonl", header, TIMEOUTS)
     transcript.append(user("hi"))
     transcript.close()
@@ -430,6 +431,14 @@ def test_the_newest_session_of_a_folder_is_the_one_to_continue(tmp_path: Path) -
     assert newest_of(tmp_path, "/here").stem == later
     with pytest.raises(SessionError, match="no session of /nowhere to continue"):
         newest_of(tmp_path, "/nowhere")
+
+
+def test_a_session_of_an_agent_is_not_gone_on_with_by_itself(tmp_path: Path) -> None:
+    """It is written last where whoever started it was killed."""
+    own, of_agent = stored(tmp_path, 1, "/here"), stored(tmp_path, 2, "/here", depth=1)
+    written_last(tmp_path, own, of_agent)
+    assert newest_of(tmp_path, "/here").stem == own
+    assert find(tmp_path, of_agent).stem == of_agent
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,7 @@ FULL = """
     recorder.begin(0.0, "A chat", "p", "m", "/w")
     recorder.save(user("one"))
     files = len(os.listdir("/dev/fd"))
+    sys.dont_write_bytecode = True  # it would be cut off, too, and stay so
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, resource.RLIM_INFINITY))
     recorder.save(user("x" * 2_000))
     recorder.save(user("y"))

@@ -38,6 +38,13 @@ def test_what_people_are_shown(marvin_tools: ToolRunner) -> None:
     assert outcome.undo is not None
 
 
+def test_habits_of_models(marvin_tools: ToolRunner) -> None:
+    pages = example("how-to/declare-tools.md", "acme_pages")["acme_pages"]
+    assert marvin_tools.call(pages, offset=3, limit=2, explanation="to read").text == "Pages 3 to 4"
+    assert marvin_tools.call(pages, first=3, start=3, end=5).text == "Pages 3 to 5"
+    assert "Leave out reverse" in marvin_tools.call(pages, reverse=True).text
+
+
 def test_a_database_of_the_working_directory(marvin_tools: ToolRunner) -> None:
     add_note = example("how-to/declare-tools.md", "notes.db")["add_note"]
 
@@ -70,3 +77,9 @@ def test_a_page_with_a_table_of_the_methods_of_hooks_has_all(page: str) -> None:
     methods = [name for name in vars(Hook) if not name.startswith("_") and callable(getattr(Hook, name))]
     text = (DOCS / page).read_text(encoding="utf-8")
     assert [name for name in methods if f"\n| `{name}` |" not in text] == []
+
+
+def test_the_list_that_lasts_is_kept_whole(marvin_tools: ToolRunner) -> None:
+    listed = example("how-to/declare-tools.md", "shopping_list")["shopping_list"]
+    outcome = marvin_tools.call(listed, items=["tea", "milk"])
+    assert (outcome.text, outcome.lasting) == ("2 things noted.", "tea\nmilk")

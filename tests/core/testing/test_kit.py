@@ -13,7 +13,20 @@ from typing import Annotated, Any
 
 import pytest
 
-from marvin_core import Ask, Field, Hook, HookContext, ToolContext, ToolError, ToolResult, ToolSpec, Verdict, tool
+from marvin_core import (
+    Ask,
+    Field,
+    Hook,
+    HookContext,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolSpec,
+    Verdict,
+    call_of,
+    tool,
+)
+from marvin_core.api.errors import PluginError
 from marvin_core.testing import HttpReplay, ToolRunner, cut_after, hang, raw
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,6 +44,20 @@ async def put(path: str, text: str, context: ToolContext) -> ToolResult:
     context.progress("writing")
     context.paths.replace(path, text.encode())
     return ToolResult(content=f"Wrote {path}.", details={"bytes": len(text)})
+
+
+@tool(access=["state"])
+async def open_gate(context: ToolContext) -> ToolResult:
+    """Open the gate."""
+    context.state["gate"] = "open"
+    return ToolResult(content="The gate is open.", undo=call_of(close_gate))
+
+
+@tool(access=["state"])
+async def close_gate(context: ToolContext) -> str:
+    """Close the gate."""
+    context.state["gate"] = "closed"
+    return "The gate is closed."
 
 
 @tool(access=["state"])
@@ -139,6 +166,12 @@ def test_state_survives_calls_but_not_the_session(marvin_tools: ToolRunner) -> N
     assert marvin_tools.session().call(count_up).text == "1"
 
 
+def test_a_call_is_taken_back_by_a_tool_that_was_never_called(marvin_tools: ToolRunner) -> None:
+    outcome = marvin_tools.call(open_gate)
+    assert (outcome.undo, marvin_tools.take_back()) == (call_of(close_gate), ("open_gate",))
+    assert [state["gate"] for state in marvin_tools.state.values()] == ["closed"]
+
+
 def test_a_resource_is_opened_once_and_closed_at_the_end(tmp_path: Path) -> None:
     Resource.opened = Resource.closed = 0
     with ToolRunner(tmp_path, tmp_path) as runner:
@@ -160,7 +193,7 @@ def test_children_find_programs_and_the_home_of_the_test(marvin_tools: ToolRunne
 def test_questions_get_their_answers_in_order(marvin_tools: ToolRunner) -> None:
     runner = marvin_tools.session(answers=["yes", "maybe"])
     assert runner.call(erase).text == "maybe"
-    assert [choices for _, choices in runner.questions] == [("yes", "no"), ("no", "maybe", "yes")]
+    assert [choices for _, choices in runner.questions] == [("yes", "session", "no"), ("no", "maybe", "yes")]
 
 
 def test_a_question_without_an_answer_fails_the_test(marvin_tools: ToolRunner) -> None:
@@ -373,6 +406,7 @@ def test_everything(marvin_tools, marvin_http, marvin_repository, marvin_model_s
 """
 
 
+@pytest.mark.slow
 def test_the_guard_passes_a_test_that_cleans_up(tmp_path: Path) -> None:
     report = run_tests(tmp_path, CLEAN)
     assert report.startswith("1 passed"), report
@@ -449,3 +483,12 @@ def test_the_documented_example_works_as_it_is_written() -> None:
         [*PYTEST, *PLUGINS, "-q"], cwd=folder, capture_output=True, text=True, timeout=150, check=False
     )
     assert done.stdout.splitlines()[-1].startswith("3 passed"), done.stdout
+
+
+def test_a_hook_that_would_be_refused_is_an_error_of_the_test(marvin_tools: ToolRunner) -> None:
+    class Plain(Hook):
+        def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:  # type: ignore[override]
+            return None
+
+    with pytest.raises(PluginError, match="Write `async def before_tool`"):
+        marvin_tools.session(hooks=[Plain()]).call(greet, name="Ada")

@@ -7,12 +7,13 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import ToolError, ToolSpec
 from marvin_core.tools.argument_errors import ArgumentError, CutOff, example_call, refusal, type_text
 from marvin_core.tools.arguments import coerce, parse_arguments, parse_key_values
+from tests.support.examples import examples
 
 STRINGS = {"type": "array", "items": {"type": "string"}}
 NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3}
@@ -410,7 +411,7 @@ def test_no_beginning_of_an_object_is_ever_run(value: dict[str, Any], data: st.D
 
 
 @given(st.text() | st.text(alphabet="{}[]:,\"'\\ntruefalsNo0123.eE-`*; \n\ufeff\ud800"))
-@settings(max_examples=300)
+@examples(300)
 def test_no_text_raises_anything_but_an_argument_error(raw: str) -> None:
     """I14: whatever a model sends, there is a value that can be stored, or an error that can be shown."""
     for spec in (EDIT, PATCH, FREE):

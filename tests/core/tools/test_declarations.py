@@ -52,6 +52,7 @@ async def weigh(left: str, right: str) -> str:
         ({"settings": "A_KEY"}, "declares settings='A_KEY'; use a list, as in ['A_KEY']"),
         ({"secrets": ["A", "B"], "settings": ["B"]}, "declares B as a secret and as a setting; choose one"),
         ({"typed": "?"}, "declares typed='?'; only '!' can be typed"),
+        ({"probe": {"waht": "x"}}, "declares a probe with waht, which is no parameter of it"),
         ({"requires": ["nothing"]}, "requires 'nothing'; use env:NAME, program:NAME or extra:NAME"),
     ],
 )
@@ -68,6 +69,12 @@ def test_a_tool_that_can_be_typed_takes_one_text(function: Any, requires: str) -
     with pytest.raises(ToolError, match=f"must require one text and nothing else; {requires}"):
         describe(Tool(function, typed="!"))
     assert describe(Tool(look, typed="!")).typed == "!"
+
+
+def test_what_makes_calls_parallel_is_a_parameter() -> None:
+    with pytest.raises(ToolError, match="declares parallel='kind', which is no parameter of it"):
+        describe(Tool(look, parallel="kind"))
+    assert describe(Tool(weigh, parallel="left")).parallel == "left"
 
 
 def test_a_group_declares_what_its_tools_do_not() -> None:
@@ -157,9 +164,10 @@ def test_what_is_declared_is_the_same_in_an_index_that_is_built_and_in_one_that_
     assert {name: built[name] for name in expected} == expected
 
 
+@pytest.mark.slow
 def test_the_pack_of_the_page_about_declarations_is_what_the_page_says(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "declare-tools.md").read_text(encoding="utf-8")
-    search, _, _, plugin = (block.partition("\n")[2].partition("```")[0] for block in page.split("```python")[1:])
+    search, *_, plugin = (block.partition("\n")[2].partition("```")[0] for block in page.split("```python")[1:])
     other = '@tool\nasync def acme_page(name: str) -> str:\n    "Show a page."\n    return name\n'
     place = Place(tmp_path)
     place.install("acme", "", entry_points="[marvin]\nacme = marvin_acme.plugin\n")
@@ -182,6 +190,7 @@ def test_an_index_without_these_fields_is_built_anew(tmp_path: Path) -> None:
     assert set(ToolSpec._defaults) <= set(json.loads(kept["key"])[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["inner", "."])
 def test_phrases_lie_beside_the_tools_or_beside_the_plugin_and_need_not_be_named(tmp_path: Path, folder: str) -> None:
     place = acme(tmp_path)
@@ -198,6 +207,7 @@ def test_only_declared_secrets_are_redacted_whatever_the_names_sound_like(tmp_pa
     assert ended.out == "[redacted] at https://keys.test\n", ended.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "to", "problem"),
     [
@@ -219,6 +229,7 @@ def test_a_group_that_declares_nonsense_is_a_problem_of_its_pack(
     assert problem in ended.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "to", "problem"),
     [

@@ -278,6 +278,51 @@ def test_other_names_of_a_parameter_are_accepted() -> None:
     assert validator(everything)({"path": "a", "start_line": "3"})["start_line"] == 3
 
 
+def halves(given: dict[str, Any]) -> dict[str, Any]:
+    if "forbidden" in given:
+        raise ToolError("Leave out forbidden.")
+    half = given.pop("half", None)
+    return given if half is None else {**given, "size": half * 2}
+
+
+@tool(access=["read"], aliases={"path": ["file", "name"], "tags": ["labels"]}, ignores=["why"], adapt=halves)
+async def adapted(path: str, size: int = 1, tags: list[str] | None = None) -> str:
+    """Do something with a file."""
+    return f"{path} {size} {tags}"
+
+
+ADAPTED = describe(adapted)
+
+
+@pytest.mark.parametrize(
+    ("sent", "named"),
+    [
+        ({"file": "a"}, {"path": "a"}),
+        ({"file": "a", "path": None}, {"path": "a"}),
+        ({"file": None, "path": "a"}, {"path": "a"}),
+        ({"file": "a", "path": "a", "name": "a"}, {"path": "a"}),
+        ({"file": "a", "name": "b"}, {"path": "a", "name": "b"}),
+        ({"path": "a", "half": 2}, {"path": "a", "size": 4}),
+        ({"path": "a", "labels": "x, y"}, {"path": "a", "tags": ["x", "y"]}),
+        ({"path": "a", "outside": "why not"}, {"path": "a", "outside": "why not"}),
+    ],
+)
+def test_names_and_shapes_of_other_programs_become_those_of_the_tool(
+    sent: dict[str, Any], named: dict[str, Any]
+) -> None:
+    before = dict(sent)
+    assert validator(adapted).named(sent, ADAPTED) == named
+    assert sent == before
+
+
+def test_what_a_tool_cannot_do_is_refused_in_one_line() -> None:
+    with pytest.raises(ToolError, match=r"^Leave out forbidden\.$"):
+        validator(adapted)({"path": "a", "forbidden": 1})
+    with pytest.raises(ArgumentError, match="- path and name are the same parameter; give one of them"):
+        validator(adapted)({"file": "a", "name": "b"})
+    assert validator(adapted)({"name": "a", "half": 3, "why": "so"}) == {"path": "a", "size": 6, "tags": None}
+
+
 def test_null_for_an_optional_parameter_means_that_it_was_not_given() -> None:
     given = validator(everything)({"path": "a", "limit": None, "mode": None, "tags": None, "free": None})
     assert (given["limit"], given["mode"], given["tags"], given["free"]) == (5, "", None, None)
@@ -341,8 +386,8 @@ PROBLEMS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "an unknown name": ({"file_path": "a"}, ["Unknown parameter 'file_path'. Did you mean 'path'?"]),
     "two names of one": (
-        {"path": "a", "start": 1, "start_line": 1},
-        ["start and start_line are the same parameter; give one of them."],
+        {"path": "a", "start": 1, "start_line": 2},
+        ["start_line and start are the same parameter; give one of them."],
     ),
     "several at once": (
         {"pathname": "a", "limit": 0, "mode": "x"},

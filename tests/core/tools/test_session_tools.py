@@ -135,5 +135,10 @@ def test_a_run_without_a_user_is_not_offered_exit_app(tmp_path: Path, argv: list
 def test_the_coding_set_has_usage_and_history_and_nothing_for_chats(tmp_path: Path) -> None:
     made = make(tmp_path, argv=("--tools", "coding"), specs=WITH_SESSION)
     names: list[ToolSpec] = [spec for spec in made.session.tools if spec.group == "session"]
-    assert sorted(spec.name for spec in names) == ["compact_history", "get_usage", "search_history_backups"]
+    assert sorted(spec.name for spec in names) == [
+        "compact_history",
+        "get_usage",
+        "search_history_backups",
+        "tool_search",
+    ]
     run(made.session.close())

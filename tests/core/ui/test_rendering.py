@@ -87,8 +87,12 @@ def test_tool_lines() -> None:
     start = ToolExecutionStart(call_id="1", name="edit", arguments={"path": "a.txt", "text": "x" * 500})
     assert call_line(start).startswith("  🔧 edit(path='a.txt', text='xxx")
     assert len(call_line(start)) < 150
+    assert call_line(start).endswith("x…)"), "what is cut is marked"
     assert outcome_line(end("Changed.\nmore")) == "     done in 1.2 s: Changed."
     assert outcome_line(end("Error: no", is_error=True)) == "     failed in 1.2 s: Error: no"
+    refused = end("Error: edit was not run: the mode is readonly.", is_error=True)
+    assert outcome_line(refused) == "     not run: the mode is readonly."
+    assert outcome_line(refused.replace(origin="person")) == "     not run"
     origins: tuple[CallOrigin, ...] = ("person", "router")
     for origin in origins:
         assert outcome_line(end("shown below anyway", origin=origin)) == "     done in 1.2 s"

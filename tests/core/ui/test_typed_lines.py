@@ -110,9 +110,7 @@ def test_a_command_that_returns_no_text_is_shown_all_the_same(tmp_path: Path) ->
 # --- what is meant for a shell, and names that a command and a tool share --------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "line", ["marvin providers", "`marvin doctor`", "./marvin config show", "marvin providers login x"]
-)
+@pytest.mark.parametrize("line", ["marvin providers", "`marvin doctor`", "./marvin config show", "marvin login x"])
 def test_a_command_for_a_shell_is_not_sent_to_a_model(tmp_path: Path, line: str) -> None:
     made = make(tmp_path, argv=(), specs=[])
     (told,) = shown(made, line)

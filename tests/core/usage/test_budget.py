@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import CallDelta, Delta, Request, Stop, TextDelta, ToolSpec, Usage, UsageDelta
@@ -30,7 +30,7 @@ from marvin_core.api.errors import (
     UsageError,
 )
 from marvin_core.api.messages import Block, Image, Message, ProviderData, Text, Thinking, ToolCall, user
-from marvin_core.api.usage import Reservation
+from marvin_core.api.models import Reservation
 from marvin_core.app import App
 from marvin_core.providers.budgeted import BudgetedProvider
 from marvin_core.providers.codex.provider import Codex
@@ -39,6 +39,7 @@ from marvin_core.usage.budget import Budget, budget_of
 from marvin_core.usage.estimates import InputEstimate
 from marvin_core.usage.prices import Prices
 from tests.support.engine import Hang, Script, run, settled, spec, until
+from tests.support.examples import examples
 
 PRICES = {
     "m": Price(input=1.0, output=10.0),
@@ -697,7 +698,7 @@ STEP = st.tuples(st.integers(0, 2), FATES, st.integers(100, 30_000), st.floats(0
 
 
 @given(st.lists(STEP, max_size=25), st.floats(2.0, 6.0), st.floats(0.05, 1.0))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_whatever_becomes_of_requests_their_bills_stay_within_the_ceiling(
     steps: list[tuple[int, str, int, float]], density: float, dollars: float
 ) -> None:

@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
@@ -19,6 +19,7 @@ from marvin_core.api.errors import BudgetExceeded, ConfigError
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.usage.ledger import Ledger
 from marvin_core.util.state_files import acquire
+from tests.support.examples import examples
 
 TIMEOUTS = Timeouts(lock=50.0, lock_poll=0.001)
 
@@ -169,7 +170,7 @@ def test_lines_that_are_no_records_count_for_nothing(tmp_path: Path, line: bytes
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_no_bytes_in_the_file_give_money_back_or_stop_an_agent(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
@@ -243,6 +244,7 @@ FULL_DISK = """
 
     ledger = Ledger.inherit(sys.argv[1], Timeouts())
     size = os.stat(sys.argv[1]).st_size
+    sys.dont_write_bytecode = True  # it would be cut off, too, and stay so
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, size + 20))
     try:
         ledger.reserve(100)
@@ -364,7 +366,7 @@ class Agents(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
-Agents.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+Agents.TestCase.settings = examples(40, stateful_step_count=25)
 TestAgents = Agents.TestCase
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from marvin_core.api.messages import ModelUsage
 from marvin_core.api.timeouts import Timeouts
-from marvin_core.api.tool_context import ModelUsage
 from marvin_core.usage.lifetime import LifetimeTotals, add, read
 
 TIMEOUTS = Timeouts(lock=50.0, lock_poll=0.002)

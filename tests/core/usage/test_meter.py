@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from marvin_core import MarvinError, Usage
+from marvin_core.api.messages import ModelUsage
 from marvin_core.api.timeouts import Timeouts
-from marvin_core.api.tool_context import ModelUsage
 from marvin_core.usage.meter import UsageMeter
 from marvin_core.util.state_files import locked
 from marvin_core.util.threads import in_thread

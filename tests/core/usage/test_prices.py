@@ -13,7 +13,7 @@ import pytest
 
 from marvin_core import Usage
 from marvin_core.api.config import Price
-from marvin_core.api.model_facts import ModelFacts
+from marvin_core.api.providers import ModelFacts
 from marvin_core.usage.prices import Prices
 
 BIG = Usage(input_tokens=100_000, output_tokens=2_000, cache_read_tokens=60_000, cache_write_tokens=10_000)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from marvin_core import Usage
@@ -64,6 +64,7 @@ def test_counts_are_found_in_nested_objects() -> None:
 
 
 @given(st.builds(dict, input_tokens=ANYTHING, output_tokens=ANYTHING, reasoning_tokens=ANYTHING, cost=ANYTHING))
+@example({"input_tokens": False, "output_tokens": False, "reasoning_tokens": False, "cost": None})
 def test_a_sound_usage_holds_nothing_else(values: dict[str, Any]) -> None:
     usage = sound(Usage(**values))
     assert all(type(n) is int and n >= 0 for n in (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens))

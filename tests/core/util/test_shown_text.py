@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from marvin_core.api.events import ToolExecutionUpdate
 from marvin_core.api.messages import Cell, Link, Picture, Shown, Table
 from marvin_core.util.shown import ProgressLines, bar, columns_of, shown_lines
+from tests.support.examples import examples
 
 EVIL = "\x1b]0;title\x07\x1b[31mred\x1b[0m\nnext\u202e"
 
@@ -71,7 +72,7 @@ def test_a_table_of_any_shape_is_drawn() -> None:
 CELLS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=30), st.just(EVIL))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     columns=st.lists(st.text(max_size=12), max_size=5),
     rows=st.lists(st.lists(CELLS, max_size=6), max_size=6),
@@ -83,7 +84,7 @@ def test_no_line_is_wider_than_the_screen_or_steers_it(columns: list[str], rows:
         assert line.isprintable()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.text(st.characters(exclude_categories=["Cs", "Cn", "Co", "Cc"]), max_size=3))
 def test_columns_are_counted_as_terminals_draw_them(text: str) -> None:
     assert columns_of(text) >= 0

@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from marvin_core.api.errors import MarvinError
-from marvin_core.util.state_files import locked, read_trusted_json, replace_file, write_cache
+from marvin_core.util.state_files import forgotten, locked, read_trusted_json, replace_file, write_cache
 
 HOLDER = """
 import sys
@@ -127,6 +127,7 @@ def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
     script = (
         "import resource, signal, sys\nfrom pathlib import Path\n"
         "from marvin_core.util.state_files import replace_file\n"
+        "sys.dont_write_bytecode = True\n"  # it would be cut off, too, and stay so
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: replace_file(Path(sys.argv[1]), b'x' * 100_000)\nexcept OSError: print('refused')\n"
     )
@@ -247,8 +248,8 @@ def test_what_killed_writers_left_goes_with_the_next_write_there(tmp_path: Path)
     for kept in (fresh, other):
         kept.write_text("mine")
     old = time.time() - 7_200
-    for forgotten in (*left, other):
-        os.utime(forgotten, (old, old))
+    for path_left in (*left, other):
+        os.utime(path_left, (old, old))
     subprocess.run([sys.executable, "-c", SWEEPER, str(path)], check=True, timeout=50)
     assert path.read_bytes() == b"new"
     assert [forgotten for forgotten in left if forgotten.exists()] == []
@@ -262,3 +263,34 @@ def test_every_folder_that_is_made_is_for_this_user_alone(tmp_path: Path) -> Non
         pass
     for folder in ("a", "a/b", "c", "c/d"):
         assert (tmp_path / folder).stat().st_mode & 0o777 == 0o700
+
+
+def test_what_is_gone_while_a_folder_is_swept_stops_nothing(tmp_path: Path) -> None:
+    """Another Marvin sweeps the same folder: what it removed first cannot be looked at any more."""
+    for number in range(20):
+        path = tmp_path / f"copy-{number}"
+        path.touch()
+        os.utime(path, (1, 1))
+    asked: list[str] = []
+
+    def is_ours(name: str) -> bool:
+        asked.append(name)
+        if len(asked) > 1:
+            (tmp_path / name).unlink()
+        return True
+
+    assert forgotten(tmp_path, is_ours, 60) == asked[:1]
+    assert len(asked) == 20
+
+
+def test_only_what_is_old_and_ours_is_forgotten(tmp_path: Path) -> None:
+    for name in ("old", "fresh", "other"):
+        (tmp_path / name).touch()
+        if name != "fresh":
+            os.utime(tmp_path / name, (1, 1))
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    try:
+        for folder in (tmp_path, descriptor):
+            assert forgotten(folder, lambda name: name != "other", 60) == ["old"]
+    finally:
+        os.close(descriptor)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import fcntl
 import os
 import select
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from marvin_core.util.streams import StandardStreams
+from marvin_core.util.streams import PackLines, StandardStreams, diverted
+from marvin_core.util.watchdog import attributed_call, owner_of
 from tests.support.installing import Place
 
 
@@ -90,9 +92,26 @@ def test_what_a_terminal_is() -> None:
     assert not StandardStreams(stdin=child).stdin_is_terminal(), "a closed one is none"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "POSIX", "PYTHONIOENCODING": "ascii"}, {"LANG": "xx"}])
 def test_a_locale_that_is_not_utf_8_changes_nothing(tmp_path: Path, locale: dict[str, str]) -> None:
     place = Place(tmp_path)
     (place.home / "ü.txt").write_text("grüße", encoding="utf-8")
     ended = place.marvin("tools", "call", "read_file", "path=ü.txt", **locale, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert (ended.code, "grüße" in ended.out) == (0, True), ended.err
+
+
+def printing() -> None:
+    """Prints a line, and the beginning of another."""
+    print("one\ntw", end="")
+
+
+def test_what_packs_print_goes_where_it_is_told_with_whose_it_is() -> None:
+    told: list[tuple[str, str]] = []
+    lines = PackLines(owner_of, lambda owner, line: told.append((owner, line)))
+    with diverted(lines):
+        attributed_call("the tool wave of acme", printing)
+        print("on my own")
+        assert told == [("the tool wave of acme", "one"), ("tests", "on my own")]
+    assert told[2:] == [("the tool wave of acme", "tw")]
+    assert sys.stdout is not lines

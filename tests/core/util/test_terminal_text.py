@@ -10,7 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from marvin_core.util.terminal_text import TerminalFilter, disarm, json_for_terminals, without_sequences
+from marvin_core.util.terminal_text import (
+    TerminalFilter,
+    disarm,
+    exact,
+    exact_line,
+    json_for_terminals,
+    without_sequences,
+)
 from tests.support.counting import times_called
 
 ARMED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|\r(?!\n)")
@@ -133,3 +140,46 @@ def test_json_says_the_same_and_steers_nothing(value: object) -> None:
     assert ARMED.search(line) is None
     assert "\ud83d" not in line
     line.encode()
+
+
+# --- what a person has to judge ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ls -l", "ls -l"),
+        ("grep 'a\\.b' é ü 漢字", "grep 'a\\.b' é ü 漢字"),
+        ("printf '\\x1b'", "printf '\\x1b'"),
+        ("echo hi \x1b]; rm -rf important \x07# done", "echo hi \\x1b]; rm -rf important \\x07# done"),
+        ("printf '\\x1b' \x1b", "printf '\\\\x1b' \\x1b"),
+        ("a\rb", "a\\rb"),
+        ("a\u202eb", "a\\u202eb"),
+        ("a\u200bb\u2060c\u00adc", "a\\u200bb\\u2060c\\xadc"),
+        ("no\u00a0break", "no\\xa0break"),
+        ("\u3164hangul\u2800braille", "\\u3164hangul\\u2800braille"),
+        ("tag\U000e0041", "tag\\U000e0041"),
+        ("half\ud800", "half\\ud800"),
+        ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+    ],
+)
+def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
+    assert exact(text) == shown
+
+
+@given(st.text())
+def test_nothing_is_left_out_and_two_texts_never_look_the_same(text: str) -> None:
+    shown = exact(text)
+    assert disarm(shown) == shown
+    assert all(character.isprintable() or character in "\n\t" for character in shown)
+    if shown != text:
+        unescaped = re.sub(r"[^\x00-\x7f]", lambda found: f"\\U{ord(found[0]):08x}", shown)
+        assert unescaped.encode("ascii").decode("unicode_escape") == text
+
+
+@given(st.text())
+def test_one_exact_line_is_one_line_and_means_one_text(text: str) -> None:
+    line = exact_line(text)
+    assert not {"\n", "\t"} & set(line)
+    assert exact(line) == line, "nothing in it is left to be escaped"
+    assert line == exact(text) or "\n" in text or "\t" in text

@@ -6,10 +6,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.util.yaml_edit import load_mapping, with_mapping, with_value
+from marvin_core.util.yaml.edit import load_mapping, with_mapping, with_value
+from tests.support.examples import examples
 
 TEXT = "# top\n\na: 1  # of a\n# about b\nb:\n  - x\n  # about y\n  - y\n# about c\nc: {d: 1}\n# the end\n"
 
@@ -51,7 +52,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.dictionaries(NAMES, VALUES, min_size=1), st.data())
 def test_no_comment_is_ever_lost(data: dict[str, Any], draw: st.DataObject) -> None:
     lines = with_mapping("", data).splitlines()

@@ -17,6 +17,35 @@ OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 Source: TypeAlias = Literal["", "flag", "environment", "file"]
 """Where a value comes from; empty where nobody named one."""
 OnAsk: TypeAlias = Literal["allow", "deny", "allow-all"]
+"""What is done with a call that would be asked about, where nobody is there to ask."""
+SandboxUse: TypeAlias = Literal["auto", "required", "off"]
+"""Whether commands run in a sandbox: where one works, only in one, or never."""
+ToolSearchUse: TypeAlias = Literal["on", "off", "auto"]
+"""Whether tools wait until a model looks for them: all but a few, none, or where there are many."""
+PermissionMode: TypeAlias = Literal["ask", "edit", "auto", "readonly"]
+"""How much is asked of calls on which no rule speaks. Reading passes in each of them.
+
+`ask`: whatever writes or runs something is asked about. `edit`: files inside the working directory are written, the
+rest is asked about. `auto`: as edit, and commands run where the sandbox holds them. `readonly`: whatever writes or runs
+something is denied.
+"""
+NetworkKind: TypeAlias = Literal["none", "loopback", "hosts", "all"]
+
+
+class NetworkPolicy(Record):
+    """What the commands of a session may reach.
+
+    `none` and `loopback` are each other and nothing else: in the sandbox they have a loopback of their own, which is
+    not that of the machine; with `loopback` a chat asks about each further host. `hosts` adds the hosts of that field.
+    `all` is the network as Marvin itself has it, the machine's own loopback included.
+    """
+
+    kind: NetworkKind
+    hosts: tuple[str, ...] = ()
+
+    def as_text(self) -> str:
+        """The policy as --network and MARVIN_NETWORK take it."""
+        return ",".join(self.hosts) if self.kind == "hosts" and self.hosts else self.kind.replace("hosts", "loopback")
 
 
 class Permissions(Record):
@@ -76,6 +105,20 @@ class Config(Record):
     non_interactive: bool
     plain: bool
     design_first: bool
+    pipeline_from: str
+    """The phase that the pipeline begins with; empty for where it stopped."""
+    pipeline_until: str
+    """The phase that the pipeline ends with; empty for the last one."""
+    upstream: Path | None
+    """A folder of documents that the agents of the pipeline may read."""
+    max_time: float | None
+    """The seconds that the pipeline may take."""
+    yes: bool
+    """Whether the pipeline begins anew without asking."""
+    ntfy: str
+    """The topic that notices of a non-interactive run are sent to; empty for none."""
+    ntfy_url: str
+    """The server that takes them; empty for the public one."""
     working_dir: Path
     """The sandbox root."""
     rooted: bool
@@ -98,16 +141,27 @@ class Config(Record):
     fallback: tuple[str, ...]
     """The models that go on where the chosen one fails."""
     tools: str
+    tool_search: ToolSearchUse
+    """Whether tools wait until a model looks for them."""
     output_format: OutputFormat
     output_schema: Mapping[str, Any] | None
     """The JSON schema that the last answer has to fit; None where it may have any form."""
     on_ask: OnAsk
+    """What a run in which nobody can be asked does with calls that would be asked about."""
+    on_ask_tools: Mapping[str, OnAsk]
+    """The same for single tools."""
+    permission_mode: PermissionMode | None
+    """How much is asked from the start, where somebody chose it."""
+    trust_project: bool
+    """Whether this run may load what the working directory brings."""
     continue_session: bool
     resume: str
     max_cost: float | None
     """The cost ceiling in USD."""
     ledger: str
     """The address of the ledger that a parent handed over."""
+    agent_slots: str
+    """Where the places of the agents of a run are counted, as a parent handed it over."""
     home: Path
     config_folder: Path
     data_folder: Path
@@ -126,6 +180,8 @@ class Config(Record):
     writable_files: tuple[str, ...] | None
     ticket: str
     subagent_log: Path | None
+    lifeline: str
+    """Which pipe on standard input ends this agent with its own end, by its inode; empty for none."""
     color: bool
     editor: str
     """The user's editor: a program, and maybe its arguments."""
@@ -148,10 +204,22 @@ class Config(Record):
     seed: bool
     """Whether a chat begins with what was said last in its folder."""
     child_env: frozenset[str]
+    sandbox: SandboxUse
     allow_addresses: tuple[str, ...]
     """Hosts and networks of this machine and its surroundings that tools may reach."""
+    network: NetworkPolicy | None
+    """What commands may reach; None where nobody said: everything where nobody is there to ask, else each other."""
     timeouts: Timeouts
     limits: Limits
+
+    def when_asked(self, tool: str) -> OnAsk:
+        """What a run in which nobody can be asked does with calls of a tool that would be asked about."""
+        return self.on_ask_tools.get(tool, self.on_ask)
+
+    @property
+    def on_ask_text(self) -> str:
+        """Those answers as --on-ask and MARVIN_ON_ASK take them."""
+        return ",".join([self.on_ask, *(f"{tool}={answer}" for tool, answer in self.on_ask_tools.items())])
 
     @property
     def coding(self) -> bool:

@@ -10,6 +10,7 @@ MarvinError
 ├── ToolError                  a tool failed; the text goes to the model
 │   ├── AddressRefused         an address is of this machine or of a private network
 │   ├── RequestFailed          a request to an address of the web failed; may carry its status and retry_after
+│   ├── FileChanged            a file is not what it was when it was read, or was never read
 │   └── PathRefused            a path leads outside of the sandbox or to a protected place
 └── ProviderError              a model service failed
     ├── RateLimited            429; may carry retry_after
@@ -97,6 +98,10 @@ class RequestFailed(ToolError):
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
+
+
+class FileChanged(ToolError):
+    """A file is not what it was when it was read, or was never read, so that it was not written."""
 
 
 class PathRefused(ToolError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from .messages import Message, Shown, StopReason, ToolOutput, Usage
 from .record import Record
@@ -93,9 +93,9 @@ class MessageEnd(Record):
     origin: MessageOrigin = "model"
 
 
-CallOrigin: TypeAlias = Literal["model", "person", "typed", "router"]
+CallOrigin: TypeAlias = Literal["model", "person", "typed", "router", "undo"]
 """Who made a call: the model, a person by hand, a person who typed the very command that runs, so that nothing is asked
-before it, or the routing of requests where there is no model."""
+before it, the routing of requests where there is no model, or a person who takes another call back by it."""
 
 
 class ToolExecutionStart(Record):
@@ -207,12 +207,5 @@ Event: TypeAlias = (
     | TurnEnd
     | AgentEnd
 )
-
-
-class Emit(Protocol):
-    """Publishes an event. Synchronous, and never raises."""
-
-    def __call__(self, event: Event, /) -> None: ...
-
 
 Unsubscribe: TypeAlias = Callable[[], None]

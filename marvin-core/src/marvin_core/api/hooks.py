@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from .events import Event
 from .messages import Message
+from .processes import ProcessResult
 from .record import Record
-from .tool_context import Clock, PackContext, ProcessResult
+from .tool_context import Clock, PackContext
 from .tools import Mode, ToolResult, ToolSpec
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ class Hook:
     """Whether it comes before the hooks that do not say so."""
     trylast: ClassVar[bool] = False
     """Whether it comes after the hooks that do not say so."""
+    chats_only: ClassVar[bool] = False
+    """Whether it is of use in chats alone. Where that is so of all hooks of a pack, other runs start without them."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

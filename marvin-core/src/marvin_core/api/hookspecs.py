@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from .config import Config, PackSettings
     from .hooks import Hook
     from .providers import ProviderSpec
-    from .session import Command
+    from .session import Command, UISpec
     from .tools import Tool, ToolGroup
-    from .ui import UISpec
 
 PROJECT = "marvin"
 

@@ -28,6 +28,34 @@ class Usage(Record):
     estimate: float | None = None
 
 
+class ModelUsage(Record):
+    """What a model, or several of them, was used for. `cost` is in USD and None where unknown.
+
+    `estimated` says that the service bills in units of its own, so that the cost is an estimate.
+    """
+
+    requests: int = 0
+    cost: float | None = 0.0
+    estimated: bool = False
+
+
+class UsageSummary(Record):
+    """What was used. `cost` is in USD and None where unknown; `providers` has the models of each provider.
+
+    `tokens` are by the names of `Usage`'s fields; `lifetime` are the models of all sessions, where asked for, without
+    a provider those that were counted by their names alone.
+    `ceiling` is the cost ceiling in USD and None without one, `left` what other agents have not used of it either.
+    """
+
+    tokens: Mapping[str, int]
+    cost: float | None
+    providers: Mapping[str, Mapping[str, ModelUsage]]
+    tool_calls: Mapping[str, int]
+    lifetime: Mapping[str, Mapping[str, ModelUsage]] | None = None
+    ceiling: float | None = None
+    left: float | None = None
+
+
 class ProviderData(Record):
     """Opaque data of one provider (a signature, encrypted reasoning), returned to that provider only."""
 
@@ -118,7 +146,11 @@ class Call(Record):
 
 
 class ToolOutput(Record):
-    """The one output of a call. `show` is for people, `undo` the call that takes this one back."""
+    """The one output of a call. `show` is for people, `undo` the call that takes this one back.
+
+    `lasting` stands in the summary once the call itself was taken out of the conversation; before, nobody reads it.
+    `reveals` are the names of tools that waited and that requests carry from now on.
+    """
 
     call_id: str
     name: str
@@ -126,6 +158,8 @@ class ToolOutput(Record):
     is_error: bool = False
     show: tuple[Shown, ...] = ()
     undo: Call | None = None
+    lasting: str = ""
+    reveals: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -276,6 +310,11 @@ def _read_extras(values: dict[str, Any]) -> None:
     undo = values.pop("undo", None)
     if isinstance(undo, Mapping) and isinstance(undo.get("name"), str) and isinstance(undo.get("arguments"), Mapping):
         values["undo"] = Call(name=undo["name"], arguments=undo["arguments"])
+    if not isinstance(values.get("lasting", ""), str):
+        del values["lasting"]
+    reveals = values.pop("reveals", None)
+    if isinstance(reveals, list):
+        values["reveals"] = tuple(name for name in reveals if isinstance(name, str))
 
 
 def _shown_from_dict(data: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 
 from .limits import Limits
 from .messages import Message, ProviderData, StopReason, Usage
-from .model_facts import ServedModel
 from .record import Record
 from .timeouts import Timeouts
 from .tools import ToolSpec
@@ -30,22 +29,64 @@ CacheLifetime: TypeAlias = Literal["", "5m", "1h"]
 """How long a service that lets one choose keeps what it read; empty for as long as it does by itself."""
 
 
+class ModelFacts(Record):
+    """The facts of a model; None, or an empty text, where nobody says.
+
+    `window` and `longest`, the longest answer, are in tokens; `input`, `output` and `cache_write`, what goes into a
+    cache, in USD per million tokens; `request` in USD for each. `ends` is the day on which the service turns it off, as
+    in 2026-12-11.
+    """
+
+    window: int | None = None
+    longest: int | None = None
+    input: float | None = None
+    output: float | None = None
+    cache_write: float | None = None
+    request: float | None = None
+    thinks: bool | None = None
+    images: bool | None = None
+    ends: str = ""
+
+    def or_else(self, other: ModelFacts) -> ModelFacts:
+        """These facts, and those of the other where these say nothing."""
+        known = {name: value for name, value in self.as_dict().items() if value not in (None, "")}
+        return other.replace(**known)
+
+
+class ServedModel(Record):
+    """A model in the list of a service, with what the list says of it."""
+
+    name: str
+    facts: ModelFacts = ModelFacts()
+
+
 class Request(Record):
     """One request to a model: the system prompt, the conversation so far, and the tools on offer.
 
     The first `stable` characters of `system` are the same from request to request: a service that caches
-    what it is told to is told to cache up to there. `output_schema` is the JSON schema of the answer, if it has one:
-    services that know how to are asked to hold the model to it.
+    what it is told to is told to cache up to there. `waiting` are tools that the model can find and call, but is not
+    told of: only a provider that `Defers` does something with them. `output_schema` is the JSON schema of the answer,
+    if it has one: services that know how to are asked to hold the model to it.
     """
 
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
+    waiting: tuple[ToolSpec, ...] = ()
     tool_choice: ToolChoice = "auto"
     thinking: ThinkingLevel = "off"
     max_output_tokens: int | None = None
     stable: int = 0
     output_schema: Mapping[str, Any] | None = None
+
+    def with_revealed(self) -> Request:
+        """The request for a service that adds nothing by itself: with the tools that its outputs reveal."""
+        named = {name for message in self.messages for output in message.outputs for name in output.reveals}
+        revealed = tuple(spec for spec in self.waiting if spec.name in named)
+        if not revealed:
+            return self
+        waiting = tuple(spec for spec in self.waiting if spec.name not in named)
+        return self.replace(tools=(*self.tools, *revealed), waiting=waiting)
 
 
 class TextDelta(Record):
@@ -153,6 +194,21 @@ class Measures(Protocol):
     async def find_window(self) -> int | None:
         """The context window in tokens, which `context_window` tells from then on; None where nobody says."""
         ...
+
+
+@runtime_checkable
+class Defers(Protocol):
+    """A provider that may be behind a service which adds the tools by itself that an output `reveals`."""
+
+    @property
+    def defers(self) -> bool:
+        """Whether it is. `Request.tools` has none of those then, and `Request.waiting` has them."""
+        ...
+
+
+def adds_revealed(provider: Provider) -> bool:
+    """Whether the service behind a provider adds by itself what an output reveals."""
+    return isinstance(provider, Defers) and provider.defers
 
 
 @runtime_checkable

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .events import CallOrigin, Event, Unsubscribe
 from .messages import Message, ToolOutput
-from .models import ModelEntry
-from .providers import ThinkingLevel
+from .models import KeyControl
 from .record import Record
 from .timeouts import Timeouts
-from .tool_context import PackContext, Processes, UsageSummary
 from .tools import Mode, ToolSpec
+
+if TYPE_CHECKING:
+    from .agents import Agents
+    from .controls import (
+        AutonomyControl,
+        ContextUse,
+        ModelControl,
+        ProfileControl,
+        SessionsControl,
+        ToolControl,
+        UndoControl,
+    )
+    from .messages import UsageSummary
+    from .permissions import PermissionControl
+    from .processes import Processes
+    from .tool_context import PackContext
 
 
 class TurnResult(Record):
@@ -69,181 +82,15 @@ class ChatSettings(Record):
     terminal: str
     """What kind of terminal it is (TERM)."""
     timeouts: Timeouts
+    keep: Callable[[str], str]
+    """What of a text that was typed may be written to disk: no key and no password that is known as one."""
 
 
-class SessionEntry(Record):
-    """One session on disk, as lists show it. `messages` counts those of all its branches."""
+class UISpec(Record):
+    """An interface as data; `factory` is `module:callable`, called without arguments."""
 
-    id: str
-    title: str
-    time: float
-    """When it was written last, in seconds since the epoch."""
-    provider: str
-    model: str
-    messages: int
-    working_dir: str
-    parent: str
-    """The session that it was forked from, or an empty string."""
-
-
-class Branch(Record):
-    """One way that a session went. `leaf` names its end; `shared` counts the messages it has in common
-    with the branch in use."""
-
-    leaf: str
-    messages: int
-    shared: int
-    prompt: str
-    """The last request of the branch."""
-    answer: str
-    """What the model said last, or an empty string."""
-    current: bool
-
-
-class SessionsControl(Protocol):
-    """The sessions on disk, and moving between them.
-
-    What changes the session raises `MarvinError` while an answer runs, and `SessionError` where it is not possible.
-    """
-
-    def clear(self) -> None:
-        """Begin an empty conversation; it gets an id with its first prompt. The old one stays on disk."""
-        ...
-
-    def fork(self) -> str:
-        """Go on in a copy of this session; returns its id."""
-        ...
-
-    def resume(self, session_id: str) -> int:
-        """Go on with the session whose id is, or starts with, this one; returns how many messages it has."""
-        ...
-
-    def recent(self, limit: int) -> Sequence[SessionEntry]:
-        """The newest sessions of the working directory, the newest one first."""
-        ...
-
-    def branches(self) -> Sequence[Branch]:
-        """The branches of this session, oldest end first."""
-        ...
-
-    def go_to(self, branch: Branch) -> int:
-        """Go on at the end of a branch of this session; returns how many messages it has."""
-        ...
-
-
-class ModelControl(Protocol):
-    """The model of a session, and changing it between prompts."""
-
-    @property
-    def provider_name(self) -> str: ...
-    @property
-    def model(self) -> str: ...
-    @property
-    def reason(self) -> str:
-        """Why this model answers, as in `GROQ_API_KEY is set`; empty without one."""
-        ...
-
-    @property
-    def thinking(self) -> ThinkingLevel: ...
-    def use(self, name: str) -> None:
-        """Go on with another model: `PROVIDER/MODEL`, the name of a model, or of a provider.
-
-        Raises:
-            UsageError, ConfigError: where there is none, or its provider is not set up.
-        """
-        ...
-
-    def know(self, name: str) -> None:
-        """Learn what services have to say of a name, before it is used; blocks for a while."""
-        ...
-
-    def think(self, level: str) -> None:
-        """Have the model think so hard from the next prompt on. Raises `UsageError` for an unknown level."""
-        ...
-
-    def pro(self) -> AbstractContextManager[None]:
-        """The best model that is set up, for as long as the context lasts; says which. Raises as `use`."""
-        ...
-
-    def listed(self) -> Sequence[ModelEntry]:
-        """Every service, those that are set up first."""
-        ...
-
-
-class AutonomyControl(Protocol):
-    """How the agent goes on by itself."""
-
-    @property
-    def going(self) -> Literal["off", "auto", "play"]: ...
-    def switch(self, going: Literal["off", "auto"]) -> None:
-        """Turn auto-continue on or off."""
-        ...
-
-    def playing(self, dollars: float | None, turns: int) -> AbstractAsyncContextManager[str]:
-        """Play mode: in the playground, for so many turns, and USD where that is given; gives the first prompt."""
-        ...
-
-    def send(self, text: str) -> None:
-        """Have the model read this along with its next request, in the middle of what it does."""
-        ...
-
-
-class ToolControl(Protocol):
-    """The tools of a session, and choosing others."""
-
-    @property
-    def selection(self) -> str:
-        """The sets, groups and names that were chosen."""
-        ...
-
-    @property
-    def missing(self) -> Mapping[str, str]:
-        """Why each of the others is not offered."""
-        ...
-
-    def choose(self, selection: str) -> None:
-        """Offer other tools from the next request on, as `--tools` names them.
-
-        Raises:
-            UsageError: where it names what does not exist; nothing is changed then.
-        """
-        ...
-
-
-class ProfileControl(Protocol):
-    """The profile of a session. What reads or writes files blocks: call it in a thread."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def folder(self) -> Path: ...
-    def names(self) -> Sequence[str]:
-        """All profiles."""
-        ...
-
-    def misspelled(self, name: str) -> str:
-        """The question whether another profile is meant, where there is none of this name but one like it."""
-        ...
-
-    def switch(self, name: str) -> Path:
-        """Go on with another profile, a new one where there is none; returns its folder.
-
-        Raises:
-            ConfigError: for a name that cannot be one.
-        """
-        ...
-
-    def preferences(self) -> Mapping[str, Any]:
-        """What is set in preferences.yaml."""
-        ...
-
-    def earlier(self) -> int:
-        """How many messages of earlier chats in this folder a new chat begins with."""
-        ...
-
-    def saved_places(self) -> Sequence[Mapping[str, Any]]:
-        """The places of saved_places.json."""
-        ...
+    name: str
+    factory: str
 
 
 class SessionControl(Protocol):
@@ -271,13 +118,31 @@ class SessionControl(Protocol):
     def commands(self) -> Mapping[str, Command]: ...
     @property
     def tools(self) -> Sequence[ToolSpec]: ...
+    async def context_use(self) -> ContextUse:
+        """What the next request holds, and how much of the model's window that takes."""
+        ...
+
+    @property
+    def agents(self) -> Agents:
+        """The way to sub-agents, which run under the rules of this session."""
+        ...
+
     @property
     def toolbox(self) -> ToolControl:
         """The tools, and choosing others."""
         ...
 
+    def keys(self) -> KeyControl:
+        """The keys of model services, and setting them."""
+        ...
+
     def switch_mode(self, mode: Mode) -> None:
         """Go over to coding mode, or back. Raises `MarvinError` while an answer runs."""
+        ...
+
+    @property
+    def permissions(self) -> PermissionControl:
+        """How much is asked before calls run, and changing it."""
         ...
 
     @property
@@ -292,6 +157,11 @@ class SessionControl(Protocol):
 
     @property
     def sessions(self) -> SessionsControl: ...
+    @property
+    def undo(self) -> UndoControl:
+        """Taking calls back."""
+        ...
+
     @property
     def processes(self) -> Processes:
         """Programs and jobs of the session, in its working directory."""

@@ -10,14 +10,32 @@ class Timeouts(Record):
 
     tool: float = 60.0
     """A tool call that declares no time-out of its own."""
+    search_in_order: float = 0.02
+    """A search in the order of the files, which ends with the first matches; longer, and it is made by many threads."""
+    search: float = 20.0
+    """A search in files by Marvin's own program, where ripgrep is missing; longer, and the pattern is given up."""
+    preview: float = 5.0
+    """Finding out what a call would change in files, before it is asked about; longer, and nothing is shown of it."""
     command_grace: float = 5.0
     """On top of the time-out that a call gives itself, before dispatch steps in."""
     http: float = 30.0
     """One HTTP request of a tool, and each connection to a model service, that of a proxy to it included."""
     http_patience: float = 10.0
     """The longest that a request of a tool waits where a service asks it to come back later, in all."""
+    page: float = 20.0
+    """Making text of one web page or document that was fetched; longer, and it is read in a simpler way, or not."""
+    browser: float = 45.0
+    """A browser's loading of one page; longer, and what has come by then is taken."""
+    browser_settle: float = 8.0
+    """The longest wait for a page that is loaded to stop changing."""
+    browser_poll: float = 0.4
+    """Between two looks at whether it has."""
     http_turn: float = 20.0
     """The longest that a request waits for its turn at a service that takes only so many."""
+    notice: float = 10.0
+    """For the server of notices to take one that is published beside a run."""
+    notice_end: float = 5.0
+    """At the end of a run, for the notices that are still to be published."""
     model_idle: float = 180.0
     """Silence of a model service, counted from the last piece of its answer; what keeps a connection alive is none."""
     model_idle_coding: float = 900.0
@@ -26,6 +44,8 @@ class Timeouts(Record):
     """For all local servers together to say which models they have, before a chat begins that has no model."""
     model_list: float = 5.0
     """For a small question to a model service: what it serves, after it refused a model; how large a window is."""
+    agent_git: float = 120.0
+    """One step of git for the worktree of an agent."""
     answer: float = 7200.0
     """One answer of a model from its request to its end, however much of it comes."""
     stream_end: float = 0.2
@@ -40,8 +60,20 @@ class Timeouts(Record):
     """The longest `retry-after` that is waited for; a longer one ends the retries."""
     summary: float = 120.0
     """For a model to summarise the older messages of a conversation; after that, lists stand for them."""
+    command_parse: float = 2.0
+    """For the parser to take a shell command apart that is to be judged; after that it counts as not understood."""
+    snapshot: float = 5.0
+    """A snapshot of the working directory around commands, so that they can be taken back."""
+    snapshot_git: float = 60.0
+    """One step of git for a snapshot, and for taking commands back."""
     output_tail: float = 0.5
     """How long output may go on after its program has ended."""
+    output_first: float = 1.0
+    """How long a program runs before what it prints is reported: what is quick needs no reports."""
+    output_report: float = 0.05
+    """Between two reports of what a program printed while it runs."""
+    job_poll: float = 0.1
+    """Between two looks at a job whose end or output is waited for."""
     settle: float = 0.05
     """How long what a command started may take to go once its output has ended, before it counts as a job."""
     terminate: float = 0.5
@@ -50,6 +82,8 @@ class Timeouts(Record):
     """Between two looks at whether killed processes are gone."""
     kill_limit: float = 5.0
     """The longest that killed processes are waited for."""
+    sandbox_start: float = 10.0
+    """For a sandbox to start, and for each thing that is tried in one."""
     pack: float = 10.0
     """The loading of one pack, and each of its registration hooks."""
     pack_grace: float = 1.0
@@ -78,8 +112,12 @@ class Timeouts(Record):
     """After a signal that asks to end: for such code to let go, and once more for it to save before leaving."""
     lock: float = 5.0
     """For the lock of a state file."""
+    project_lock: float = 1.0
+    """For the lock of a file of the project that another Marvin writes at the moment."""
     lock_poll: float = 0.01
     """Between two tries for such a lock."""
+    ticket_plugin: float = 1.0
+    """For a plugin of the ticket program to say what it does, where its first lines do not."""
     ceiling: float = 900.0
     """Under a cost ceiling: for money that requests of other agents hold to come free."""
     ceiling_poll: float = 0.2
@@ -94,8 +132,18 @@ class Timeouts(Record):
     """For the program through which a model service works, as Copilot's, to start."""
     runtime_poll: float = 1.0
     """Between two looks at whether that program, while it is silent, still runs."""
+    agent_build: float = 3600.0
+    """An agent that writes, from its start to its end."""
+    agent_research: float = 600.0
+    """An agent that only reads."""
+    agent_slot: float = 0.2
+    """Between two looks at whether one more agent may work, where others of the run do."""
+    agent_end: float = 3.0
+    """For an agent that is to end, as at Ctrl+C, to end what it started itself; then it is killed with all of that."""
     login: float = 300.0
     """For the user to log in to a model service in the browser."""
+    keyring: float = 20.0
+    """For the system's keyring to give or take a key; it may ask the user to unlock it."""
     stdin_idle: float = 60.0
     """Silence of standard input while the prompt is read from it."""
     close: float = 5.0

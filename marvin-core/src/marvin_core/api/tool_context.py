@@ -1,18 +1,24 @@
-"""What a tool receives: its context, and the narrow views of files, processes and the session behind it."""
+"""What a tool receives: its context, and the narrow views of files and the session behind it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TypeAlias, TypeVar, overload
 
+from .processes import Processes
 from .record import Record
-from .tools import Mode
+from .timeouts import Timeouts
+from .tools import Mode, ToolSpec
 
 if TYPE_CHECKING:
     import httpx
 
+    from .agents import Agents
+    from .events import CallOrigin
+    from .messages import UsageSummary
     from .settings import Settings
 
 T = TypeVar("T")
@@ -45,10 +51,15 @@ class PackFolders(Protocol):
 
 
 class PackContext(Protocol):
-    """What the code of a pack reaches of its own, wherever it runs: settings, secrets and folders."""
+    """What the code of a pack reaches, wherever it runs: its settings, secrets and folders, and how long to wait."""
 
     @property
     def folders(self) -> PackFolders: ...
+    @property
+    def timeouts(self) -> Timeouts:
+        """How long things may take, in seconds, as the user set it. The stores and limits of the kit take it."""
+        ...
+
     def settings(self, model: type[S]) -> S:
         """The settings of the pack, as defaults, config.yaml and variables make them.
 
@@ -102,11 +113,18 @@ class SessionView(Protocol):
         ...
 
     def search_backups(self, query: str, most: int) -> str:
-        """Where all words of the query stand in what was taken out of conversations, as text. Blocks.
+        """Where all words of the query, one at least, stand in what was taken out of conversations, as text. Blocks."""
+        ...
 
-        Raises:
-            ToolError: where the query has no word.
+    def read_skill(self, name: str) -> str:
+        """The text of a skill, or of a file of it, as in `pdf/references/forms.md`. Blocks.
+
+        Raises `ToolError` where there is none that can be read.
         """
+        ...
+
+    def find_tools(self, query: str, most: int) -> Sequence[ToolSpec]:
+        """The tools on offer that a query means, the best first. Blocks."""
         ...
 
     def set_working_dir(self, path: Path) -> None:
@@ -118,10 +136,7 @@ class SessionView(Protocol):
         ...
 
     def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
-        """Set a preference of the profile to what `change` makes of its value; None stands for one that is not set.
-
-        Blocks while another Marvin writes the file: call it in a thread.
-        """
+        """Set a preference to what `change` makes of its value, None where it is not set. Blocks."""
         ...
 
     def usage(self, *, lifetime: bool = False) -> UsageSummary:
@@ -137,42 +152,38 @@ class SessionView(Protocol):
         ...
 
 
-class ProcessResult(Record):
-    """How a child process ended. `output` is standard output and, where merged, standard error.
-
-    `exit_code` is negative for a signal, None after a time-out. `omitted` counts the bytes that were
-    dropped from the middle of the output. `job` names what still runs in the background, if anything.
-    """
-
-    exit_code: int | None
-    output: bytes
-    stderr: bytes = b""
-    omitted: int = 0
-    timed_out: bool = False
-    elapsed: float = 0.0
-    job: str = ""
-
-
 FileKind: TypeAlias = Literal["file", "folder", "link", "other"]
 """What there is at a path; other are pipes, sockets and devices."""
 
 
 class FileInfo(Record):
-    """What is known of the thing at a path. `size` is in bytes, `modified` in seconds since the epoch."""
+    """What is at a path, which is relative to the root. `size` is in bytes, `modified` in seconds since the epoch."""
 
     path: str
-    """Relative to the working directory."""
     kind: FileKind
     size: int
     modified: float
+
+
+class FileWrite(Record):
+    """What is to be in a file. `data` is None where it is to be removed, `mode` are its permissions where it is new.
+
+    `expected` is what `os.fstat` said of it when it was read; it stays open until then, so that its inode stays its.
+    With `create_only` it must not exist yet.
+    """
+
+    path: str
+    data: bytes | None
+    expected: os.stat_result | None = None
+    create_only: bool = False
+    mode: int | None = None
 
 
 class Paths(Protocol):
     """The only way from a model's string to files. All paths are relative to the working directory.
 
     Each method raises `PathRefused` where a path, or what it links to, is outside of the working directory, hidden or
-    protected, and `ToolError` where the system refuses; both tell the model what to do. A link that is swapped
-    meanwhile leads none of them outside. They block, as files do.
+    protected, and `ToolError` where the system refuses. No link that is swapped leads them outside. They block.
     """
 
     @property
@@ -188,12 +199,27 @@ class Paths(Protocol):
         """Write a file atomically, making its folders; with `create_only` it must not exist yet."""
         ...
 
+    def write_together(self, changes: Sequence[FileWrite]) -> None:
+        """Write and remove several files: all, or none. `FileChanged` where one is not what its change expects."""
+        ...
+
     def append(self, path: str, data: bytes) -> None:
         """Add to the end of a file, making it and its folders. A file of several names (hard links) is refused."""
         ...
 
     def remove(self, path: str) -> None:
         """Delete a file; of a link, the link itself."""
+        ...
+
+    def make_folder(self, path: str) -> bool:
+        """Make a folder and those above it, where they are missing; whether it was missing.
+
+        `/undo` knows nothing of folders: a tool that makes one names the call that takes it away.
+        """
+        ...
+
+    def remove_folder(self, path: str) -> None:
+        """Delete a folder that is empty. `ToolError` where it is not, or is a link."""
         ...
 
     def exists(self, path: str) -> bool:
@@ -211,17 +237,16 @@ class Paths(Protocol):
     def glob(self, pattern: str, most: int = 1_000) -> Sequence[str]:
         """The files and folders that fit a pattern, the first `most` of them in order. No link is entered.
 
-        `**` stands for any folders, none among them; `*`, `?` and `[...]` for what a name may hold there. A dot at the
-        beginning of a name has to be written. `ToolError` where more than 500,000 names would have to be looked at.
+        `**` stands for any folders, none among them; a dot at the beginning of a name has to be written. `ToolError`
+        where more than 500,000 names would have to be looked at.
         """
         ...
 
     def real_file(self, path: str, *, writing: bool = False) -> AbstractContextManager[Path]:
         """A real path for a library that opens files by name, such as SQLite: that of a private copy.
 
-        The copy lasts as long as the block. With `writing`, the file need not exist, and the copy takes its place in
-        one step when the block ends without an error, if it was changed; close the file or the database before.
-        `ToolError` where the file was changed by another meanwhile, which is then kept.
+        The copy lasts as long as the block. With `writing`, the file need not exist, and the copy takes its place when
+        the block ends without an error; close the file before. `ToolError` where another changed the file meanwhile.
         """
         ...
 
@@ -232,57 +257,6 @@ class Paths(Protocol):
     def overview(self) -> str:
         """The working directory and a short tree of it, for error texts."""
         ...
-
-
-class Processes(Protocol):
-    """The only way to a child process."""
-
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: Path | None = None,
-        stdin: bytes | None = None,
-        timeout: float | None = None,
-        output_limit: int = 1_000_000,
-        merge_stderr: bool = False,
-        env: Mapping[str, str] | None = None,
-        leave_jobs: bool = False,
-    ) -> ProcessResult:
-        """Run a program to its end; afterwards no descendant of it is alive.
-
-        Args:
-            timeout: seconds; when they are over the result says `timed_out`.
-            output_limit: bytes kept of each stream, half from its head and half from its tail.
-            env: variables added to the child's environment.
-            leave_jobs: what the program leaves running becomes a job instead of being killed.
-
-        Raises:
-            ToolError: where the program does not exist or cannot be started.
-        """
-        ...
-
-    def which(self, program: str) -> str | None:
-        """Where a program is in the children's PATH, or None. Relative folders of PATH do not count."""
-        ...
-
-    def job_list(self) -> Sequence[Job]:
-        """The jobs of this session, oldest first."""
-        ...
-
-    async def stop_job(self, job_id: str) -> Job:
-        """End a job and all its descendants; `ToolError` for an unknown one."""
-        ...
-
-
-class Job(Record):
-    """A process that outlived its command. `log` is the file its output goes to; `running` is as of now."""
-
-    id: str
-    command: str
-    log: Path
-    pid: int
-    running: bool
 
 
 class Clock(Protocol):
@@ -297,34 +271,6 @@ class Clock(Protocol):
         ...
 
 
-class ModelUsage(Record):
-    """What a model, or several of them, was used for. `cost` is in USD and None where unknown.
-
-    `estimated` says that the service bills in units of its own, so that the cost is an estimate.
-    """
-
-    requests: int = 0
-    cost: float | None = 0.0
-    estimated: bool = False
-
-
-class UsageSummary(Record):
-    """What was used. `cost` is in USD and None where unknown; `providers` has the models of each provider.
-
-    `tokens` are by the names of `Usage`'s fields; `lifetime` are the models of all sessions, where asked for, without
-    a provider those that were counted by their names alone.
-    `ceiling` is the cost ceiling in USD and None without one, `left` what other agents have not used of it either.
-    """
-
-    tokens: Mapping[str, int]
-    cost: float | None
-    providers: Mapping[str, Mapping[str, ModelUsage]]
-    tool_calls: Mapping[str, int]
-    lifetime: Mapping[str, Mapping[str, ModelUsage]] | None = None
-    ceiling: float | None = None
-    left: float | None = None
-
-
 class ToolContext(PackContext, Protocol):
     """What a tool gets, and all it gets."""
 
@@ -333,6 +279,11 @@ class ToolContext(PackContext, Protocol):
     @property
     def processes(self) -> Processes: ...
     @property
+    def agents(self) -> Agents:
+        """The way to sub-agents, which run under the rules of this session. What they do counts as this call's."""
+        ...
+
+    @property
     def http(self) -> httpx.AsyncClient:
         """A client with Marvin's proxies, certificates, time-outs and limits; shared, never close it.
 
@@ -340,8 +291,36 @@ class ToolContext(PackContext, Protocol):
         """
         ...
 
+    async def may_reach(self, url: str) -> None:
+        """Have the tools reach an address that the call was given, also where it is of this machine or of a network.
+
+        What a person typed is reached at once. What a model names is asked about where somebody can be asked, and holds
+        for the server until the session ends. Otherwise nothing is changed, and the request says what is wrong.
+
+        Args:
+            url: the address; one of the public internet needs nothing.
+        """
+        ...
+
+    async def proxied(self) -> Mapping[str, str]:
+        """Variables for a program that makes requests of its own, such as a browser: they lead it to a proxy.
+
+        Give them as `env` to `processes.run`. What the proxy reaches is what `http` reaches: addresses of this machine
+        and of private networks are refused. In a sandbox with a network of its own, the proxy of that takes their
+        place, which asks the user about hosts. A program that does not use a proxy is not held back by this.
+
+        Raises:
+            ToolError: where there can be no proxy.
+        """
+        ...
+
     @property
     def mode(self) -> Mode: ...
+    @property
+    def origin(self) -> CallOrigin:
+        """Who makes the call. What a person asks for by name needs no second thought of a tool."""
+        ...
+
     @property
     def home(self) -> Path:
         """The user's home folder: for what belongs to the user and to no project, as ~/Downloads does."""
@@ -373,8 +352,41 @@ class ToolContext(PackContext, Protocol):
         """
         ...
 
+    def reading(self, folder: Path) -> ToolContext:
+        """This context with another folder in place of the working directory, where it writes nothing.
+
+        Reading and searching, the kit's included, then count from that folder and are held to it. Programs still start
+        in the working directory unless they are told otherwise. The folder is for the tool to choose, or for a person:
+        what a model names is checked before. `ToolError` where it is none.
+        """
+        ...
+
+    def writing(self, folder: Path) -> ToolContext:
+        """This context with another folder of the user's in place of the working directory, made where it is missing.
+
+        Its files are read, searched and written as those of the working directory are, and put back by `/undo`.
+        Programs still start in the working directory unless they are told otherwise. The folder is for the tool to
+        choose, or for a person: what a model names is checked before. `ToolError` where there is none and none can be
+        made, and in play mode, which knows the playground only.
+        """
+        ...
+
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask the user; the answer is one of the choices. `ToolError` where there is nobody to ask."""
+        ...
+
+    async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str:
+        """Ask the user what may be answered in any words.
+
+        Args:
+            choices: suggestions; the answer may be one of them.
+
+        Returns:
+            the answer; empty where the user gives none.
+
+        Raises:
+            ToolError: where there is nobody to ask, and without choices where the interface takes no text.
+        """
         ...
 
     async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:

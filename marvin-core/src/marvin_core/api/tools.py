@@ -30,6 +30,9 @@ class ToolResult(Record):
     `content` goes to the model: a string, or text and image blocks. `show` goes to people: tables, pictures and links,
     which every interface draws as well as it can. `details` is data for interfaces that know it (`{"diff": ...}`), as
     JSON knows it: tuples arrive as lists. `undo` is the call that takes this one back; it is kept in the session file.
+    `lasting` is what the model should still know once this call was summed up: it then stands in the summary word for
+    word, as long as no later call of the tool succeeded. At most 8,000 characters of it are kept. `reveals` are names
+    of tools that wait until a model looks for them: requests carry them from now on.
     """
 
     content: str | tuple[Text | Image, ...]
@@ -37,6 +40,13 @@ class ToolResult(Record):
     is_error: bool = False
     undo: Call | None = None
     show: Sequence[Shown] = ()
+    lasting: str = ""
+    reveals: Sequence[str] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing beside content and details."""
+        return not (self.show or self.undo or self.lasting or self.reveals)
 
     @property
     def blocks(self) -> tuple[Text | Image, ...]:
@@ -65,8 +75,8 @@ class ToolSpec(Record):
     `parameters` is its JSON schema in the normal form. `timeout` is in seconds; None is the
     configured default, and `own_timeout` says that it depends on the arguments. `source` is the
     distribution that brings it, `module` where its function is. `phrases` are its entries of phrases.toml.
-    `guidance` is that of its group. `function` is what its module calls it, where another pack has that name. The
-    other fields are declared on `@tool`.
+    `guidance` is that of its group; `in_code` and `in_chat` are its places there, from 1 on, or 0. `function` is what
+    its module calls it, where another pack has that name. The other fields are declared on `@tool`.
     """
 
     name: str
@@ -84,9 +94,14 @@ class ToolSpec(Record):
     sets: tuple[ToolSet, ...] = ()
     passes: tuple[Gate, ...] = ()
     interactive: bool = False
+    parallel: bool | str = False
+    snapshot: bool = False
     typed: Sign = ""
     too_long: str = ""
+    probe: Mapping[str, Any] | None = None
     guidance: str = ""
+    in_code: int = 0
+    in_chat: int = 0
     source: str = ""
     module: str = ""
     function: str = ""
@@ -94,8 +109,18 @@ class ToolSpec(Record):
 
     @property
     def reads_only(self) -> bool:
-        """Whether the tool changes nothing, so that calls of it may run side by side."""
+        """Whether the tool changes nothing."""
         return self.access <= READING
+
+    def runs_beside(self, arguments: Callable[[], Mapping[str, Any]]) -> bool:
+        """Whether a call may run side by side with others of this tool, and with those of other such tools.
+
+        Args:
+            arguments: those of the call, read only where it depends on one of them.
+        """
+        if isinstance(self.parallel, str):
+            return bool(arguments().get(self.parallel))
+        return self.parallel or self.reads_only
 
     @property
     def command(self) -> str:
@@ -106,6 +131,15 @@ class ToolSpec(Record):
         if self.typed:
             return str(self.parameters["required"][0])
         return "command" if "exec" in self.access else ""
+
+    @property
+    def ticket_line(self) -> str:
+        """The parameter that holds a line for the ticket program, as in `create TITLE`; empty where there is none.
+
+        It is the only one that a tool requires which may be called before there is a ticket.
+        """
+        required = self.parameters.get("required", ())
+        return str(required[0]) if "ticket" in self.passes and len(required) == 1 else ""
 
     @property
     def changes(self) -> bool:
@@ -131,8 +165,15 @@ class Tool(Generic[P, R]):
         sets: Collection[ToolSet] | None = None,
         passes: Collection[Gate] = (),
         interactive: bool = False,
+        parallel: bool | str = False,
+        snapshot: bool = False,
         typed: Sign = "",
         too_long: str = "",
+        probe: Mapping[str, Any] | None = None,
+        aliases: Mapping[str, Collection[str]] | None = None,
+        unlisted: Collection[str] = (),
+        ignores: Collection[str] = (),
+        adapt: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
     ) -> None:
         name = function.__name__
         if not _NAME_CHARACTERS.issuperset(name) or len(name) > _NAME_LIMIT:
@@ -154,8 +195,15 @@ class Tool(Generic[P, R]):
         self.sets: tuple[ToolSet, ...] | None = None if sets is None else _chosen(name, "sets", sets, ToolSet)
         self.passes: tuple[Gate, ...] = _chosen(name, "passes", passes, Gate)
         self.interactive = interactive
+        self.parallel = parallel
+        self.snapshot = snapshot
         self.typed: Sign = typed
         self.too_long = too_long
+        self.probe = None if probe is None else dict(probe)
+        self.aliases = {parameter: _several(name, "aliases", names) for parameter, names in (aliases or {}).items()}
+        self.unlisted = _several(name, "unlisted", unlisted)
+        self.ignores = _several(name, "ignores", ignores)
+        self.adapt = adapt
         self.__doc__ = function.__doc__
         self.__name__ = name
         self._check()
@@ -170,6 +218,11 @@ class Tool(Generic[P, R]):
             raise ToolError(f"The tool {self.name} declares {both[0]} as a secret and as a setting; choose one.")
         if self.typed not in get_args(Sign):
             raise ToolError(f"The tool {self.name} declares typed={self.typed!r}; only '!' can be typed.")
+        if self.snapshot and not {"write", "exec"} <= self.access:
+            raise ToolError(f"The tool {self.name} declares a snapshot, so it needs the access write and exec.")
+        unknown = sorted(set(self.probe or ()).difference(self.function.__code__.co_varnames))
+        if unknown:
+            raise ToolError(f"The tool {self.name} declares a probe with {unknown[0]}, which is no parameter of it.")
         if "writable-files" in self.passes and "exec" in self.access:
             raise ToolError(f"The tool {self.name} runs programs, so it cannot pass 'writable-files'.")
 
@@ -205,7 +258,9 @@ class ToolGroup(Record):
     that it defines. `phrases` is a file with what people say and the calls that it means. It lies beside `module` or
     beside the plugin; by default it is phrases.toml where a package has that. `sets` and `too_long` hold for those of
     the tools that declare none themselves. `guidance` is what a model should know when it works with these tools on
-    code: lines of the system prompt, in coding mode, while one of them is offered.
+    code: lines of the system prompt, in coding mode, while one of them is offered. `in_code` and `in_chat` are those of
+    the tools that a model is offered at once where most of many tools wait: at work on code, and elsewhere. Both begin
+    with the most useful one; the first ones of all groups come before the second ones.
     """
 
     name: str
@@ -215,6 +270,13 @@ class ToolGroup(Record):
     sets: tuple[ToolSet, ...] = ()
     too_long: str = ""
     guidance: str = ""
+    in_code: tuple[str, ...] = ()
+    in_chat: tuple[str, ...] = ()
+
+    @staticmethod
+    def place(name: str, names: Sequence[str]) -> int:
+        """The place of a tool in a list, from 1 on; 0 for one that is not in it."""
+        return names.index(name) + 1 if name in names else 0
 
 
 class ToolDecorator:
@@ -243,8 +305,15 @@ def tool(
     sets: Collection[ToolSet] | None = None,
     passes: Collection[Gate] = (),
     interactive: bool = False,
+    parallel: bool | str = False,
+    snapshot: bool = False,
     typed: Sign = "",
     too_long: str = "",
+    probe: Mapping[str, Any] | None = None,
+    aliases: Mapping[str, Collection[str]] | None = None,
+    unlisted: Collection[str] = (),
+    ignores: Collection[str] = (),
+    adapt: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
 ) -> ToolDecorator: ...
 def tool(function: Callable[..., Any] | None = None, /, **declarations: Any) -> Tool | ToolDecorator:
     """Make a function a tool.
@@ -273,10 +342,26 @@ def tool(function: Callable[..., Any] | None = None, /, **declarations: Any) -> 
             set and neither writes nor runs programs is in surf.
         passes: the gates of sub-agents that it passes although it writes or runs something. readonly: called by
             such an agent it changes nothing. writable-files: it writes nothing but files, through
-            `ToolContext.paths`. ticket: it may be called before there is a ticket.
+            `ToolContext.paths`. ticket: it may be called before there is a ticket; where it requires one parameter,
+            that is a line for the ticket program, in which the gates look for `create` and for what only reads.
         interactive: offer it in a chat only.
+        parallel: calls of it may run side by side although it writes or runs something, as those of tools do that only
+            read. By default such a call runs alone, and what a model calls behind it waits. The name of a parameter
+            says it for the calls that give this one, with a value that is not empty.
+        snapshot: programs that it starts change files of the working directory. As around shell commands, these are
+            kept before it is called and after, so that `/undo` puts them back. Such a tool names no undo itself.
         typed: "!" where it takes what is typed behind `!` in a chat, as the only parameter that it requires. Of
             several such tools the first is called.
         too_long: what the model should do instead where the arguments of a call were cut off.
+        probe: the arguments of a harmless call, by which `marvin tools health` sees whether the services that the tool
+            asks answer.
+        aliases: other names of parameters, by their own: those that models know from other programs. Calls may use
+            them, and no schema tells of them.
+        unlisted: parameters that calls may give, and that no schema tells of. Each has a default.
+        ignores: names of arguments that models send from habit, and that mean nothing here.
+        adapt: what makes arguments of this tool of those in shapes of other programs, as `offset` and `limit` of a
+            range of lines. It is given a copy of the arguments before they are checked, aliases read already, and
+            returns those that are meant. Where nothing here does what is meant it raises a `ToolError` with what to
+            send instead.
     """
     return ToolDecorator(**declarations) if function is None else Tool(function)

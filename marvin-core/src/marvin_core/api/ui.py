@@ -1,12 +1,13 @@
-"""The contract of an interface."""
+"""The contracts of an interface and of a sub-command."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
 
-from .record import Record
-from .session import SessionControl
+from .config import Config
+from .session import SessionControl, TurnResult
+from .tool_context import Clock, PackContext
 
 
 class UI(Protocol):
@@ -24,8 +25,101 @@ class UI(Protocol):
         ...
 
 
-class UISpec(Record):
-    """An interface as data; `factory` is `module:callable`, called without arguments."""
+@runtime_checkable
+class AsksSecrets(Protocol):
+    """An interface that can read a key without showing it; `/login` needs one."""
 
-    name: str
-    factory: str
+    async def ask_secret(self, question: str) -> str:
+        """Read a line that is neither shown nor kept; empty where the user gives none."""
+        ...
+
+
+@runtime_checkable
+class AsksText(Protocol):
+    """An interface that takes any text as an answer. With one that does not, a question has to have choices."""
+
+    async def ask_text(self, question: str, choices: Sequence[str]) -> str:
+        """Ask the user what may be answered in any words; the choices are suggestions, and there may be none.
+
+        Gives one of the choices, or what was typed instead; empty where the user gives no answer. The words of the
+        question are those of a model or a tool, so show them as such. What was typed before it is no answer.
+        """
+        ...
+
+
+class RunControl(Protocol):
+    """A non-interactive run that a sub-command leads, in place of one prompt."""
+
+    @property
+    def config(self) -> Config:
+        """What flags, variables and config.yaml ask for."""
+        ...
+
+    @property
+    def session(self) -> SessionControl:
+        """The session: its agents, its programs, and what was used so far."""
+        ...
+
+    @property
+    def clock(self) -> Clock: ...
+    async def prompt(self) -> str:
+        """What was asked for by a flag, a file or words, else by standard input where that is no terminal.
+
+        Empty where nothing was. Known secrets are taken out.
+        """
+        ...
+
+    async def price(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
+        """What so many tokens cost, in USD; None where that is not known.
+
+        `model` is a tier, or a model as `--model` takes it.
+        """
+        ...
+
+    def warn(self, text: str) -> None:
+        """Write a line to standard error."""
+        ...
+
+    def notify(self, text: str, *, title: str = "", priority: str = "default") -> None:
+        """Send a notice to the topic of --ntfy, where there is one.
+
+        Returns at once. A notice that does not arrive is told on standard error, and changes nothing else.
+        """
+        ...
+
+
+Lead: TypeAlias = "Callable[[RunControl], Awaitable[TurnResult]]"
+"""Leads a run to its end. The text of the result is printed; its error, if any, gives the exit code."""
+
+
+class CliContext(PackContext, Protocol):
+    """What a sub-command of a pack gets, as `obj` of typer's context.
+
+    A sub-command declares a parameter `context: typer.Context` and takes `run: CliContext = context.obj`. Settings,
+    secrets and folders are those of the pack that brings it.
+    """
+
+    @property
+    def config(self) -> Config:
+        """What flags, variables and config.yaml ask for."""
+        ...
+
+    def write(self, text: str) -> None:
+        """Write to standard output, without what a terminal would take for a command. No newline is added."""
+        ...
+
+    def warn(self, text: str) -> None:
+        """Write a line to standard error."""
+        ...
+
+    def lead(self, work: Lead) -> int:
+        """Lead a non-interactive run in place of one prompt; returns the exit code.
+
+        It ends as every such run does: signals are heeded, agents and programs end with it, and MARVIN_COST is the
+        last line of standard error. Where no model is configured the run fails.
+        """
+        ...
+
+    def marvin(self, words: Sequence[str]) -> int:
+        """Run Marvin with these words, as if they had been typed in place of the sub-command; returns the exit code."""
+        ...

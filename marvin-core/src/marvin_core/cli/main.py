@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..api.config import Config, OutputFormat
+from ..api.config import Config
 from ..api.errors import EXIT_INTERRUPTED, ConfigError, MarvinError, UsageError
-from ..api.messages import Usage
 from ..config.flags import SUBCOMMANDS
 from ..config.load import load
 from ..config.program import command_name
 from ..config.secrets import Secrets
-from ..ui.report import cost_line, result_line
+from ..guard.redaction import Redactor
 from ..util.streams import StandardStreams
 
 if TYPE_CHECKING:
-    from ..app import App
-    from ..engine.session import Session
+    from .run import CommandContext
+    from .unattended import Unattended
 
-_PIPELINE = 'No installed pack brings the pipeline. Install it: pip install "marvin-core[pipeline]"'
-_NOTHING_USED = {"session_cost": 0.0, "llm_turns": 0, "model_turns": {}, "model_cost": {}}
+
+class _Given(NamedTuple):
+    """What a sub-command is run with."""
+
+    config: Config
+    secrets: Secrets
+    env: Mapping[str, str]
 
 
 def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) -> int:
@@ -47,17 +51,18 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) 
             from ..util.signals import end_like_ctrl_c
 
             end_like_ctrl_c()
-            return _run_subcommand(argv[index:], *_loaded(argv, index, env), streams)
+            if argv[index] == "tk":
+                return _tickets(argv[index + 1 :], env)
+            return _run_subcommand(argv[index:], _loaded(argv, index, env), streams)
         return _prompted(argv, env, streams)
     except MarvinError as error:
         if not isinstance(error, ConfigError) or index is not None or not _is_headless(argv, streams):
             streams.err(f"marvin: {error}")
             return error.exit_code
         from ..config.flags import parse
+        from .unattended import failed_early
 
-        code = _failed(streams, parse(argv).output_format, str(error), error.exit_code)
-        streams.err(cost_line(_NOTHING_USED))  # the arguments were right, so the line is due
-        return code
+        return failed_early(streams, parse(argv).output_format, error)
     except KeyboardInterrupt:
         streams.err("marvin: interrupted")
         return EXIT_INTERRUPTED
@@ -66,40 +71,73 @@ def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) 
 def _prompted(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) -> int:
     """What is no sub-command: one prompt, or a chat."""
     config, secrets = load(argv, env)
+    streams.clean = Redactor(secrets.known).text
     sys.dont_write_bytecode = sys.dont_write_bytecode or "-B" in argv
     if config.design_first:
-        raise UsageError(_PIPELINE)
+        from .design_first import pipeline_words
+        from .unattended import Unattended
+
+        words, run = pipeline_words(config, argv), Unattended(config, streams)
+        return run.run(lambda: _run_subcommand(words, _Given(config, secrets, env), streams, run))
     interactive = streams.stdin_is_terminal() or config.plain
     if config.non_interactive or not interactive:
-        return _non_interactive(config.replace(non_interactive=True), secrets, streams)
+        from .unattended import run_prompt
+
+        return run_prompt(config.replace(non_interactive=True), secrets, streams)
     if config.output_schema is not None:
         raise UsageError("--output-schema is for runs without a chat. Add --non-interactive.")
     return _chat(config, secrets, streams)
 
 
-def _run_subcommand(words: Sequence[str], config: Config, secrets: Secrets, streams: StandardStreams) -> int:
-    """Run a sub-command; returns its exit code."""
+def _tickets(words: Sequence[str], env: Mapping[str, str]) -> int:
+    from ..tickets.program import TicketProgram
+
+    return TicketProgram(env, sys.argv[0]).run(words)
+
+
+def _run_subcommand(
+    words: Sequence[str], given: _Given, streams: StandardStreams, unattended: Unattended | None = None
+) -> int:
+    """Run a sub-command, which may lead a run that was begun; returns its exit code."""
     from .commands import all as subcommands
     from .run import CommandContext, application, ended
 
-    run, typed = CommandContext(config, secrets, streams), application()
+    run, typed = CommandContext(given.config, given.secrets, streams), application()
+    run.again, run.unattended = lambda words: main(words, given.env, streams), unattended
     if words[0] in SUBCOMMANDS:
         # What helps to mend an installation must not need a sound one, and no stranger's code has a part in ours.
         subcommands.extend(typed)
     else:
         app = run.app()
         run.own = partial(app.packs.of, app.plugins.extend_cli(typed, words[0]))
+        return _of_pack(run, partial(ended, typed, words, command_name(), run), words[0])
     return ended(typed, words, command_name(), run)
 
 
-def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> tuple[Config, Secrets]:
-    """The configuration for a sub-command. Those that help to mend config.yaml start without it, and say so."""
+def _of_pack(run: CommandContext, work: Callable[[], int], name: str) -> int:
+    """Run a sub-command of a pack; what it raises is told with its name, and without secrets."""
     try:
-        return load(argv[:index], env)
+        return work()
+    except (MarvinError, BrokenPipeError):
+        raise
+    except Exception as error:
+        from traceback import format_exception
+
+        from ..util.failures import told
+
+        pack = run.own().distribution if run.own is not None else ""
+        run.warn(f"{''.join(format_exception(error))}marvin: the sub-command {name} of {pack} failed: {told(error)}")
+        return 1
+
+
+def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> _Given:
+    """What a sub-command is given. Those that help to mend config.yaml start without it, and say so."""
+    try:
+        return _Given(*load(argv[:index], env), env)
     except ConfigError:
         if argv[index] not in ("config", "doctor"):
             raise
-        return load(argv[:index], env, with_file=False)
+        return _Given(*load(argv[:index], env, with_file=False), env)
 
 
 def _is_headless(argv: Sequence[str], streams: StandardStreams) -> bool:
@@ -128,90 +166,9 @@ def _subcommand(argv: Sequence[str], env: Mapping[str, str]) -> int | None:
     return None
 
 
-def _non_interactive(config: Config, secrets: Secrets, streams: StandardStreams) -> int:
-    """One prompt. From here on MARVIN_COST is the last line of standard error, whatever happens."""
-    import signal
-
-    from ..util.failures import told
-    from ..util.signals import ending
-    from ..util.streams import keep_stdout, silence_packs
-    from ..util.watchdog import owner_of
-
-    app: App | None = None
-    numbers = ending()
-    keep_stdout(streams, owner_of)
-    try:
-        for number in numbers:
-            signal.signal(number, lambda *_: _leave(streams))
-        from .prompt_input import read_prompt
-
-        prompt = read_prompt(config, streams)
-        from ..app import App
-        from ..ui.headless import Headless
-
-        app = App(config, secrets, lambda text: streams.err(f"marvin: {text}"))
-        if app.choice.endpoint is None:
-            raise ConfigError(app.choice.how_to)
-        session = app.session(asker=None, interactive=False)
-        _resume(config, session)
-        form = config.output_schema is not None
-        return Headless(streams, config.output_format, app.meter, form=form).run(session, prompt)
-    except MarvinError as error:
-        return _failed(streams, config.output_format, str(error), error.exit_code)
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # whatever is wrong, the last line below must come
-        return _failed(streams, config.output_format, f"internal error: {told(error)}", 1)
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_IGN)  # only the last line is left
-        if app is not None:
-            app.save_usage()
-        silence_packs()
-        streams.err(cost_line(_NOTHING_USED if app is None else _summary(app)))
-
-
-def _summary(app: App) -> Mapping[str, object]:
-    """What was used; where that cannot be said, that the cost is not known. The last line must come."""
-    try:
-        return app.meter.summary()
-    except Exception:
-        return {**_NOTHING_USED, "session_cost": None}
-
-
-def _failed(streams: StandardStreams, output_format: OutputFormat, reason: str, code: int) -> int:
-    """Tell of a run that failed before its session could; returns the exit code."""
-    streams.err(f"marvin: {reason}")
-    if output_format == "json":
-        from contextlib import suppress
-
-        with suppress(OSError):
-            streams.out(result_line("", "", dict.fromkeys(Usage().as_dict(), 0), _NOTHING_USED, code))
-    return code
-
-
-def _leave(streams: StandardStreams) -> NoReturn:
-    """Interrupted before anything began. An exception instead could be lost in a callback of an import."""
-    import os
-
-    streams.err("marvin: interrupted")
-    streams.err(cost_line(_NOTHING_USED))
-    os._exit(EXIT_INTERRUPTED)
-
-
-def _resume(config: Config, session: Session) -> None:
-    """Load the session that --resume or --continue asks for."""
-    if not config.resume and not config.continue_session:
-        return
-    from ..sessions import store
-
-    folder = config.data_folder / "sessions"
-    if config.resume:
-        session.resume(store.find(folder, config.resume))
-    else:
-        session.resume(store.newest_of(folder, str(session.working_dir)))
-
-
 def _chat(config: Config, secrets: Secrets, streams: StandardStreams) -> int:
     from ..app import App
+    from .unattended import resume
 
     prompt = config.prompt
     if config.prompt_file is not None:
@@ -220,8 +177,8 @@ def _chat(config: Config, secrets: Secrets, streams: StandardStreams) -> int:
         prompt = read_prompt(config, streams)
     app = App(config, secrets, lambda text: streams.err(f"marvin: {text}"), chat=True)
     ui = app.ui()
-    session = app.session(asker=ui.ask, interactive=True)
-    _resume(config, session)
+    session = app.session(asker=ui.ask, interactive=True, ui=ui)
+    resume(config, session)
     if app.choice.endpoint is None:
         streams.err(app.choice.how_to)
     from ..util.failures import told

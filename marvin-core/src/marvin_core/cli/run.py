@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
 
 from ..api.config import Config
-from ..api.errors import MarvinError
-from ..config.secrets import REQUIRED, Secrets
-from ..guard.redaction import redacted
+from ..api.errors import MarvinError, UsageError
+from ..config.secrets import SecretAccess, Secrets
+from ..guard.redaction import Redactor
 from ..plugins.manager import BUILT_IN
 from ..util.streams import StandardStreams
 from ..util.terminal_text import disarm
@@ -20,15 +21,16 @@ from ..util.text import unknown_name
 if TYPE_CHECKING:
     from ..api.settings import Settings
     from ..api.tool_context import PackFolders
+    from ..api.ui import Lead
     from ..app import App
     from ..engine.session import Session
     from ..plugins.pack_access import PackAccess
+    from .unattended import Unattended
 
-D = TypeVar("D")
 S = TypeVar("S", bound="Settings")
 
 
-class CommandContext:
+class CommandContext(SecretAccess):
     """What the sub-commands of one invocation share; typer hands it on as the context's object.
 
     To those of packs it is a `CliContext`.
@@ -36,11 +38,18 @@ class CommandContext:
 
     def __init__(self, config: Config, secrets: Secrets, streams: StandardStreams) -> None:
         self.config = config
+        self.timeouts = config.timeouts
         self.secrets = secrets
         self.streams = streams
+        self.redactor = Redactor(secrets.known)
+        streams.clean = self.redactor.text
         self._app: App | None = None
         self.own: Callable[[], PackAccess] | None = None
         """What the pack reaches that brings the sub-command, where that is not the core."""
+        self.again: Callable[[Sequence[str]], int] | None = None
+        """Runs the program with other words."""
+        self.unattended: Unattended | None = None
+        """The run that this sub-command is to lead, where it was begun already."""
 
     def app(self) -> App:
         """The program, put together once."""
@@ -54,15 +63,15 @@ class CommandContext:
         """Write a text of Marvin's own; what it repeats of others has no known secrets."""
         from ..ui.rendering import for_people
 
-        self.streams.out(for_people(disarm(redacted(text, self.secrets.known())), self.streams.stdout))
+        self.streams.out(for_people(disarm(self.redactor.text(text)), self.streams.stdout))
 
     def write(self, text: str) -> None:
         """Write a text of tools, files, packs or services as it is, but for terminal sequences and known secrets."""
-        self.streams.out(disarm(redacted(text, self.secrets.known())))
+        self.streams.out(disarm(self.redactor.text(text)))
 
     def warn(self, text: str) -> None:
         """Write a line to standard error, without known secrets."""
-        self.streams.err(redacted(text, self.secrets.known()))
+        self.streams.err(text)
 
     @property
     def _own(self) -> PackAccess:
@@ -77,15 +86,26 @@ class CommandContext:
         """The settings of that pack."""
         return self._own.settings(model)
 
-    @overload
-    def secret(self, name: str) -> str: ...
-    @overload
-    def secret(self, name: str, default: None) -> str | None: ...
-    @overload
-    def secret(self, name: str, default: D) -> str | D: ...
-    def secret(self, name: str, default: Any = REQUIRED) -> Any:
-        """The value of a secret that this pack declares."""
+    def _secret(self, name: str, default: Any) -> Any:
         return self._own.secret(name, default)
+
+    def lead(self, work: Lead) -> int:
+        """Lead a non-interactive run in place of one prompt; returns the exit code."""
+        if self.unattended is not None:
+            return self.unattended.lead(self.app(), work)
+        from ..app import App
+        from .unattended import Unattended
+
+        config = self.config.replace(non_interactive=True)
+        run = Unattended(config, self.streams)
+        app = App(config, self.secrets, lambda text: self.warn(f"marvin: {text}"))
+        return run.run(lambda: run.lead(app, work))
+
+    def marvin(self, words: Sequence[str]) -> int:
+        """Run Marvin with these words; returns the exit code."""
+        if self.again is None:
+            raise UsageError("Marvin cannot be run again from here. Type the command line yourself.")
+        return self.again(words)
 
     def session(self) -> Session:
         """A session for calling tools; nobody is asked."""
@@ -102,13 +122,25 @@ def application() -> typer.Typer:
 def ended(app: typer.Typer, words: Sequence[str], name: str, run: CommandContext) -> int:
     """Run a sub-command to its end; returns its exit code. What it fails with is said without known secrets."""
     try:
-        app(list(words), prog_name=name, obj=run)
+        with _output_of(run):
+            app(list(words), prog_name=name, obj=run)
     except SystemExit as leaving:  # where it has a code, typer ends the process by itself
+        if isinstance(leaving.__context__, BrokenPipeError):
+            raise leaving.__context__ from None  # typer takes any for one of standard output, and says nothing
         return leaving.code if isinstance(leaving.code, int) else int(bool(leaving.code))
     except MarvinError as error:
         run.warn(f"marvin: {error}")
         return error.exit_code
     return 0
+
+
+def _output_of(run: CommandContext) -> AbstractContextManager[None]:
+    """What prints may show: of packs, no secrets."""
+    if run.own is None:
+        return nullcontext()
+    from .redacted import redacted_output
+
+    return redacted_output(run.redactor.text)
 
 
 class _Group(TyperGroup):

@@ -1,4 +1,4 @@
-"""The environment variables that Config reads, for people: the reference page and a test are made of this table."""
+"""The environment variables that the core reads, for people: the reference page and a test are made of this table."""
 
 from __future__ import annotations
 
@@ -19,13 +19,21 @@ ENVIRONMENT: Mapping[str, str] = {
     "MARVIN_HOME": "One folder for configuration, data, cache and state.",
     "MARVIN_PACKS": "Comma-separated names of the packs to load; the others are left out.",
     "MARVIN_TRACE_HOOKS": "1 prints each call of a pack's registration hooks to stderr.",
+    "MARVIN_PERMISSION_MODE": "How much is asked before calls run, where no --permission-mode is given.",
+    "MARVIN_ON_ASK": "What is done with calls that would ask where nobody is there, where no --on-ask is given.",
     "MARVIN_DEPTH": "How deep this agent is nested; set by the agent that starts it.",
     "MARVIN_READONLY": "1: no tool that writes or runs programs exists.",
     "MARVIN_WRITABLE_FILES": "Comma-separated files, relative to the working directory: only these may be written.",
+    "MARVIN_NETWORK": "What commands reach in the sandbox, where no --network is given: none, loopback, all, or hosts.",
+    "MARVIN_TOOL_SEARCH": "Whether tools wait until the model looks for them, where no --tool-search is given: on, off "
+    "or auto.",
+    "MARVIN_SANDBOX": "Whether commands run in a sandbox, where no --sandbox is given: auto, required or off.",
     "MARVIN_TICKET": "The ticket this sub-agent works on.",
     "MARVIN_MAX_COST": "The cost ceiling in USD, where no --max-cost is given.",
     "MARVIN_LEDGER": "The ledger of the cost ceiling; set by the agent that starts this one.",
     "MARVIN_SUBAGENT_LOG": "A file that gets one JSON line for each tool call.",
+    "MARVIN_AGENT_SLOTS": "Where the places of the agents of a run are counted; set by the agent that starts this one.",
+    "MARVIN_LIFELINE": "The pipe on standard input at whose end this agent ends; set by the agent that starts it.",
     "XDG_CONFIG_HOME": "Where the configuration folder is; ~/.config without it.",
     "XDG_DATA_HOME": "Where the data folder is; ~/.local/share without it.",
     "XDG_CACHE_HOME": "Where the cache folder is; ~/.cache without it.",
@@ -37,24 +45,28 @@ ENVIRONMENT: Mapping[str, str] = {
     "NO_COLOR": "Anything: no colours.",
     "TERM": "The kind of terminal; in a dumb one the chat writes plain lines.",
     "XTERM_VERSION": "Set by xterm itself, which does not fold long rows when its window gets narrower.",
-    "EDITOR": "The program that `marvin config edit` opens; nano without it.",
+    "EDITOR": "The program that `marvin config edit` opens, nano without it; and `marvin tk edit`, vi without it.",
+    "TICKETS_DIR": "The folder of the tickets; without it the nearest `.tickets` from the current folder upwards.",
+    "TICKET_PAGER": "The program by which `marvin tk show` shows a ticket on a terminal.",
+    "PAGER": "The program that shows a ticket where TICKET_PAGER is not set.",
+    "MARVIN_URL_NTFY": "The server that gets the notices of --ntfy, where that is not the public one.",
     "MARVIN_URL_PRICES": "Where `marvin models update` gets the table of prices, where not from its makers.",
     "CI": "Set by CI services.",
 }
-"""The variables that Config reads, with their meaning; providers and packs declare theirs beside these."""
+"""The variables that Config reads, and the ticket program; providers and packs declare theirs beside these."""
 
-_ALWAYS = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+READ_BY_LIBRARIES = ("PATH", "HOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """What native libraries read, past Python."""
 _OF_SHELLS = frozenset({"_", "PWD", "OLDPWD", "SHLVL", "COLUMNS", "LINES"})
 """What changes from one command to the next; who copies the whole environment reads them as well."""
 
 
 def variable_stamps(names: Iterable[str]) -> dict[str, int]:
-    """What tells whether these variables of this process, and those that libraries read, are as they were.
+    """What tells whether these variables of this process are as they were.
 
     A stamp says nothing of a value but whether it is the same; 0 stands for a variable that is not set.
     """
-    return {name: _variable_stamp(os.environ.get(name)) for name in sorted({*_ALWAYS, *names} - _OF_SHELLS)}
+    return {name: _variable_stamp(os.environ.get(name)) for name in sorted({*names} - _OF_SHELLS)}
 
 
 def _variable_stamp(value: str | None) -> int:

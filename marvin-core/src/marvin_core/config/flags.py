@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, NoReturn
 
-SUBCOMMANDS = frozenset({"tools", "packs", "sessions", "profiles", "providers", "models", "config", "doctor"})
+SUBCOMMANDS = frozenset(
+    "tools packs sessions profiles providers login logout models permissions undo config doctor tk".split()
+)
 """Those of the core; packs may bring more."""
 
 USAGE = "marvin [FLAGS] [PROMPT]\n       marvin SUB-COMMAND ... (each has its own --help)"
@@ -30,10 +32,15 @@ examples:
 
 sub-commands:
   doctor     what works here, what does not, and what to do about it
-  providers  the model services, how to set one up, and logging in
+  login      set the key of a model service, or log in with an account
+  logout     forget that key or login
+  providers  the model services, and how to set one up
   models     the models of services: windows, prices, thinking, ends
   config     show or change what is configured
+  permissions  the rules in force, and what they say of a command
+  undo       take back what tools changed
   tools      list the tools, and call one by hand; that needs no model
+  tk         tickets: what is to be done, by whom, and what waits for what
   sessions   list, search, show and export what was said before
   profiles   list and switch profiles: preferences, places, history
   packs      what is installed; a pack may bring more sub-commands
@@ -71,6 +78,10 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
         "help": "how hard the model thinks, or that of a tier: off, low, medium, high",
     },
     "--tools": {"metavar": "SETS", "help": "tool sets, groups and names; a leading - takes away (coding,-git)"},
+    "--tool-search": {
+        "choices": ("on", "off", "auto"),
+        "help": "whether tools wait until the model looks for them: all but a few, none, or where there are many",
+    },
     "--output-format": {
         "choices": ("text", "json", "stream-json"),
         "default": "text",
@@ -80,10 +91,23 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
         "metavar": "FILE",
         "help": "the JSON schema that the last answer of a non-interactive run has to fit",
     },
+    "--permission-mode": {"metavar": "MODE", "help": "how much is asked before calls run: ask, edit, auto, readonly"},
     "--on-ask": {
-        "choices": ("allow", "deny", "allow-all"),
-        "default": "allow",
-        "help": "what a non-interactive run does with calls that would ask",
+        "metavar": "[TOOL=]ANSWER",
+        "help": "what a non-interactive run does with calls that would ask: allow, deny or allow-all; also "
+        "for single tools: allow,TOOL=deny",
+    },
+    "--trust-project": {
+        "action": "store_true",
+        "help": "let this run load the hooks, tools, commands, settings and servers that the folder brings",
+    },
+    "--network": {
+        "metavar": "WHAT",
+        "help": "what commands reach in the sandbox: none, loopback, all, or hosts (example.org,*.example.com)",
+    },
+    "--sandbox": {
+        "choices": ("auto", "required", "off"),
+        "help": "whether commands run in a sandbox: where one works, only in one, or never",
     },
     "--continue": {
         "dest": "continue_",
@@ -94,6 +118,12 @@ _FLAGS: Mapping[str, Mapping[str, Any]] = {
     "--max-cost": {"metavar": "USD", "help": "spend no more than this, agents below this one included"},
     "--plain": {"action": "store_true", "help": "the plain chat, which also works in a pipe"},
     "--design-first": {"action": "store_true", "help": "run the test-first pipeline (needs marvin-pipeline)"},
+    "--from": {"metavar": "PHASE", "dest": "from_", "help": "the phase that the pipeline begins with: 1a, 2a, ..."},
+    "--until": {"metavar": "PHASE", "help": "the phase that the pipeline ends with"},
+    "--upstream": {"metavar": "DIR", "help": "documents that the agents of the pipeline may read"},
+    "--max-time": {"metavar": "TIME", "help": "how long the pipeline may take: seconds, or as 90m, 8h"},
+    "--yes": {"action": "store_true", "help": "begin the pipeline anew without asking"},
+    "--ntfy": {"metavar": "TOPIC", "help": "send notices of a non-interactive run to this topic of ntfy"},
     "-B": {"dest": "no_bytecode", "action": "store_true", "help": "write no bytecode files"},
     "--version": {"action": "version", "version": f"marvin {__version__}"},
 }

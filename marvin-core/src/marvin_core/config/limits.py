@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast, get_args
 
+from ..api.config import SandboxUse, ToolSearchUse
 from ..api.errors import ConfigError, UsageError
 from ..util.numbers import amount
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..api.providers import CacheLifetime
 
 MAX_DEPTH = 5
@@ -24,7 +27,10 @@ def depth(value: str) -> int:
     except ValueError:
         raise ConfigError(f"MARVIN_DEPTH is {value!r}; it must be a whole number. Unset it.") from None
     if found > MAX_DEPTH:
-        raise ConfigError(f"Agents may be nested {MAX_DEPTH} deep; this one would be number {found}. Do the work here.")
+        raise ConfigError(
+            f"Agents may be nested {MAX_DEPTH} deep; this one would be at depth {found}. "
+            "Do the work in the agent that started it."
+        )
     return max(found, 0)
 
 
@@ -37,6 +43,36 @@ def cache_lifetime(value: str) -> CacheLifetime:
     if value not in ("", "5m", "1h"):
         raise ConfigError(f"cache in config.yaml is {value!r}; it takes 5m or 1h.")
     return cast("CacheLifetime", value)
+
+
+def sandbox_use(flag: str | None, variable: str, setting: str) -> SandboxUse:
+    """Whether commands run in a sandbox, by --sandbox, else MARVIN_SANDBOX, else `sandbox:` of config.yaml.
+
+    Raises:
+        ConfigError: where it is none of auto, required and off.
+    """
+    return cast("SandboxUse", _chosen("sandbox", get_args(SandboxUse), flag, variable, setting))
+
+
+def tool_search_use(flag: str | None, variable: str, setting: str) -> ToolSearchUse:
+    """Whether tools may wait until a model looks for them, by --tool-search, else MARVIN_TOOL_SEARCH, else config.yaml.
+
+    Raises:
+        ConfigError: where it is none of on, off and auto.
+    """
+    return cast("ToolSearchUse", _chosen("tool-search", get_args(ToolSearchUse), flag, variable, setting))
+
+
+def _chosen(word: str, allowed: Sequence[str], flag: str | None, variable: str, setting: str) -> str:
+    """What was chosen of several words, by a flag, else a variable, else config.yaml; `auto` where nothing was."""
+    key = word.replace("-", "_")
+    places = ((f"--{word}", flag), (f"MARVIN_{key.upper()}", variable), (f"{key} in config.yaml", setting))
+    for name, value in places:
+        if value:
+            if value not in allowed:
+                raise ConfigError(f"{name} is {value!r}; it takes {', '.join(allowed[:-1])} or {allowed[-1]}.")
+            return value
+    return "auto"
 
 
 def max_cost(flag: str | None, variable: str | None) -> float | None:

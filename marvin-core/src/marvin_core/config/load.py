@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..api.config import Config, EndpointSettings, Permissions, Price, Source
+from ..api.config import Config, EndpointSettings, NetworkPolicy, Permissions, Price, Source
 from ..api.errors import ConfigError, UsageError
 from ..api.limits import Limits
+from ..api.providers import Secret
 from ..api.timeouts import Timeouts
 from ..util.numbers import amount
-from .limits import cache_lifetime, depth, max_cost
+from .limits import cache_lifetime, depth, max_cost, sandbox_use, tool_search_use
 from .secrets import Secrets
 from .settings import pack_sections, read_settings
+from .stored_keys import StoredKeys
 from .tiers import tier_models
 
 if TYPE_CHECKING:
@@ -52,34 +54,67 @@ def load(
         in_home=flags.working_dir is None and working_dir == home.resolve(),
         tiers=tier_models({**settings.get("models", {}), **tiers}, env),
         tools=flags.tools or settings.get("tools", ""),
+        sandbox=sandbox_use(flags.sandbox, env.get("MARVIN_SANDBOX", ""), settings.get("sandbox", "")),
+        tool_search=tool_search_use(
+            flags.tool_search, env.get("MARVIN_TOOL_SEARCH", ""), settings.get("tool_search", "")
+        ),
         max_cost=max_cost(flags.max_cost, env.get("MARVIN_MAX_COST")),
         home=home,
         **folders,
         **_named("provider", flags.provider, ("LLM_PROVIDER", env), settings),
         **model,
         **_thinking(flags.thinking, env.get("MARVIN_THINKING"), settings, model["model"]),
+        **_permissions(flags, env, settings),
         **_from_flags(flags, cwd),
         **_from_environment(env, cwd),
         **_from_settings(settings, env),
+        network=_network(flags.network, env.get("MARVIN_NETWORK"), settings.get("network", "")),
     )
-    return config, Secrets(env, home, config.child_env)
+    return config, _secrets(config, env, home)
+
+
+def _secrets(config: Config, env: Mapping[str, str], home: Path) -> Secrets:
+    """What Config leaves out, and what it cannot leave out: keys in headers and addresses."""
+    stored = StoredKeys(config.config_folder, config.timeouts)
+    secrets = Secrets(env, home, config.child_env, stored)
+    if config.endpoints or config.http_proxy or config.https_proxy:
+        from .secret_files import secrets_of_address, secrets_of_headers
+
+        addresses = [config.http_proxy, config.https_proxy]
+        for endpoint in config.endpoints.values():
+            addresses += [endpoint.base_url, endpoint.auth_url]
+            for value in secrets_of_headers(endpoint.headers or {}):
+                secrets.learn(Secret(value))
+        for value in (one for address in addresses for one in secrets_of_address(address)):
+            secrets.learn(Secret(value))
+    return secrets
 
 
 def _from_flags(flags: Namespace, cwd: Path) -> dict[str, Any]:
     """The fields that only a flag sets."""
     return {
+        **_of_pipeline(flags, cwd),
         "prompt": _prompt(flags),
         "prompt_file": cwd / flags.prompt_file if flags.prompt_file is not None else None,
         "non_interactive": flags.non_interactive,
         "plain": flags.plain,
-        "design_first": flags.design_first,
         "rooted": flags.working_dir is not None,
         "output_format": flags.output_format,
         "output_schema": _output_schema(flags.output_schema, cwd),
-        "on_ask": flags.on_ask,
         "continue_session": flags.continue_,
         "resume": flags.resume or "",
     }
+
+
+def _of_pipeline(flags: Namespace, cwd: Path) -> dict[str, Any]:
+    """What is asked of the pipeline, and where notices go; most runs say nothing of that."""
+    given = (flags.ntfy, flags.from_, flags.until, flags.upstream, flags.max_time)
+    if not flags.design_first and not flags.yes and not any(one is not None for one in given):
+        nothing = {"design_first": False, "yes": False, "upstream": None, "max_time": None}
+        return {**nothing, **dict.fromkeys(("pipeline_from", "pipeline_until", "ntfy"), "")}
+    from .pipeline import pipeline_fields
+
+    return pipeline_fields(flags, cwd)
 
 
 def _prompt(flags: Namespace) -> str | None:
@@ -90,6 +125,14 @@ def _prompt(flags: Namespace) -> str | None:
     return flags.prompt if flags.prompt is not None else (words or None)
 
 
+def _network(flag: str | None, variable: str | None, setting: str | Mapping[str, Any]) -> NetworkPolicy | None:
+    if flag is None and not variable and not setting:  # as most runs have it
+        return None
+    from .network import network_policy
+
+    return network_policy(flag, variable, setting)
+
+
 def _thinking(flags: Sequence[str], variable: str | None, settings: Mapping[str, Any], model: str) -> dict[str, Any]:
     """How hard models think; most runs leave that to them."""
     if not flags and not variable and not settings.keys() & {"thinking", "tier_thinking"}:
@@ -97,6 +140,18 @@ def _thinking(flags: Sequence[str], variable: str | None, settings: Mapping[str,
     from .thinking import thinking_fields
 
     return thinking_fields(flags, variable, settings, model)
+
+
+def _permissions(flags: Namespace, env: Mapping[str, str], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """How much is asked; most runs leave that as it is."""
+    mode, on_ask = env.get("MARVIN_PERMISSION_MODE"), env.get("MARVIN_ON_ASK")
+    said = (flags.on_ask, on_ask, flags.permission_mode, mode, settings.get("permission_mode"))
+    if not any(one is not None and one != "" for one in said):
+        trust = flags.trust_project
+        return {"on_ask": "allow", "on_ask_tools": {}, "permission_mode": None, "trust_project": trust}
+    from .permissions import permission_fields
+
+    return permission_fields(flags, mode, on_ask, settings)
 
 
 def _output_schema(given: str | None, cwd: Path) -> Mapping[str, Any] | None:
@@ -118,8 +173,11 @@ def _from_environment(env: Mapping[str, str], cwd: Path) -> dict[str, Any]:
         "writable_files": _list(env["MARVIN_WRITABLE_FILES"]) if env.get("MARVIN_WRITABLE_FILES") else None,
         "ticket": env.get("MARVIN_TICKET", ""),
         "ledger": env.get("MARVIN_LEDGER", ""),
+        "agent_slots": env.get("MARVIN_AGENT_SLOTS", ""),
+        "ntfy_url": env.get("MARVIN_URL_NTFY", ""),
         "prices_url": env.get("MARVIN_URL_PRICES", ""),
         "subagent_log": cwd / log if log else None,
+        "lifeline": env.get("MARVIN_LIFELINE", ""),
         "color": not env.get("NO_COLOR"),
         "editor": env.get("EDITOR") or "nano",
         "terminal": "xterm" if env.get("XTERM_VERSION") else env.get("TERM", ""),
@@ -164,10 +222,17 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     _timeouts(settings.get("timeouts", {}))
     _limits(settings.get("limits", {}))
     _addresses(settings.get("allow_addresses", []))
+    from .network import network_setting
     from .thinking import levels_of
 
     levels_of(settings)
+    if "permission_mode" in settings:
+        from .permissions import check_mode
+
+        check_mode(settings["permission_mode"])
+    network_setting(settings.get("network", ""))
     cache_lifetime(settings.get("cache", ""))
+    sandbox_use(None, "", settings.get("sandbox", ""))
     _prices(settings.get("prices", {}))
     _switch("seed", settings)
 

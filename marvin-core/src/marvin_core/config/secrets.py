@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from ..api.errors import ConfigError
 from ..api.providers import Secret
+from .secret_files import Reader, WatchedFile, github_files, tokens, whole
+from .stored_keys import StoredKeys
 
 SECRETS = frozenset(
     "OPENAI_API_KEY ANTHROPIC_API_KEY GEMINI_API_KEY GROQ_API_KEY OPENAI_COMPAT_API_KEY OPENROUTER_API_KEY"
@@ -27,37 +29,123 @@ GIT_LOCAL_VARIABLES = frozenset(
 
 
 _SHORTEST_SECRET = 8
-_ESCAPED = frozenset(map(chr, range(33))) | frozenset("!\"#$%&'()*+,/:;<=>?@[\\]^`{|}\x7f")
-"""Characters that addresses or JSON write in another way."""
+"""Characters; what is shorter stands in too many texts by chance to be redacted."""
 REQUIRED: Any = object()
 """In the place of a default: there is none."""
+
+D = TypeVar("D")
+
+
+class SecretAccess:
+    """What the code of packs asks for its secrets; where they come from is up to `_secret`."""
+
+    @overload
+    def secret(self, name: str) -> str: ...
+    @overload
+    def secret(self, name: str, default: None) -> str | None: ...
+    @overload
+    def secret(self, name: str, default: D) -> str | D: ...
+    def secret(self, name: str, default: Any = REQUIRED) -> Any:
+        """The value of a declared secret, else the default. Raises as `PackContext.secret` says."""
+        return self._secret(name, default)
+
+    def _secret(self, name: str, default: Any) -> Any:
+        raise NotImplementedError
 
 
 class Secrets:
     """The values that Config leaves out, and the environment that children get."""
 
-    def __init__(self, env: Mapping[str, str], home: Path, passed_on: Iterable[str] = ()) -> None:
+    def __init__(
+        self, env: Mapping[str, str], home: Path, passed_on: Iterable[str] = (), stored: StoredKeys | None = None
+    ) -> None:
         self._env = dict(env)
-        self._given = frozenset(env)
+        self._given = dict(env)
         self._home = home
         self._passed_on = frozenset(passed_on)
+        self.stored = stored
+        """The keys that the user gave to Marvin to keep."""
         self._names = set(SECRETS)
         self._learned: set[str] = set()
+        self._watched: dict[Path, WatchedFile] = {}
+        self._known: tuple[str, ...] | None = None
+        for path in github_files(env, home):
+            self.watch(path, tokens)
+        if stored is not None:
+            self.watch(stored.path, stored.values_in)
 
     def declare(self, names: Iterable[str]) -> None:
         """Count these variables among the secrets, too."""
-        self._names.update(names)
+        new = set(names) - self._names
+        if new:
+            self._names |= new
+            self._known = None
+
+    def watch(self, path: Path, read: Reader = whole) -> None:
+        """Count what stands in a file among what to redact, now and whenever it changes; it need not be there."""
+        if path not in self._watched:
+            self._watched[path] = WatchedFile(path, read)
+
+    def watch_key_file(self, key_file: str) -> None:
+        """As `watch`, for a key file below the home folder, whoever needs that key."""
+        if key_file:
+            self.watch(self._home / key_file)
 
     def get(self, name: str, key_file: str = "") -> Secret:
-        """The value of a variable, else the content of a key file below the home folder, else empty."""
+        """The value of a variable, else what the user had Marvin keep, else the content of a key file, else empty.
+
+        `key_file` is below the home folder. Blocks where the key is in the system's keyring.
+
+        Raises:
+            ConfigError: where the keyring does not give the key that is in there.
+        """
         value = self._env.get(name, "").strip()
+        if not value and self.stored is not None:
+            value = self.stored.get(name)
+            if value:
+                self.use_key(name, Secret(value))
         if not value and key_file:
             try:
                 value = (self._home / key_file).read_text(encoding="utf-8").strip()
-                self._env[name] = value
+                self.use_key(name, Secret(value))
             except (OSError, UnicodeDecodeError):
                 value = ""
         return Secret(value)
+
+    def has(self, name: str, key_file: str = "") -> bool:
+        """Whether there is a value for a variable, without asking the system's keyring for it."""
+        return bool(self._env.get(name, "").strip()) or self.stores(name) or bool(key_file and self.get(name, key_file))
+
+    def stores(self, name: str) -> bool:
+        """Whether the user had Marvin keep this key."""
+        return self.stored is not None and name in self.stored.names()
+
+    @property
+    def in_keyring(self) -> bool:
+        """Whether the user had Marvin keep any key in the system's keyring."""
+        return self.stored is not None and self.stored.in_keyring
+
+    def awaited(self, names: Iterable[str]) -> list[str]:
+        """Those of these variables whose keys the system's keyring has to be asked for; see `fetch`."""
+        stored = self.stored
+        return [name for name in names if stored is not None and stored.awaits(name) and not self.given(name)]
+
+    def fetch(self, names: Iterable[str]) -> None:
+        """Ask the system's keyring for keys, so that `get` need not wait for it. Blocks; `get` raises what it meets."""
+        if self.stored is not None:
+            for name in self.awaited(names):
+                self.stored.fetch(name)
+
+    def given(self, name: str) -> Secret:
+        """The value that a variable has in this run, wherever it is from; empty without one."""
+        return Secret(self._env.get(name, "").strip())
+
+    def use_key(self, name: str, value: Secret | None) -> None:
+        """Use this value from now on; None for what the variable had at the start. What was known stays secret."""
+        self._learned.add(self._env.get(name, "").strip())
+        used = value.reveal() if value is not None else self._given.get(name, "")
+        self._env = {**self._env, name: used}  # others may be going through it meanwhile
+        self._known = None
 
     def value(self, name: str, meaning: str = "", default: Any = REQUIRED) -> Any:
         """What a variable holds that the code of a pack takes as a secret, else the default; redacted from now on.
@@ -77,7 +165,7 @@ class Secrets:
 
     def in_environment(self, name: str) -> bool:
         """Whether a variable has a value there, and not only a key file."""
-        return name in self._given and bool(self._env.get(name, "").strip())
+        return bool(self._given.get(name, "").strip())
 
     def setting(self, name: str) -> str | None:
         """The value of a variable that is no secret, or None."""
@@ -85,36 +173,37 @@ class Secrets:
 
     def learn(self, secret: Secret) -> None:
         """Count a value that no variable holds among those to redact, such as a token of a login."""
-        self._learned.add(secret.reveal())
+        value = secret.reveal().strip()
+        if value not in self._learned:
+            self._learned.add(value)
+            self._known = None
 
     def known(self) -> tuple[str, ...]:
-        """The texts to redact, longest first: the values, and how they stand in addresses and in JSON."""
-        values = self._learned | {self._env[name].strip() for name in self._names if name in self._env}
-        texts = {text for value in values if len(value) >= _SHORTEST_SECRET for text in _spellings(value)}
-        return tuple(sorted(texts, key=len, reverse=True))
+        """The values to redact, longest first. As long as they stay the same, the same object is returned."""
+        for watched in self._watched.values():
+            for value in watched.changed():
+                self.learn(Secret(value))
+        if self._known is None:
+            values = self._learned | {self._env[name].strip() for name in self._names if name in self._env}
+            long = (value for value in values if len(value) >= _SHORTEST_SECRET)
+            self._known = tuple(sorted(long, key=lambda value: (-len(value), value)))
+        return self._known
 
     def child_environment(self, handed_on: Iterable[str] = ()) -> dict[str, str]:
         """The environment of child processes: ours, less secrets and what ties git to another repository.
 
-        Of the secrets, those named in `handed_on` stay in it.
+        Of the secrets, those named in `handed_on` stay in it. Other variables that hold a secret go, too, a part of
+        their value though it may be.
         """
-        secret = self._names - self._passed_on - set(handed_on)
-        dropped = secret | GIT_LOCAL_VARIABLES
-        secret_values = {self._env[name] for name in secret if self._env.get(name)}
+        kept = (self._passed_on | set(handed_on)) - GIT_LOCAL_VARIABLES
+        dropped = (self._names | GIT_LOCAL_VARIABLES) - kept
+        own = {self._env[name].strip() for name in self._names - kept if name in self._env}
+        handed = {self._env.get(name, "").strip() for name in kept}
+        secret = [value for value in (own | self._learned) - handed if len(value) >= _SHORTEST_SECRET]
         return {
             name: value
             for name, value in self._env.items()
-            if name not in dropped and not (len(value) >= _SHORTEST_SECRET and value in secret_values)
+            # Programs need the proxy, its password included.
+            if name in kept
+            or (name not in dropped and (name.lower().endswith("_proxy") or not any(one in value for one in secret)))
         }
-
-
-def _spellings(value: str) -> Iterable[str]:
-    """A value, and what becomes of it in an address and in JSON; of most keys that is the same."""
-    if _ESCAPED.isdisjoint(value) and value.isascii():
-        return (value,)
-    import json
-    from urllib.parse import quote, quote_plus
-
-    in_json = (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
-    sent = value.encode("utf-8", "surrogateescape")  # a variable may hold any bytes
-    return (value, *in_json, quote(sent), quote(sent, safe=""), quote_plus(sent))

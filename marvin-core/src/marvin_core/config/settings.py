@@ -37,20 +37,27 @@ KEYS: Mapping[str, Any] = {
     "providers": {str: _ENDPOINT},
     "fallback": list,
     "tools": str,
+    "tool_search": str,
     "ui": str,
     "packs": {"off": list, "prefer": list, str: dict},
+    "permission_mode": str,
     "permissions": {"allow": list, "ask": list, "deny": list},
     "child_env": list,
+    "sandbox": str,
     "transport": str,
     "ca_file": str,
     "prices": {str: {"input": float, "output": float, "cache_read": float, "cache_write": float}},
     "instructions": str,
     "allow_addresses": list,
+    "network": (str, {"hosts": list}),
     "seed": str,
     "timeouts": _TIMEOUTS,
     "limits": dict.fromkeys(Limits().as_dict(), int),
 }
-"""Every key of config.yaml and the type of its value; a `str` key stands for any name."""
+"""Every key of config.yaml and the type of its value; a `str` key stands for any name.
+
+Of a pair, a value is the first or has the keys of the second.
+"""
 
 MEANINGS: Mapping[str, str] = {
     "provider": "The model service, where neither --provider nor LLM_PROVIDER names one.",
@@ -67,19 +74,27 @@ MEANINGS: Mapping[str, str] = {
     "providers.NAME.windows.NAME": "How many tokens those take whose name begins so.",
     "providers.NAME.max_tools": "How many tools a request may carry.",
     "providers.NAME.headers": "Sent with every request.",
-    "providers.NAME.auth_url": "Where `marvin providers login` logs in.",
+    "providers.NAME.auth_url": "Where `marvin login` logs in.",
     "providers.NAME.free": "Whether its requests cost nothing. Without it, those of a server on this machine that runs "
     "its models itself do; those of a gateway on this machine cost what its model costs.",
     "fallback": "The models that go on where one fails, in this order: `PROVIDER` or `PROVIDER/MODEL`.",
     "tools": "Tool sets, groups and names, as in --tools.",
+    "tool_search": "Whether tools wait until the model looks for them, where neither --tool-search nor "
+    "MARVIN_TOOL_SEARCH says so: `auto`, where there are many; `on`, all but a few; `off`, only where the service "
+    "takes no more. `auto` without it.",
     "ui": "The interface of the chat; packs bring others beside `plain`.",
     "packs.off": "Packs that are not used, by their names or those of their distributions.",
     "packs.prefer": "Packs that come first where several bring the same name; Marvin's own come before all of them.",
     "packs.NAME": "The settings of a pack, by the name in `marvin packs list`; see below for ours.",
-    "permissions.allow": "Calls that are not asked about: `TOOL` or `TOOL(PATTERN)`, with * and ?.",
+    "permission_mode": "How much is asked before calls run: ask, edit, auto or readonly. Without it a chat begins with "
+    "auto where the sandbox holds, else with ask.",
+    "permissions.allow": "Calls that are not asked about: `TOOL` or `TOOL(PATTERN)`, with *, ? and [...]; see "
+    "[Permissions](../how-to/permissions.md).",
     "permissions.ask": "Calls that are asked about.",
     "permissions.deny": "Calls that never run.",
     "child_env": "Secret variables that programs which tools start may see all the same.",
+    "sandbox": "Whether commands run in a sandbox, where neither --sandbox nor MARVIN_SANDBOX says so: `auto`, where "
+    "one works; `required`, only in one; `off`, never. `auto` without it.",
     "transport": "`direct`, Marvin's own connections to model services, or `stock`, those of the library httpx.",
     "ca_file": "A file with the certificate authorities to trust; SSL_CERT_FILE without it.",
     "prices.NAME.input": "What a million input tokens of this model cost, in USD.",
@@ -88,6 +103,9 @@ MEANINGS: Mapping[str, str] = {
     "prices.NAME.cache_write": "What a million tokens cost that go into it.",
     "instructions": "Text that every system prompt carries.",
     "allow_addresses": "Hosts and networks that tools may reach, though they are private or this machine itself.",
+    "network": "What commands reach in the sandbox: none, loopback or all, where --network and MARVIN_NETWORK name "
+    "nothing. Without it that is loopback in a chat, which asks about further hosts, and all elsewhere.",
+    "network.hosts": "Reach these hosts only: example.org, *.example.com for sub-domains, git.example.com:443.",
     "seed": "`off`: a chat does not begin with what was said last in its folder; `on` without it.",
     "timeouts": "See below.",
     "limits": "See below.",
@@ -125,7 +143,8 @@ def read_settings(path: Path, cache: Path) -> dict[str, Any]:
     if isinstance(kept, dict) and kept.get("stamp") == stamp and isinstance(kept.get("data"), dict):
         return dict(kept["data"])
     data = _parse(path)
-    write_cache(cache, {"stamp": stamp, "data": data})
+    if not any("headers" in entry for entry in data.get("providers", {}).values()):  # keys stay where the user put them
+        write_cache(cache, {"stamp": stamp, "data": data})
     return data
 
 
@@ -141,8 +160,12 @@ def parse_settings(content: bytes, path: Path) -> dict[str, Any]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    from ..util.yaml.checked import check_yaml
+
     try:
-        data = YAML().load(content.decode("utf-8"))
+        text = content.decode("utf-8")
+        check_yaml(text)
+        data = YAML().load(text)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
     except MarkedYAMLError as error:
@@ -165,15 +188,28 @@ def _checked(data: Any, schema: Mapping[Any, Any], path: Path, where: str) -> di
         line = (data.lc.data or {}).get(key, (data.lc.line,))[0] + 1  # a key that was merged in (<<) has no line
         expected = schema.get(key, schema.get(str))
         name = f"{where}{key}"
+        if isinstance(expected, tuple):
+            expected = expected[isinstance(value, dict)]
         if expected is None:
             raise ConfigError(f"{path}, line {line}: unknown key {name!r}. {_nearest(str(key), schema)}")
         if isinstance(expected, Mapping):
             if not isinstance(value, dict):
                 raise ConfigError(f"{path}, line {line}: {name} takes keys below it, found {_kind(value)}.")
             result[str(key)] = _checked(value, expected, path, f"{name}.")
+        elif where == "permissions.":
+            result[str(key)] = _rules(value, path, name, line)
         else:
             result[str(key)] = _value(value, expected, f"{path}, line {line}: {name}")
     return result
+
+
+def _rules(value: Any, path: Path, name: str, line: int) -> list[str]:
+    from .rules import checked_rule
+
+    items = value if isinstance(value, list) else _value(value, list, f"{path}, line {line}: {name}")
+    lines = getattr(getattr(value, "lc", None), "data", None) or {}
+    places = [f"{path}, line {lines[at][0] + 1 if at in lines else line}: {name}" for at in range(len(items))]
+    return [checked_rule(item, place) for item, place in zip(items, places, strict=True)]
 
 
 def _value(value: Any, expected: type, place: str) -> Any:

@@ -59,4 +59,4 @@ def _backups(folder: Path) -> list[_Kept]:
 def _moment(stamp: str) -> float:
     from datetime import UTC, datetime
 
-    return datetime.strptime(stamp, "%Y%m%d-%H%M%S").replace(tzinfo=UTC).timestamp()
+    return datetime.fromisoformat(stamp.replace("-", "T")).replace(tzinfo=UTC).timestamp()

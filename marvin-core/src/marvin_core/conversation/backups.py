@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,14 +15,17 @@ from ..api.config import Config
 from ..api.errors import MarvinError, ToolError
 from ..api.messages import Message, ToolCall, ToolOutput, from_dict, to_dict
 from ..api.record import Record
+from ..guard.files.no_links import READ, own_folder
 from ..guard.files.workspace import Workspace
+from ..guard.kept_texts import KeptTexts
 from ..util.json_lines import lines_forwards, record_line
-from ..util.state_files import make_private_folder, update_file
-from ..util.text import counted
+from ..util.state_files import TEMPORARY, locked
+from ..util.text import counted, one_line
 from ..util.untrusted_json import LARGEST, parse_json
 from .backup_limits import remove_old
 
 _START = "context-backup-"
+_INDEX = "INDEX.md"
 _INDEX_TITLE = (
     "# Backups of conversations\n\n"
     "What was taken out of conversations to make room, newest first. "
@@ -31,6 +34,8 @@ _INDEX_TITLE = (
 _INDEX_LIMIT = 60_000
 """Characters of the whole index; the oldest entries go first."""
 _INDEX_REQUESTS, _INDEX_FILES, _INDEX_WORDS = 8, 20, 15
+_INDEX_FINDINGS, _INDEX_ERRORS = 8, 5
+_DUMPS, _DUMPS_LOOKED_AT = 20, 10_000
 _AROUND = 240
 """Characters shown on each side of a hit."""
 _SHOWN = 40_000
@@ -41,10 +46,11 @@ _Hit: TypeAlias = tuple[str, str]
 
 
 class Backup(Record):
-    """A backup that was written; `shown` is how models are told of it."""
+    """A backup that was written; `shown` is how models are told of it, `messages` are as it has them."""
 
     path: Path
     shown: str
+    messages: Sequence[Message]
 
 
 class Backups:
@@ -55,7 +61,8 @@ class Backups:
     too old or too many; the newest of each working directory stays.
     """
 
-    def __init__(self, workspace: Workspace, config: Config) -> None:
+    def __init__(self, workspace: Workspace, config: Config, kept: KeptTexts) -> None:
+        self._kept = kept
         self._workspace = workspace
         self._shared = config.data_folder / "logs"
         self._timeouts = config.timeouts
@@ -68,19 +75,20 @@ class Backups:
         Raises:
             OSError: where neither the workspace nor the data folder takes it; nothing of it is left behind.
         """
-        data = b"".join(record_line(to_dict(message)) for message in messages)
+        messages = [*map(self._kept.message, messages)]
+        data = b"".join([record_line(to_dict(message)) for message in messages])
         try:
-            path = _write_new(self._workspace.folder("logs"), self._name(now), data)
+            path = _write_new(self._workspace.root, self._workspace.folder("logs"), self._name(now), data)
         except OSError:
             if self._workspace_folder() == self._shared:
                 raise
-            path = _write_new(self._shared, f"{_stamp(now)}{self._mark()}", data)
+            path = _write_new(self._workspace.root, self._shared, f"{_stamp(now)}{self._mark()}", data)
         self._written.append(path)
         with suppress(OSError):
             remove_old(path.parent, now, self._limits)
         root = self._workspace.root
         shown = path.relative_to(root) if path.is_relative_to(root) else path
-        return Backup(path=path, shown=str(shown))
+        return Backup(path=path, shown=str(shown), messages=messages)
 
     def _name(self, now: float) -> str:
         return f"{_stamp(now)}{self._mark() if self._workspace_folder() == self._shared else ''}"
@@ -140,22 +148,63 @@ class Backups:
         head = f"{counted(len(told), 'place')} in {counted(len(files), 'backup')}, newest first.{more}"
         return "\n\n".join([head, *told])
 
-    def add_to_index(self, backup: Backup, messages: Sequence[Message], now: float) -> None:
+    def add_to_index(self, backup: Backup, now: float) -> None:
         """Tell of a backup in `memories/INDEX.md`. Blocks.
 
         Raises:
             OSError, MarvinError: where the index cannot be written; the backup is there all the same.
         """
         folder = backup.path.parent.parent / "memories"
-        index = folder / "INDEX.md"
-        if folder.is_symlink() or index.is_symlink():
-            raise MarvinError(f"{index} is a link, which may lead anywhere, so it was left alone. Remove it.")
-        entry = _index_entry(backup.path.name, messages, now)
+        if folder.is_symlink() or (folder / _INDEX).is_symlink():
+            raise MarvinError(f"{folder / _INDEX} is a link, which may lead anywhere, so it was left alone. Remove it.")
+        entry = _index_entry(backup.path.name, backup.messages, now)
         there = {path.name for path in backup.path.parent.glob(f"{_START}*")}
-        update_file(index, lambda old: _extended(old, entry, there), self._timeouts)
+        timeouts = self._timeouts
+        with (
+            locked(self._shared / _INDEX, timeouts.lock, timeouts.lock_poll),
+            own_folder(self._workspace.root, folder) as opened,
+        ):
+            title = f"{_INDEX_TITLE}{_dumps(opened)}"
+            _replace(opened, _INDEX, _extended(_content(opened, _INDEX), title, entry, there))
 
 
-def _extended(old: bytes | None, entry: str, there: Collection[str]) -> bytes:
+def _dumps(folder: int) -> str:
+    """A line that names what tools put beside the index because it did not fit, the first by name."""
+    with os.scandir(folder) as entries:
+        names = (entry.name for entry in islice(entries, _DUMPS_LOOKED_AT))
+        found = sorted(one_line(name) for name in names if name.startswith("dump-"))
+    if not found:
+        return ""
+    more = f" and {len(found) - _DUMPS:,} more" if len(found) > _DUMPS else ""
+    return f"\nFiles that did not fit into a conversation: {', '.join(found[:_DUMPS])}{more}\n"
+
+
+def _content(folder: int, name: str) -> bytes | None:
+    """What a file holds; None where there is none."""
+    try:
+        descriptor = os.open(name, READ, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read(LARGEST)
+
+
+def _replace(folder: int, name: str, data: bytes) -> None:
+    """Replace a file in one step."""
+    temporary = f".{name}.{os.getpid()}.{os.urandom(8).hex()}{TEMPORARY}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as stream:
+        try:
+            stream.write(data)
+            stream.flush()
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+
+
+def _extended(old: bytes | None, title: str, entry: str, there: Collection[str]) -> bytes:
     """The index with an entry more, and without those of backups that are not there any more."""
     earlier = (old or b"").decode("utf-8", "replace").split("\n## ")[1:]
     entries: list[str] = []
@@ -165,60 +214,60 @@ def _extended(old: bytes | None, entry: str, there: Collection[str]) -> bytes:
         if entries and room < 0:
             break
         entries.append(f"{text.rstrip()}\n")
-    return "\n## ".join([_INDEX_TITLE, *entries]).encode("utf-8", "replace")
+    return "\n## ".join([title, *entries]).encode("utf-8", "replace")
 
 
 def _index_entry(name: str, messages: Sequence[Message], now: float) -> str:
-    from .digest import files, keywords, requests
+    from .digest import files, keywords, requests, short_line
 
     asked = requests(messages)
     left_out = f"- ({len(asked) - _INDEX_REQUESTS:,} more)\n" if len(asked) > _INDEX_REQUESTS else ""
-    lines = "".join(f"- {request}\n" for request in asked[:_INDEX_REQUESTS])
+    lines = "".join(f"- {short_line(request)}\n" for request in asked[:_INDEX_REQUESTS])
     mentioned = list(files(messages))
     more = f" and {len(mentioned) - _INDEX_FILES:,} more" if len(mentioned) > _INDEX_FILES else ""
     return (
         f"{_time(_stamp(now))} {name}\n\n{len(messages):,} messages. Requests:\n{lines or '- (none)'}{left_out}".rstrip(
             "\n"
         )
-        + f"\n\nFiles: {', '.join(mentioned[:_INDEX_FILES]) or 'none'}{more}\n"
+        + f"{_learnt(messages)}\n\nFiles: {', '.join(map(one_line, mentioned[:_INDEX_FILES])) or 'none'}{more}\n"
         f"Words: {', '.join(keywords(messages, _INDEX_WORDS)) or 'none'}\n"
     )
 
 
-def _write_new(folder: Path, name: str, data: bytes) -> Path:
-    make_private_folder(folder)
-    path, descriptor = _opened(folder, name)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(descriptor)
-        _sync_folder(folder)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    return path
+def _learnt(messages: Sequence[Message]) -> str:
+    """What was found and what failed, a list each, after an empty line."""
+    from .digest import errors, findings
+
+    lists = {"Findings": findings(messages, _INDEX_FINDINGS), "Errors": errors(messages, _INDEX_ERRORS)}
+    return "".join(f"\n\n{title}:\n- " + "\n- ".join(lines) for title, lines in lists.items() if lines)
 
 
-def _opened(folder: Path, name: str) -> tuple[Path, int]:
+def _write_new(root: Path, folder: Path, name: str, data: bytes) -> Path:
+    with own_folder(root, folder) as opened:
+        made, descriptor = _opened(opened, name)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(descriptor)
+            os.fsync(opened)  # its name is to be on disk, too
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(made, dir_fd=opened)
+            raise
+    return folder / made
+
+
+def _opened(folder: int, name: str) -> tuple[str, int]:
     """A new file that only this user may read, with a number where there is one of this name."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     for number in count(1):
-        path = folder / f"{_START}{name}{'' if number == 1 else f'-{number}'}.jsonl"
+        numbered = f"{_START}{name}{'' if number == 1 else f'-{number}'}.jsonl"
         try:
-            return path, os.open(path, flags, 0o600)
+            return numbered, os.open(numbered, flags, 0o600, dir_fd=folder)
         except FileExistsError:
             continue
     raise AssertionError("count() has no end")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the name of a new file on disk, too."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _stamp(now: float) -> str:
@@ -252,7 +301,7 @@ def _hits(files: Sequence[Path], words: Sequence[str]) -> Iterator[_Hit]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a backup; none where it is a link, cannot be read, or is larger than any backup of ours."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, READ)
     except OSError:
         return
     try:

@@ -12,16 +12,47 @@ from ..util.threads import in_thread
 
 if TYPE_CHECKING:
     from ..api.config import Config
+    from ..api.models import Meter
     from ..api.providers import Provider
     from ..api.tool_context import Clock
     from ..api.tools import Mode, ToolSpec
-    from ..api.usage import Meter
     from ..guard.files.workspace import Workspace
+    from ..guard.kept_texts import KeptTexts
     from ..util.bus import Bus
     from .backups import Backup, Backups
     from .conversation import Conversation
     from .plan import CompactionPlan
     from .window import Window
+
+    class SummaryModel(Protocol):
+        """The model in use, as far as compaction knows it."""
+
+        @property
+        def window(self) -> Window: ...
+        def summarizer(self) -> Provider | None:
+            """The model that sums up older messages; None where there is none."""
+            ...
+
+    class CompactedSession(Protocol):
+        """What compaction works with."""
+
+        @property
+        def config(self) -> Config: ...
+        @property
+        def workspace(self) -> Workspace: ...
+        @property
+        def conversation(self) -> Conversation: ...
+        @property
+        def model(self) -> SummaryModel: ...
+        @property
+        def meter(self) -> Meter: ...
+        @property
+        def bus(self) -> Bus: ...
+        @property
+        def clock(self) -> Clock: ...
+        @property
+        def kept(self) -> KeptTexts: ...
+
 
 CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
 """How many messages a conversation may have when a prompt begins, where it may not have many more."""
@@ -36,35 +67,6 @@ def _nothing(messages: int) -> str:
     if not messages:
         return "There is nothing to compact: the conversation is empty."
     return f"There is nothing to compact yet: {counted(messages, 'message')}, and the newest stay word for word."
-
-
-class SummaryModel(Protocol):
-    """The model in use, as far as compaction knows it."""
-
-    @property
-    def window(self) -> Window: ...
-    def summarizer(self) -> Provider | None:
-        """The model that sums up older messages; None where there is none."""
-        ...
-
-
-class CompactedSession(Protocol):
-    """What compaction works with."""
-
-    @property
-    def config(self) -> Config: ...
-    @property
-    def workspace(self) -> Workspace: ...
-    @property
-    def conversation(self) -> Conversation: ...
-    @property
-    def model(self) -> SummaryModel: ...
-    @property
-    def meter(self) -> Meter: ...
-    @property
-    def bus(self) -> Bus: ...
-    @property
-    def clock(self) -> Clock: ...
 
 
 class Compactor:
@@ -123,10 +125,13 @@ class Compactor:
         from .plan import is_worth_it
 
         target = min(target_tokens, self._limit() // 2)
+        told = await self._compact(target, quiet=True)
+        if told:
+            return told
         messages = self._session.conversation.messages
         if not is_worth_it(messages, self._characters(target)):
             return _nothing(len(messages))
-        return await self._compact(target, quiet=True) or "The conversation stays as it is."
+        return "The conversation stays as it is."
 
     def compact_later(self, target_tokens: int) -> str:
         """Compact before the next request, where the running calls have their outputs; returns what to tell."""
@@ -150,7 +155,7 @@ class Compactor:
         from .backups import Backups
 
         if self._kept is None:
-            self._kept = Backups(self._session.workspace, self._session.config)
+            self._kept = Backups(self._session.workspace, self._session.config, self._session.kept)
         return self._kept
 
     async def cap(self, most: int) -> None:
@@ -178,7 +183,7 @@ class Compactor:
                 f"The conversation became long, so its oldest {len(found.middle):,} messages were summed up. "
                 f"They are kept in {backup.shown}.",
             )
-            await self._index(backup, found.middle)
+            await self._index(backup)
 
     async def _compact(self, target_tokens: int, why: str = "", *, quiet: bool = False) -> str:
         """Compact, and tell people unless `quiet`; returns what there is to tell, nothing where nothing was done."""
@@ -203,13 +208,12 @@ class Compactor:
         )
         if not quiet:
             self._session.bus.tell(told)
-        await self._index(backup, before)
+        await self._index(backup)
         return told
 
     async def _summary(self, found: CompactionPlan) -> str:
         """What stands for the middle: of the model where one answers in time, else lists."""
         from .digest import digest
-        from .summarizer import Summarizer
 
         session = self._session
         listed = digest(found.middle, found.summary_limit)
@@ -217,6 +221,8 @@ class Compactor:
         if provider is None or provider.name == OFFLINE:
             return listed
         self._session.bus.tell(f"Making room: {provider.model} summarises {len(found.middle):,} older messages.")
+        from .summarizer import Summarizer
+
         summarizer = Summarizer(
             provider=provider,
             meter=session.meter,
@@ -253,12 +259,12 @@ class Compactor:
         session.conversation.replace(after)
         return True
 
-    async def _index(self, backup: Backup, messages: Sequence[Message]) -> None:
+    async def _index(self, backup: Backup) -> None:
         from ..api.errors import MarvinError
 
         now = self._session.clock.now()
         try:
-            await in_thread(lambda: self._backups().add_to_index(backup, messages, now))
+            await in_thread(lambda: self._backups().add_to_index(backup, now))
         except (OSError, MarvinError) as error:
             self._session.bus.warn(f"The index of backups was not written: {error}")
 

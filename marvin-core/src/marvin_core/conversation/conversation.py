@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..api.messages import Message
+from ..guard.redaction import Redactor
 from .window import characters
 
+if TYPE_CHECKING:
 
-class Journal(Protocol):
-    """What keeps a conversation while it goes on, so that nothing is lost when the process dies."""
+    class Journal(Protocol):
+        """What keeps a conversation while it goes on, so that nothing is lost when the process dies."""
 
-    def save(self, message: Message) -> None:
-        """Add a message."""
-        ...
+        def save(self, message: Message) -> None:
+            """Add a message."""
+            ...
 
-    def compacted(self, messages: Sequence[Message]) -> None:
-        """From here on, these messages stand for all that was said before."""
-        ...
+        def compacted(self, messages: Sequence[Message]) -> None:
+            """From here on, these messages stand for all that was said before."""
+            ...
 
 
 class Conversation:
-    """A list of messages that grows, until others take the place of the oldest. The journal is told of each change."""
+    """A list of messages that grows, until others take the place of the oldest. The journal is told of each change.
 
-    def __init__(self, journal: Journal) -> None:
+    Whatever a message says, no secret gets in: the next request would carry it.
+    """
+
+    def __init__(self, journal: Journal, redactor: Redactor) -> None:
+        self._redactor = redactor
         self._messages: list[Message] = []
         self._journal = journal
         self._characters = 0
@@ -32,7 +38,7 @@ class Conversation:
 
     def load(self, messages: Sequence[Message]) -> None:
         """Start from messages that are saved already."""
-        self._messages = list(messages)
+        self._messages = [*map(self._redactor.message, messages)]
         self._characters = characters(messages)
 
     @property
@@ -45,18 +51,20 @@ class Conversation:
         """The characters of all messages."""
         return self._characters
 
-    def append(self, message: Message) -> None:
-        """Add a message and save it."""
+    def append(self, message: Message) -> Message:
+        """Add a message and save it; returns it as it is kept."""
+        message = self._redactor.message(message)
         self._messages.append(message)
         self._characters += characters([message])
         if message.role == "assistant":
             self._answers.append(message.text)
         self._journal.save(message)
+        return message
 
     def replace(self, messages: Sequence[Message]) -> None:
         """Have these messages stand for all that was said before."""
-        self._journal.compacted(messages)
         self.load(messages)
+        self._journal.compacted(self._messages)
 
     def begin_answers(self) -> Sequence[str]:
         """The texts of all answers from now on; those stay in it that are taken out to make room."""

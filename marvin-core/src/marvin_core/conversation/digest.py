@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..api.messages import Image, Message, Text, ToolCall
 from ..util.text import one_line
 from ..util.untrusted_json import parse_json
-from .plan import level, shorten, summary_body
+from .plan import level, shorten, summary_body, without_lasting
 
 _REQUESTS, _FINDINGS, _ERRORS, _FILES = 30, 15, 10, 40
 """How many of each are told."""
@@ -41,7 +41,7 @@ def digest(messages: Sequence[Message], limit: int) -> str:
 
 
 def _sections(messages: Sequence[Message]) -> Iterator[str]:
-    yield _listed("The user asked for:", requests(messages), _REQUESTS)
+    yield _listed("The user asked for:", requests(messages), _REQUESTS, short_line)
     touched = files(messages)
     yield _listed("Files in calls of tools:", [f"{name} ({_counted(by)})" for name, by in touched.items()], _FILES)
     outputs = [output for message in messages for output in message.outputs]
@@ -50,23 +50,30 @@ def _sections(messages: Sequence[Message]) -> Iterator[str]:
         failed = Counter(output.name for output in outputs if output.is_error)
         told = [f"{n} {count}" + (f" ({failed[n]} failed)" if failed[n] else "") for n, count in called.most_common()]
         yield f"Tools called: {', '.join(told)}."
-    errors = [f"{output.name}: {one_line(output.text, _LINE)}" for output in outputs if output.is_error]
+    errors = [f"{output.name}: {short_line(output.text)}" for output in outputs if output.is_error]
     yield _listed("Errors:", errors, _ERRORS)
-    found = [
-        one_line(message.text, _LINE) for message in messages if message.role == "assistant" and message.text.strip()
-    ]
-    yield _listed("The assistant said:", found, _FINDINGS)
+    answers = (message.text for message in messages if message.role == "assistant")
+    yield _listed("The assistant said:", [text for text in answers if text.strip()], _FINDINGS, short_line)
 
 
-def _listed(title: str, lines: Sequence[str], most: int) -> str:
-    """A list with a title; of a long one a third from its beginning stays, and the rest from its end."""
-    if not lines:
+def short_line(text: str) -> str:
+    """A text on one line of at most 200 characters."""
+    return one_line(text, _LINE)
+
+
+def _listed(title: str, entries: Sequence[str], most: int, line: Callable[[str], str] = str) -> str:
+    """A list with a title; of a long one a third from its beginning stays, and the rest from its end.
+
+    Args:
+        line: makes the line of an entry that is shown.
+    """
+    if not entries:
         return ""
-    shown = list(lines)
+    shown = list(entries)
     if len(shown) > most:
         head = most // 3
         shown = [*shown[:head], f"... {len(shown) - most:,} more ...", *shown[len(shown) - (most - head) :]]
-    return "\n".join([title, *(f"- {entry}" for entry in shown)])
+    return "\n".join([title, *(f"- {line(entry)}" for entry in shown)])
 
 
 def _counted(by: Counter[str]) -> str:
@@ -74,8 +81,9 @@ def _counted(by: Counter[str]) -> str:
 
 
 def requests(messages: Iterable[Message]) -> list[str]:
-    """The requests of the user, one short line each."""
-    return [one_line(m.text, _LINE) for m in messages if m.role == "user" and not m.is_summary and m.text.strip()]
+    """The requests of the user."""
+    texts = (message.text for message in messages if message.role == "user" and not message.is_summary)
+    return [text for text in texts if text.strip()]
 
 
 def files(messages: Iterable[Message]) -> dict[str, Counter[str]]:
@@ -103,6 +111,20 @@ def _paths(call: ToolCall) -> Iterator[str]:
                 yield from (path.strip() for path in _PATCHED.findall(text) if len(path) <= _PATH_LIMIT)
 
 
+def errors(messages: Iterable[Message], most: int) -> list[str]:
+    """What went wrong in calls, one short line each, the newest first; what went wrong twice is told once."""
+    outputs = (output for message in messages for output in message.outputs if output.is_error)
+    newest = dict.fromkeys(reversed([(output.name, output.text) for output in outputs]))
+    return [f"{name}: {one_line(text, _LINE)}" for name, text in [*newest][:most]]
+
+
+def findings(messages: Iterable[Message], most: int) -> list[str]:
+    """What the model found, one short line each: its newest answers; where they are few, what it said on the way."""
+    said = [message for message in messages if message.role == "assistant" and message.text.strip()]
+    ranked = sorted(range(len(said)), key=lambda place: (bool(said[place].calls), -place))
+    return [one_line(said[place].text, _LINE) for place in sorted(ranked[:most])]
+
+
 def keywords(messages: Iterable[Message], most: int) -> list[str]:
     """The words that requests and answers use most, without those that every text has."""
     counted: Counter[str] = Counter()
@@ -122,7 +144,7 @@ def as_text(messages: Sequence[Message], limit: int) -> str:
 
 def _parts(message: Message) -> Iterator[tuple[str, str]]:
     if message.is_summary:
-        yield "EARLIER SUMMARY:", message.text.partition("\n\n")[2]
+        yield "EARLIER SUMMARY:", without_lasting(message.text.partition("\n\n")[2])
     elif message.text.strip():
         yield f"{message.role.upper()}:", message.text
     for call in message.calls:

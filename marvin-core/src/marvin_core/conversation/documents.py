@@ -19,17 +19,19 @@ class Document(Record):
     heading: str
     text: str
     binding: bool
+    limit: int = DOCUMENT_LIMIT
 
     @property
     def size(self) -> int:
         """How many characters of it go into the prompt where there is room."""
-        return min(len(self.text), DOCUMENT_LIMIT)
+        return min(len(self.text), self.limit)
 
     def shown(self, limit: int = DOCUMENT_LIMIT) -> str:
         """Its part of the prompt, with at most so many characters of its text."""
         if len(self.text) <= limit:
             return f"{self.heading}\n{self.text}"
-        rest = f"[... {len(self.text) - limit:,} more characters; read {self.name} to see them]"
+        outside = self.name.startswith(("/", "../"))  # where no tool reads
+        rest = f"[... {len(self.text) - limit:,} more characters{'' if outside else f'; read {self.name} to see them'}]"
         return f"{self.heading}\n{self.text[:limit]}\n{rest}"
 
 
@@ -44,7 +46,8 @@ class FittedDocuments(Record):
 def fitted(documents: Sequence[Document], room: int) -> FittedDocuments:
     """Fit documents, in the order of the prompt, into so many characters.
 
-    Those that bind nobody are shortened to one length, then left out, the last one first; then the instructions.
+    Those that bind nobody are shortened to one length, then left out, the last one first; then the instructions, of
+    which the first one goes first: the nearest folder's are the last.
     """
     left_out: list[str] = []
     for binding in (False, True):
@@ -57,7 +60,7 @@ def fitted(documents: Sequence[Document], room: int) -> FittedDocuments:
                 limits = {one.name: min(one.size, limit) if one in group else one.size for one in kept}
                 shortened = tuple(one.name for one in kept if limits[one.name] < one.size)
                 return FittedDocuments(limits=limits, shortened=shortened, left_out=tuple(left_out))
-            left_out.append(group.pop().name)
+            left_out.append(group.pop(0 if binding else -1).name)
     return FittedDocuments(limits={}, left_out=tuple(left_out))
 
 

@@ -6,6 +6,7 @@ Nothing here asks a model or touches a file; sizes are in characters as `window.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ _FLOOR = 200
 _SMALLEST = 2_000
 """What a summary with its heading takes; less is not worth one."""
 _NEWEST = "\n\nThe newest request of the user, word for word:\n"
+_LASTING = "\n\nThe state of {name}, word for word:\n"
+_LASTS = re.compile(r"\n\nThe state of ([\w-]{1,64}), word for word:\n")
 
 
 class CompactionPlan(Record):
@@ -41,7 +44,13 @@ class CompactionPlan(Record):
 
 def summary_body(message: Message) -> str:
     """What a summary says, without what Marvin writes around it."""
-    return message.text.partition("\n\n")[2].partition(_NEWEST)[0]
+    return without_lasting(message.text.partition("\n\n")[2]).partition(_NEWEST)[0]
+
+
+def without_lasting(text: str) -> str:
+    """The text of a summary without what lasts of calls: that is carried over by itself."""
+    said, newest, request = text.partition(_NEWEST)
+    return _LASTS.split(f"\n\n{said}", maxsplit=1)[0].removeprefix("\n\n") + newest + request
 
 
 def is_worth_it(messages: Sequence[Message], limit: int) -> bool:
@@ -149,9 +158,36 @@ def composed(found: CompactionPlan, body: str, source: str) -> tuple[Message, ..
     request = _newest_request(found)
     room = max(found.summary_limit - len(head) - 2, 0)
     asked = f"{_NEWEST}{shorten(request, room // 3, source)}" if request and room > _FLOOR else ""
-    text = f"{head}\n\n{shorten(body, room - len(asked), source)}{asked}"
+    kept = f"{_lasting_sections(found, room // 3, source) if room > _FLOOR else ''}{asked}"
+    text = f"{head}\n\n{shorten(body, room - len(kept), source)}{kept}"
     summary = user(text[: max(found.summary_limit, len(head))]).replace(is_summary=True)
     return (*found.first, summary, *found.tail)
+
+
+def _lasting_sections(found: CompactionPlan, room: int, source: str) -> str:
+    """What tools want to be known for longer than their calls stay, each below a heading."""
+    lasting = _lasting(found)
+    share = room // max(len(lasting), 1)
+    headed = ((_LASTING.format(name=name), text) for name, text in lasting.items())
+    return "".join(f"{heading}{shorten(text, share - len(heading), source)}" for heading, text in headed)
+
+
+def _lasting(found: CompactionPlan) -> dict[str, str]:
+    """By the names of tools: the newest of what lasts of their calls, unless the call itself stays or lasts no longer.
+
+    What an earlier summary says counts as long as no call came after it.
+    """
+    lasting: dict[str, str] = {}
+    for message in found.middle:
+        if message.is_summary:
+            parts = _LASTS.split(message.text.partition(_NEWEST)[0])
+            lasting |= dict(zip(parts[1::2], parts[2::2], strict=True))
+        for output in message.outputs:
+            if not output.is_error:
+                lasting.pop(output.name, None)
+                lasting[output.name] = output.lasting
+    stays = {output.name for message in found.tail for output in message.outputs if not output.is_error}
+    return {name: text for name, text in lasting.items() if text and name not in stays}
 
 
 def _newest_request(found: CompactionPlan) -> str:

@@ -17,7 +17,7 @@ from ..util.numbers import sound
 from .digest import as_text
 
 if TYPE_CHECKING:
-    from ..api.usage import Meter
+    from ..api.models import Meter
 
 PROMPT = """\
 You write the summary that takes the place of older messages in a conversation between a user and an assistant \

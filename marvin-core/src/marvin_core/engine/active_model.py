@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, get_args
 
 from ..api.errors import ConfigError, MarvinError, UsageError
@@ -16,7 +16,12 @@ from ..util.bus import Bus
 
 if TYPE_CHECKING:
     from ..api.config import Config
-    from ..api.usage import CostCeiling
+    from ..api.models import CostCeiling
+
+# Why a model answers, as /model shows it.
+_ITS_OWN = "the session was with it"
+_LARGER = "the conversation needs its larger window"
+_BEFORE = "it answered before"
 
 
 class ActiveModel:
@@ -111,9 +116,15 @@ class ActiveModel:
         if ending:
             self._bus.warn(ending)
 
-    def know(self, name: str) -> None:
+    def know(self, name: str | None) -> None:
         """Learn what services have to say of a name, before it is used; blocks for a while."""
-        self.source.know(name)
+        self.source.know(name, self._chosen.provider if self._chosen else None)
+
+    def know_earlier(self, provider: str, model: str) -> None:
+        """Have at hand what `restore` needs of the model that a session was with; blocks for a while."""
+        if provider not in ("", OFFLINE) and (provider, model) != (self.provider_name, self.model):
+            with suppress(MarvinError):  # `restore` says it
+                self.source.know(f"{provider}/{model}", None)
 
     def _take(self, serving: Serving) -> None:
         self._chosen = serving
@@ -121,7 +132,7 @@ class ActiveModel:
 
     def moved(self, provider: Provider) -> None:
         """The conversation outgrew the model; this larger one goes on with it."""
-        self._take(Serving(provider=provider, reason="the conversation needs its larger window"))
+        self._take(Serving(provider=provider, reason=_LARGER))
 
     def lent(self, provider: Provider) -> None:
         """This model stands in until the prompt is over; what the conversation may take follows its window."""
@@ -157,7 +168,12 @@ class ActiveModel:
             self._changed()
 
     def _restore_model(self, provider: str, model: str, *, fixed: bool) -> None:
-        if provider in ("", OFFLINE) or (provider, model) == (self.provider_name, self.model):
+        if (provider, model) == (self.provider_name, self.model):
+            if self._chosen is not None and self._chosen.reason == _BEFORE:
+                self._chosen = self._chosen.replace(reason=_ITS_OWN)
+            return
+        if provider in ("", OFFLINE):
+            self.conversation_left()
             return
         if fixed:
             self._changed()
@@ -167,10 +183,16 @@ class ActiveModel:
         except MarvinError as error:
             here = f"{self.provider_name}/{self.model} goes on with it" if self._chosen else "there is no model now"
             self._bus.warn(f"This session was with {provider}/{model}, which cannot be used: {error} {here}.")
+            self.conversation_left()
             self._changed()
         else:
-            self._chosen = Serving(provider=serving.provider, reason="the session was with it")
+            self._chosen = Serving(provider=serving.provider, reason=_ITS_OWN)
             self._tell_end(serving.provider)
+
+    def conversation_left(self) -> None:
+        """Another conversation goes on, with the same model: what chose it for the last one is no reason any more."""
+        if self._chosen is not None and self._chosen.reason in (_ITS_OWN, _LARGER):
+            self._chosen = self._chosen.replace(reason=_BEFORE)
 
     @contextmanager
     def pro(self) -> Iterator[None]:

@@ -11,14 +11,14 @@ from ..api.events import TurnEnd, TurnStart
 from ..api.messages import Message, Text, ToolCall, ToolOutput, user
 from ..api.providers import OFFLINE
 from ..api.tools import Mode
-from ..api.usage import CostCeiling
 from ..conversation.compactor import Compactor
 from .autonomy import Autonomy
 from .exchange import Exchange
 from .parts import SessionParts
-from .request_builder import PromptSettings, RequestBuilder
+from .requests.request_builder import PromptSettings, RequestBuilder
 
 if TYPE_CHECKING:
+    from ..api.models import CostCeiling
     from .calls.dispatch import Dispatcher
 
 Ended: TypeAlias = Literal["done", "rounds"]

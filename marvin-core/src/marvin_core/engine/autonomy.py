@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Literal, TypeAlias
 
 from ..api.errors import ToolError
 from ..api.events import MessageOrigin, SessionResume
+from ..util.state_files import make_private_folder
 from ..util.text import local_time
 from .parts import SessionParts
 
@@ -55,19 +57,32 @@ class Autonomy:
         It has a conversation of its own. Gives the prompt to begin with.
         """
         playground = self._parts.config.data_folder / "playground"
-        playground.mkdir(parents=True, exist_ok=True)
-        before, self.turns = self.going, turns
+        make_private_folder(playground)
         budget = self._parts.setup.budgets.of(dollars) if dollars is not None else None
+        before, self.turns = self.going, turns
         self._parts.model.ceiling = budget
         self.switch("play")
         try:
-            with self._parts.workspace.visiting(playground), self._conversation_of_its_own():
-                yield PLAY
+            async with self._parts.processes.jobs_apart():
+                with self._parts.workspace.playing_in(playground), self._conversation_of_its_own():
+                    await self._confine()
+                    yield PLAY
         finally:
             self.turns, self._parts.model.ceiling = 0, None
+            self._parts.toolbox.confine(None)
             self.switch(before)
             if budget is not None:
                 await budget.aclose()
+
+    async def _confine(self) -> None:
+        """Offer what stays in the playground, programs only where the sandbox holds them."""
+        from ..guard.gates.play import closed_in_play
+
+        toolbox, state = self._parts.toolbox, await self._parts.sandbox.state()
+        if not state.holds and any("exec" in spec.access for spec in toolbox.offered):
+            why = f" ({state.why})" if state.why else ""
+            self._parts.bus.tell(f"No sandbox holds programs here{why}, so play mode runs none.")
+        toolbox.confine(partial(closed_in_play, holds=state.holds))
 
     @contextmanager
     def _conversation_of_its_own(self) -> Iterator[None]:

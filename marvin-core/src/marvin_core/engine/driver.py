@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from ..api.errors import BudgetExceeded, MarvinError, OutputMismatch
@@ -13,6 +13,7 @@ from ..api.session import TurnResult
 from ..conversation.compactor import CAPS, Compactor
 from ..sessions.writer import Bill
 from ..util.failures import is_failure, shown, told
+from ..util.text import RECEIVED_LIMIT, cut, one_line
 from ..util.threads import in_thread
 from .agent import Agent
 from .hook_runner import HookRunner
@@ -58,14 +59,17 @@ class Driver:
         error: Exception | None = None
         output: str | None = None
         try:
-            await self._begin(text)
-            await self._take_up()
-            reason = await self._answered(answers)
-            output = await self._in_form(answers)
+            try:
+                await self._begin(text)
+                await self._take_up()
+                reason = await self._answered(answers)
+                output = await self._in_form(answers)
+            finally:
+                await self._parts.progress.settled()
         except BaseException as raised:  # told to whoever submitted; a chat must outlive any failure
             if not is_failure(raised):
                 raise
-            error = _told(raised)
+            error = _shown(_told(raised), self._parts.bus.clean)
             reason = "budget" if isinstance(raised, BudgetExceeded) else "error"
         finally:
             self.busy = False
@@ -176,12 +180,28 @@ class Driver:
             asked = [message.text for message in parts.conversation.messages if message.role == "user"]
             parts.bus.emit(AgentStart(prompt=asked[-1] if asked else ""))
             return
+        if parts.workspace.playing:  # nobody said it
+            parts.bus.emit(AgentStart(prompt=text))
+            parts.take(user(text), "auto")
+            return
+        text = parts.redactor.text(text)
         try:
-            text = await self._hooks.on_prompt(text)
+            if parts.setup.hooks:
+                packs = map(parts.setup.packs().of_hook, parts.setup.hooks)
+                await parts.fetch_secrets(name for pack in packs for name in pack.secrets)
+            text = parts.redactor.text(await self._hooks.on_prompt(text))
         finally:  # a prompt that is cancelled meanwhile ends, so it has to begin
             parts.bus.emit(AgentStart(prompt=text))
         await self._compactor.cap(CAPS[parts.workspace.mode])
+        if parts.setup.asker is not None:  # only a chat goes back to one
+            self._note(text)
         parts.take(user(text), "typed")
+
+    def _note(self, text: str) -> None:
+        parts, position = self._parts, self._parts.writer.position
+        if position is not None:
+            shown = cut(one_line(text), RECEIVED_LIMIT)
+            parts.progress.prompts.append((shown, parts.clock.now(), position[1]))
 
 
 def _told(raised: BaseException) -> Exception:
@@ -195,6 +215,15 @@ def _told(raised: BaseException) -> Exception:
     except Exception:
         return MarvinError(f"The answer was ended by {told(raised)}. Try again without the pack that raised it.")
     return raised
+
+
+def _shown(error: Exception, clean: Callable[[str], str]) -> Exception:
+    """The error with a text that tells no secret."""
+    shown = clean(str(error))
+    if shown == str(error):
+        return error
+    error.args = (shown,)
+    return error if str(error) == shown else MarvinError(shown)
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -9,9 +9,9 @@ from ..api.errors import MarvinError, OutputLimit, ProviderError, Refused, Strea
 from ..api.events import MessageEnd, MessageStart, MessageUpdate, ModelCycle, UsageReport
 from ..api.messages import Message, StopReason, Usage
 from ..api.providers import CallDelta, Delta, Provider, Request, Retrying, Switched, TextDelta, ThinkingDelta
-from ..conversation.pairing import interrupted
 from ..util.failures import is_failure, told
 from ..util.watchdog import attributed
+from .answer_redaction import AnswerRedactor
 from .assembly import Assembly
 from .parts import SessionParts
 
@@ -34,6 +34,7 @@ class Exchange:
         self._bus = parts.bus
         self._assembly = self._begun()
         self._pausing = False
+        self._redactor = AnswerRedactor(parts.redactor) if parts.redactor.knows_any else None
 
     def _begun(self) -> Assembly:
         self._parts.progress.answer = begun = Assembly(self._provider.name, self._provider.model)
@@ -41,8 +42,8 @@ class Exchange:
 
     @property
     def _pack(self) -> str:
-        source = getattr(self._provider, "source", "")
-        return f" of the pack {source}" if isinstance(source, str) and source else ""
+        name = self._parts.setup.packs().of_provider(self._provider.name)
+        return f" of the pack {name}" if name else ""
 
     async def answer(self) -> Message:
         """The whole answer.
@@ -69,7 +70,11 @@ class Exchange:
         try:
             async with aclosing(self._provider.stream(self._request)) as deltas:  # type: ignore[type-var]
                 async for delta in deltas:
-                    self._take(delta)
+                    if self._redactor is None:
+                        self._take(delta)
+                        continue
+                    for piece in self._redactor.feed(delta):
+                        self._take(piece)
             if self._assembly.stop_reason is None:
                 raise StreamBroken(
                     f"The answer of {self._provider.name} ended too early. Try again, or another model.",
@@ -77,6 +82,8 @@ class Exchange:
                 )
         except BaseException as error:
             foreign = is_failure(error)
+            for piece in self._redactor.end() if self._redactor is not None else ():
+                self._take(piece)
             self._keep_part("broken" if foreign else "cancelled")
             if not foreign or isinstance(error, MarvinError):
                 raise
@@ -97,7 +104,8 @@ class Exchange:
             return
         if isinstance(delta, Switched):
             self._give_up()
-            self._bus.emit(ModelCycle(previous=delta.previous, model=delta.model, reason=delta.reason))
+            reason = self._bus.clean(delta.reason)
+            self._bus.emit(ModelCycle(previous=delta.previous, model=delta.model, reason=reason))
             self._assembly = self._begun()
             return
         begun = self._assembly.started
@@ -140,11 +148,12 @@ class Exchange:
 
     def _give_up_calls(self, answer: Message | None) -> None:
         if answer is not None and answer.calls:
+            from ..conversation.pairing import interrupted
+
             self._parts.give([interrupted(call.id, call.name) for call in answer.calls])
 
     def _finish(self, ended: Literal["cancelled", "broken"] | None) -> Message:
-        answer = self._assembly.message(ended)
-        self._parts.conversation.append(answer)
+        answer = self._parts.conversation.append(self._assembly.message(ended))
         self._bus.emit(MessageEnd(message=answer, stop_reason=answer.stop_reason or "stop"))
         if answer.stop_reason == "length":
             self._bus.warn("The answer was cut off at the model's output limit.")

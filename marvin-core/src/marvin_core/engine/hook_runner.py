@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.events import Event, MessageUpdate, Notice, ToolExecutionUpdate
-from ..api.hooks import Ask, Deny, Hook, HookContext, Verdict
 from ..api.messages import Message
 from ..api.timeouts import Timeouts
 from ..api.tools import ToolResult, ToolSpec
-from ..guard.permissions.verdicts import strongest
 from ..util.bus import Bus
 from ..util.failures import is_failure, told
 from ..util.watchdog import attributed, pack_of
+
+if TYPE_CHECKING:
+    from ..api.hooks import Hook, HookContext, Verdict
 
 T = TypeVar("T")
 
@@ -69,11 +70,18 @@ class HookRunner:
 
     async def before_tool(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
         """The strongest verdict of all hooks; one that fails or takes too long denies."""
+        if not self._hooks:
+            return None
+        from ..api.hooks import Ask, Deny
+        from ..guard.permissions.verdicts import strongest
+
         verdicts = [await self._verdict(hook, spec, arguments) for hook in self._hooks]
         found = strongest(*verdicts)
         return found if isinstance(found, (Deny, Ask)) else None
 
     async def _verdict(self, hook: Hook, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+        from ..api.hooks import Ask, Deny  # a session without hooks does without
+
         name = type(hook).__name__
         try:
             async with asyncio.timeout(self._timeouts.hook_decision):

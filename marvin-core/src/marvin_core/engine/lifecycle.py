@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..api.errors import SessionError
 from ..api.events import AppStart, Event, SessionClear, SessionResume, SessionStart, Unsubscribe
-from ..api.session import Branch, SessionEntry
+from ..util.threads import in_thread
 from ..version import __version__
 from .driver import Driver
 from .parts import SessionParts
+
+if TYPE_CHECKING:
+    from ..api.controls import Branch, PromptEntry, SessionEntry
+    from ..sessions.reader import LoadedSession
+
+_PLAY = "Play mode"
+"""The title of a session that nobody began with a request."""
 
 
 class Lifecycle:
@@ -31,8 +40,9 @@ class Lifecycle:
             return
         model = self._parts.model
         self._start_app()
+        title = _PLAY if self._parts.workspace.playing else prompt
         self._parts.writer.begin(
-            self._parts.clock.now(), prompt, model.provider_name, model.model, self._root, model.thinking
+            self._parts.clock.now(), title, model.provider_name, model.model, self._root, model.thinking
         )
         self._emit_start()
 
@@ -57,6 +67,18 @@ class Lifecycle:
         if not self._started:
             self._started = True
             self._parts.bus.emit(AppStart(version=__version__))
+            if not self._parts.config.depth and os.path.isdir(f"{self._root}/.marvin/worktrees"):
+                self._tell_of_worktrees()
+
+    def _tell_of_worktrees(self) -> None:
+        """Name the worktrees of agents whose run was killed, or that nobody was told of."""
+        from .agents.worktree_records import interrupted
+
+        for known in interrupted(self._parts.workspace.root):
+            self._parts.bus.warn(
+                f"A run that was interrupted left the worktree of an agent: {known.path} (branch {known.branch}). "
+                "Look into it. The next agent in a worktree removes it where nothing is in it."
+            )
 
     def go_on(self, path: Path) -> None:
         """Go on with a session before there is an interface, which is told of it later.
@@ -65,28 +87,50 @@ class Lifecycle:
         loop may run yet.
         """
         with self._parts.bus.keeping():
-            self.open(path)
+            self._take_up(path, self._load(path))
         self._driver.take_up_now()
 
-    def open(self, path: Path, leaf: str = "") -> int:
-        """Go on with the session in a file, at the end of a branch; returns how many messages that has."""
-        from ..conversation.pairing import heal
+    def _load(self, path: Path, leaf: str = "") -> LoadedSession:
         from ..sessions.reader import load
-        from .resumption import gone
+
+        return load(path, leaf, self._parts.config.limits.session_line)
+
+    async def _open(self, path: Path, leaf: str = "") -> int:
+        """Go on with the session in a file, at the end of a branch; returns how many messages that has.
+
+        The file may be long, and the keyring may ask the user for the key of its model.
+        """
+
+        def load() -> LoadedSession:
+            loaded = self._load(path, leaf)
+            if not self._has_model:
+                self._parts.model.know_earlier(loaded.header.provider, loaded.header.model)
+            return loaded
 
         self._driver.check_free()
-        loaded = load(path, leaf, self._parts.config.limits.session_line)
+        loaded = await in_thread(load)
+        self._driver.check_free()
+        return self._take_up(path, loaded)
+
+    @property
+    def _has_model(self) -> bool:
+        """Whether the user said which model answers, whatever a session was with."""
+        return "flag" in (self._parts.config.provider_from, self._parts.config.model_from)
+
+    def _take_up(self, path: Path, loaded: LoadedSession) -> int:
+        from ..conversation.pairing import heal
+        from .resumption import gone
+
         messages, healed = heal(loaded.messages)
+        self._parts.progress.prompts.clear()
         self._parts.writer.resume(path, loaded)
         self._driver.opened()
         self._parts.conversation.load(messages)
         self._parts.state.clear()
         self._parts.state.update(loaded.state)
         self._start_app()
-        header, config = loaded.header, self._parts.config
-        self._parts.model.restore(
-            header.provider, header.model, header.thinking, fixed="flag" in (config.provider_from, config.model_from)
-        )
+        header = loaded.header
+        self._parts.model.restore(header.provider, header.model, header.thinking, fixed=self._has_model)
         offered = {spec.name for spec in self._parts.toolbox.offered}
         lost = gone(header, messages, offered, self._parts.toolbox.missing, self._root)
         for text in (*loaded.problems, *lost):
@@ -102,19 +146,21 @@ class Lifecycle:
         )
         return len(messages)
 
-    def resume(self, session_id: str) -> int:
+    async def resume(self, session_id: str) -> int:
         """Go on with the session whose id is, or starts with, this one; returns how many messages it has."""
         from ..sessions.store import find
 
         self._driver.check_free()
-        return self.open(find(self._parts.writer.folder, session_id))
+        return await self._open(find(self._parts.writer.folder, session_id))
 
     def clear(self) -> None:
         """Begin an empty conversation; it gets an id with its first prompt."""
         self._driver.check_free()
         cleared = self._parts.writer.id
         self._parts.writer.clear()
+        self._parts.model.conversation_left()
         self._parts.conversation.load(())
+        self._parts.progress.prompts.clear()
         self._parts.state.clear()
         self._parts.bus.emit(SessionClear(session_id=cleared))
 
@@ -123,6 +169,7 @@ class Lifecycle:
         self._driver.check_free()
         forked = self._parts.writer.id
         self._parts.writer.fork(self._parts.clock.now(), self._parts.conversation.messages)
+        self._parts.progress.prompts.clear()
         self._driver.forked(forked)
         self._emit_start()
         return self._parts.writer.id
@@ -142,10 +189,23 @@ class Lifecycle:
 
         return branches(*self._position(), self._parts.config.limits.session_line)
 
-    def go_to(self, branch: Branch) -> int:
+    async def go_to(self, branch: Branch) -> int:
         """Go on at the end of a branch of this session; returns how many messages it has."""
+        return await self._open(self._position()[0], branch.leaf)
+
+    def prompts(self) -> Sequence[PromptEntry]:
+        """The prompts that were sent since this conversation was begun or gone on with here, the oldest first."""
+        from ..api.controls import PromptEntry
+
+        return [PromptEntry(text=text, time=time, leaf=leaf) for text, time, leaf in self._parts.progress.prompts]
+
+    async def rewind(self, prompt: PromptEntry) -> int:
+        """Go on from before a prompt, in a branch of its own; returns how many messages are left."""
         self._driver.check_free()
-        return self.open(self._position()[0], branch.leaf)
+        earlier = [one for one in self._parts.progress.prompts if one[1] < prompt.time]
+        count = await self._open(self._position()[0], prompt.leaf)
+        self._parts.progress.prompts.extend(earlier)
+        return count
 
     def _position(self) -> tuple[Path, str]:
         position = self._parts.writer.position

@@ -3,108 +3,53 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from ..api.config import Config
+from ..api.errors import ConfigError
 from ..api.events import MessageEnd, MessageOrigin, MessageStart
-from ..api.hooks import Hook
 from ..api.messages import Message, ToolOutput, tool
-from ..api.models import ModelSource
 from ..api.record import Record
-from ..api.session import Command, RunningCall
-from ..api.tool_context import PackContext
-from ..api.tools import ToolSpec
-from ..config.secrets import Secrets
 from ..conversation.conversation import Conversation
 from ..guard.files.workspace import Workspace
+from ..guard.gates.agents import child_variables
+from ..guard.kept_texts import KeptTexts
 from ..guard.processes.runner import ProcessRunner
-from ..guard.redaction import redacted
+from ..guard.redaction import Redactor
+from ..guard.sandbox.lazily import LazySandbox
 from ..profiles.session_profile import SessionProfile
 from ..sessions.writer import SessionWriter
-from ..tools.toolbox import Toolbox
+from ..tools.carried_tools import CarriedTools, Surroundings
+from ..tools.toolbox import Offer, Toolbox
 from ..usage.meter import UsageMeter
 from ..usage.summary import UsageTotals
 from ..util.bus import Bus
 from ..util.clock import SystemClock
 from ..util.failures import is_failure, told
+from ..util.threads import in_thread
 from .active_model import ActiveModel
 from .assembly import Assembly
 from .inbox import Inbox
 from .resources import Resources
 
 if TYPE_CHECKING:
-    import httpx
-
+    from ..api.config import Config
+    from ..api.hooks import Hook
+    from ..api.models import KeyControl, ModelSource
+    from ..api.session import Command, RunningCall
+    from ..api.tool_context import PackContext
+    from ..api.tools import ToolSpec
+    from ..config.secrets import Secrets
     from ..usage.budget import Budget
+    from .agents.service import AgentService
+    from .network import SessionNetwork
+    from .ports import Asker, BudgetSource, PackSource, Permitter, TextAsker, ToolClients
 
 
-class Asker(Protocol):
-    """Asks the user a question; the answer is one of the choices."""
-
-    async def __call__(self, question: str, choices: Sequence[str], /) -> str: ...
-
-
-class ToolClients(Protocol):
-    """Where tools get their HTTP client from."""
-
-    def for_tools(self) -> httpx.AsyncClient:
-        """The client that all tools share."""
-        ...
-
-    def trust(self, url: str) -> None:
-        """Let tools reach the server at this URL, which the user named in a setting."""
-        ...
-
-    async def close(self) -> None:
-        """Close all connections."""
-        ...
-
-
-class BudgetSource(Protocol):
-    """Where budgets beside the one of the run come from."""
-
-    def of(self, dollars: float) -> Budget:
-        """A budget of this many USD; what is spent counts under the ceiling of the run as well."""
-        ...
-
-
-class SessionPack(PackContext, Protocol):
-    """What the code of a pack reaches of its own, and which pack that is."""
-
-    @property
-    def name(self) -> str:
-        """Its name, in config.yaml and to people."""
-        ...
-
-    @property
-    def distribution(self) -> str:
-        """The distribution that brings it; what it keeps in a session goes by that."""
-        ...
-
-    def given(self) -> Mapping[str, Any]:
-        """What the user set of its settings."""
-        ...
-
-    def declares(self, secret: str) -> bool:
-        """Whether a variable is among its secrets."""
-        ...
-
-
-class PackSource(Protocol):
-    """The packs, by what they bring."""
-
-    def of_tool(self, spec: ToolSpec) -> SessionPack:
-        """The pack that brings a tool."""
-        ...
-
-    def of_hook(self, hook: Hook) -> SessionPack:
-        """The pack that registered a hook."""
-        ...
-
-    def named(self, name: str) -> SessionPack:
-        """The pack of this name. Raises `ConfigError` where none is in use."""
-        ...
+def _no_keys() -> KeyControl:
+    raise ConfigError("No keys can be set here. Set the variable of the key, and start Marvin again.")
 
 
 class SessionSetup(Record):
@@ -124,8 +69,18 @@ class SessionSetup(Record):
     meter: UsageMeter
     budgets: BudgetSource
     asker: Asker | None
+    permit: Permitter | None = None
+    """How calls are asked about; without it, as text by `asker`."""
+    text_asker: TextAsker | None = None
+    """How a text is asked for; without it there are choices alone."""
+    lost_tools: Mapping[str, str] = MappingProxyType({})
+    """By the names of tools whose packs could not be loaded: which pack, and why."""
+    data_folders: Mapping[str, str] = MappingProxyType({})
+    """The folders of packs that may have data, by the names of the packs."""
     budget: Budget | None = None
     """The cost ceiling of the run, if there is one; the models' requests are paid under it already."""
+    keys: Callable[[], KeyControl] = _no_keys
+    """The keys of the services; called where the user wants to change one."""
 
 
 class Progress:
@@ -137,6 +92,15 @@ class Progress:
         self.outputs: tuple[ToolOutput, ...] = ()
         """Those of the round, once its calls are over."""
         self.error: Exception | None = None
+        self.prompts: list[tuple[str, float, str]] = []
+        """Text, time and place in the session file of those that can be gone back to."""
+        self.settle: Callable[[], Awaitable[None]] | None = None
+        """What has to be done before the prompt is over, once there is something."""
+
+    async def settled(self) -> None:
+        """Have it done."""
+        if self.settle is not None:
+            await self.settle()
 
 
 class SessionParts(Record):
@@ -144,6 +108,8 @@ class SessionParts(Record):
 
     setup: SessionSetup
     bus: Bus
+    redactor: Redactor
+    kept: KeptTexts
     clock: SystemClock
     workspace: Workspace
     writer: SessionWriter
@@ -152,10 +118,13 @@ class SessionParts(Record):
     usage: UsageTotals
     model: ActiveModel
     processes: ProcessRunner
+    sandbox: LazySandbox
     toolbox: Toolbox
     resources: Resources
     inbox: Inbox
     progress: Progress
+    environment: dict[str, str]
+    """Of the programs that are started; what it says to a Marvin among them follows what the user changes here."""
     state: dict[str, dict[str, Any]]
     """What packs keep in the session, by their distribution."""
 
@@ -168,6 +137,12 @@ class SessionParts(Record):
         """What the code of a pack reaches of its own. Raises `ConfigError` where none of this name is in use."""
         return self.setup.packs().named(name)
 
+    async def fetch_secrets(self, names: Iterable[str]) -> None:
+        """Ask the system's keyring, which may wait for the user, for what code of packs takes in the event loop."""
+        secrets = self.setup.secrets
+        if awaited := secrets.awaited(names):
+            await in_thread(lambda: secrets.fetch(awaited))
+
     def give(self, outputs: Sequence[ToolOutput]) -> None:
         """Add the outputs of the calls of a round to the conversation."""
         self.conversation.append(tool(outputs))
@@ -176,8 +151,42 @@ class SessionParts(Record):
     def take(self, message: Message, origin: MessageOrigin) -> None:
         """Add a message for the model to the conversation, and tell of it."""
         self.bus.emit(MessageStart(role="user", origin=origin))
-        self.conversation.append(message)
-        self.bus.emit(MessageEnd(message=message, stop_reason="stop", origin=origin))
+        kept = self.conversation.append(message)
+        self.bus.emit(MessageEnd(message=kept, stop_reason="stop", origin=origin))
+
+    @cached_property
+    def agents(self) -> AgentService:
+        """The service of sub-agents; imported where the first one is wanted."""
+        from .agents.host import AgentHost
+        from .agents.service import AgentService
+
+        host = AgentHost(
+            config=self.config,
+            secrets=self.setup.secrets,
+            environment=self.environment,
+            workspace=self.workspace,
+            processes=self.processes,
+            model=self.model,
+            toolbox=self.toolbox,
+            meter=self.meter,
+            redactor=self.redactor,
+            packs=self.setup.data_folders,
+        )
+        return AgentService(host)
+
+    @cached_property
+    def carried(self) -> CarriedTools:
+        """Which of the tools on offer a request carries."""
+        around = Surroundings(
+            config=self.config,
+            workspace=self.workspace,
+            conversation=self.conversation,
+            state=self.state,
+            window=lambda: self.model.window.size,
+            calls=self.profile.calls,
+            warn=self.bus.warn,
+        )
+        return CarriedTools(self.toolbox, around)
 
     @property
     def meter(self) -> UsageMeter:
@@ -188,38 +197,74 @@ class SessionParts(Record):
 def build(setup: SessionSetup) -> SessionParts:
     """The parts of a new session."""
     config = setup.config
-    bus = Bus(lambda text: str(redacted(text, setup.secrets.known())))
+    redactor = Redactor(setup.secrets.known)
+    bus = Bus(redactor.text)
+    kept = KeptTexts(redactor, bus.warn)
     clock, workspace = SystemClock(), Workspace(config)
-    writer = SessionWriter(config.data_folder / "sessions", config.timeouts, bus.warn, config.limits.session_line)
-    profile = SessionProfile(config, bus, clock, workspace)
+    folder, limits = config.data_folder / "sessions", config.limits
+    writer = SessionWriter(folder, config.timeouts, bus.warn, limits.session_line, kept)
+    writer.depth = config.depth
+    profile = SessionProfile(config, bus, clock, workspace, kept)
     usage = UsageTotals(setup.meter, config.config_folder / "usage.json", config.timeouts, setup.budget)
     bus.subscribe(usage.listen)
-    processes = _processes(setup, workspace, bus)
+    environment = _child_environment(setup, bus)
+
+    def network() -> SessionNetwork:
+        from .network import SessionNetwork
+
+        found = SessionNetwork(config, setup.clients, bus, setup.asker, environment, processes.held)
+        found.may_ask = lambda: not workspace.playing
+        return found
+
+    sandbox = LazySandbox(config, workspace, environment, network, bus.warn)
+    processes = ProcessRunner(workspace, environment, config.timeouts, sandbox, config.limits)
+    if not config.depth and (config.state_folder / "apart").is_dir():
+        from ..guard.processes.apart import ApartJobs
+
+        processes.apart = ApartJobs.of(config)
     return SessionParts(
         setup=setup,
         bus=bus,
+        redactor=redactor,
+        kept=kept,
         clock=clock,
         workspace=workspace,
         writer=writer,
-        conversation=Conversation(writer),
+        conversation=Conversation(writer, redactor),
         profile=profile,
         usage=usage,
         model=ActiveModel(setup.models, writer, bus, config, restarts=setup.asker is not None),
         processes=processes,
-        toolbox=Toolbox(setup.tools, config, processes, setup.secrets),
+        sandbox=sandbox,
+        toolbox=Toolbox(
+            setup.tools, config, processes, setup.secrets, Offer(shape=_shaping(setup, sandbox), lost=setup.lost_tools)
+        ),
         resources=Resources(),
         inbox=Inbox(bus, chat=setup.asker is not None),
         progress=Progress(),
+        environment=environment,
         state={},
     )
 
 
-def _processes(setup: SessionSetup, workspace: Workspace, bus: Bus) -> ProcessRunner:
-    environment = setup.secrets.child_environment()
+def _shaping(setup: SessionSetup, sandbox: LazySandbox) -> Callable[[ToolSpec], ToolSpec] | None:
+    """What the offered tools take besides: `outside`, where somebody could grant it."""
+    if setup.asker is None and setup.config.on_ask != "allow-all":
+        return None
+    if not sandbox.is_expected():
+        return None
+    from ..guard.sandbox.leaving import with_parameter
+
+    return with_parameter
+
+
+def _child_environment(setup: SessionSetup, bus: Bus) -> dict[str, str]:
+    bounds = child_variables(setup.config, attended=setup.asker is not None)
+    environment = {**setup.secrets.child_environment(), **bounds}
     if setup.budget is not None:
         setup.budget.warn = bus.warn
         environment.update(setup.budget.child_environment())
-    return ProcessRunner(workspace, environment, setup.config.timeouts)
+    return environment
 
 
 async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[None]]]) -> None:
@@ -229,7 +274,7 @@ async def close(parts: SessionParts, *, first: Sequence[Callable[[], Awaitable[N
     """
     setup = parts.setup
     steps: list[Callable[[], Awaitable[Sequence[BaseException] | None]]]
-    steps = [*first, parts.inbox.ended, parts.writer.finish]
+    steps = [*first, parts.progress.settled, parts.inbox.ended, parts.writer.finish]
     steps += [parts.resources.close, parts.processes.close, setup.clients.close, setup.models.aclose]
     for step in [*steps, *([setup.budget.aclose] if setup.budget else [])]:
         try:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ..api.errors import ConfigError
 from ..api.messages import ToolOutput
 from ..api.session import ChatSettings, Command, SessionSnapshot, TurnResult
-from ..api.tool_context import Processes, UsageSummary
 from ..api.tools import Mode, ToolSpec
 from ..conversation.compactor import Compactor
 from .agent import Agent
@@ -19,11 +18,12 @@ from .driver import Driver
 from .hook_runner import HookRunner
 from .lifecycle import Lifecycle
 from .parts import SessionParts, close
-from .request_builder import RequestBuilder
-from .session_views import ToolSessionView, chat_settings, hook_contexts, rescue, snapshot
-from .system_prompt import PromptPart
+from .requests.request_builder import RequestBuilder
+from .session_views import SessionAgents, SessionUndo, ToolSessionView, chat_settings, hook_contexts, rescue, snapshot
 
 if TYPE_CHECKING:
+    from ..api.processes import Processes
+    from .calls.control import SessionPermissions
     from .calls.dispatch import Dispatcher
 
 
@@ -40,12 +40,15 @@ class Session:
         self._requests = RequestBuilder(parts, self._hooks, self.compactor)
         agent = Agent(parts, self._requests, self.compactor, lambda: self.dispatcher, self.autonomy)
         self._driver = Driver(parts, self._hooks, agent, self.compactor)
+        self.prompt_parts, self.context_use = self._requests.prompt_parts, self._requests.context_use
         self.accounted = self._driver.accounted
+        self.undo = SessionUndo(parts, lambda: self.dispatcher, self._driver.check_free)
         self.sessions = Lifecycle(parts, self._driver)
         self.subscribe = self.sessions.subscribe
         self.models, self.toolbox, self.profile, self.pack = parts.model, parts.toolbox, parts.profile, parts.pack
         self.processes: Processes = parts.processes
-        self.rescue = partial(rescue, parts)
+        self.keys, self.agents = parts.setup.keys, SessionAgents(parts)
+        self.usage, self.rescue = parts.usage.usage, partial(rescue, parts)
         self.commands: Mapping[str, Command] = {command.name: command for command in parts.setup.commands}
 
     @cached_property
@@ -53,7 +56,14 @@ class Session:
         """What runs calls of tools; a session without one imports nothing of it."""
         from .calls.dispatch import Dispatcher
 
-        return Dispatcher(self.parts, self._hooks, self.compactor, self._view)
+        return Dispatcher(self.parts, self._hooks, self.compactor, self._view, self.permissions.standing)
+
+    @cached_property
+    def permissions(self) -> SessionPermissions:
+        """How much is asked; imported where somebody looks."""
+        from .calls.control import SessionPermissions
+
+        return SessionPermissions(self.parts)
 
     @property
     def id(self) -> str:
@@ -104,14 +114,6 @@ class Session:
     def farewell(self) -> str | None:
         """What to say on leaving, once a tool asked to leave."""
         return self._view.farewell
-
-    def usage(self, *, lifetime: bool = False) -> UsageSummary:
-        """What was used since Marvin was started. Blocks where a price is looked up: call it in a thread."""
-        return self.parts.usage.usage(lifetime=lifetime)
-
-    async def prompt_parts(self) -> Sequence[PromptPart]:
-        """The parts of the system prompt that the next request would carry."""
-        return await self._requests.prompt_parts()
 
     def resume(self, path: Path) -> None:
         """Go on with an earlier session before there is an interface; its interrupted calls are given an output."""

@@ -6,25 +6,31 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..api.errors import ToolError
 from ..api.events import Notice
-from ..api.hooks import Hook, HookContext
 from ..api.session import ChatSettings, SessionSnapshot
-from ..api.tool_context import Clock, PackFolders, ProcessResult, UsageSummary
-from ..api.tools import Mode
-from ..config.secrets import REQUIRED
+from ..api.tools import Mode, ToolSpec
+from ..config.secrets import SecretAccess
 from ..conversation.compactor import Compactor
 from ..util.text import cut
 from .autonomy import Autonomy, ContinueMode
-from .parts import SessionPack, SessionParts, ToolClients
+from .parts import SessionParts
 
 if TYPE_CHECKING:
     import httpx
 
+    from ..api.agents import AgentProgress, AgentResult, AgentTask, ApartTask
+    from ..api.controls import UndoEntry
+    from ..api.hooks import Hook, HookContext
+    from ..api.messages import UsageSummary
+    from ..api.processes import Job, ProcessResult
     from ..api.settings import Settings
+    from ..api.tool_context import Clock, PackFolders
+    from .ports import SessionPack, ToolClients
+    from .undo import CallsByHand
 
-D = TypeVar("D")
 S = TypeVar("S", bound="Settings")
 
 _LONGEST_NOTICE = 2_000
@@ -68,8 +74,49 @@ def chat_settings(parts: SessionParts) -> ChatSettings:
     """The profile and the terminal, as configured now."""
     config = parts.config
     return ChatSettings(
-        profile_folder=parts.profile.folder, color=config.color, terminal=config.terminal, timeouts=config.timeouts
+        profile_folder=parts.profile.folder,
+        color=config.color,
+        terminal=config.terminal,
+        timeouts=config.timeouts,
+        keep=parts.kept.text,
     )
+
+
+class SessionUndo:
+    """The `UndoControl` of a session; what does the work is imported where somebody asks for it.
+
+    `dispatcher` runs calls that take others back; `check_free` raises where an answer is running.
+    """
+
+    def __init__(
+        self, parts: SessionParts, dispatcher: Callable[[], CallsByHand], check_free: Callable[[], None]
+    ) -> None:
+        self._parts = parts
+        self._dispatcher = dispatcher
+        self._check_free = check_free
+
+    async def listed(self, most: int) -> Sequence[UndoEntry]:
+        """The calls that can be taken back, the newest first."""
+        from .undo import Undo
+
+        await self._parts.progress.settled()
+        return await Undo(self._parts, self._dispatcher).listed(most)
+
+    async def take_back(self, count: int) -> Sequence[str]:
+        """Take back the newest calls; what was taken back, a line each. Raises as `UndoControl`."""
+        from .undo import Undo
+
+        self._check_free()
+        await self._parts.progress.settled()
+        return await Undo(self._parts, self._dispatcher).take_back(count)
+
+    async def take_back_since(self, time: float) -> Sequence[str]:
+        """Take back the calls that this session made from then on. Raises as `UndoControl`."""
+        from .undo import Undo
+
+        self._check_free()
+        await self._parts.progress.settled()
+        return await Undo(self._parts, self._dispatcher).take_back_since(time)
 
 
 class ToolSessionView:
@@ -79,8 +126,12 @@ class ToolSessionView:
         self._parts = parts
         self._compactor = compactor
         self._autonomy = autonomy
-        self.interactive = parts.setup.asker is not None
         self.farewell: str | None = None
+
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody is there to answer."""
+        return self._parts.setup.asker is not None and not self._parts.workspace.playing
 
     @property
     def id(self) -> str:
@@ -107,7 +158,8 @@ class ToolSessionView:
         return self._parts.conversation.output_characters(tool_name)
 
     def set_working_dir(self, path: Path) -> None:
-        """Move the sandbox root."""
+        """Move the sandbox root. Raises `ToolError` in play mode."""
+        self._check_not_playing("the playground stays the working directory")
         self._parts.workspace.move(path)
 
     def usage(self, *, lifetime: bool = False) -> UsageSummary:
@@ -122,13 +174,30 @@ class ToolSessionView:
         """Where all words of the query stand in what was taken out of conversations, as text."""
         return self._compactor.search(query, most)
 
+    def read_skill(self, name: str) -> str:
+        """The text of a skill, or of a file of it. Raises `ToolError` where there is none."""
+        from .instructions.skills import session_skills
+
+        finder, skills = session_skills(self._parts)
+        return finder.read(skills, name)
+
+    def find_tools(self, query: str, most: int) -> Sequence[ToolSpec]:
+        """The tools on offer that a query means, the best first."""
+        return self._parts.carried.find(query, most)
+
     def switch_profile(self, name: str) -> Path:
-        """Go on with another profile; returns its folder."""
+        """Go on with another profile; returns its folder. Raises `ToolError` in play mode."""
+        self._check_not_playing("the profile stays as it is")
         return self._parts.profile.switch(name)
 
     def change_preference(self, key: str, change: Callable[[Any], Any]) -> None:
-        """Set a preference of the profile to what `change` makes of its value."""
+        """Set a preference of the profile to what `change` makes of its value. Raises `ToolError` in play mode."""
+        self._check_not_playing("preferences stay as they are")
         self._parts.profile.change_preference(key, change)
+
+    def _check_not_playing(self, what: str) -> None:
+        if self._parts.workspace.playing:
+            raise ToolError(f"In play mode {what}. Do something else in the playground.")
 
     def finish(self, way: ContinueMode) -> None:
         """End auto-continue or play mode with the next answer."""
@@ -139,13 +208,14 @@ class ToolSessionView:
         self.farewell = farewell
 
 
-class HookSessionView:
+class HookSessionView(SecretAccess):
     """The `HookContext` of one hook."""
 
     def __init__(self, parts: SessionParts, hook: Hook) -> None:
         self._parts = parts
         self._hook = hook
         self.config_folder = parts.config.config_folder
+        self.timeouts = parts.config.timeouts
         self.interactive = parts.setup.asker is not None
         self.depth = parts.config.depth
         self.clock: Clock = parts.clock
@@ -191,14 +261,7 @@ class HookSessionView:
         trust_addresses(pack.given(), self._parts.setup.clients)
         return found
 
-    @overload
-    def secret(self, name: str) -> str: ...
-    @overload
-    def secret(self, name: str, default: None) -> str | None: ...
-    @overload
-    def secret(self, name: str, default: D) -> str | D: ...
-    def secret(self, name: str, default: Any = REQUIRED) -> Any:
-        """The value of a declared secret."""
+    def _secret(self, name: str, default: Any) -> Any:
         return self._pack.secret(name, default)
 
     def notify(self, text: str) -> None:
@@ -216,6 +279,21 @@ class HookSessionView:
     async def run(self, argv: Sequence[str]) -> ProcessResult:
         """Run a program in the working directory."""
         return await self._parts.processes.run(argv)
+
+
+class SessionAgents:
+    """The `Agents` of a session for whatever works without a tool; imported where the first one is started."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
+
+    async def run(self, task: AgentTask, progress: AgentProgress | None = None) -> AgentResult:
+        """Run an agent to its end, as `Agents.run` says."""
+        return await self._parts.agents.run(task, progress)
+
+    async def start_apart(self, task: ApartTask) -> Job:
+        """Start a Marvin that goes on when this one ends, as `Agents.start_apart` says."""
+        return await self._parts.agents.start_apart(task)
 
 
 def hook_contexts(parts: SessionParts) -> Callable[[Hook], HookContext]:

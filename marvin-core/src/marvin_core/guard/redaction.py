@@ -1,18 +1,243 @@
-"""Taking secrets out of what is shown."""
+"""Taking secrets out of texts, values and messages, whole and while they come in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..api.messages import Image, Message
+from ..api.record import Record
+from ..util.threads import in_thread
+from .message_texts import with_texts
+from .spellings import PIECE, SHORTEST, SIGNS, Reading, Span, Spellings, merged, readings, unfinished
 
-def redacted(value: Any, secrets: Sequence[str]) -> Any:
-    """The text, or the texts in lists and mappings, their keys too, without the secrets."""
+REDACTED = "[redacted]"
+_IMAGE = 200_000
+"""Characters of base64. What is larger is a picture indeed, and would hold up everything else."""
+_LONGEST_SIGN = 32
+_MUCH, _PARTS = 64, 8
+"""Where more characters than so many are held back, they are read again with that part of them more."""
+_FEW = 2
+"""Of the longest secret so many lengths are held back at most, where it overlaps with another one."""
+_LONG = 2_000
+"""Characters of a text that takes long to look at: what came of the last ones is remembered."""
+_REMEMBERED = 16
+
+
+def _without(text: str, spans: Sequence[Span]) -> str:
+    if not spans:
+        return text
+    pieces, place = [], 0
+    for start, end in spans:
+        pieces += [text[place:start], REDACTED]
+        place = end
+    return "".join([*pieces, text[place:]])
+
+
+class Redactor:
+    """Takes out of texts what nobody may be shown. `known` gives the secrets that are known now.
+
+    It is asked each time, since tools and services may bring more of them; the same answer costs nothing again.
+    """
+
+    def __init__(self, known: Callable[[], Sequence[str]]) -> None:
+        self._known = known
+        self._values: Sequence[str] = ()
+        self._spellings = Spellings(())
+        self._seen: dict[str, str] = {}
+
+    def _current(self) -> Spellings:
+        values = self._known()
+        if values is not self._values:
+            self._spellings, self._values, self._seen = Spellings(values), values, {}
+        return self._spellings
+
+    async def prepare(self, *values: Any) -> None:
+        """Read the large texts in these values in a thread: whoever asks for one next need not wait."""
+        spellings = self._current()
+        large = [text for text in _texts_in(values) if len(text) > PIECE and text not in self._seen]
+        if not large:
+            return
+        read = await in_thread(lambda: {text: _without(text, spellings.spans(text)) for text in large})
+        if spellings is self._spellings:
+            for text, clean in read.items():
+                self._remember(text, clean)
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        return self._text(text, self._current())
+
+    def _text(self, text: str, spellings: Spellings) -> str:
+        if len(text) < _LONG:
+            return _without(text, spellings.spans(text))
+        clean = self._seen.get(text)
+        if clean is None:  # an output is looked at when its call ends, and again when it is kept
+            clean = _without(text, spellings.spans(text))
+            self._remember(text, clean)
+        return clean
+
+    def _remember(self, text: str, clean: str) -> None:
+        self._seen[text] = clean
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+
+    def texts(self, texts: Sequence[str]) -> list[str]:
+        """Texts that follow each other, without secrets: of one that is split over several, nothing is left either."""
+        if len(texts) == 1:
+            return [self.text(texts[0])]
+        whole, spellings = "".join(texts), self._current()
+        spans = [
+            (begin + start, begin + stop)
+            for begin, end in self._unread(texts, spellings.margin)
+            for start, stop in spellings.spans(whole[begin:end])
+        ]
+        if not spans:
+            return list(texts)
+        found, begin = [], 0
+        for text in texts:
+            end = begin + len(text)
+            own = [(max(start, begin) - begin, min(stop, end) - begin) for start, stop in spans if start < end > begin]
+            found.append(_without(text, [span for span in own if span[0] < span[1]]))
+            begin = end
+        return found
+
+    def _unread(self, texts: Sequence[str], margin: int) -> Iterator[Span]:
+        """The parts of texts that follow each other which may hold a secret, as places in all of them.
+
+        Inside of a text in which nothing was found none has to be looked for, but one may begin or end there.
+        """
+        begin = end = 0
+        for text in texts:
+            if len(text) > max(_LONG, 2 * margin) and self._seen.get(text) == text:
+                yield begin, end + margin
+                begin = end + len(text) - margin
+            end += len(text)
+        yield begin, end
+
+    def message(self, message: Message) -> Message:
+        """The message without secrets, also such as are split over its blocks."""
+        return with_texts(message, self.texts)
+
+    def image(self, image: Image) -> Image:
+        """The image without secrets: what is said to be one may be any text."""
+        data = image.data if len(image.data) > _IMAGE else self.text(image.data)
+        return image.replace(media_type=self.text(image.media_type), data=data)
+
+    def value(self, value: Any) -> Any:
+        """The text, or the texts in lists, mappings and records, the keys of mappings too, without secrets."""
+        return self._value(value, self._current()) if value is not None else None
+
+    def _value(self, value: Any, spellings: Spellings) -> Any:
+        if isinstance(value, str):
+            return self._text(value, spellings)
+        if isinstance(value, Mapping):
+            return {self._value(name, spellings): self._value(inner, spellings) for name, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._value(inner, spellings) for inner in value)
+        if isinstance(value, Record):
+            return value.replace(**self._value(value.as_dict(), spellings))
+        return value
+
+    @property
+    def knows_any(self) -> bool:
+        """Whether there is anything to take out."""
+        return bool(self._current().texts)
+
+    def stream(self) -> StreamRedactor:
+        """What takes secrets out of a text that comes in pieces."""
+        return StreamRedactor(self._current())
+
+
+class StreamRedactor:
+    """Takes secrets out of one text that comes in pieces.
+
+    What may be the beginning of a secret is held back until it is known not to be one.
+    """
+
+    def __init__(self, spellings: Spellings) -> None:
+        self._spellings = spellings
+        self._held = ""
+        self._unread: list[str] = []
+        self._more = 0
+        self.changed = False
+        """Whether something was taken out."""
+
+    def feed(self, piece: str) -> str:
+        """What can be shown with this piece."""
+        if len(self._held) > _MUCH:  # reading all of it anew for each word would take longer and longer
+            self._unread.append(piece)
+            self._more += len(piece)
+            if self._more * _PARTS < len(self._held):
+                return ""
+            piece, self._unread, self._more = "".join(self._unread), [], 0
+        text = self._held + piece
+        found: list[Span] = []
+        if not SIGNS.search(text):
+            cut = self._look(text, None, found, len(text))
+            if cut == len(text) and not found:
+                self._held = ""
+                return text
+            return self._shown(text, cut, found)
+        rest = unfinished().search(text, max(0, len(text) - _LONGEST_SIGN))
+        cut = whole = len(text) if rest is None else rest.start()
+        for reading in readings(text[:whole]):
+            cut = self._look(reading.text, reading, found, cut)
+        return self._shown(text, cut, found)
+
+    def _look(self, text: str, reading: Reading | None, found: list[Span], cut: int) -> int:
+        """Add the secrets in a text to what was `found`; returns where one begins that may go on, else the `cut`.
+
+        Args:
+            reading: what the text is, where it is not as it was given.
+        """
+        length, spellings = len(text), self._spellings
+        begins = length
+        beginnings = spellings.beginnings
+        for place in range(max(0, length - SHORTEST + 1), length):
+            if text[place:] in beginnings:
+                begins = place
+                break
+        if length >= SHORTEST:
+            for start, spelling in spellings.candidates(text):
+                if text.startswith(spelling, start):
+                    end = start + len(spelling)
+                    found.append((start, end) if reading is None else reading.span(start, end))
+                elif length - start < len(spelling) and start < begins and spelling.startswith(text[start:]):
+                    begins = start
+        if begins == length:
+            return cut
+        return min(cut, begins if reading is None else reading.place(begins))
+
+    def _shown(self, text: str, cut: int, found: list[Span]) -> str:
+        spans = merged(found) if found else []
+        longest = self._spellings.longest
+        if len(text) - cut > self._spellings.margin:
+            cut = len(text)  # so many breaks are no secret in lines, and all of it would be read anew with each piece
+        for start, end in spans:
+            if start < cut < end:  # its end may be the beginning of another one
+                cut = start if len(text) - start <= _FEW * longest else end
+        self._held = text[cut:]
+        shown = [span for span in spans if span[1] <= cut]
+        self.changed = self.changed or bool(shown)
+        return _without(text[:cut], shown)
+
+    def end(self) -> str:
+        """What was held back, once nothing follows."""
+        text, self._held, self._unread = "".join([self._held, *self._unread]), "", []
+        spans = self._spellings.spans(text)
+        self.changed = self.changed or bool(spans)
+        return _without(text, spans)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """The texts in lists, mappings and records."""
     if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, "[redacted]")
+        yield value
     elif isinstance(value, Mapping):
-        return {redacted(name, secrets): redacted(inner, secrets) for name, inner in value.items()}
+        for inner in value.items():
+            yield from _texts_in(inner)
     elif isinstance(value, (list, tuple)):
-        return type(value)(redacted(inner, secrets) for inner in value)
-    return value
+        for inner in value:
+            yield from _texts_in(inner)
+    elif isinstance(value, Record):
+        yield from _texts_in(value.as_dict())

@@ -116,6 +116,22 @@ class AddressGuard:
         return any(one.version == network.version and one in network for one in _forms(address))
 
 
+def refused_host(guard: AddressGuard, url: str) -> str:
+    """The host of a URL of the web that a guard refuses; empty where it refuses none. Blocks."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or _port(parts.scheme)
+    except ValueError:
+        return ""
+    if not host or port is None:
+        return ""
+    try:
+        guard.check_behind_proxy(host, port)
+    except AddressRefused:
+        return host
+    return ""
+
+
 def _forms(address: _Address) -> Iterator[_Address]:
     yield address
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:

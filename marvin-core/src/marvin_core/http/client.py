@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..api.errors import ConfigError
@@ -127,16 +128,18 @@ def make_client(
     from ..version import __version__
     from .transport import ACCEPTED, DecodingTransport
 
-    def finished(inner: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
-        decoding = DecodingTransport(inner)
-        if guard is None:
-            return decoding
-        from .limited import LimitedTransport
+    timeouts, limits = settings.timeouts, settings.limits
+    make: Callable[..., httpx.AsyncClient] = httpx.AsyncClient
+    finished: Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport] = DecodingTransport
+    if guard is not None:
+        from .limited import LimitedClient, LimitedTransport
 
-        return LimitedTransport(decoding, body=settings.limits.body, download=settings.limits.download)
+        make = partial(LimitedClient, timeouts)
 
-    timeouts = settings.timeouts
-    return httpx.AsyncClient(
+        def finished(inner: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
+            return LimitedTransport(DecodingTransport(inner), body=limits.body, download=limits.download)
+
+    return make(
         base_url=base_url,
         headers={"user-agent": f"marvin/{__version__}", "accept-encoding": ACCEPTED},
         timeout=httpx.Timeout(timeouts.http, read=timeout_read),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import httpx
 
     from .addresses import AddressGuard
+    from .proxy_thread import Decide, ProxyThread
 
 
 class Clients:
@@ -71,6 +72,28 @@ class Clients:
             silence, tls, guard = self._settings.timeouts.http, self._tls.get, self._addresses()
             self._tools = make_client(self._settings, timeout_read=silence, tls=tls, guard=guard)
         return self._tools
+
+    def proxy(self, decide: Decide) -> ProxyThread:
+        """A proxy for programs, on the network as the tools have it and no further than `decide` lets them.
+
+        Raises:
+            ConfigError: where a proxy that the settings name cannot be used.
+        """
+        from .outward import Outward
+        from .proxy_thread import ProxyThread
+
+        outward = Outward(self._settings, self._addresses(), self._tls.get)
+        limits, timeouts = self._settings.limits, self._settings.timeouts
+        return ProxyThread(decide, outward, timeout=timeouts.http, most=limits.proxy_connections)
+
+    def refused_host(self, url: str) -> str:
+        """The host of a URL, where tools do not reach it since it is of this machine or of a private network. Blocks.
+
+        Empty where they reach it, and for what is no URL of the web.
+        """
+        from .addresses import refused_host
+
+        return refused_host(self._addresses(), url)
 
     def trust(self, url: str) -> None:
         """Let tools reach the server at this URL, which the user named in a setting."""

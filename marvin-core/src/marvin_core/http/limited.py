@@ -1,17 +1,26 @@
-"""Responses no larger than tools may read."""
+"""The client of tools: responses no larger than they may read, and how long they wait."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import cast
+from typing import Any, cast
 
 import httpx
 
 from ..api.errors import ToolError
+from ..api.timeouts import Timeouts
 from .transport import BODY
 
 _REDIRECT = 64 * 1024
 """Bytes of the body of a redirect, which is a note for people: httpx reads all of it, and keeps it."""
+
+
+class LimitedClient(httpx.AsyncClient):
+    """A client that carries how long tools may wait, for what makes requests with it."""
+
+    def __init__(self, timeouts: Timeouts, **options: Any) -> None:
+        super().__init__(**options)
+        self.timeouts = timeouts
 
 
 class LimitedTransport(httpx.AsyncBaseTransport):

@@ -31,6 +31,8 @@ ACCEPTED = "gzip, deflate"
 """What is asked for. Other formats have no decompression in Python's library that can be bounded."""
 BODY = "marvin_body"
 """The extension of a request that says how its response is read: `raw` leaves it as it comes, for `aiter_raw`."""
+SENT = "marvin_sent"
+"""The extension of a request with what is called once it is on its way, while the server works on it."""
 
 
 class _ClosedUnanswered(Exception):
@@ -79,6 +81,7 @@ class _Exchange(httpx.AsyncByteStream):
             await within(self._limits.get("write"), httpx.WriteTimeout("timed out"), self._writer.drain())
         except OSError:
             pass  # a server may answer and close before it has read all
+        request.extensions.get(SENT, int)()
         # As a whole: interim responses and single bytes of a header keep nobody waiting for longer.
         return await within(self._limits.get("read"), httpx.ReadTimeout("timed out"), self._head())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ..api.errors import ToolError
@@ -10,6 +11,7 @@ from ..util.text import cut
 if TYPE_CHECKING:
     import httpx
 
+_OTHER_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])")
 _SHOWN = 300
 """Characters of an address that an error shows; that of a redirect may have 65,536."""
 
@@ -24,6 +26,8 @@ def web_address(text: str) -> httpx.URL:
 
     written = text.strip()
     if "://" not in written:
+        if _OTHER_SCHEME.match(written):  # `mailto:me@example.org` would name a user and a host else
+            raise ToolError(f"{cut(text)!r} is no address of the web. Give a full one, as in https://example.org/page.")
         written = f"https://{written}"
     try:
         url = httpx.URL(written)

@@ -40,7 +40,17 @@ _WHAT_TO_DO = {
     429: "It gets too many requests. Wait, or use another source",
     451: "It may not be shown here for legal reasons. Use another source",
 }
-_SAYING = ("message", "error_description", "detail", "error", "title", "reason", "description", "errors")
+_SAYING = (
+    "message",
+    "error_message",
+    "error_description",
+    "detail",
+    "error",
+    "title",
+    "reason",
+    "description",
+    "errors",
+)
 """Where services say in JSON what is wrong, the clearest first."""
 _KEPT_HEADERS = frozenset({"accept", "accept-encoding", "accept-language", "connection", "host", "user-agent"})
 """What another server gets too: nothing that may hold a key."""
@@ -49,35 +59,44 @@ _PORTS = {"http": 80, "https": 443}
 
 @contextmanager
 def explained(url: httpx.URL) -> Iterator[None]:
-    """Raise what httpx raises as a `RequestFailed` that says what to do."""
+    """Raise what httpx raises as a `RequestFailed` that says what to do; it names the address that failed."""
     import httpx
 
     try:
         yield
-    except httpx.ConnectTimeout as error:
-        raise RequestFailed(
-            f"{shown(url)} cannot be reached: {_text(error)}. Check the address, or try again later."
-        ) from error
-    except httpx.TimeoutException as error:
-        raise RequestFailed(f"{shown(url)} did not answer in time. Try again later, or use another source.") from error
-    except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-        raise RequestFailed(f"{shown(url)} leads to an address that is none of the web. Use another source.") from error
-    except httpx.DecodingError as error:
-        raise RequestFailed(
-            f"{shown(url)} sent something that cannot be decompressed: {_text(error)}. Use another source."
-        ) from error
-    except httpx.ProxyError as error:
-        raise RequestFailed(
-            f"The proxy lets nothing through to {url.host}: {_text(error)}. Tell the user, whose settings name it."
-        ) from error
-    except httpx.ConnectError as error:
-        raise RequestFailed(_unreachable(url, error)) from error
-    except httpx.LocalProtocolError as error:
-        raise RequestFailed(f"The request to {shown(url)} cannot be sent: {_text(error)}. Change it.") from error
-    except httpx.HTTPError as error:
-        raise RequestFailed(
-            f"The connection to {shown(url)} failed: {_text(error)}. Check the address, or try again later."
-        ) from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise RequestFailed(_in_words(error, _address(error, url))) from error
+
+
+def _address(error: Exception, url: httpx.URL) -> httpx.URL:
+    import httpx
+
+    try:
+        return error.request.url if isinstance(error, httpx.RequestError) else url
+    except RuntimeError:  # it failed before there was one
+        return url
+
+
+def _in_words(error: Exception, url: httpx.URL) -> str:
+    import httpx
+
+    if isinstance(error, httpx.ConnectTimeout):
+        return f"{shown(url)} cannot be reached: {_text(error)}. Check the address, or try again later."
+    if isinstance(error, httpx.TimeoutException):
+        return f"{shown(url)} did not answer in time. Try again later, or use another source."
+    if isinstance(error, (httpx.UnsupportedProtocol, httpx.InvalidURL)):
+        return f"{shown(url)} leads to an address that is none of the web. Use another source."
+    if isinstance(error, httpx.RemoteProtocolError) and isinstance(error.__context__, httpx.InvalidURL):
+        return f"{shown(url)} redirects to something that is no address. Use another source."
+    if isinstance(error, httpx.DecodingError):
+        return f"{shown(url)} sent something that cannot be decompressed: {_text(error)}. Use another source."
+    if isinstance(error, httpx.ProxyError):
+        return f"The proxy lets nothing through to {url.host}: {_text(error)}. Tell the user, whose settings name it."
+    if isinstance(error, httpx.ConnectError):
+        return _unreachable(url, error)
+    if isinstance(error, httpx.LocalProtocolError):
+        return f"The request to {shown(url)} cannot be sent: {_text(error)}. Change it."
+    return f"The connection to {shown(url)} failed: {_text(error)}. Check the address, or try again later."
 
 
 def _unreachable(url: httpx.URL, error: httpx.ConnectError) -> str:

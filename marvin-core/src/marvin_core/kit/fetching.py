@@ -81,8 +81,8 @@ class RequestOptions(TypedDict, total=False):
     `kinds` are the media types that are of use, as in `application/json` or `image/*`; an answer of another one is an
     error that names it. `largest` is the most bytes of an answer, decompressed, where that is less than `limits.body`.
     `timeout` is for the whole of a request, in seconds; `timeouts.http` without it. `patience` is the longest that is
-    waited, in seconds and in all, where a service asks to come back later; 0 is not at all. `turns` makes requests
-    wait for their turn at a host, see `RateLimit`.
+    waited, in seconds and in all, where a service asks to come back later; 0 is not at all, and without it
+    `timeouts.http_patience` counts. `turns` makes requests wait for their turn at a host, see `RateLimit`.
     """
 
     params: Mapping[str, str | float | None]
@@ -179,7 +179,7 @@ def _with_header(options: RequestOptions, name: str, value: str) -> RequestOptio
 async def _answer(http: httpx.AsyncClient, method: str, url: str, content: bytes, options: RequestOptions) -> Fetched:
     """An answer, waited for where the service asks to come back in a while."""
     address = web_address(url)
-    patience = options.get("patience", Timeouts().http_patience)
+    patience = options.get("patience", _timeouts(http).http_patience)
     turns = options.get("turns")
     tries = 0
     while True:
@@ -202,7 +202,7 @@ async def _answer(http: httpx.AsyncClient, method: str, url: str, content: bytes
 async def _once(
     http: httpx.AsyncClient, method: str, address: httpx.URL, content: bytes, options: RequestOptions
 ) -> Fetched:
-    limit = options.get("timeout", http.timeout.read or Timeouts().http)
+    limit = options.get("timeout", http.timeout.read or _timeouts(http).http)
     try:
         async with asyncio.timeout(limit):
             with explained(address):
@@ -214,6 +214,13 @@ async def _once(
             f"{shown(address)} did not answer in time: not all of it came within {limit:g} s. "
             "Try again later, or use another source."
         ) from error
+
+
+def _timeouts(http: httpx.AsyncClient) -> Timeouts:
+    """Those that the client of tools was made with; a client that is none of Marvin's has the usual ones."""
+    from ..http.limited import LimitedClient
+
+    return http.timeouts if isinstance(http, LimitedClient) else Timeouts()
 
 
 def _built(

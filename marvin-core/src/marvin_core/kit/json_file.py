@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..api.timeouts import Timeouts
 from ..util.untrusted_json import parse_json
 from .stored_file import StoredFile
 
@@ -24,10 +25,19 @@ class JsonFile(StoredFile[Kind]):
         path: the file; its folders are made, for this user alone, when something is first kept.
         kind: `dict` for an object, `list` for an array.
         check: raises a ValueError that says why, where the data are not what was kept. It counts as damage.
+        timeouts: how long to wait for another process that changes it: `PackContext.timeouts`. Without them, as long
+            as usual.
     """
 
-    def __init__(self, path: Path, kind: type[Kind], check: Callable[[Kind], None] = lambda data: None) -> None:
-        super().__init__(path, check)
+    def __init__(
+        self,
+        path: Path,
+        kind: type[Kind],
+        check: Callable[[Kind], None] = lambda data: None,
+        *,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        super().__init__(path, check, timeouts=timeouts)
         self._kind: type[Kind] = kind
 
     def _parsed(self, content: bytes | None) -> Kind:

@@ -101,8 +101,13 @@ async def publish(http: httpx.AsyncClient, push: Push, server: NtfyServer | None
     return str(published.get("id", ""))
 
 
+def is_topic(text: str) -> bool:
+    """Whether a text can be the name of a topic: up to 64 letters of a to z, digits, `-` and `_`."""
+    return _TOPIC.fullmatch(text) is not None
+
+
 def _body(push: Push) -> dict[str, Any]:
-    if not _TOPIC.fullmatch(push.topic):
+    if not is_topic(push.topic):
         raise ToolError(
             f"{cut(push.topic, 80)!r} cannot be a topic. Use up to 64 letters, digits, '-' and '_', without spaces."
         )

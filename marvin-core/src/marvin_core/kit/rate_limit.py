@@ -34,13 +34,16 @@ class RateLimit:
     Args:
         folder: where the file lies: the cache folder of the pack. Packs that share a folder share their turns.
         interval: seconds between the beginnings of two requests to a host.
-        longest: the longest wait for a turn, in seconds; by default `Timeouts.http_turn`.
+        longest: the longest wait for a turn, in seconds; `timeouts.http_turn` without it.
+        timeouts: `PackContext.timeouts`; without them, the usual ones.
     """
 
-    def __init__(self, folder: Path, interval: float, *, longest: float | None = None) -> None:
+    def __init__(
+        self, folder: Path, interval: float, *, longest: float | None = None, timeouts: Timeouts | None = None
+    ) -> None:
         self._path = folder / "turns.json"
         self._interval = interval
-        self._timeouts = Timeouts()
+        self._timeouts = timeouts or Timeouts()
         self._longest = self._timeouts.http_turn if longest is None else longest
 
     async def wait(self, host: str) -> None:

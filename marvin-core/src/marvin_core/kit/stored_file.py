@@ -33,14 +33,18 @@ class StoredFile(Generic[Data]):
     Args:
         path: the file; its folders are made, for this user alone, when something is first kept.
         check: raises a ValueError that says why, where the data are not what was kept. It counts as damage.
+        timeouts: how long to wait for another process that changes it: `PackContext.timeouts`. Without them, as long
+            as usual.
     """
 
     _moves_when_read = True
 
-    def __init__(self, path: Path, check: Callable[[Data], None] = lambda data: None) -> None:
+    def __init__(
+        self, path: Path, check: Callable[[Data], None] = lambda data: None, *, timeouts: Timeouts | None = None
+    ) -> None:
         self.path = path
         self._check = check
-        self._timeouts = Timeouts()
+        self._timeouts = timeouts or Timeouts()
 
     async def read(self) -> Data:
         """What the file holds; nothing where there is none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..util.terminal_text import disarm
+from ..util.terminal_text import disarm, folded
 
 _LINE_SEARCH = 2_000
 """Characters within which a cut looks for the end of a line."""
@@ -13,7 +13,8 @@ _LINE_SEARCH = 2_000
 def output_text(data: bytes, omitted: int = 0, advice: str = "") -> str:
     """What a program printed, as text: without colours and cursor movements, a note where bytes were dropped.
 
-    Bytes that are no UTF-8 are shown as U+FFFD.
+    Of a line that overwrote itself after carriage returns, the last state is shown. Bytes that are no
+    UTF-8 are shown as U+FFFD.
 
     Args:
         data: `ProcessResult.output`: where something was dropped, the first half is from the head of the output and
@@ -97,4 +98,4 @@ def _note(omitted: int, what: str, advice: str) -> str:
 
 
 def _plain(data: bytes) -> str:
-    return disarm(data.decode("utf-8", "replace"))
+    return disarm(folded(data.decode("utf-8", "replace")))

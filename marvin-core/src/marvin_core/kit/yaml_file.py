@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..util.yaml_edit import load_mapping, with_mapping
+from ..util.yaml.edit import load_mapping, with_mapping
 from .stored_file import StoredFile
 
 
@@ -18,6 +18,8 @@ class YamlFile(StoredFile[dict[str, Any]]):
     Args:
         path: the file; its folders are made, for this user alone, when something is first kept.
         check: raises a ValueError that says why, where the data are not what they should be. It counts as damage.
+        timeouts: how long to wait for another process that changes it: `PackContext.timeouts`. Without them, as long
+            as usual.
     """
 
     _moves_when_read = False

@@ -20,9 +20,8 @@ from ..api.errors import PluginError
 from ..api.hooks import Hook
 from ..api.providers import ProviderSpec
 from ..api.record import Record
-from ..api.session import Command
+from ..api.session import Command, UISpec
 from ..api.tools import Tool, ToolGroup, ToolSpec
-from ..api.ui import UISpec
 from ..tools.routing.phrases import with_phrases
 from ..tools.schema import describe, validator
 from ..util.imports import load_module
@@ -30,8 +29,8 @@ from ..util.text import unknown_name
 from .guards import source_file
 from .hook_calls import call_hook, expect, items_of, plugin_manager
 from .isolation import Died, Hung, with_problem
-from .model import USER, DeclaredSettings, Loaded, Pack
-from .sub_commands import sub_commands
+from .model import USER, DeclaredSettings, Loaded, Pack, has_data
+from .sub_commands import SubCommand, sub_commands
 from .user_files import hooks_of, is_for_hooks, tools_of
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ _OWN_PACKAGE = __name__.partition(".")[0]
 _PHRASES = "phrases.toml"
 _HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("marvin_"))
 _REGISTERS = "marvin_register_"
-_AT_EVERY_START = {"marvin_register_hooks": Hook, "marvin_register_commands": Command}
+_AT_EVERY_START = frozenset({"marvin_register_hooks", "marvin_register_commands"})
 
 S = TypeVar("S", bound=Record)
 
@@ -56,6 +55,8 @@ class Loader:
     def load(self, pack: Pack) -> Loaded:
         """The pack and what it brings. Raises whatever its code raises, and `PluginError` for what it does wrong."""
         self._sources = []
+        if pack.distribution == USER and not pack.module.endswith(".py"):
+            raise PluginError("the name of its file does not end in .py, so Python does not load it. Rename it")
         plugin = load_module(pack.module)
         self._source(plugin)
         if pack.distribution == USER:
@@ -73,15 +74,16 @@ class Loader:
                 f"its entry point names {pack.module}:{pack.attribute}; it must name a module alone: {pack.module}"
             )
         self.manager.register(plugin, name=pack.key)
-        pack = pack.replace(hooks=self._hooks(plugin))
+        pack = pack.replace(hooks=self._hooks(plugin, pack))
         tools, problems = self._tools(plugin, pack)
         providers = items_of(call_hook(self.manager, plugin, "marvin_register_providers"), ProviderSpec)
         uis = items_of(call_hook(self.manager, plugin, "marvin_register_uis"), UISpec)
         settings = tuple(self._settings(plugin, pack))
         cli = self._cli(plugin)
+        problems += [f"the sub-command {name} cannot be used: {one.fault}" for name, one in cli.items() if one.fault]
         self._helpers(plugin)
         return Loaded(
-            pack=pack.replace(cli=cli, problems=tuple(problems)),
+            pack=pack.replace(cli=tuple(cli), problems=tuple(problems)),
             tools=tuple(map(_sound, tools)),
             providers=tuple(_sound(provider).replace(source=pack.distribution) for provider in providers),
             uis=tuple(map(_sound, uis)),
@@ -89,22 +91,25 @@ class Loader:
             sources=self._all_sources(),
         )
 
-    def rehearse(self, loaded: Loaded, config: Config) -> None:
+    def rehearse(self, loaded: Loaded, config: Config) -> Loaded:
         """Call what each start calls of a pack, so that what ends or blocks the process is met here and not there.
 
-        What is only raised is met at the start, too, where the configuration is the one that counts.
+        What is only raised is met at the start, too, where the configuration is the one that counts. Returns the pack
+        with what is known of its hooks by that.
         """
         try:
             if loaded.pack.distribution == USER:
-                return
+                return loaded
             plugin = import_module(loaded.pack.module)
-            if not set(loaded.pack.hooks) & set(_AT_EVERY_START):
-                return
+            if not _AT_EVERY_START & set(loaded.pack.hooks):
+                return loaded
             call_hook(self.manager, plugin, "marvin_configure", config=config)
-            for hook, kind in _AT_EVERY_START.items():
-                items_of(call_hook(self.manager, plugin, hook), kind)
+            hooks = items_of(call_hook(self.manager, plugin, "marvin_register_hooks"), Hook)
+            items_of(call_hook(self.manager, plugin, "marvin_register_commands"), Command)
+            chats_only = bool(hooks) and all(hook.chats_only is True for hook in hooks)
         except BaseException:  # whatever it is, the start says it
-            return
+            return loaded
+        return loaded.replace(pack=loaded.pack.replace(chats_only=chats_only))
 
     def failed(self, pack: Pack, error: BaseException) -> Loaded:
         """The pack with what went wrong. It depends on every file that had a part in it, so that mending is noticed."""
@@ -117,7 +122,7 @@ class Loader:
                 self._depends_on(name)
         return Loaded(pack=with_problem(pack, error), sources=self._all_sources())
 
-    def _hooks(self, plugin: ModuleType) -> tuple[str, ...]:
+    def _hooks(self, plugin: ModuleType, pack: Pack) -> tuple[str, ...]:
         """The names of the hooks that a plugin implements; one that is never called is an error, not silence."""
         callers = self.manager.get_hookcallers(plugin) or []
         for caller in callers:
@@ -131,7 +136,7 @@ class Loader:
                 raise PluginError(f"{name} is not marked, so it would not be called. Write @hookimpl above it")
             if name.startswith(_REGISTERS):
                 raise PluginError(unknown_name("hook", name, _HOOKS))
-        if not hooks:
+        if not hooks and not has_data(pack):
             raise PluginError(
                 f"{plugin.__name__} implements no hook, so it brings nothing. "
                 "Check what its entry point names; mark its hooks with @hookimpl"
@@ -185,15 +190,15 @@ class Loader:
                 self._depends_on(declared.file)
             yield declared
 
-    def _cli(self, plugin: ModuleType) -> tuple[str, ...]:
+    def _cli(self, plugin: ModuleType) -> dict[str, SubCommand]:
         """The sub-commands that the pack adds, learnt by letting it extend an empty application."""
         if not hasattr(plugin, "marvin_extend_cli"):
-            return ()
+            return {}
         import typer
 
         app = typer.Typer()
         call_hook(self.manager, plugin, "marvin_extend_cli", app=app)
-        return tuple(sub_commands(app))
+        return sub_commands(app)
 
     def _helpers(self, plugin: ModuleType) -> None:
         """Depend on what was imported of the plugin's own package, where it has one."""

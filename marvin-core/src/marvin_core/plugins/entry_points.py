@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, distributions
 
+from ..api.errors import PluginError
+from ..util.failures import told
 from .hook_calls import expect
 from .model import CORE, Pack
 
@@ -27,7 +31,7 @@ def installed_packs() -> list[Pack]:
         found.update({(pack.distribution, pack.name): pack for pack in packs})
         if any(pack.distribution == CORE for pack in packs):
             own |= _named_by_extras(distribution)
-    marked = [pack.replace(own=_normal(pack.distribution) in own) for pack in found.values()]
+    marked = [pack.replace(own=normal_name(pack.distribution) in own) for pack in found.values()]
     taken = {pack.name for pack in marked if pack.own}
     marked = [pack.replace(name=pack.distribution) if pack.name in taken and not pack.own else pack for pack in marked]
     return sorted(marked, key=lambda pack: (pack.distribution != CORE, pack.distribution, pack.name))
@@ -47,8 +51,31 @@ def is_damaged(name: str) -> bool:
 def _packs_of(distribution: Distribution) -> list[Pack]:
     try:
         return _read(distribution)
-    except Exception:  # an installation that was left half-way; what is not ours says nothing about Marvin's packs
+    except Exception as error:  # an installation that was left half-way; what is not ours says nothing about packs
+        return _unreadable(distribution, error)
+
+
+def _unreadable(distribution: Distribution, error: Exception) -> list[Pack]:
+    """What stands for the packs of a distribution that says it has some, and not which."""
+    try:
+        text = distribution.read_text("entry_points.txt") or ""
+    except UnicodeDecodeError:
+        text = f"[{GROUP}]"  # nobody can tell
+    except Exception:  # no file, or none that can be read
         return []
+    if not re.search(rf"^\s*\[{GROUP}\]", text, re.MULTILINE):
+        return []
+    try:
+        name = expect(distribution.metadata["Name"], str)
+    except Exception:  # its folder is called after it
+        name = str(getattr(distribution, "_path", "a distribution")).rpartition("/")[2].partition("-")[0]
+        name = normal_name(name)
+    what = told(error)
+    if isinstance(error, (PluginError, AttributeError)):  # the last one is how the library says it
+        missing = "its name or its version is missing"
+        what = missing if isinstance(error, PluginError) else "one of its entry points names no module"
+    why = f"what it brings cannot be read: {what}. Correct its entry points, or install it again"
+    return [Pack(name=name, distribution=name, version="", module="", problems=(why,), left_out=True)]
 
 
 def _read(distribution: Distribution) -> list[Pack]:
@@ -61,21 +88,35 @@ def _read(distribution: Distribution) -> list[Pack]:
     return [
         Pack(
             name=entry.name,
-            distribution=CORE if _normal(name) == CORE else name,
+            distribution=CORE if normal_name(name) == CORE else name,
             version=version,
             module=entry.module,
             attribute=entry.attr or "",
+            folder=_folder_of(entry.module),
         )
         for entry in entries
     ]
 
 
+def _folder_of(module: str) -> str:
+    """The folder of the package that a module is, or is in; empty where there is none. Nothing is imported."""
+    top, *inner = module.split(".")
+    found = PathFinder.find_spec(top, sys.path)
+    for place in (found.submodule_search_locations or ()) if found is not None else ():
+        folder = os.path.join(place, *inner)
+        if os.path.isdir(folder):
+            return folder
+        if inner and os.path.isdir(os.path.dirname(folder)):
+            return os.path.dirname(folder)
+    return ""
+
+
 def _named_by_extras(core: Distribution) -> set[str]:
     """Those of our distributions that the extras of the core bring."""
     matches = filter(None, map(_EXTRA.match, core.requires or ()))
-    return {name for name in (_normal(match[1]) for match in matches) if name.startswith("marvin-")}
+    return {name for name in (normal_name(match[1]) for match in matches) if name.startswith("marvin-")}
 
 
-def _normal(name: str) -> str:
+def normal_name(name: str) -> str:
     """The name of a distribution as indexes compare it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -18,7 +18,8 @@ T = TypeVar("T")
 _MOST = 10_000
 """What one hook may register. A generator that never ends is told by it before it takes all memory."""
 _SHOWN = 100
-_METHODS = tuple(name for name in vars(Hook) if not name.startswith("_"))
+_PUBLIC = tuple(name for name in vars(Hook) if not name.startswith("_"))
+_METHODS = tuple(name for name in _PUBLIC if inspect.iscoroutinefunction(vars(Hook)[name]))
 
 
 def plugin_manager() -> pluggy.PluginManager:
@@ -30,7 +31,9 @@ def plugin_manager() -> pluggy.PluginManager:
 
 def call_hook(manager: pluggy.PluginManager, plugin: object, hook: str, **arguments: Any) -> Any:
     """What one plugin returns for one hook; None where it does not implement it."""
-    others = [other for other in manager.get_plugins() if other is not plugin]
+    # Those without the hook are not asked for it: a module may answer such a question with any error.
+    implementations: list[pluggy.HookImpl] = getattr(manager.hook, hook).get_hookimpls()
+    others = [one.plugin for one in implementations if one.plugin is not plugin]
     results = manager.subset_hook_caller(hook, remove_plugins=others)(**arguments)
     return results[0] if results else None
 
@@ -74,11 +77,20 @@ def hooks_in(answer: Any) -> list[Hook]:
         for name in dir(kind):
             if name.startswith("_") or getattr(kind, name) is getattr(Hook, name, None):
                 continue
-            if name in _METHODS:
-                if not inspect.iscoroutinefunction(inspect.unwrap(getattr(kind, name))):
-                    raise PluginError(f"{kind.__name__}.{name} cannot be awaited. Write `async def {name}`")
+            if name in _PUBLIC:
+                _check_member(kind, name)
                 continue
-            meant = next((method for method in _METHODS if is_misspelled(name, method)), "")
+            meant = next((member for member in _PUBLIC if is_misspelled(name, member)), "")
             if meant:
-                raise PluginError(f"{kind.__name__}.{name} is no hook, so it is never called. Did you mean {meant}?")
+                never = "called" if meant in _METHODS else "looked at"
+                raise PluginError(f"{kind.__name__}.{name} is no hook, so it is never {never}. Did you mean {meant}?")
     return hooks
+
+
+def _check_member(kind: type[Hook], name: str) -> None:
+    member = getattr(kind, name)
+    if name not in _METHODS:
+        if not isinstance(member, bool):
+            raise PluginError(f"{kind.__name__}.{name} is {cut(repr(member), _SHOWN)}. Write `{name} = True`")
+    elif not inspect.iscoroutinefunction(inspect.unwrap(member)):
+        raise PluginError(f"{kind.__name__}.{name} cannot be awaited. Write `async def {name}`")

@@ -1,8 +1,8 @@
 """The cached index of what is installed: packs, the hooks they implement, and the schemas of their tools.
 
 A start reads one JSON file instead of importing every pack. It is rebuilt when the interpreter, a folder of the module
-path, a source file of a pack or the choice of packs has changed; and where a pack could not be loaded, when a variable
-that it read is another one, or some time has passed.
+path, a source file of a pack, a variable that a pack read while it was loaded, or the choice of packs has changed; and
+where a pack could not be loaded, when some time has passed.
 """
 
 from __future__ import annotations
@@ -51,22 +51,27 @@ def load_index(
     if isinstance(kept, dict) and kept.get("key") == key and _is_current(kept.get("stamps")):
         try:
             failures = kept["failures"]
-            if not failures or _still_fails(failures):
+            if _are_same(kept["variables"]) and (not failures or _still_fails(failures)):
                 return index_from_json(kept["index"])
         except (KeyError, TypeError, ValueError, AttributeError):
             failures = {}  # written by another version of this module, or damaged: built anew below
-    timeouts = timeouts or Timeouts()
+    from ..tools.routing.documents import documents
+    from .guards import Memory
+
+    timeouts, memory = timeouts or Timeouts(), Memory(cache_folder)
     stamps = _stamps([*sys.path, *own])
     begun, begun_at = time.monotonic(), time.time_ns()
-    loaded, others = _loaded(cache_folder, user_files, timeouts, selection)
-    index = _index(loaded, others)
+    loaded, others = _loaded(memory, user_files, timeouts, selection)
+    index = _index(loaded, others, memory)
     data = {
         "key": key,
         "stamps": {**_loaded_stamps(index.sources, begun_at), **stamps},  # a folder as it was before it was looked at
+        "variables": _variables(loaded),
         "failures": _failures(loaded, failures.get("tries", 0), time.monotonic() - begun, timeouts),
         "index": index_to_json(index),
     }
     write_cache(path, data)
+    documents([spec for _, spec in index.tools], cache_folder)
     return index
 
 
@@ -77,27 +82,35 @@ def forget(cache_folder: Path) -> None:
 
 
 def _loaded(
-    cache_folder: Path, user_files: Path | None, timeouts: Timeouts, selection: Selection
+    memory: Memory, user_files: Path | None, timeouts: Timeouts, selection: Selection
 ) -> tuple[list[Loaded], list[Pack]]:
     """The selected packs, loaded; and the others."""
     from .entry_points import installed_packs
-    from .guards import Memory
     from .trials import tried
     from .user_files import user_packs
 
     there = [*installed_packs(), *(user_packs(user_files) if user_files else ())]
     chosen = [pack for pack in there if selection.has(pack)]
     clashing = {key: pack for key, pack in _clashing(there).items() if selection.has(pack)}
-    found = tried([pack for pack in chosen if pack.key not in clashing], timeouts)
-    memory = Memory(cache_folder)
-    memory.remember([one.pack for one in found])
+    found = tried([pack for pack in chosen if pack.key not in clashing and not pack.left_out], timeouts)
+    memory.remember(found)
     marked = [one.replace(pack=_known(one.pack, memory)) if one.pack.left_out else one for one in found]
-    marked += [Loaded(pack=pack.replace(cli=memory.sub_commands(pack))) for pack in clashing.values()]
+    marked += [Loaded(pack=_known(pack, memory)) for pack in clashing.values()]
+    known = {pack.key for pack in there if not pack.left_out}
+    lost = [_lost(pack, memory) for pack in memory.guards() if pack.key not in known and selection.has(pack)]
+    marked += filter(None, [_unreadable(pack, memory, selection) for pack in chosen if pack.left_out])
     order = {pack.key: place for place, pack in enumerate(chosen)}
     marked.sort(key=lambda one: order[one.pack.key])
-    known = {pack.key for pack in there}
-    lost = [_lost(pack, memory) for pack in memory.guards() if pack.key not in known and selection.has(pack)]
     return [*marked, *filter(None, lost)], [pack for pack in there if not selection.has(pack)]
+
+
+def _unreadable(pack: Pack, memory: Memory, selection: Selection) -> Loaded | None:
+    """What stands for a distribution that does not say which packs it has; None where those that it had say enough."""
+    had = memory.packs(pack.distribution)
+    used = [each for each in had if selection.has(each)]
+    if (had and not used) or any(each.guards for each in used):  # all switched off, or named by themselves
+        return None
+    return Loaded(pack=pack.replace(guards=not had))
 
 
 def _clashing(packs: Sequence[Pack]) -> dict[str, Pack]:
@@ -107,7 +120,8 @@ def _clashing(packs: Sequence[Pack]) -> dict[str, Pack]:
     """
     by_module: dict[str, list[Pack]] = {}
     for pack in packs:
-        by_module.setdefault(pack.module, []).append(pack)
+        if pack.module:
+            by_module.setdefault(pack.module, []).append(pack)
     found = {}
     for module, same in by_module.items():
         names = sorted({pack.distribution for pack in same})
@@ -130,10 +144,11 @@ def _lost(pack: Pack, memory: Memory) -> Loaded | None:
 
 def _known(pack: Pack, memory: Memory) -> Pack:
     """A pack that could not be loaded, with what is known of it all the same."""
-    return pack.replace(guards=memory.may_guard(pack), cli=memory.sub_commands(pack))
+    seen = memory.of(pack)
+    return pack.replace(guards=pack.guards or memory.may_guard(pack), cli=seen.cli, tools=seen.tools)
 
 
-def _index(loaded: Sequence[Loaded], others: Sequence[Pack]) -> Index:
+def _index(loaded: Sequence[Loaded], others: Sequence[Pack], memory: Memory) -> Index:
     return Index(
         packs=tuple(one.pack for one in loaded),
         others=tuple(others),
@@ -142,6 +157,7 @@ def _index(loaded: Sequence[Loaded], others: Sequence[Pack]) -> Index:
         uis=tuple(pair for one in loaded for pair in owned(one.pack.key, one.uis)),
         settings=tuple(pair for one in loaded for pair in owned(one.pack.key, one.settings)),
         sources=tuple(dict.fromkeys(source for one in loaded for source in one.sources)),
+        secrets=memory.secrets([*others, *(one.pack for one in loaded if one.pack.left_out)]),
     )
 
 
@@ -151,27 +167,39 @@ def _failures(loaded: Sequence[Loaded], tries: int, took: float, timeouts: Timeo
     A failure may pass by itself, as that of a service. Looking takes time, so each further look waits twice as long,
     and one at what hangs for longer than one at what fails at once.
     """
-    from ..config.environment import variable_stamps
-
-    failed = [one for one in loaded if one.pack.left_out]
-    if not failed:
+    if not any(one.pack.left_out for one in loaded):
         return {}
     wait = timeouts.pack_retry * max(1.0, took) * 2.0 ** min(tries, 30)
     return {
         "at": time.time(),
         "wait": min(wait, timeouts.pack_retry_most),
         "tries": tries + 1,
-        "variables": variable_stamps(name for one in failed for name in one.read),
     }
 
 
 def _still_fails(failures: Mapping[str, Any]) -> bool:
-    """Whether there is no reason to try the packs again that could not be loaded."""
+    """Whether it is too early to try the packs again that could not be loaded."""
+    return bool(0 <= time.time() - failures["at"] < failures["wait"])
+
+
+def _variables(loaded: Sequence[Loaded]) -> dict[str, int]:
+    """The stamps of the variables on which it depends what packs bring, and whether they can be loaded."""
+    names = {name for one in loaded for name in one.read}
+    failed = any(one.pack.left_out for one in loaded)
+    if not names and not failed:
+        return {}
+    from ..config.environment import READ_BY_LIBRARIES, variable_stamps
+
+    return variable_stamps({*names, *(READ_BY_LIBRARIES if failed else ())})
+
+
+def _are_same(variables: Mapping[str, int]) -> bool:
+    """Whether the variables are as they were; a start without any does not look."""
+    if not variables:
+        return True
     from ..config.environment import variable_stamps
 
-    if not 0 <= time.time() - failures["at"] < failures["wait"]:
-        return False
-    return bool(variable_stamps(failures["variables"]) == failures["variables"])
+    return bool(variable_stamps(variables) == variables)
 
 
 def _own_folders(user_files: Path | None) -> list[str]:

@@ -35,6 +35,12 @@ class Missing(Hook):
         return Deny(reason=f"{self._reason}. {todo}")
 
 
+def why_left_out(pack: Pack) -> str:
+    """Which pack could not be loaded, and why, for who asks for something of it."""
+    why = one_line(pack.problems[0] if pack.problems else "it could not be loaded", _SHOWN).rstrip(".")
+    return f"{pack.name}, of {pack.distribution}, was left out: {why}"
+
+
 def line_about(pack: Pack, attended: bool, off: Collection[str], there: Sequence[Pack]) -> str:
     """What a start says of a pack that it does without.
 

@@ -12,11 +12,10 @@ from ..api.config import Config
 from ..api.errors import ConfigError, PluginError
 from ..api.providers import ProviderSpec
 from ..api.record import Record
-from ..api.session import Command
+from ..api.session import Command, UISpec
 from ..api.tools import ToolSpec
-from ..api.ui import UISpec
 from .index import load_index
-from .model import USER, DeclaredSettings, Index, Owned, Pack, Selection
+from .model import USER, DeclaredSettings, Index, Owned, Pack, Selection, data_counts
 from .names import Names
 
 if TYPE_CHECKING:
@@ -93,6 +92,16 @@ class Plugins:
         return tuple(spec for _, spec in self._tools)
 
     @property
+    def lost_tools(self) -> Mapping[str, str]:
+        """By the names of tools that packs had which could not be loaded: which pack that is, and why."""
+        lost = [pack for pack in self._failed.values() if pack.tools]
+        if not lost:
+            return {}
+        from .left_out import why_left_out
+
+        return {name: why_left_out(pack) for pack in lost for name in pack.tools if name not in self._tool_owners}
+
+    @property
     def providers(self) -> tuple[ProviderSpec, ...]:
         """The model services of the packs in use, built-in ones first."""
         return tuple(spec for _, spec in self._providers)
@@ -111,6 +120,22 @@ class Plugins:
     def installed(self) -> tuple[str, ...]:
         """The names of all packs that are installed, those among them that this run leaves out."""
         return tuple(pack.name for pack in (*self.packs, *self._index.others))
+
+    @property
+    def secrets(self) -> Iterator[str]:
+        """The variables that installed packs declare as secrets, also packs that lost a name or are not loaded."""
+        yield from self._index.secrets
+        for _, spec in self._index.tools:
+            yield from spec.secrets
+        for _, provider in self._index.providers:
+            yield from (*provider.key_variables, *provider.home_key_variables)
+        for _, declared in self._index.settings:
+            yield from declared.secrets
+
+    @property
+    def data_folders(self) -> Mapping[str, str]:
+        """The folders of the packs in use, by their names: what is data in there is read without loading them."""
+        return {pack.name: pack.folder for pack in self.packs if pack.folder and not pack.left_out}
 
     def declared(self, pack: Pack) -> DeclaredSettings | None:
         """What a pack is configured with, if anything."""
@@ -157,7 +182,7 @@ class Plugins:
         Args:
             attended: whether somebody is there to ask.
         """
-        found = [hook for _, hook in self._hooks()]
+        found = [hook for _, hook in self._hooks(attended=attended)]
         missing = [pack for pack in self._failed.values() if pack.guards]
         if missing:
             from .left_out import Missing
@@ -165,13 +190,15 @@ class Plugins:
             found.append(Missing(missing, attended))
         return tuple(found)
 
-    def _hooks(self) -> list[Owned[Hook]]:
+    def _hooks(self, *, attended: bool = True) -> list[Owned[Hook]]:
         def checked(answer: Any) -> list[Hook]:
             from .hook_calls import hooks_in  # it brings pluggy, which a run without such packs does without
 
             return hooks_in(answer)
 
-        found = self._collect("marvin_register_hooks", checked)
+        # A pack that is only imported for its chats would hold up every run.
+        unused = frozenset[str]() if attended else frozenset(pack.key for pack in self.packs if pack.chats_only)
+        found = self._collect("marvin_register_hooks", checked, unused)
         self._hooked.update(pack.key for pack in self.packs if pack.key not in self._failed)
         self._hook_owners.update((id(hook), (hook, key)) for key, hook in found)
         return found
@@ -230,6 +257,8 @@ class Plugins:
         counts: dict[str, dict[str, int]] = {pack.key: {} for pack in self.packs}
         for kind, key in brought:
             counts[key][kind] = counts[key].get(kind, 0) + 1
+        for pack in self.packs:
+            counts[pack.key].update(data_counts(pack) if pack.key not in self._failed else {})
         return tuple(self._counted(pack, counts[pack.key]) for pack in self.packs)
 
     def _counted(self, pack: Pack, counts: Mapping[str, int]) -> Census:
@@ -253,19 +282,35 @@ class Plugins:
 
         owner = self._sub_commands[name]
         added = typer.Typer()
+        faults: dict[str, str] = {}
         for _ in self._calls("marvin_extend_cli", lambda answer: answer, only=owner, app=added):
-            take_over(added, [name for name, key in self._sub_commands.items() if key == owner], app)
+            faults = take_over(added, [name for name, key in self._sub_commands.items() if key == owner], app)
         if owner in self._failed:
-            raise PluginError(f"There is no sub-command {name}: {self._failed[owner].problems[0]}")
-        return self._by_key[owner]
+            from .left_out import why_left_out
 
-    def _collect(self, hook: str, use: Callable[[Any], list[T]]) -> list[Owned[T]]:
-        return [(key, item) for key, items in self._calls(hook, use) for item in items]
+            raise PluginError(f"There is no sub-command {name}: {why_left_out(self._failed[owner])}.")
+        pack = self._by_key[owner]
+        if name in faults:
+            raise PluginError(f"The sub-command {name} of {pack.distribution} cannot be used: {faults[name]}")
+        return pack
 
-    def _calls(self, hook: str, use: Callable[[Any], T], only: str = "", **arguments: Any) -> Iterator[Owned[T]]:
+    def _collect(
+        self, hook: str, use: Callable[[Any], list[T]], without: frozenset[str] = frozenset()
+    ) -> list[Owned[T]]:
+        return [(key, item) for key, items in self._calls(hook, use, without=without) for item in items]
+
+    def _calls(
+        self,
+        hook: str,
+        use: Callable[[Any], T],
+        only: str = "",
+        *,
+        without: frozenset[str] = frozenset(),
+        **arguments: Any,
+    ) -> Iterator[Owned[T]]:
         """What `use` makes of each pack's answer, with its key; of `only` that pack's, where one is named."""
         packs = [pack for pack in self.packs if hook in pack.hooks and (not only or pack.key == only)]
-        packs = [pack for pack in packs if pack.key not in self._failed]
+        packs = [pack for pack in packs if pack.key not in self._failed and pack.key not in without]
         if not packs:
             return
         from .isolation import isolated, with_problem

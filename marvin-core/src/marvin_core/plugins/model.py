@@ -7,8 +7,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from ..api.providers import ProviderSpec
 from ..api.record import Record
+from ..api.session import UISpec
 from ..api.tools import ToolSpec
-from ..api.ui import UISpec
 
 USER = "your configuration"
 """What stands for a distribution where a pack is a file in the configuration folder."""
@@ -30,11 +30,17 @@ class Pack(Record):
     module: str
     attribute: str = ""
     """What its entry point names behind the module, which is a mistake."""
+    folder: str = ""
+    """The folder of the package that its module is in, where it may have data; empty for a module of its own."""
     own: bool = False
     """Whether it is one of Marvin's own distributions, whose names nobody else can take."""
     hooks: tuple[str, ...] = ()
+    chats_only: bool = False
+    """Whether all `Hook` objects that it registers are for chats alone."""
     cli: tuple[str, ...] = ()
     """The sub-commands that it adds."""
+    tools: tuple[str, ...] = ()
+    """The tools that it had, where it could not be loaded: who asks for one is told so."""
     problems: tuple[str, ...] = ()
     traceback: str = ""
     left_out: bool = False
@@ -50,6 +56,28 @@ class Pack(Record):
     def is_named(self, names: Collection[str]) -> bool:
         """Whether one of the names is that of the pack or of its distribution."""
         return self.name in names or self.distribution in names
+
+
+DATA_FOLDERS = ("agents", "skills")
+"""Folders in a pack's own that are read as data: none of its code runs for them."""
+
+
+def has_data(pack: Pack) -> bool:
+    """Whether a pack brings something that is no code, so that it needs no hook."""
+    from os.path import isdir
+
+    return bool(pack.folder) and any(isdir(f"{pack.folder}/{name}") for name in DATA_FOLDERS)
+
+
+def data_counts(pack: Pack) -> dict[str, int]:
+    """How much of such data a pack has, by the name of one."""
+    from glob import escape, glob
+
+    found = {}
+    for what, pattern in (("agent", "agents/*.md"), ("skill", "skills/*/SKILL.md")):
+        if pack.folder and (count := len(glob(f"{escape(pack.folder)}/{pattern}"))):
+            found[what] = count
+    return found
 
 
 class DeclaredSettings(Record):
@@ -98,7 +126,7 @@ class Loaded(Record):
     sources: tuple[str, ...] = ()
     """The files that it was made of, and their folders."""
     read: tuple[str, ...] = ()
-    """The variables that it read, where it could not be loaded."""
+    """The variables that it read: all of them where it could not be loaded, else those that its own modules read."""
 
 
 class Index(Record):
@@ -113,3 +141,5 @@ class Index(Record):
     settings: tuple[Owned[DeclaredSettings], ...] = ()
     sources: tuple[str, ...] = ()
     """The source files that the index depends on."""
+    secrets: tuple[str, ...] = ()
+    """The variables that packs declare as secrets which are left out, switched off or could not be loaded."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..api.config import Config
 from ..api.errors import ConfigError
-from ..config.secrets import REQUIRED, Secrets
+from ..config.secrets import SecretAccess, Secrets
 from ..util.state_files import make_private_folder
 from .model import DeclaredSettings, Pack
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..api.settings import Settings
     from ..api.tools import ToolSpec
 
-D = TypeVar("D")
 S = TypeVar("S", bound="Settings")
 
 _LONGEST_FOLDER = 100
@@ -33,6 +32,10 @@ class PackOwners(Protocol):
 
     def pack_of_hook(self, hook: Hook) -> Pack:
         """The pack that registered a hook."""
+        ...
+
+    def pack_of_provider(self, name: str) -> Pack | None:
+        """The pack that brings a provider; None where that is the core, or config.yaml."""
         ...
 
     def pack_named(self, name: str) -> Pack:
@@ -89,7 +92,7 @@ class Folders:
         return folder
 
 
-class PackAccess:
+class PackAccess(SecretAccess):
     """The `PackContext` of one pack."""
 
     def __init__(
@@ -98,6 +101,7 @@ class PackAccess:
         self.name = pack.name
         self.distribution = pack.distribution
         self.folders = folders
+        self.timeouts = config.timeouts
         self._declared = declared
         self._config = config
         self._secrets = secrets
@@ -133,15 +137,8 @@ class PackAccess:
             )
         return found
 
-    @overload
-    def secret(self, name: str) -> str: ...
-    @overload
-    def secret(self, name: str, default: None) -> str | None: ...
-    @overload
-    def secret(self, name: str, default: D) -> str | D: ...
-    def secret(self, name: str, default: Any = REQUIRED) -> Any:
-        """The value of a declared secret. Raises `ConfigError` as `PackContext.secret` says."""
-        declared = self._declared.secrets if self._declared is not None else {}
+    def _secret(self, name: str, default: Any) -> Any:
+        declared = self.secrets
         if name not in declared:
             raise ConfigError(
                 f"The pack {self.name} asked for {name}, which it does not declare. Add it to "
@@ -149,9 +146,10 @@ class PackAccess:
             )
         return self._secrets.value(name, declared[name], default)
 
-    def declares(self, secret: str) -> bool:
-        """Whether a variable is among the secrets of the pack."""
-        return self._declared is not None and secret in self._declared.secrets
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """What the pack declares as secrets: the variables, and what each is for."""
+        return self._declared.secrets if self._declared is not None else {}
 
 
 class Packs:
@@ -174,6 +172,11 @@ class Packs:
     def of_hook(self, hook: Hook) -> PackAccess:
         """The pack that registered a hook."""
         return self.of(self._owners.pack_of_hook(hook))
+
+    def of_provider(self, name: str) -> str:
+        """The name of the pack that brings a provider; empty where that is the core, or config.yaml."""
+        pack = self._owners.pack_of_provider(name)
+        return "" if pack is None else pack.name
 
     def named(self, name: str) -> PackAccess:
         """The pack of this name. Raises `ConfigError` where none is in use."""

@@ -14,7 +14,7 @@ from ..api.settings import Settings
 from ..config.program import command_name
 from ..config.secrets import Secrets
 from ..config.settings import line_of
-from ..guard.redaction import redacted
+from ..guard.redaction import Redactor
 from ..tools.argument_errors import type_text
 from ..tools.schema import problem_text
 from ..util.failures import is_failure
@@ -133,7 +133,7 @@ class PackSection:
             return f"{place}: {self._unknown(_keys(location))}"
         schema = self._schema(location)
         reason, _, _ = problem_text(error, (), schema).rpartition("; received ")
-        found = redacted(to_json(error["input"]), self._secrets.known())
+        found = Redactor(self._secrets.known).text(to_json(error["input"]))
         received = f"; found {cut(found, _VALUE_SHOWN)}" if location else ""
         named = "" if place in self._declared.variables.values() else f"{self._name(location)}: "
         return f"{place}: {named}{reason}{received}."

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..api.providers import ProviderSpec
 from ..api.record import Record
+from ..api.session import UISpec
 from ..api.tools import ToolSpec
-from ..api.ui import UISpec
 from .model import DeclaredSettings, Index, Loaded, Owned, Pack
 
 FIELDS = tuple(field for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for field in kind._defaults)
@@ -25,6 +25,7 @@ def index_to_json(index: Index) -> dict[str, Any]:
         "uis": [[key, stated(spec)] for key, spec in index.uis],
         "settings": [[key, stated(declared)] for key, declared in index.settings],
         "sources": index.sources,
+        "secrets": index.secrets,
     }
 
 
@@ -38,10 +39,11 @@ def index_from_json(data: Mapping[str, Any]) -> Index:
         packs=tuple(pack_from_json(entry) for entry in data["packs"]),
         others=tuple(pack_from_json(entry) for entry in data["others"]),
         tools=tuple((key, _tool_from_json(entry)) for key, entry in data["tools"]),
-        providers=tuple((key, ProviderSpec(**_tuples(entry))) for key, entry in data["providers"]),
+        providers=tuple((key, ProviderSpec(**tuples(entry))) for key, entry in data["providers"]),
         uis=tuple((key, UISpec(**entry)) for key, entry in data["uis"]),
         settings=tuple((key, DeclaredSettings(**entry)) for key, entry in data["settings"]),
         sources=tuple(data["sources"]),
+        secrets=tuple(data["secrets"]),
     )
 
 
@@ -63,7 +65,7 @@ def loaded_from_json(data: Mapping[str, Any]) -> Loaded:
     return Loaded(
         pack=pack_from_json(data["pack"]),
         tools=tuple(map(_tool_from_json, data["tools"])),
-        providers=tuple(ProviderSpec(**_tuples(entry)) for entry in data["providers"]),
+        providers=tuple(ProviderSpec(**tuples(entry)) for entry in data["providers"]),
         uis=tuple(UISpec(**entry) for entry in data["uis"]),
         settings=tuple(DeclaredSettings(**entry) for entry in data["settings"]),
         sources=tuple(data["sources"]),
@@ -78,7 +80,7 @@ def stated(record: Record) -> dict[str, Any]:
 
 def pack_from_json(entry: Mapping[str, Any]) -> Pack:
     """A pack, from its fields."""
-    return Pack(**_tuples(entry))
+    return Pack(**tuples(entry))
 
 
 def owned(key: str, specs: Sequence[Any]) -> tuple[Owned[Any], ...]:
@@ -91,8 +93,9 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _tool_from_json(entry: Mapping[str, Any]) -> ToolSpec:
-    return ToolSpec(**{**_tuples(entry), "access": frozenset(entry["access"])})
+    return ToolSpec(**{**tuples(entry), "access": frozenset(entry["access"])})
 
 
-def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+def tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a record as it has them: what JSON knows as lists are tuples."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()}

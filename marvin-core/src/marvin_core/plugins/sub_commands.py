@@ -1,33 +1,63 @@
-"""The sub-commands that packs add, taken over one by one, so that a name that is taken costs its pack one command."""
+"""The sub-commands that packs add, taken over one by one: a bad one, or a taken name, costs its pack only that."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import inspect
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, NamedTuple
 
 import typer
 from typer.models import CommandInfo, TyperInfo
 
+from ..util.failures import told
 
-def sub_commands(app: typer.Typer) -> dict[str, CommandInfo | TyperInfo]:
+
+class SubCommand(NamedTuple):
+    """What was added to an application under one name; `fault` says why it cannot be used, if so."""
+
+    info: CommandInfo | TyperInfo
+    fault: str = ""
+
+
+def sub_commands(app: typer.Typer) -> dict[str, SubCommand]:
     """What was added to an application, by the name that it is called by."""
-    found: dict[str, CommandInfo | TyperInfo] = {}
-    added: list[CommandInfo | TyperInfo] = [*app.registered_commands, *app.registered_groups]
-    for info in added:
-        names = list(_commands_of(info))
+    found: dict[str, SubCommand] = {}
+    for info in _added(app):
+        try:
+            names = list(_commands_of(info))
+        except Exception as error:  # what typer says of an annotation names neither the function nor the pack
+            if isinstance(info, TyperInfo) and info.typer_instance is not None and not _name_of(info):
+                found.update(sub_commands(info.typer_instance))
+            else:
+                found[_name_of(info)] = SubCommand(info, f"{told(error)}{_place(info)}")
+            continue
         if len(names) == 1 or isinstance(info, CommandInfo) or info.typer_instance is None:
-            found.update(dict.fromkeys(names, info))
+            found.update(dict.fromkeys(names, SubCommand(info)))
         else:  # without a name of its own: what is in it counts as if it were added itself
             found.update(sub_commands(info.typer_instance))
     return found
 
 
-def take_over(added: typer.Typer, names: Collection[str], app: typer.Typer) -> None:
-    """Have an application offer those of another one's sub-commands that have these names, and nothing else of it."""
-    for name, info in sub_commands(added).items():
-        if name in names and isinstance(info, CommandInfo):
+def take_over(added: typer.Typer, names: Collection[str], app: typer.Typer) -> dict[str, str]:
+    """Have an application offer those of another one's sub-commands that have these names, and nothing else of it.
+
+    Returns, by their names, why others of these cannot be used.
+    """
+    faults = {}
+    for name, (info, fault) in sub_commands(added).items():
+        if name not in names:
+            continue
+        if fault:
+            faults[name] = fault
+        elif isinstance(info, CommandInfo):
             app.registered_commands.append(info)
-        elif name in names and isinstance(info, TyperInfo):
+        else:
             app.registered_groups.append(info)
+    return faults
+
+
+def _added(app: typer.Typer) -> list[CommandInfo | TyperInfo]:
+    return [*app.registered_commands, *app.registered_groups]
 
 
 def _commands_of(info: CommandInfo | TyperInfo) -> Collection[str]:
@@ -38,3 +68,31 @@ def _commands_of(info: CommandInfo | TyperInfo) -> Collection[str]:
     else:
         alone.registered_groups.append(info)
     return tuple(getattr(typer.main.get_command(alone), "commands", ()))
+
+
+def _name_of(info: CommandInfo | TyperInfo) -> str:
+    """The name of what typer cannot make a command of."""
+    name = info.name
+    if isinstance(info, TyperInfo) and not isinstance(name, str) and info.typer_instance is not None:
+        name = info.typer_instance.info.name
+    if isinstance(name, str) and name:
+        return name
+    return typer.main.get_command_name(getattr(info.callback, "__name__", "")) if info.callback else ""
+
+
+def _place(info: CommandInfo | TyperInfo) -> str:
+    """Where the function stands whose parameters cannot be used, as far as one of them can be told."""
+    code = next((getattr(inspect.unwrap(each), "__code__", None) for each in _culprits(info)), None)
+    return f" (in {code.co_name}, {code.co_filename}, line {code.co_firstlineno})" if code is not None else ""
+
+
+def _culprits(info: CommandInfo | TyperInfo) -> Iterator[Callable[..., Any]]:
+    if isinstance(info, CommandInfo):
+        if info.callback is not None:
+            yield info.callback
+        return
+    for inner in _added(info.typer_instance) if info.typer_instance is not None else ():
+        try:
+            _commands_of(inner)
+        except Exception:  # whatever it was, it was there before
+            yield from _culprits(inner)

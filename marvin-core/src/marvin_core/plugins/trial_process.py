@@ -2,7 +2,7 @@
 
 It is a clean process of its own, without threads, so that it can fork. One copy of it loads all packs, one after the
 other, and says of each what it brings. Where that copy dies, the pack that it died on is tried once more in a copy of
-its own, and another copy goes on with the rest.
+its own, and another copy goes on with the rest. A keeper above them ends whatever is left of it all.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import os
 import re
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import Any, NoReturn
 
 from ..api.config import Config
 from ..api.errors import MarvinError
 from ..config.load import load
+from ..guard.processes.table import adopts_orphans, children_of
 from .discovery import Loader
 from .isolation import Died, Hung
 from .model import Pack
@@ -27,6 +29,8 @@ from .trial_worker import STOPS, Trial, Worker
 
 _WATCHDOG = "Timeout ("
 """How faulthandler begins what it says when it ends a process that takes too long."""
+_DESCRIPTORS = 64
+"""Open files that this process has at most at its start."""
 _SAID = 20_000
 """Bytes of what a copy said last on standard error that are looked at."""
 _FRAME = re.compile(r'^  File "(.*)", line \d+ in ', re.MULTILINE)
@@ -39,6 +43,7 @@ def run(request: Mapping[str, Any]) -> NoReturn:
         request: `packs`, the packs as JSON; `limit`, the seconds that each may take; `grace`, those beyond the limit
             after which a copy that cannot even say so is ended.
     """
+    _with_keeper()
     answers = os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1):
@@ -48,6 +53,39 @@ def run(request: Mapping[str, Any]) -> NoReturn:
     while waiting:
         waiting = waiting[_tried(waiting, trial, answers) :]
     os._exit(0)
+
+
+def _with_keeper() -> None:
+    """Go on in a child. This process becomes the keeper: it ends that and all that comes of it.
+
+    It does so when standard input ends, as it does when whoever asked has the answers or is gone. The code of packs
+    may hold up or end every other process, and start some in sessions of their own, but their orphans come to the
+    keeper.
+    """
+    adopts_orphans()
+    worker = os.fork()
+    with suppress(OSError):  # the other one was faster
+        os.setpgid(worker, 0)
+    if not worker:
+        return
+    os.closerange(1, _DESCRIPTORS)
+    with suppress(OSError):
+        while os.read(0, 1):
+            pass
+    with suppress(OSError):
+        os.killpg(worker, signal.SIGKILL)
+    _end_children()
+    os._exit(0)
+
+
+def _end_children() -> None:
+    """End the children of this process, and theirs, which are its own by then."""
+    while children := children_of(os.getpid()):
+        for child in children:
+            with suppress(PermissionError):  # sudo and the like
+                os.kill(child, signal.SIGKILL)
+        for child in children:
+            os.waitpid(child, 0)
 
 
 def _config() -> Config | None:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from types import FrameType
+from typing import Any, AnyStr, NoReturn
 
 from ..api.config import Config
 from ..api.record import Record
+from ..util.imports import file_module
 from .discovery import Loader
 from .isolation import Forked, Hung, isolated
-from .model import Loaded, Pack
+from .model import CORE, Loaded, Pack
 from .stored import loaded_to_json
 
 STOPS = "stops"
 """The key of an answer that says that its copy will not go on."""
+_IMPORTING = "<frozen importlib"
+"""How the files of the frames begin that import a module."""
 
 
 class Trial(Record):
@@ -37,13 +42,15 @@ class Worker:
         self._answers = answers
         self._errors = errors
         self._forks = 0
-        self._read: set[str] = set()
+        self._read: dict[str, set[str]] = {}
+        self._packages: set[str] = set()
 
     def work(self, packs: Sequence[Pack]) -> NoReturn:
         """Load the packs and leave."""
         process = os.getpid()
         # What a pack forks ends at once: it would load the other packs as well.
         os.register_at_fork(before=self._forking, after_in_child=partial(os._exit, 0))
+        self._packages = {_top(pack.module) for pack in packs if pack.distribution != CORE}
         _watch_variables(self._reading)
         for pack in packs:
             outcome = self._tried(pack)
@@ -68,8 +75,9 @@ class Worker:
     def _loaded(self, pack: Pack) -> Loaded:
         loaded = self._trial.loader.load(pack)
         if self._trial.config is not None:
-            self._trial.loader.rehearse(loaded, self._trial.config)
-        return loaded
+            loaded = self._trial.loader.rehearse(loaded, self._trial.config)
+        own = {*self._packages, *(_top(spec.module) for spec in loaded.tools if pack.distribution != CORE)}
+        return loaded.replace(read=tuple(sorted(name for name, readers in self._read.items() if readers & own)))
 
     def _failed(self, pack: Pack, error: BaseException) -> Loaded:
         return self._trial.loader.failed(pack, error).replace(read=tuple(sorted(self._read)))
@@ -80,8 +88,9 @@ class Worker:
     def _reading(self, name: str) -> None:
         """Say at once which variable is read: there may be no later."""
         if name not in self._read:
-            self._read.add(name)
+            self._read[name] = set()
             self._write(name)
+        self._read[name] |= _readers(sys._getframe(2))
 
     def _write(self, answer: Any) -> None:
         data = json.dumps(answer).encode() + b"\n"
@@ -89,14 +98,31 @@ class Worker:
             data = data[os.write(self._answers, data) :]
 
 
+def _readers(frame: FrameType | None) -> set[str]:
+    """The packages whose code is on its way to read a variable, down to the last import.
+
+    What a library reads while it is imported says nothing of the pack that imports it.
+    """
+    found = set()
+    while frame is not None and not frame.f_code.co_filename.startswith(_IMPORTING):
+        found.add(str(frame.f_globals.get("__name__", "")).partition(".")[0])
+        frame = frame.f_back
+    return found
+
+
+def _top(module: str) -> str:
+    """The package of a module, or what a file of the user's is called once it is loaded."""
+    return file_module(module) if module.endswith(".py") else module.partition(".")[0]
+
+
 def _watch_variables(told: Callable[[str], None]) -> None:
     """Have each variable of the environment told that is looked at in this process from now on."""
 
     class Watched(type(os.environ)):  # type: ignore[misc]  # the class of the environment has no public name
-        def __getitem__(self, name: str) -> str:
-            if isinstance(name, str):
-                told(name)
-            value: str = super().__getitem__(name)
+        def __getitem__(self, name: AnyStr) -> AnyStr:
+            if isinstance(name, (str, bytes)):
+                told(os.fsdecode(name))
+            value: AnyStr = super().__getitem__(name)
             return value
 
-    os.environ.__class__ = Watched
+    os.environ.__class__ = os.environb.__class__ = Watched

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from ..api.errors import PluginError
 from ..api.timeouts import Timeouts
@@ -20,7 +20,7 @@ from .stored import loaded_from_json, stated
 # The path comes first: only by it are the same modules found there as here.
 _START = """
 import json, sys
-request = json.load(sys.stdin)
+request = json.loads(sys.stdin.readline())
 sys.path[:] = request["path"]
 from marvin_core.plugins.trial_process import run
 run(request)
@@ -69,18 +69,19 @@ def _answers(packs: Sequence[Pack], timeouts: Timeouts) -> Iterator[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # a group to end at once, and no signals of our terminal
+        start_new_session=True,  # no signals of our terminal
     ) as process:
         try:
             assert process.stdin is not None
             assert process.stdout is not None
-            process.stdin.write(json.dumps(request).encode())
-            process.stdin.close()
+            # It stays open: when this process ends, in whatever way, what it started there is ended too.
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
             yield from _lines(
                 process.stdout.fileno(), timeouts.pack_process + 2 * (timeouts.pack + timeouts.pack_grace)
             )
         finally:
-            _end(process.pid)
+            _end(process, timeouts.kill_limit)
 
 
 def _lines(descriptor: int, limit: float) -> Iterator[bytes]:
@@ -101,11 +102,12 @@ def _lines(descriptor: int, limit: float) -> Iterator[bytes]:
                 until = time.monotonic() + limit
 
 
-def _end(group: int) -> None:
-    """End what is left of the process and of what it started."""
+def _end(process: subprocess.Popen[bytes], limit: float) -> None:
+    """Have the process end what is left of what it started, and wait for that."""
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.close()
     try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    except PermissionError:  # macOS says so of a group whose processes have all ended
-        return
+        process.wait(limit)
+    except subprocess.TimeoutExpired:
+        process.kill()

@@ -13,7 +13,6 @@ from ..api.tools import Tool
 from .model import USER, Pack
 
 _ARGUMENTS = "$ARGUMENTS"
-_FENCE = "---"
 
 
 def user_packs(folder: Path) -> list[Pack]:
@@ -21,8 +20,16 @@ def user_packs(folder: Path) -> list[Pack]:
     return [
         Pack(name=f"{kind}/{path.name}", distribution=USER, version="", module=str(path))
         for kind in ("tools", "hooks")
-        for path in sorted((folder / kind).glob("*.py"))
+        for path in _files(folder / kind)
     ]
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files whose names end like those of Python, however they are written: one that is not loaded is told."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix.lower() == ".py")
+    except OSError:
+        return []
 
 
 def is_for_hooks(pack: Pack) -> bool:
@@ -38,12 +45,15 @@ def tools_of(module: ModuleType) -> list[Tool]:
 
 
 def hooks_of(module: ModuleType) -> list[Hook]:
-    """One object of each `Hook` class that a file defines."""
-    return [
-        value()
-        for value in vars(module).values()
+    """The `Hook` objects of a file, and one of each class that it defines and has no object of."""
+    values = list({id(value): value for value in vars(module).values()}.values())
+    made = [value for value in values if isinstance(value, Hook)]
+    kinds = [
+        value
+        for value in values
         if isinstance(value, type) and issubclass(value, Hook) and value.__module__ == module.__name__
     ]
+    return [*made, *(kind() for kind in kinds if not any(type(hook) is kind for hook in made))]
 
 
 def user_commands(folder: Path) -> Iterator[Command]:
@@ -65,17 +75,16 @@ def user_commands(folder: Path) -> Iterator[Command]:
 
 
 def _parts(text: str, path: Path) -> tuple[str, str]:
-    if not text.startswith(f"{_FENCE}\n"):
+    if not text.startswith("---"):
         return "", text
-    head, _, prompt = text.removeprefix(f"{_FENCE}\n").partition(f"\n{_FENCE}\n")
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
+    from ..util.yaml.head import load_head, split_head
 
+    head, prompt = split_head(text)
     try:
-        fields = YAML(typ="safe").load(head)
-    except (YAMLError, RecursionError) as error:
-        raise ConfigError(f"The head of {path} is not YAML: {error}. Correct it.") from error
-    return str(fields.get("description", "")) if isinstance(fields, dict) else "", prompt
+        fields = load_head(head or "")
+    except ValueError as error:
+        raise ConfigError(f"The head of {path} cannot be used: {error}. Correct it.") from error
+    return str(fields.get("description") or ""), prompt
 
 
 def _command(name: str, description: str, prompt: str) -> Command:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.config import Config
 from ..api.errors import MarvinError
-from ..api.events import AgentEnd, AgentStart, Event, SessionClear
-from ..api.tool_context import Clock
+from ..api.events import AgentEnd, AgentStart, Event, SessionClear, ToolExecutionEnd
 from ..conversation.conversation import Conversation
 from ..guard.files.workspace import Workspace
+from ..guard.kept_texts import KeptTexts
 from ..util.bus import Bus
 from ..util.threads import in_thread
 from .chat_log import SEEDED, ChatEntry, ChatLogWriter, Speaker, compact, entry, seed
 from .personal import Personal
 from .store import Profiles
+
+if TYPE_CHECKING:
+    from ..api.tool_context import Clock
+    from .called_tools import CalledTools
 
 T = TypeVar("T")
 
@@ -36,9 +41,10 @@ class SessionProfile:
     neither. Where an agent is nested or a working directory is given, nothing personal is told to the model.
     """
 
-    def __init__(self, config: Config, bus: Bus, clock: Clock, workspace: Workspace) -> None:
+    def __init__(self, config: Config, bus: Bus, clock: Clock, workspace: Workspace, kept: KeptTexts) -> None:
         self._clock = clock
         self._workspace = workspace
+        self._kept = kept
         self._seeding = config.seed
         self._chat = not config.non_interactive
         self._personal = config.depth == 0 and not config.rooted
@@ -49,8 +55,24 @@ class SessionProfile:
         self.all = Profiles(config.config_folder, config.timeouts, self._chronicle.report)
         self.name = self.all.active
         self.all.protect(self.name)
+        self._timeouts = config.timeouts
         if self._chat:
             bus.subscribe(self._log)
+            bus.subscribe(self._count)
+
+    @cached_property
+    def _called(self) -> CalledTools:
+        from .called_tools import CalledTools  # needed where there are many tools, and after calls
+
+        return CalledTools(lambda: self.folder, self._timeouts)
+
+    def calls(self) -> Mapping[str, int]:
+        """How often models called each tool in chats of this profile."""
+        return self._called.counts()
+
+    def _count(self, event: Event) -> None:
+        if isinstance(event, ToolExecutionEnd) and self._logging:
+            self._called.listen(event)
 
     @property
     def folder(self) -> Path:
@@ -141,6 +163,8 @@ class SessionProfile:
     async def flush(self) -> None:
         """Have everything that was said on disk, and tell what went wrong with that."""
         await self._chronicle.flush()
+        if "_called" in vars(self):
+            await self._called.flush()
 
     def _log(self, event: Event) -> None:
         if not self._logging:
@@ -156,6 +180,7 @@ class SessionProfile:
 
     def _add(self, role: Speaker, text: str) -> None:
         if text.strip():
+            text = self._kept.text(text)
             self._chronicle.add(self.all.chat_log(self.name), entry(role, text, self._clock.now(), self._folder))
 
 

@@ -161,7 +161,7 @@ class Profiles:
             MarvinError: where another process holds the file for too long.
             OSError: where it cannot be written; the old content is then untouched.
         """
-        from ..util.yaml_edit import load_mapping, with_value
+        from ..util.yaml.edit import load_mapping, with_value
 
         path = self.preferences_file(name)
         with locked(path, self._timeouts.lock, self._timeouts.lock_poll):
@@ -213,7 +213,7 @@ def _parsed_yaml(content: bytes) -> Mapping[str, Any]:
     text = content.decode("utf-8")
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
         return {}  # the template: not worth the import of a YAML library at every start
-    from ..util.yaml_edit import load_mapping
+    from ..util.yaml.edit import load_mapping
 
     return {str(key): value for key, value in (load_mapping(text) or {}).items()}
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, cast
 
 from ..api.errors import ProviderError, Unreachable
 from ..api.messages import Usage
-from ..api.model_facts import ServedModel
 from ..api.providers import (
     CallDelta,
     Delta,
@@ -16,6 +15,7 @@ from ..api.providers import (
     Measures,
     Provider,
     Request,
+    ServedModel,
     Stop,
     TextDelta,
     ThinkingDelta,
@@ -25,7 +25,7 @@ from ..api.providers import (
 from .wrapper import WrapperProvider
 
 if TYPE_CHECKING:
-    from ..api.usage import CostCeiling
+    from ..api.models import CostCeiling
 
 
 class BudgetedProvider(WrapperProvider):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from ..api.model_facts import ModelFacts
+from ..api.providers import ModelFacts
 
 # Patterns as texts: each is compiled when a name of its family is first met, and not at the start.
 _GPT = r"gpt-(\d{1,2})(?:\.(\d{1,2}))?(o?)(?![\d.])"
@@ -20,14 +20,20 @@ _O = r"o(\d)(?!\d)"
 _CLAUDE = r"claude-(?:([a-z]+)-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
 _GEMINI = r"gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)"
 _GROK = r"grok-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)"
+_HOSTED = r"(?:[a-z][a-z-]*\.)+(?=[a-z])|databricks-"
+"""What Bedrock and Databricks put before a name: `us.anthropic.claude-opus-4-6-v1:0`, `databricks-gpt-5`."""
+_TUNED = "ft:"
+"""What stands before the name of the model that one of the user's own was made of: `ft:gpt-4.1:me::id`."""
 _NEWEST = (99, 0)
 """The version of a name without a number, as `gemini-flash-latest`."""
 _LONGEST_NAME = 200
 
 
 def base_name(model: str) -> str:
-    """The name without what gateways and lists put around it: `models/gemini-4` and `google/gemini-4:free`."""
-    return model[:_LONGEST_NAME].rpartition("/")[2].partition(":")[0].lower()
+    """The name without what gateways, lists and hosts put around it: `models/gemini-4` and `google/gemini-4:free`."""
+    name = model[:_LONGEST_NAME].rpartition("/")[2].lower()
+    found = re.match(_HOSTED, name)
+    return (name if found is None else name[found.end() :]).partition(":")[0]
 
 
 def plain_name(name: str) -> str:
@@ -44,11 +50,24 @@ def is_spelled_otherwise(asked: str, listed: str) -> bool:
 @lru_cache(maxsize=512)
 def facts_by_name(model: str) -> ModelFacts:
     """What the name of a model tells; nothing for families that differ from model to model."""
-    name = base_name(model)
+    name = base_name(model.removeprefix(_TUNED))
     for start, facts in _FAMILIES:
         if name.startswith(start):
             return facts(name)
     return ModelFacts()
+
+
+def defers_tools(model: str) -> bool:
+    """Whether a model is told of tools by a reference, in the middle of a conversation.
+
+    Claude from 4.5 on: platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool. GPT from 5.4 on:
+    developers.openai.com/api/docs/guides/tools-tool-search.
+    """
+    name = base_name(model)
+    if (gpt := gpt_version(name)) is not None:
+        return gpt >= (5, 4)
+    claude = claude_version(name)
+    return claude is not None and claude[1] >= (4, 5)
 
 
 def thinks(model: str) -> bool:

@@ -13,7 +13,7 @@ from ..api.providers import CallDelta, ClientFactory, Delta, Endpoint, Request, 
 from ..api.tools import ToolSpec
 from ..config.program import command_name
 from ..tools.argument_errors import type_text
-from ..tools.help import in_shell, one_line_example, summary, typed_call, with_typed_calls
+from ..tools.help import in_shell, one_line_example, summary, typed_call, with_typed_calls, with_typed_note
 from ..tools.routing.router import Proposal, Route, Router
 
 NAME = "offline"
@@ -76,8 +76,9 @@ class Offline:
         yield Stop(reason="stop" if last.role == "tool" else "tool_calls")
 
     def _call(self, request: Request, text: str) -> CallDelta:
-        if request.tools != self._tools:
-            self._tools, self._router = request.tools, Router(request.tools)
+        tools = (*request.tools, *request.waiting)
+        if tools != self._tools:
+            self._tools, self._router = tools, Router(tools)
         route = self._router.route(text)
         if route.action != "act":
             again, self._refused = self._refused, True
@@ -140,7 +141,9 @@ def _example(proposal: Proposal) -> dict[str, Any]:
 
 
 def _output(message: Message) -> str:
-    texts = (with_typed_calls(output.text) if output.is_error else output.text for output in message.outputs)
+    texts = (
+        with_typed_calls(output.text) if output.is_error else with_typed_note(output.text) for output in message.outputs
+    )
     text = "\n".join(texts)
     return text if text.strip() else NO_OUTPUT
 

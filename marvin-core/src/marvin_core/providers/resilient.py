@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ..api.errors import (
     AuthFailed,
@@ -32,10 +32,29 @@ from ..api.providers import (
     TextDelta,
     ThinkingDelta,
     UsageDelta,
+    adds_revealed,
 )
 from ..api.timeouts import Timeouts
 from .generations import is_spelled_otherwise
 from .wrapper import WrapperProvider
+
+if TYPE_CHECKING:
+
+    class Alternatives(Protocol):
+        """The other models that may go on where one fails."""
+
+        def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
+            """Those that may stand in, in the order in which they are to be asked."""
+            ...
+
+        def larger(self, small: Provider) -> Provider | None:
+            """The model of the same service whose window is the next larger one."""
+            ...
+
+        def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
+            """What takes the place of a model that its service no longer serves, or calls otherwise."""
+            ...
+
 
 _REASONS: dict[type[ProviderError], str] = {
     RateLimited: "Rate limited by {}",
@@ -53,28 +72,14 @@ _ELSEWHERE_AGAIN = (*_ELSEWHERE, ModelNotFound, BadRequest, ConfigError)
 """The same of a model that stands in: nobody chose it for this prompt, so the next one is asked."""
 
 
-class Alternatives(Protocol):
-    """The other models that may go on where one fails."""
-
-    def fallbacks(self, failed: Provider) -> Iterable[Provider]:
-        """Those that may stand in, in the order in which they are to be asked."""
-        ...
-
-    def larger(self, small: Provider) -> Provider | None:
-        """The model of the same service whose window is the next larger one."""
-        ...
-
-    def successor(self, gone: Provider, served: Sequence[str]) -> Provider | None:
-        """What takes the place of a model that its service no longer serves, or calls otherwise."""
-        ...
-
-
 class NoAlternatives:
     """Nothing else may go on."""
 
-    def fallbacks(self, failed: Provider) -> Iterable[Provider]:
+    async def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
         """None."""
-        return ()
+        none: Sequence[Provider] = ()
+        for other in none:
+            yield other
 
     def larger(self, small: Provider) -> Provider | None:
         """None."""
@@ -126,12 +131,12 @@ class Resilient(WrapperProvider):
                         yield delta
                 return
             except (ProviderError, ConfigError) as error:
-                switched = self._switch(error)
+                switched = await self._switch(error)
                 if switched is None:
                     raise
             yield switched
 
-    def _switch(self, error: ProviderError | ConfigError) -> Switched | None:
+    async def _switch(self, error: ProviderError | ConfigError) -> Switched | None:
         """Go over to another model, where one may do better."""
         previous = self._full_name()
         other = self._better(error)
@@ -141,7 +146,7 @@ class Resilient(WrapperProvider):
         if other is not None and is_spelled_otherwise(self.model, other.model):
             told = _SPELLED
         if other is None and self._may_fall_back(error):
-            other, told = self._fallback(), _FAILED
+            other, told = await self._fallback(), _FAILED
             self._stands_in = self._stands_in or other is not None
         if other is None:
             return None
@@ -162,10 +167,14 @@ class Resilient(WrapperProvider):
             found = self._alternatives.successor(self._provider, error.served)
         return found if found is not None and _key(found) not in self._asked else None
 
-    def _fallback(self) -> Provider | None:
+    async def _fallback(self) -> Provider | None:
         """The next one that has not been asked in this prompt."""
-        others = self._alternatives.fallbacks(self._first)
-        return next((other for other in others if _key(other) not in self._asked), None)
+        others = cast("AsyncGenerator[Provider, None]", self._alternatives.fallbacks(self._first))
+        async with aclosing(others):
+            async for other in others:
+                if _key(other) not in self._asked:
+                    return other
+        return None
 
     def _may_fall_back(self, error: ProviderError | ConfigError) -> bool:
         curable = isinstance(error, _ELSEWHERE_AGAIN if self._stands_in else _ELSEWHERE)
@@ -182,7 +191,8 @@ class Resilient(WrapperProvider):
         for attempt in range(len(pauses) + 1):
             self._shown = answered = False
             last: Delta | None = None
-            deltas = cast("AsyncGenerator[Delta, None]", self._provider.stream(request))
+            asked = request if adds_revealed(self._provider) else request.with_revealed()
+            deltas = cast("AsyncGenerator[Delta, None]", self._provider.stream(asked))
             try:
                 async with aclosing(deltas):
                     async for delta in deltas:
@@ -198,7 +208,7 @@ class Resilient(WrapperProvider):
             except ProviderError as error:
                 if error.billed and last is None:
                     yield UsageDelta(usage=Usage())  # a request whose cost is not known
-                if attempt == len(pauses) or not self._is_worth_another_try(error):
+                if attempt == len(pauses) or not await self._is_worth_another_try(error):
                     raise
                 if isinstance(error, StreamBroken) and error.final:
                     raise
@@ -211,13 +221,10 @@ class Resilient(WrapperProvider):
             yield Retrying(text=f"{reason}, trying again in {pause:.3g} s ({attempt + 1} of {len(pauses)})")
             await asyncio.sleep(pause)
 
-    def _is_worth_another_try(self, error: ProviderError) -> bool:
+    async def _is_worth_another_try(self, error: ProviderError) -> bool:
         if self._shown or not isinstance(error, tuple(_REASONS)):
             return False
-        return not (isinstance(error, Overloaded) and self._is_replaceable())
-
-    def _is_replaceable(self) -> bool:
-        return self._fallback() is not None
+        return not isinstance(error, Overloaded) or await self._fallback() is None
 
 
 def _key(provider: Provider) -> tuple[str, str]:

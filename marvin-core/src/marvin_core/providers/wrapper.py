@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..api.providers import Endpoint, Provider
+from ..api.providers import Endpoint, Provider, adds_revealed
 
 
 class EndpointProvider:
@@ -49,6 +49,11 @@ class WrapperProvider:
     @property
     def max_tools(self) -> int | None:
         return self._provider.max_tools
+
+    @property
+    def defers(self) -> bool:
+        """Whether the one inside adds the tools by itself that an output reveals."""
+        return adds_revealed(self._provider)
 
     async def aclose(self) -> None:
         """Close the wrapped provider."""

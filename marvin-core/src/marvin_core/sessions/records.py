@@ -37,6 +37,8 @@ class Header(Record):
     """The session that this one was forked from."""
     spent: float = 0.0
     """What the session cost so far, in USD, as far as that is known."""
+    depth: int = 0
+    """How deep its agent was nested; 0 for one that a person began."""
 
 
 def header_of(record: Any) -> Header:
@@ -53,7 +55,7 @@ def header_of(record: Any) -> Header:
     except TypeError as error:
         raise SessionError(str(error)) from error
     for name, value in header.as_dict().items():
-        if not isinstance(value, (int, float) if name in ("time", "spent") else str):
+        if not isinstance(value, (int, float) if name in ("time", "spent", "depth") else str):
             raise SessionError(f"{name} of the header is {value!r:.100}")
     return header
 

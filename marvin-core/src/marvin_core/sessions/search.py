@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..api.controls import Branch, SessionEntry
 from ..api.errors import SessionError
 from ..api.messages import Message, from_dict
 from ..api.record import Record
-from ..api.session import Branch, SessionEntry
 from ..util.text import one_line
 from .reader import BackwardReader
 from .records import LARGEST_LINE, Header

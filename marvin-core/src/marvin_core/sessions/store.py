@@ -69,13 +69,13 @@ def find(folder: Path, session_id: str) -> Path:
 
 
 def newest_of(folder: Path, working_dir: str) -> Path:
-    """The file of the session of a working directory that was written last.
+    """The file of the session of a working directory that was written last, those of agents left out.
 
     Raises:
         SessionError: where there is none.
     """
     for path in sessions(folder):
         header = read_header(path)
-        if header is not None and header.working_dir == working_dir:
+        if header is not None and header.working_dir == working_dir and not header.depth:
             return path
     raise SessionError(f"There is no session of {working_dir} to continue. Start one without --continue.")

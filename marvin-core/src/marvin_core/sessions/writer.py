@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..api.errors import SessionError
 from ..api.messages import Message
 from ..api.timeouts import Timeouts
+from ..guard.kept_texts import KeptTexts
 from .records import LARGEST_LINE, Header
 from .transcript import Transcript, new_session_id
 from .write_queue import Write, WriteQueue
@@ -33,18 +34,26 @@ class SessionWriter:
     """
 
     def __init__(
-        self, folder: Path, timeouts: Timeouts, warn: Callable[[str], None], largest: int = LARGEST_LINE
+        self,
+        folder: Path,
+        timeouts: Timeouts,
+        warn: Callable[[str], None],
+        largest: int = LARGEST_LINE,
+        kept: KeptTexts | None = None,
     ) -> None:
         self.folder = folder
         self._timeouts = timeouts
         self._warn = warn
         self._largest = largest
+        self._kept = kept or KeptTexts()
         self._queue: WriteQueue | None = None
         self._left: list[WriteQueue] = []
         """Those of earlier sessions that are not written to their end yet."""
         self._state = "{}"
         self._state_saved = True
         self.id = ""
+        self.depth = 0
+        """How deep the agent is nested whose sessions these are."""
 
     @property
     def position(self) -> tuple[Path, str] | None:
@@ -58,11 +67,12 @@ class SessionWriter:
 
     def begin(self, now: float, title: str, provider: str, model: str, working_dir: str, thinking: str = "off") -> None:
         """Give a new session its id, and make its file, which is removed again where nothing is ever said."""
+        title = self._kept.text(title)
         identity = new_session_id(now, title)
         header = Header(
             id=identity, title=title[:80], time=now, provider=provider, model=model, working_dir=working_dir
         )
-        self._start(header.replace(thinking=thinking))
+        self._start(header.replace(thinking=thinking, depth=self.depth))
 
     def _start(self, header: Header) -> None:
         wanted = header.id
@@ -96,7 +106,8 @@ class SessionWriter:
         header, state = self._queue.transcript.header, self._state
         identity = new_session_id(now, header.title)
         self._start(header.replace(id=identity, time=now, parent=header.id))
-        self._write(lambda transcript: transcript.append(*messages))
+        kept = [*map(self._kept.message, messages)]
+        self._write(lambda transcript: transcript.append(*kept))
         self._save_state(state)
 
     def clear(self) -> None:
@@ -124,12 +135,13 @@ class SessionWriter:
 
     def save(self, message: Message) -> None:
         """Add a message."""
-        self._write(lambda transcript: transcript.append(message))
+        kept = self._kept.message(message)
+        self._write(lambda transcript: transcript.append(kept))
 
     def compacted(self, messages: Sequence[Message]) -> None:
         """From here on, these messages stand for all that was said before, which stays in the file."""
-        state = json.loads(self._state)
-        self._write(lambda transcript: transcript.append_compaction(messages, state))
+        state, kept = json.loads(self._state), [*map(self._kept.message, messages)]
+        self._write(lambda transcript: transcript.append_compaction(kept, state))
 
     def changed(self, **fields: str) -> None:
         """Note that the session goes on with another `provider`, `model` or `thinking` level."""
@@ -156,7 +168,7 @@ class SessionWriter:
     async def flush(self, state: Mapping[str, Any]) -> None:
         """Have everything on disk at the end of a turn, with what packs keep in the session."""
         try:
-            text = json.dumps(state, default=str)
+            text = self._kept.text(json.dumps(state, default=str))
         except (TypeError, ValueError) as error:  # a pack keeps what JSON cannot hold, such as a key that is no text
             self._warn(f"What packs keep in this session was not saved: {error}.")
             text = self._state

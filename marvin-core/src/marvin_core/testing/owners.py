@@ -49,6 +49,10 @@ class Owners:
         """The pack that a hook's class belongs to."""
         return self.pack_of_module(type(hook).__module__)
 
+    def pack_of_provider(self, name: str) -> Pack | None:
+        """None: the providers of tests are scripted."""
+        return None
+
     def pack_named(self, name: str) -> Pack:
         """The pack of this name, among those that the test has used so far and those that are installed."""
         found = self._packs.get(name) or next((pack for pack in _installed() if pack.name == name), None)

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 from ..api.events import Event
 from ..api.hooks import Hook, HookContext
 from ..api.messages import Call, Message, StopReason, ToolCall, Usage, user
+from ..api.permissions import PermissionUI
 from ..api.providers import (
     CallDelta,
     Delta,
@@ -31,7 +32,7 @@ from ..api.providers import (
 from ..api.record import Record
 from ..api.session import Command, TurnResult
 from ..api.tools import Tool
-from ..api.ui import UI
+from ..api.ui import UI, AsksText
 from ..cli.run import CommandContext, application, ended
 from ..engine.assembly import Assembly
 from ..engine.parts import build
@@ -170,7 +171,10 @@ class PackRunner(ToolRunner):
     def ui(self, ui: UI, prompt: str | None = None, *script: Script) -> int:
         """Let an interface show a session of its own until it leaves; returns its exit code."""
         self.provider.script(*map(_deltas, script))
-        return ui.run(Session(build(self._setup().replace(asker=ui.ask))), prompt)
+        permit = ui.permit if isinstance(ui, PermissionUI) else None
+        text_asker = ui.ask_text if isinstance(ui, AsksText) else None
+        setup = self._setup().replace(asker=ui.ask, permit=permit, text_asker=text_asker)
+        return ui.run(Session(build(setup)), prompt)
 
     def cli(self, plugin: ModuleType, *words: str) -> CliOutcome:
         """Run a sub-command of a plugin module: `cli(plugin, "garden", "--loud")` is `marvin garden --loud`."""

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..api.errors import ConfigError, UsageError
-from ..api.models import ModelEntry, ModelListener, Serving
+from ..api.models import AgentModel, ModelEntry, ModelListener, Serving
 from ..api.providers import Delta, Provider, Request
 
 if TYPE_CHECKING:
-    from ..api.usage import CostCeiling
+    from ..api.models import CostCeiling
 
 ScriptStep: TypeAlias = Delta | BaseException
 
@@ -84,6 +84,11 @@ class ScriptedModels:
             raise ConfigError(self.how_to)
         return Serving(provider=self._providers[-1], reason="it is the best")
 
+    def for_agent(self, name: str, current: Provider | None) -> AgentModel:
+        """The current provider, or the one of this name. An agent is another process, which has no script."""
+        provider = self.named(name, current).provider if name or current is None else current
+        return AgentModel(provider=provider.name, model=provider.model)
+
     def resilient(
         self, provider: Provider, follower: ModelListener, *, restarts: bool, ceiling: CostCeiling | None
     ) -> Provider:
@@ -92,7 +97,7 @@ class ScriptedModels:
 
         return BudgetedProvider(provider, ceiling) if ceiling is not None else provider
 
-    def know(self, name: str) -> None:
+    def know(self, name: str | None, current: Provider | None) -> None:
         """Nobody has to be asked."""
 
     def ending(self, provider: Provider) -> str:

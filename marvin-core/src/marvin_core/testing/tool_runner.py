@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypedDict, Unpack
 
-from ..api.config import Config
+from ..api.config import Config, SandboxUse
 from ..api.errors import ConfigError
-from ..api.events import Event, Notice, ToolExecutionEnd, ToolExecutionUpdate
+from ..api.events import CallOrigin, Event, Notice, ToolExecutionEnd, ToolExecutionUpdate
 from ..api.hooks import Hook
 from ..api.messages import Call, Image, Shown, Text, ToolCall, ToolOutput
+from ..api.permissions import Question, Reply
 from ..api.record import Record
 from ..api.timeouts import Timeouts
 from ..api.tools import Mode, Tool, ToolSpec
 from ..config.load import load
 from ..config.secrets import Secrets
-from ..engine.parts import SessionParts, SessionSetup, ToolClients, build
+from ..engine.calls.asking import by_words
+from ..engine.parts import SessionParts, SessionSetup, build
+from ..engine.ports import ToolClients
 from ..engine.session import Session
 from ..http.addresses import AddressGuard
 from ..http.client import HttpSettings, make_client
 from ..http.clients import Clients
+from ..plugins.hook_calls import hooks_in
 from ..plugins.pack_access import Packs
 from ..profiles.store import Profiles
 from ..tools.schema import describe
@@ -35,6 +40,7 @@ from .scripted import ScriptedModels
 if TYPE_CHECKING:
     import httpx
 
+    from ..http.proxy_thread import Decide
     from ..plugins.model import Pack
 
 
@@ -42,7 +48,8 @@ class Outcome(Record):
     """What a call gave: `text` to the model, `details` to the interface, `progress` while it ran.
 
     `content` has the images beside the text, `elapsed` is in seconds. `show` is what people are shown, `undo` the call
-    that takes this one back. `updates` are the events of the progress, with how much is done.
+    that takes this one back, `lasting` what a summary keeps of it. `updates` are the events of the progress, with how
+    much is done.
     """
 
     text: str
@@ -53,6 +60,7 @@ class Outcome(Record):
     elapsed: float
     show: tuple[Shown, ...]
     undo: Call | None
+    lasting: str
     updates: tuple[ToolExecutionUpdate, ...]
 
 
@@ -64,6 +72,8 @@ class Options(TypedDict, total=False):
     "coding" as it is in a non-interactive run. `env` is the environment, secrets among it; only HOME
     and PATH are set besides. `settings` are those of packs, as below `packs:` in config.yaml. `read_only` is
     MARVIN_READONLY. `hooks` watch the calls. `timeouts` changes what `timeouts:` in config.yaml does.
+    `sandbox` is `--sandbox`, and "off" where it is left out. `origin` is who makes the calls: where it is left out, a
+    person, whom no mode holds back.
     """
 
     answers: Sequence[str]
@@ -74,6 +84,8 @@ class Options(TypedDict, total=False):
     read_only: bool
     hooks: Sequence[Hook]
     timeouts: Mapping[str, Any]
+    sandbox: SandboxUse
+    origin: CallOrigin
 
 
 class _NoBudgets:
@@ -91,6 +103,14 @@ class _OneClient:
     def for_tools(self) -> httpx.AsyncClient:
         """The client."""
         return self._client
+
+    def proxy(self, decide: Decide) -> NoReturn:
+        """Refuse: commands would not be led to the test's transport."""
+        raise ConfigError("With a transport of the test's, commands reach no network.")
+
+    def refused_host(self, url: str) -> str:
+        """None: all addresses lead to the test's transport."""
+        return ""
 
     def trust(self, url: str) -> None:
         """Nothing: all addresses lead to the test's transport."""
@@ -152,6 +172,19 @@ class ToolRunner:
         """Call a tool with the text of its arguments, as a model wrote it."""
         return self._loop.run(self._call(tool, arguments))
 
+    def take_back(self, count: int = 1) -> tuple[str, ...]:
+        """Take back the newest calls, as /undo does; what was taken back, a line each.
+
+        Raises:
+            MarvinError: where one cannot be taken back; the text is what a person would read.
+        """
+        return self._loop.run(self._take_back(count))
+
+    async def _take_back(self, count: int) -> tuple[str, ...]:
+        session = await self._started()
+        self._know_undoing(session.parts)
+        return tuple(await session.undo.take_back(count))
+
     @property
     def state(self) -> dict[str, dict[str, Any]]:
         """What tools and hooks keep in the session, by the distribution of their pack."""
@@ -184,7 +217,8 @@ class ToolRunner:
         session = await self._started()
         name = self._know(session.parts, tool)
         self._events.clear()
-        output = await session.dispatcher.call(ToolCall(id=f"call_{name}", name=name, arguments=arguments))
+        call = ToolCall(id=f"call_{name}", name=name, arguments=arguments)
+        output = await session.dispatcher.call(call, self._options.get("origin", "person"))
         if self._unanswered:
             question, self._unanswered = self._unanswered, ""
             raise AssertionError(f"{name} asked, and there was no answer left: {question}")
@@ -202,6 +236,7 @@ class ToolRunner:
             elapsed=end.elapsed,
             show=output.show,
             undo=output.undo,
+            lasting=output.lasting,
             updates=updates,
         )
 
@@ -222,6 +257,7 @@ class ToolRunner:
         interactive = self._options.get("interactive", True)
         config = config.replace(
             non_interactive=not interactive,
+            sandbox=self._options.get("sandbox", "off"),
             timeouts=config.timeouts.replace(**self._options.get("timeouts", {})),
             pack_sections={**config.pack_sections, **self._options.get("settings", {})},
         )
@@ -246,7 +282,7 @@ class ToolRunner:
             config=config,
             secrets=secrets,
             tools=(),
-            hooks=tuple(self._options.get("hooks", ())),
+            hooks=tuple(hooks_in(self._options.get("hooks", ()))),
             commands=(),
             models=self._models(),
             clients=self._clients(config),
@@ -254,6 +290,8 @@ class ToolRunner:
             meter=UsageMeter(lambda provider, model, usage: None, lambda provider, model: False),
             budgets=_NoBudgets(),
             asker=self._answer if interactive else None,
+            text_asker=self._answer if interactive else None,
+            permit=self._permit if interactive else None,
         )
 
     def _clients(self, config: Config) -> ToolClients:
@@ -281,6 +319,16 @@ class ToolRunner:
                     raise AssertionError(f"The pack {pack.name} could not be loaded: {'; '.join(pack.problems)}")
         return tool
 
+    def _know_undoing(self, parts: SessionParts) -> None:
+        """Have all tools beside those that were called on offer: one takes back what another did."""
+        for module in sorted({spec.module for spec in parts.toolbox.offered if spec.module}):
+            for tool in vars(sys.modules.get(module, object)).values():
+                if isinstance(tool, Tool):
+                    self._know(parts, tool)
+        for spec in installed_tools():
+            if spec.name not in self._known:
+                self._offer(parts, spec, None)
+
     def _offer(self, parts: SessionParts, spec: ToolSpec, tool: Tool | None) -> None:
         self._known.add(spec.name)
         declared = self._owners.add_tool(spec)
@@ -292,11 +340,20 @@ class ToolRunner:
         if isinstance(event, Notice):
             self.notices.append(event.text)
 
+    async def _permit(self, question: Question) -> Sequence[Reply]:
+        """Have the test answer what a tool, a rule or a hook asks; what only the permission mode asks is a yes."""
+        replies = []
+        for call in question.calls:
+            declared = self._made is None or self._made.parts.toolbox.spec(call.name).confirm
+            is_asked = declared or "session" not in call.answers
+            replies.append(await by_words(call, self._answer) if is_asked else Reply(says="once"))
+        return replies
+
     async def _answer(self, question: str, choices: Sequence[str]) -> str:
         self.questions.append((question, tuple(choices)))
         if not self._answers:
             self._unanswered = f"{question} ({', '.join(choices)})"
-            return choices[-1]
+            return choices[-1] if choices else ""
         return self._answers.pop(0)
 
 

@@ -19,7 +19,7 @@ from .samples import Schema
 _NESTED_STRINGS = 2
 _WRAPPERS = ("arguments", "parameters", "input")
 _PATCH_BEGIN = "*** Begin Patch"
-_PATCH_END = "\n*** End Patch"
+_PATCH_END = "*** End Patch"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
@@ -92,7 +92,7 @@ def key_value_words(arguments: Mapping[str, Any]) -> str:
 def coerce(arguments: Mapping[str, Any], spec: ToolSpec) -> dict[str, Any]:
     """The arguments with values brought to the types of the tool's schema where there is only one way to.
 
-    Text becomes a number, true or false, null, a list (JSON or comma-separated) or an object where the schema
+    Text becomes a number, true or false, null, a list (JSON, lines, or comma-separated) or an object where the schema
     wants one; a whole number becomes text, and 3.0 becomes 3. Everything else stays for validation to judge.
     """
     properties = spec.parameters.get("properties", {})
@@ -103,7 +103,7 @@ def _object_in(text: str, spec: ToolSpec, layers: int) -> dict[str, Any]:
     """The object that the text holds; up to `layers` JSON strings may be wrapped around it."""
     if text[:1] != "{":
         text = json_repair.unfence(text)
-        if text.startswith(_PATCH_BEGIN):
+        if _is_patch(text):
             return _from_patch(text, spec)
     value = json_repair.read(text)
     if isinstance(value, dict):
@@ -118,7 +118,7 @@ def _object_in(text: str, spec: ToolSpec, layers: int) -> dict[str, Any]:
         raise json_repair.Malformed("it is a single value")
     if not layers:
         raise json_repair.Malformed("it is a string in a string in a string")
-    if value.strip() and not _may_hold_object(value):
+    if value.strip() and not _may_hold_object(value) and not _is_patch(value):
         raise json_repair.Malformed("it is a bare string; write the name of its parameter as well")
     return _object_in(value, spec, layers - 1)
 
@@ -140,11 +140,23 @@ def _better_for_patch(others: Sequence[ToolSpec]) -> str:
 def _from_patch(text: str, spec: ToolSpec) -> dict[str, Any]:
     if not _takes_patch(spec):
         raise _UnexpectedPatch
-    if text.endswith(_PATCH_END):
-        return {"patch": text}
-    if _PATCH_END in text:
-        raise json_repair.Malformed("there is text behind '*** End Patch'")
-    raise json_repair.Unclosed("before '*** End Patch'")
+    lines = [line.strip() for line in text.split("\n")]
+    if _PATCH_BEGIN in lines:
+        if _PATCH_END not in lines:
+            raise json_repair.Unclosed(f"before {_PATCH_END!r}")
+        behind = [line for line in lines[len(lines) - lines[::-1].index(_PATCH_END) :] if line]
+        if behind and (text.startswith(_PATCH_BEGIN) or len(behind) > 1):  # a word may end what is around it
+            raise json_repair.Malformed(f"there is text behind {_PATCH_END!r}")
+    return {"patch": text}
+
+
+def _is_patch(text: str) -> bool:
+    """Whether a text that is no JSON is a patch in a format that is known."""
+    if text.lstrip()[:1] in ("", "{", "[", '"'):
+        return False
+    from ..kit.editing.formats import is_patch
+
+    return text.startswith(_PATCH_BEGIN) or is_patch(text)
 
 
 def _unwrapped(arguments: dict[str, Any], spec: ToolSpec) -> dict[str, Any]:
@@ -162,7 +174,7 @@ def _unwrapped(arguments: dict[str, Any], spec: ToolSpec) -> dict[str, Any]:
     inner = arguments[names[0]]
     if inner is None:
         return {}
-    if isinstance(inner, str) and _may_hold_object(inner):
+    if isinstance(inner, str) and (_may_hold_object(inner) or _is_patch(inner)):
         return _object_in(inner, spec, 1)
     return inner if isinstance(inner, dict) else arguments
 
@@ -200,7 +212,8 @@ def _from_text(text: str, kind: str, schema: Schema) -> Any:
             return text
     items = schema.get("items", {})
     if kind == "array" and items.get("type") in ("string", "integer", "number"):
-        parts = [part.strip() for part in bare.split(",")]
+        lines = [line.rstrip().removesuffix(",") for line in bare.split("\n")]
+        parts = [part.strip() for part in (bare.split(",") if len(lines) == 1 else lines)]
         return [_fit(part, items) for part in parts if part]
     return text
 

@@ -63,6 +63,12 @@ def with_typed_calls(text: str, where: str = IN_CHAT) -> str:
     return _CALL.sub(typed, text).replace("\nCorrect call: ", "\nFor example: ")
 
 
+def with_typed_note(text: str) -> str:
+    """An output whose note, the last line in brackets, has its calls as people type them; the rest is not Marvin's."""
+    before, bracket, note = text.rpartition("\n[")
+    return f"{before}{bracket}{with_typed_calls(note)}" if bracket and note.endswith("]") else text
+
+
 def one_line_example(spec: ToolSpec, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Arguments that the tool takes, those that are known among them; of longer texts only the first line."""
     made = example_arguments(spec, known or ())

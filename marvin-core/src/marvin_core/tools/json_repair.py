@@ -79,7 +79,7 @@ def unfence(text: str) -> str:
     text = _trim(text)
     if not text.startswith("```"):
         return text
-    body = _trim(_FENCE.sub("", text, count=1))
+    body = _trim(re.sub(_FENCE, "", text, count=1))
     if body.endswith("```"):
         return _trim(body.rstrip("`"))
     if not body:
@@ -87,7 +87,7 @@ def unfence(text: str) -> str:
     return body
 
 
-_FENCE = re.compile(r"`{3,}[\w.+-]*")
+_FENCE = r"`{3,}[\w.+-]*"
 _EDGES = " \t\r\n\v\f\xa0\u2028\u2029\ufeff\u200b"
 
 
@@ -143,19 +143,17 @@ def _refuse_lone_surrogates(value: Any, text: str) -> None:
         raise Malformed(f"{half} is one half of a character, without the other") from None
 
 
-_TOKEN = re.compile(
-    r"""
+# Texts, not patterns: they are compiled for the first call that needs them, and most runs have none.
+_PIECE = r"""
       (?P<blank>[\s\ufeff\u200b]++)
     | (?P<mark>[{}\[\],:])
     | (?P<string>"(?:[^"\\]++|\\.)*+")
     | (?P<single>'(?:[^'\\]++|\\.)*+')
     | (?P<endless>["'])
     | (?P<word>[^\s\ufeff\u200b{}\[\],:"']++)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_NUMBER_BEGUN = re.compile(r"-?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]*)?")
+"""
+_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_NUMBER_BEGUN = r"-?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]*)?"
 _WORDS = {
     "true": "true",
     "false": "false",
@@ -165,7 +163,7 @@ _WORDS = {
     "None": "null",
 }
 _NOT_JSON = frozenset({"NaN", "Infinity", "-Infinity", "undefined"})
-_REQUOTED = re.compile(r"""\\x([0-9a-fA-F]{2})|\\.|\"""", re.DOTALL)
+_REQUOTED = r"""(?s)\\x([0-9a-fA-F]{2})|\\.|\""""
 
 # What may come next, in the words that errors use.
 _VALUE = "a value"
@@ -193,7 +191,7 @@ class _Rewriter:
         Raises:
             Malformed, Unclosed: as `read` does.
         """
-        for match in _TOKEN.finditer(self._text):
+        for match in re.finditer(_PIECE, self._text, re.VERBOSE | re.DOTALL):
             if match.lastgroup != "blank":
                 self._take(match)
         if self._open:
@@ -219,7 +217,7 @@ class _Rewriter:
         elif match.lastgroup == "endless":
             raise Unclosed("inside a string")
         else:
-            text = part if part[0] == '"' else '"' + _REQUOTED.sub(_requote, part[1:-1]) + '"'
+            text = part if part[0] == '"' else '"' + re.sub(_REQUOTED, _requote, part[1:-1]) + '"'
             self._put(text, _COLON if self._expected is _KEY else None)
 
     def _mark(self, part: str, match: re.Match[str]) -> None:
@@ -250,10 +248,10 @@ class _Rewriter:
             raise self._unexpected(match)
         if part in _NOT_JSON:
             raise Malformed(f"{part} is not a JSON value")
-        if part in _WORDS or _NUMBER.fullmatch(part):
+        if part in _WORDS or re.fullmatch(_NUMBER, part):
             self._put(_WORDS.get(part, part), None)
             return
-        begun = any(word.startswith(part) for word in _WORDS) or _NUMBER_BEGUN.fullmatch(part)
+        begun = any(word.startswith(part) for word in _WORDS) or re.fullmatch(_NUMBER_BEGUN, part)
         if begun and self._open and match.end() == len(self._text):
             raise Unclosed("inside a value")
         raise self._unexpected(match)

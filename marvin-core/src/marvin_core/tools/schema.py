@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from pydantic import (
@@ -29,6 +29,7 @@ from ..api.tool_context import ToolContext
 from ..api.tools import Tool, ToolGroup, ToolSpec
 from ..util.text import cut, to_json, unknown_name
 from .argument_errors import refusal, type_text
+from .arguments import coerce
 from .normal_form import normal_form
 
 _PROBLEMS_SHOWN = 10
@@ -63,18 +64,17 @@ def describe(tool: Tool, *, source: str = "", module: str = "", group: ToolGroup
     Raises:
         ToolError: where the signature cannot become a schema; the text says what to change.
     """
-    if isinstance(group, str):
-        group = ToolGroup(name=group, module="", tools=())
-    own_timeout = callable(tool.timeout)
+    group = ToolGroup(name=group, module="", tools=()) if isinstance(group, str) else group
+    parameters = _fitting(tool, _parameters(tool, validator(tool).model))
     return ToolSpec(
         name=tool.name,
         description=inspect.cleandoc(tool.__doc__ or ""),
-        parameters=_typeable(tool, _parameters(tool, validator(tool).model)),
+        parameters=parameters,
         access=tool.access,
         group=tool.group or group.name,
         confirm=tool.confirm,
         timeout=None if callable(tool.timeout) else tool.timeout,
-        own_timeout=own_timeout,
+        own_timeout=callable(tool.timeout),
         requires=tool.requires,
         labels=tool.labels,
         settings=tool.settings,
@@ -82,9 +82,14 @@ def describe(tool: Tool, *, source: str = "", module: str = "", group: ToolGroup
         sets=group.sets if tool.sets is None else tool.sets,
         passes=tool.passes,
         interactive=tool.interactive,
+        parallel=tool.parallel,
+        snapshot=tool.snapshot,
         typed=tool.typed,
         too_long=tool.too_long or group.too_long,
+        probe=tool.probe,
         guidance=group.guidance,
+        in_code=group.place(tool.name, group.in_code),
+        in_chat=group.place(tool.name, group.in_chat),
         source=source,
         module=module or tool.function.__module__,
     )
@@ -118,14 +123,46 @@ class Validator:
         self._whole = shape.whole
         self._open = self.model.model_config.get("extra") == "allow"
         self._known: dict[str, str] = {}
+        self._aliases: dict[str, str] = {}
         self._null_is_absent: set[str] = set()
+        self._listed: dict[str, None] = {}
         for field, info in self.model.model_fields.items():
             names = _names(field, info, self.model)
             self._known.update(dict.fromkeys(names, names[0]))
+            self._aliases.update(
+                (other, names[0]) for other in names[1:] if other != names[0] and other in _choices(info)
+            )
+            if names[0] not in tool.unlisted:
+                self._listed[names[0]] = None
             if not info.is_required() and not _accepts_none(info.annotation):
                 self._null_is_absent.update(names)
 
     def __call__(self, values: Mapping[str, Any], spec: ToolSpec | None = None) -> dict[str, Any]:
+        """The keyword arguments for the function, by whatever names they were given. See `named` and `check`."""
+        return self.check(self.named(values, spec), spec)
+
+    def named(self, values: Mapping[str, Any], spec: ToolSpec | None = None) -> dict[str, Any]:
+        """The arguments by the names of the schema and in the tool's own shapes, not checked yet.
+
+        An alias without a value, or with that of the parameter itself, is left out; one with another value stays as it
+        is.
+
+        Raises:
+            ToolError: the tool says what to send instead.
+        """
+        found = {name: value for name, value in values.items() if name not in self._aliases}
+        for name, value in values.items():
+            target = self._aliases.get(name)
+            if target is None or value is None:
+                continue
+            if found.get(target) is None:
+                found[target] = value
+            elif found[target] != value:
+                found[name] = value
+        adapted = found if self._tool.adapt is None else dict(self._tool.adapt(dict(found)))
+        return adapted if spec is None or adapted == values else coerce(adapted, spec)
+
+    def check(self, values: Mapping[str, Any], spec: ToolSpec | None = None) -> dict[str, Any]:
         """The keyword arguments for the function, defaults included, the context left out.
 
         `spec` is what is known of the tool; with its phrases, the correct call that errors show is a better one.
@@ -134,7 +171,12 @@ class Validator:
         Raises:
             ArgumentError: naming every parameter that is wrong, and why, with a correct call.
         """
-        given = {name: value for name, value in values.items() if value is not None or name not in self._null_is_absent}
+        given = {
+            name: value
+            for name, value in values.items()
+            if (value is not None or name not in self._null_is_absent)
+            and (name in self._known or name not in self._tool.ignores)
+        }
         problems = [] if self._open else self._unknown(given)
         try:
             checked = self.model.model_validate(given)
@@ -154,7 +196,7 @@ class Validator:
             if len(problems) > _PROBLEMS_SHOWN:
                 break
             if target is None:
-                problems.append(unknown_name("parameter", name, dict.fromkeys(self._known.values())))
+                problems.append(unknown_name("parameter", name, self._listed))
             elif target in seen:
                 problems.append(f"{seen[target]} and {name} are the same parameter; give one of them.")
             else:
@@ -209,7 +251,8 @@ def _shape(tool: Tool) -> _Shape:
             return _Shape(model, {}, only, context_parameter)
     fields = {f"a{number}": name for number, name in enumerate(parameters)}
     definitions: dict[str, Any] = {
-        field: _definition(name, hints[name], parameters[name].default) for field, name in fields.items()
+        field: _definition(name, hints[name], parameters[name].default, tool.aliases.get(name, ()))
+        for field, name in fields.items()
     }
     try:
         made = create_model(tool.name, **definitions)
@@ -230,7 +273,7 @@ def _hints(tool: Tool) -> dict[str, Any]:
         ) from None
 
 
-def _definition(name: str, annotation: Any, default: Any) -> tuple[Any, Any]:
+def _definition(name: str, annotation: Any, default: Any, aliases: Sequence[str]) -> tuple[Any, Any]:
     """A parameter as `create_model` takes a field: `Annotated` with everything but the default, and that."""
     base, *metadata = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
     texts = [extra for extra in metadata if isinstance(extra, str)]
@@ -241,6 +284,7 @@ def _definition(name: str, annotation: Any, default: Any) -> tuple[Any, Any]:
     elif default is inspect.Parameter.empty:
         default = ...
     choices = [choice for extra in extras if isinstance(extra, FieldInfo) for choice in _choices(extra)]
+    choices += aliases
     settings: dict[str, Any] = {"validation_alias": AliasChoices(name, *choices) if choices else name}
     if texts:
         settings["description"] = " ".join(texts)
@@ -332,12 +376,16 @@ def _parameters(tool: Tool, model: type[BaseModel]) -> dict[str, Any]:
     schema.pop("description", None)  # a model's docstring: the description is the tool's own
     if schema.get("type") != "object":
         raise ToolError(f"The tool {tool.name} takes a model that is not an object; give it named fields.")
-    schema.setdefault("properties", {})
+    properties = schema.setdefault("properties", {})
+    for name in tool.unlisted:
+        properties.pop(name, None)
     return schema
 
 
-def _typeable(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a tool; one that can be typed needs exactly one text."""
+def _fitting(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a tool; one that can be typed needs exactly one text, and `parallel` names one of them."""
+    if isinstance(tool.parallel, str) and tool.parallel not in parameters["properties"]:
+        raise ToolError(f"The tool {tool.name} declares parallel={tool.parallel!r}, which is no parameter of it.")
     required = parameters.get("required", ())
     if tool.typed and [parameters["properties"][name].get("type") for name in required] != ["string"]:
         raise ToolError(
@@ -348,7 +396,5 @@ def _typeable(tool: Tool, parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _no_schema(tool: Tool, error: Exception) -> ToolError:
-    return ToolError(
-        f"The tool {tool.name} has a parameter that JSON cannot describe; annotate it with a plain type or a "
-        f"pydantic model. ({str(error).splitlines()[0]})"
-    )
+    how, cause = "annotate it with a plain type or a pydantic model", str(error).splitlines()[0]
+    return ToolError(f"The tool {tool.name} has a parameter that JSON cannot describe; {how}. ({cause})")

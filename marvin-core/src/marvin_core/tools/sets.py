@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from ..api.errors import UsageError
 from ..api.tools import ToolSpec
@@ -37,10 +38,10 @@ SETS: Mapping[str, Callable[[ToolSpec], bool]] = {
 """The tool sets by name."""
 
 
-def select(specs: Sequence[ToolSpec], selection: str) -> frozenset[str]:
+def select(specs: Sequence[ToolSpec], selection: str, lost: Mapping[str, str] = MappingProxyType({})) -> frozenset[str]:
     """The names that a selection such as `coding,pages,-git` chooses.
 
-    A selection that only takes away starts from all.
+    A selection that only takes away starts from all. `lost` says of tools that are no longer there, why.
 
     Raises:
         UsageError: for an unknown set, group or name.
@@ -50,7 +51,9 @@ def select(specs: Sequence[ToolSpec], selection: str) -> frozenset[str]:
     if all(word.startswith("-") for word in words):
         chosen = {spec.name for spec in specs}
     for word in words:
-        names = _named(specs, word.removeprefix("-"))
+        if word in lost:
+            raise UsageError(f"There is no tool {word!r}: {lost[word]}.")
+        names = set() if word.removeprefix("-") in lost else _named(specs, word.removeprefix("-"))
         chosen = chosen - names if word.startswith("-") else chosen | names
     return frozenset(chosen)
 

@@ -6,22 +6,38 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..api.config import Config
 from ..api.errors import ToolError
 from ..api.record import Record
-from ..api.tool_context import ToolContext
 from ..api.tools import Tool, ToolResult, ToolSpec
 from ..config.secrets import Secrets
-from ..guard.permissions.policy import Rule
+from ..guard.gates.agents import closed_to
 from ..util.imports import load_module
-from ..util.text import hint_at
+from ..util.text import hint_at, one_line
 from ..util.threads import in_thread
 from ..util.watchdog import attributed, attributed_call
 from .sets import select
 
+if TYPE_CHECKING:
+    from ..api.tool_context import ToolContext
+
+    class Programs(Protocol):
+        """The programs of this machine."""
+
+        def which(self, program: str) -> str | None:
+            """Where a program is, or None."""
+            ...
+
+
+SEARCH = "tool_search"
+"""The tool that finds those that wait. Whoever chooses many others chooses it, too."""
+HOT = 15
+"""How many tools are offered at once where most wait."""
 _SOME = 20
+_LONGEST_NAME = 100
 
 
 def _some(names: Sequence[str]) -> str:
@@ -33,11 +49,14 @@ def _some(names: Sequence[str]) -> str:
 class LoadedTool(Record):
     """A tool whose module is imported: its declarations, its function, and the check of its arguments.
 
-    `context_parameter` is the parameter that receives the context, or an empty string.
+    `named` gives arguments the names and shapes of the tool, where a model sent those of another program; `validate`
+    checks them then, and gives the values for the function. `context_parameter` is the parameter that receives the
+    context, or an empty string.
     """
 
     spec: ToolSpec
     tool: Tool
+    named: Callable[[Mapping[str, Any]], dict[str, Any]]
     validate: Callable[[Mapping[str, Any]], dict[str, Any]]
     context_parameter: str
 
@@ -58,12 +77,16 @@ class LoadedTool(Record):
         return await attributed(owner, returned) if isawaitable(returned) else returned
 
 
-class Programs(Protocol):
-    """The programs of this machine."""
+class Offer(Record):
+    """What a session makes of the installed tools."""
 
-    def which(self, program: str) -> str | None:
-        """Where a program is, or None."""
-        ...
+    shape: Callable[[ToolSpec], ToolSpec] | None = None
+    """Changes what those that are offered take."""
+    lost: Mapping[str, str] = MappingProxyType({})
+    """Why others are missing whose packs could not be loaded, by their names."""
+
+
+_AS_INSTALLED = Offer()
 
 
 class Toolbox:
@@ -82,10 +105,13 @@ class Toolbox:
         config: Config,
         programs: Programs,
         secrets: Secrets,
+        offer: Offer = _AS_INSTALLED,
     ) -> None:
+        self._shape = offer.shape
         self._config = config
         self._programs = programs
         self._secrets = secrets
+        self._lost = offer.lost
         self._loaded: dict[str, LoadedTool] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._slow: set[str] = set()
@@ -94,6 +120,7 @@ class Toolbox:
         self._specs: dict[str, ToolSpec] = {}
         self._all = {spec.name: spec for spec in specs}
         self._held: dict[str, str] = {}
+        self._confined: Callable[[ToolSpec], str] | None = None
         self.selection = ""
         self.choose(config.tools or ("coding" if config.depth else "all"))
 
@@ -103,13 +130,22 @@ class Toolbox:
         Raises:
             UsageError: where it names a set, group or tool that does not exist; nothing is changed then.
         """
-        selected = select(tuple(self._all.values()), selection)
+        selected = select(tuple(self._all.values()), selection, self._lost)
+        if len(selected) > HOT and f"-{SEARCH}" not in selection:
+            selected |= {SEARCH} & set(self._all)
         self.selection = selection
         self._specs.clear()
         self.missing.clear()
+        self.missing.update(self._lost)
         for spec in self._all.values():
             self._take(spec, "" if spec.name in selected else f"not in the chosen tools ({selection})")
         self.offered = tuple(self._specs.values())
+
+    def beyond(self, selection: str) -> tuple[str, ...]:
+        """The tools that a selection names and the one in force does not. Raises `UsageError` as `choose`."""
+        everything = tuple(self._all.values())
+        allowed = select(everything, self.selection, self._lost)
+        return tuple(sorted(select(everything, selection, self._lost) - allowed))
 
     def hold(self, name: str, reason: str) -> None:
         """Keep a tool back from the next request on; `reason` completes "not available here: ..."."""
@@ -127,6 +163,11 @@ class Toolbox:
         if self._held.pop(name, "") and name in self._all:
             self.choose(self.selection)
 
+    def confine(self, closed: Callable[[ToolSpec], str] | None) -> None:
+        """Keep tools back for which `closed` gives a reason, from the next request on; None offers them again."""
+        self._confined = closed
+        self.choose(self.selection)
+
     def add(self, spec: ToolSpec, tool: Tool | None = None) -> None:
         """Take one more tool, in place of another one of its name. `tool` is its function where that is here already.
 
@@ -141,20 +182,18 @@ class Toolbox:
             self._loaded[spec.name] = _checked(spec, tool)
 
     def _take(self, spec: ToolSpec, left_out: str) -> None:
-        reason = self._held.get(spec.name) or self._reason(spec, self._config) or left_out
+        confined = self._confined(spec) if self._confined is not None else ""
+        reason = self._held.get(spec.name) or confined or self._reason(spec, self._config) or left_out
         if reason:
             self.missing[spec.name] = reason
         else:
-            self._specs[spec.name] = spec
+            self._specs[spec.name] = self._shape(spec) if self._shape is not None else spec
 
     def _reason(self, spec: ToolSpec, config: Config) -> str | None:
-        if config.read_only and spec.changes and "readonly" not in spec.passes:
-            return "this agent is read-only (MARVIN_READONLY)"
-        if config.writable_files is not None and spec.changes and "writable-files" not in spec.passes:
-            return "this agent may only edit its files (MARVIN_WRITABLE_FILES)"
-        if spec.interactive and (config.non_interactive or config.read_only or config.depth):
-            return "only in a chat"
-        if any(rule.pattern == "*" and rule.fits(spec.name, ()) for rule in map(Rule.parse, config.permissions.deny)):
+        closed = closed_to(spec, config)
+        if closed:
+            return closed
+        if config.permissions.deny and _denied(spec.name, config.permissions.deny):
             return "denied by config.yaml"
         return next(filter(None, map(self._unmet, spec.requires)), None)
 
@@ -163,7 +202,7 @@ class Toolbox:
         if kind == "program":
             return None if self._programs.which(name) else f"needs the program {name}"
         if kind == "env":
-            return None if self._secrets.get(name) else f"needs the variable {name}"
+            return None if self._secrets.has(name) else f"needs the variable {name}"
         from importlib.util import find_spec
 
         try:
@@ -188,7 +227,7 @@ class Toolbox:
         if name in self.missing:
             raise ToolError(f"The tool {name} is not available here: {self.missing[name]}. Do it another way.")
         hint = hint_at(name, self._specs, _some(list(self._specs)))
-        raise ToolError(f"There is no tool {name!r}. {hint}")
+        raise ToolError(f"There is no tool {one_line(name, _LONGEST_NAME)!r}. {hint}")
 
     def preload(self, name: str, runner: str) -> None:
         """Start importing a tool and the module that runs it in the background, while its arguments still stream in."""
@@ -241,7 +280,11 @@ def _checked(spec: ToolSpec, tool: Tool) -> LoadedTool:
 
     check = validator(tool)
     return LoadedTool(
-        spec=spec, tool=tool, validate=partial(check, spec=spec), context_parameter=check.context_parameter
+        spec=spec,
+        tool=tool,
+        named=partial(check.named, spec=spec),
+        validate=partial(check.check, spec=spec),
+        context_parameter=check.context_parameter,
     )
 
 
@@ -256,3 +299,10 @@ def find_tool(spec: ToolSpec) -> Tool:
         if isinstance(value, Tool) and value.name == (spec.function or spec.name):
             return value
     raise ToolError(f"The pack {spec.source} no longer has the tool {spec.name}. Reinstall it.")
+
+
+def _denied(name: str, rules: Sequence[str]) -> bool:
+    """Whether a rule forbids every call of a tool."""
+    from ..guard.permissions.rules import Rule
+
+    return any(rule.is_whole and rule.names(name) for rule in map(Rule, rules))

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from ..api.config import OutputFormat
@@ -106,32 +106,40 @@ class Headless:
         self._closed = False
         self._progress: ProgressLines | None = None
         self._seconds = 0.0
+        self._led = False
 
-    def run(self, session: SessionControl, prompt: str | None) -> int:
-        """Run the prompt; returns the exit code."""
-        return asyncio.run(self._run(session, prompt or ""))
+    def run(
+        self, session: SessionControl, prompt: str | None, lead: Callable[[], Awaitable[TurnResult]] | None = None
+    ) -> int:
+        """Run the prompt, or what leads the session in place of one; returns the exit code."""
+        self._led = lead is not None
+        return asyncio.run(self._run(session, lead or (lambda: session.submit(prompt or ""))))
 
-    async def _run(self, session: SessionControl, prompt: str) -> int:
+    async def _run(self, session: SessionControl, work: Callable[[], Awaitable[TurnResult]]) -> int:
         self._session = session
         self._seconds = session.chat.timeouts.progress
         self._loop = asyncio.get_running_loop()
         self._watchdog = Watchdog(session.chat.timeouts, self._tell, self._leave_held)
         with self._watchdog.watching(self._loop):
-            return await self._watched(session, prompt)
+            return await self._watched(session, work)
 
-    async def _watched(self, session: SessionControl, prompt: str) -> int:
+    async def _watched(self, session: SessionControl, work: Callable[[], Awaitable[TurnResult]]) -> int:
         session.subscribe(self._listen)
         numbers = ending()
         for number in numbers:
             # Not the loop's own handlers: those never run while a write to a stalled reader blocks the loop.
             signal.signal(number, self._interrupt)
-        self._task = asyncio.ensure_future(session.submit(prompt))
+        self._task = asyncio.ensure_future(work())
         try:
             result = await self._task
         except asyncio.CancelledError:
             result = TurnResult(text="", cancelled=True)
+        except Exception as error:  # of what leads the session; a prompt tells of its errors in its result
+            result = TurnResult(text="", error=error)
         finally:
             await session.close()
+        if self._led and result.text:
+            self._tell_end(result.text)
         code = self._report(session, result)
         for number in numbers:
             signal.signal(number, signal.SIG_IGN)  # one that came now would take the last line away
@@ -242,6 +250,12 @@ class Headless:
             self._cancel()
         finally:
             self._writing = False
+
+    def _tell_end(self, text: str) -> None:
+        """What was led says itself how it ended."""
+        self._answer = text
+        if self._format == "text":
+            self._text.text(text)
 
     def _report(self, session: SessionControl, result: TurnResult) -> int:
         self._text.end()

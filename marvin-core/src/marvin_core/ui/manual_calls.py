@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Callable
 
 from ..api.errors import ToolError
-from ..api.messages import Text, ToolOutput
+from ..api.messages import Image, Text, ToolOutput
 from ..api.session import Command, SessionControl
 from ..api.tools import ToolSpec
+from ..config.program import command_name
 from ..tools.arguments import parse_key_values
 from ..util.text import unknown_name
 
+_LISTED_TOOLS = 20
+"""So many tools are named where somebody asks for help; of more, their groups are."""
 _SHELL = ("!COMMAND", "run a shell command; !shell (!sh): every line is one, until !shell")
 _LINES = (
     ("/name key=value ...", "call a tool yourself"),
@@ -19,7 +24,8 @@ _LINES = (
 )
 _KEYS = (
     "Keys: Enter sends; Alt+Enter, or \\ at the end, begins a new line; Tab completes commands, tools, parameters, and "
-    "files behind @; Up and Ctrl+R find earlier lines; Ctrl+C ends an answer or empties the line; Ctrl+D leaves. "
+    "files behind @; Up and Ctrl+R find earlier lines; Shift+Tab changes the permission mode; Ctrl+C ends an answer or "
+    "empties the line; Ctrl+D leaves. "
     "A line typed during an answer is sent after it."
 )
 
@@ -31,7 +37,7 @@ def shell_tool(session: SessionControl) -> ToolSpec | None:
 
 async def call_by_hand(session: SessionControl, name: str, words: str) -> ToolOutput:
     """Call a tool with the words of a line; what is wrong with them is told as the output."""
-    from ..tools.help import with_typed_calls
+    from ..tools.help import with_typed_calls, with_typed_note
 
     spec = next((spec for spec in session.tools if spec.name == name), None)
     if spec is None:
@@ -43,9 +49,12 @@ async def call_by_hand(session: SessionControl, name: str, words: str) -> ToolOu
     except ValueError as error:
         return _refused(name, f"{error}. Quote values with spaces, as in key='two words'.")
     output = await session.call_tool(name, arguments)
-    if not output.is_error:
-        return output
-    return output.replace(content=(Text(text=with_typed_calls(output.text)),))
+    typed = with_typed_calls if output.is_error else with_typed_note
+    return output.replace(content=tuple(_typed_block(block, typed) for block in output.content))
+
+
+def _typed_block(block: Text | Image, typed: Callable[[str], str]) -> Text | Image:
+    return Text(text=typed(block.text)) if isinstance(block, Text) else block
 
 
 def is_call(session: SessionControl, name: str, words: str) -> bool:
@@ -98,9 +107,18 @@ def _typed(command: Command) -> str:
 
 def help_text(session: SessionControl) -> str:
     """What can be typed."""
-    tools = ", ".join(spec.name for spec in session.tools)
     shell = [_SHELL] if shell_tool(session) else []
     rows = [_LINES[0], *shell, *_LINES[1:], *((_typed(command), command.help) for command in session.commands.values())]
     width = max(len(typed) for typed, _ in rows)
     listed = "\n".join(f"  {typed:{width}}  {meaning}" for typed, meaning in rows)
-    return f"Type a request, or:\n{listed}\n{_KEYS}\nTools: {tools or 'none'}"
+    return f"Type a request, or:\n{listed}\n{_KEYS}\nTools: {_tools(session)}"
+
+
+def _tools(session: SessionControl) -> str:
+    """The names of the tools where they are few, else how many there are of each group."""
+    names = [spec.name for spec in session.tools]
+    if len(names) <= _LISTED_TOOLS:
+        return ", ".join(names) or "none"
+    groups = Counter(spec.group or "others" for spec in session.tools)
+    counted = ", ".join(f"{group} {count}" for group, count in groups.items())
+    return f"{len(names)} ({counted}). `{command_name()} tools list` lists them."

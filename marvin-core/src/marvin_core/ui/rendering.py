@@ -217,15 +217,25 @@ def bounded_output(text: str, most: int = OUTPUT_LINES) -> str:
 
 
 def call_line(event: ToolExecutionStart) -> str:
-    """A call that begins."""
-    shown = ", ".join(f"{name}={value!r}"[:SHOWN] for name, value in event.arguments.items())
+    """A call that begins; what is cut of its arguments is marked."""
+    shown = ", ".join(_marked(f"{name}={value!r}") for name, value in event.arguments.items())
     return clean(f"  🔧 {event.name}({shown})")
+
+
+def _marked(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def outcome_line(event: ToolExecutionEnd) -> str:
     """How a call ended; where its output follows anyway, made by hand or without a model, nothing of that."""
-    first = event.text.strip().partition("\n")[0][:SHOWN]
-    ended = f"{_HANGING}{'failed' if event.is_error else 'done'} in {event.elapsed:.1f} s"
+    text = event.text.strip()
+    refused = f"Error: {event.name} was not run"
+    if event.is_error and text.startswith(refused):
+        text = text[len(refused) :].lstrip(":, ")
+        ended = f"{_HANGING}not run"
+    else:
+        ended = f"{_HANGING}{'failed' if event.is_error else 'done'} in {event.elapsed:.1f} s"
+    first = text.partition("\n")[0][:SHOWN]
     return ended if event.origin != "model" or not first else clean(f"{ended}: {first}")
 
 

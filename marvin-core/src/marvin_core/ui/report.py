@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..api.tool_context import ModelUsage
+from ..api.messages import ModelUsage
 from ..usage.sums import total
 from ..util.terminal_text import json_for_terminals
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from ..api.errors import BudgetExceeded, ConfigError, MarvinError
 from ..api.messages import Usage
+from ..api.models import Reservation
 from ..api.providers import Request
 from ..api.timeouts import Timeouts
-from ..api.usage import Reservation
 from ..util.numbers import sound
 from ..util.threads import in_thread
 from .estimates import BYTES_PER_TOKEN, InputEstimate

@@ -11,13 +11,12 @@ from .prices import Prices
 if TYPE_CHECKING:
     from .budget import Budget
 
+    class OutputLimits(Protocol):
+        """How long answers may become."""
 
-class OutputLimits(Protocol):
-    """How long answers may become."""
-
-    def longest(self, provider: str, model: str) -> int | None:
-        """The longest answer of a model, in tokens; None where it is not known."""
-        ...
+        def longest(self, provider: str, model: str) -> int | None:
+            """The longest answer of a model, in tokens; None where it is not known."""
+            ...
 
 
 class BudgetFactory:

@@ -28,7 +28,7 @@ from typing import Any, TypeGuard
 from ..api.errors import BudgetExceeded, ConfigError, MarvinError
 from ..api.record import Record
 from ..api.timeouts import Timeouts
-from ..guard.processes.tree import start_of
+from ..guard.processes.table import start_of
 from ..util.state_files import acquire, make_private_folder
 from ..util.untrusted_json import parse_json
 

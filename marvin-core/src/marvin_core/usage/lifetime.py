@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..api.errors import ConfigError
+from ..api.messages import ModelUsage
 from ..api.timeouts import Timeouts
-from ..api.tool_context import ModelUsage
 from ..util.numbers import amount, count
 from ..util.state_files import locked, replace_file, set_aside
 from ..util.untrusted_json import parse_json

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..api.messages import Usage
+from ..api.messages import ModelUsage, Usage
 from ..api.providers import OFFLINE
 from ..api.record import Record
 from ..api.timeouts import Timeouts
-from ..api.tool_context import ModelUsage
 from ..util.numbers import sound
 from ..util.threads import in_thread
 from .sums import by_name, total
@@ -47,6 +46,18 @@ class UsageMeter:
         self._saved = 0
         self._waited_in_vain = False
         self._saving = threading.Lock()
+        self._agents: list[Mapping[str, ModelUsage]] = []
+
+    def price(self, provider: str, model: str, usage: Usage) -> float | None:
+        """What a use would cost, in USD; None where no price is known. Blocks where the price table is read."""
+        return self._price_of(provider, model, usage)
+
+    def add_agent(self, models: Mapping[str, ModelUsage]) -> None:
+        """Count what an agent used, by the names of models; those below it are in it.
+
+        It adds that to the lifetime totals itself, so that this run does not.
+        """
+        self._agents.append(models)
 
     def add(self, provider: str, model: str, usage: Usage) -> None:
         """Count one model request; it is priced when a cost is first asked for."""
@@ -86,8 +97,8 @@ class UsageMeter:
         return usage.estimate if found is None else found
 
     def summary(self) -> dict[str, Any]:
-        """The fields of MARVIN_COST: session_cost, llm_turns, model_turns, model_cost."""
-        models = by_name(self.by_provider())
+        """The fields of MARVIN_COST: session_cost, llm_turns, model_turns, model_cost. Those of agents are in them."""
+        models = by_name([*self.by_provider().values(), *self._agents])
         known = [used.cost for used in models.values() if used.cost is not None]
         rounded = {model: None if used.cost is None else round(used.cost, 9) for model, used in models.items()}
         return {
@@ -112,8 +123,9 @@ class UsageMeter:
         return found
 
     def known_cost(self) -> float:
-        """The cost of the requests whose cost is known, in USD. Blocks as `summary` does."""
-        return sum(cost for cost in self._priced() if cost is not None)
+        """The cost of the requests whose cost is known, in USD, those of agents included. Blocks as `summary` does."""
+        of_agents = (used.cost for models in self._agents for used in models.values())
+        return sum(cost for cost in (*self._priced(), *of_agents) if cost is not None)
 
     def tokens(self) -> dict[str, int]:
         """The token sums of the session."""

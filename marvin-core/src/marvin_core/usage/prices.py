@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from ..api.config import Price
 from ..api.messages import Usage
-from ..api.model_facts import ModelFacts
+from ..api.providers import ModelFacts
 from ..util.numbers import amount
 from ..util.state_files import read_trusted_json, write_cache
 

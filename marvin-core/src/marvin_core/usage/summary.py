@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ..api.errors import MarvinError
 from ..api.events import Event, ToolExecutionEnd
+from ..api.messages import UsageSummary
 from ..api.timeouts import Timeouts
-from ..api.tool_context import UsageSummary
 from .meter import UsageMeter
 
 if TYPE_CHECKING:

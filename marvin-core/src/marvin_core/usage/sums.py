@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..api.tool_context import ModelUsage
+from ..api.messages import ModelUsage
 
 
 def total(used: Iterable[ModelUsage]) -> ModelUsage:
@@ -18,10 +18,10 @@ def total(used: Iterable[ModelUsage]) -> ModelUsage:
     )
 
 
-def by_name(providers: Mapping[str, Mapping[str, ModelUsage]]) -> dict[str, ModelUsage]:
-    """The models of all providers by their names alone."""
+def by_name(parts: Iterable[Mapping[str, ModelUsage]]) -> dict[str, ModelUsage]:
+    """The models of several providers and agents, each by its name alone."""
     names: dict[str, list[ModelUsage]] = {}
-    for models in providers.values():
+    for models in parts:
         for model, used in models.items():
             names.setdefault(model, []).append(used)
-    return {model: total(parts) for model, parts in names.items()}
+    return {model: total(used) for model, used in names.items()}

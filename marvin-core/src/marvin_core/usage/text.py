@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from ..api.tool_context import ModelUsage, UsageSummary
+from ..api.messages import ModelUsage, UsageSummary
 from ..util.text import counted
 from .sums import total
 

@@ -61,7 +61,7 @@ class Bus:
     def _give_up(self, listener: Callable[[Event], None], event: Event, error: BaseException) -> None:
         self._drop(listener)
         what = f"{getattr(listener, '__qualname__', type(listener).__name__)} failed at {event.type}"
-        notice = Notice(level="error", text=f"{what}, and gets no further events: {told(error)}")
+        notice = Notice(level="error", text=self.clean(f"{what}, and gets no further events: {told(error)}"))
         with suppress(BaseException):  # it could not take the other event; maybe it can say so
             listener(notice)
         self.emit(notice)

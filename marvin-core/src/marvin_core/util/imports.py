@@ -17,7 +17,7 @@ def load_module(name: str) -> ModuleType:
         return import_module(name)
     from importlib.util import module_from_spec, spec_from_file_location
 
-    known = "marvin_user_" + "".join(c if c.isalnum() else "_" for c in name)
+    known = file_module(name)
     if known in sys.modules:
         return sys.modules[known]
     spec = spec_from_file_location(known, name)
@@ -30,6 +30,11 @@ def load_module(name: str) -> ModuleType:
         del sys.modules[known]
         raise
     return module
+
+
+def file_module(path: str) -> str:
+    """The name of the module that a file of the user is loaded as."""
+    return "marvin_user_" + "".join(c if c.isalnum() else "_" for c in path)
 
 
 def imported(kind: str, name: str) -> Any:

@@ -44,4 +44,5 @@ def sound(usage: Usage) -> Usage:
         return usage  # as nearly all are, and each round asks several times
     checked: dict[str, Any]
     checked = {name: amount(value) if name in _DOLLARS else count(value) for name, value in given.items()}
-    return usage if checked == given else Usage(**checked)
+    is_same = all(type(value) is type(given[name]) and value == given[name] for name, value in checked.items())
+    return usage if is_same else Usage(**checked)  # false equals 0, and is none

@@ -158,7 +158,7 @@ def percent(fraction: float) -> str:
 class ProgressLines:
     """How far calls are, for where lines are written one below the other.
 
-    Of each call the first report becomes a line, then one every `seconds` at most.
+    Of each call the first report becomes a line, then one every `seconds` at most. Of several lines it is the last.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -172,7 +172,8 @@ class ProgressLines:
             return ""
         self._next[event.call_id] = now + self._seconds
         share = "" if event.fraction is None else f" ({percent(event.fraction)})"
-        return f"{_plain(event.name)}: {_plain(event.text)}{share}"
+        last = _plain(event.text.strip().rpartition("\n")[2])
+        return f"{_plain(event.name)}: {last}{share}"
 
     def ended(self, call_id: str) -> None:
         """Forget a call."""

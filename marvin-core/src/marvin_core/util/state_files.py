@@ -9,17 +9,22 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ..api.errors import MarvinError
 from ..api.timeouts import Timeouts
 
-_TEMPORARY = ".marvin-tmp"
+TEMPORARY = ".marvin-tmp"
+"""How the name of a file ends that is about to take the place of another one."""
 _NAME_KEPT = 180
 """Bytes of a file's name that its temporary file has as well; names have 255 bytes at most."""
 _FORGOTTEN = 3_600
 """The age, in seconds, of a temporary file whose writer was killed."""
+_OTHERS = 0o077
+_LOOKED_AT = 1_000
+"""Folders whose files are closed; where there are more, the folder around them is closed all the same."""
 _SET_ASIDE = 5
 """How many damaged files of one name are kept."""
 _swept: set[tuple[int, int]] = set()
@@ -36,6 +41,31 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
+def private(path: str, flags: int) -> int:
+    """An `opener` for `open`: a new file is for this user alone."""
+    return os.open(path, flags, 0o600)
+
+
+def close_to_others(folder: Path) -> bool:
+    """Have nobody but this user look into a folder of Marvin's own; whether that was not so until now.
+
+    What is in it is closed as well, so that it stays so wherever it is moved to. Some file systems know no modes.
+    """
+    try:
+        status = folder.stat()
+        if status.st_uid != os.getuid() or not status.st_mode & _OTHERS:
+            return False
+        folder.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
+        for place, _, names in islice(os.walk(folder), _LOOKED_AT):
+            for path in (place, *(os.path.join(place, name) for name in names)):
+                found = os.lstat(path)
+                if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+                    os.chmod(path, stat.S_IMODE(found.st_mode) & ~_OTHERS)
+        return not folder.stat().st_mode & _OTHERS
+    except OSError:
+        return False
+
+
 def sweep(folder: Path) -> None:
     """Remove what writers that were killed left behind; once for each folder and process."""
     with suppress(OSError):
@@ -43,11 +73,25 @@ def sweep(folder: Path) -> None:
         if (status.st_dev, status.st_ino) in _swept:
             return
         _swept.add((status.st_dev, status.st_ino))
-        before = time.time() - _FORGOTTEN
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(_TEMPORARY) and entry.stat(follow_symlinks=False).st_mtime < before:
-                    os.unlink(entry.path)
+        for name in forgotten(folder, lambda name: name.endswith(TEMPORARY), _FORGOTTEN):
+            with suppress(OSError):
+                os.unlink(folder / name)
+
+
+def forgotten(folder: Path | int, is_ours: Callable[[str], bool], age: float) -> list[str]:
+    """The names of what was left in a folder, by that age in seconds. What is gone meanwhile is none of them.
+
+    Raises:
+        OSError: where the folder cannot be listed.
+    """
+    before = time.time() - age
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if is_ours(entry.name) and entry.stat(follow_symlinks=False).st_mtime < before:
+                    found.append(entry.name)
+    return found
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool = True) -> None:
@@ -64,7 +108,7 @@ def replace_file(path: Path, data: bytes, mode: int = 0o600, *, keep_mode: bool 
     if keep_mode and target.exists():
         mode = stat.S_IMODE(target.stat().st_mode)
     begun = os.fsdecode(os.fsencode(target.name)[:_NAME_KEPT])
-    temporary = target.with_name(f".{begun}.{os.getpid()}.{time.monotonic_ns()}{_TEMPORARY}")
+    temporary = target.with_name(f".{begun}.{os.getpid()}.{time.monotonic_ns()}{TEMPORARY}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -90,7 +134,7 @@ def locked(path: Path, limit: float, poll: float) -> Iterator[None]:
         LockTimeout: where another process holds it longer than that.
     """
     make_private_folder(path.parent)
-    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         acquire(descriptor, limit, poll, str(path))
         yield

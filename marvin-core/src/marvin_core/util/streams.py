@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import TextIO, cast
 
@@ -19,6 +20,8 @@ class StandardStreams:
         self.stdin = stdin
         self.stdout = stdout
         self.stderr = stderr
+        self.clean: Callable[[str], str] = str
+        """Takes out of errors what nobody may be shown."""
 
     def out(self, text: str) -> None:
         """Write to standard output.
@@ -39,7 +42,7 @@ class StandardStreams:
 
         Where it is closed there is nobody to tell.
         """
-        text = disarm(text)
+        text = disarm(self.clean(text))
         try:
             _write(self.stderr, text if text.endswith("\n") else f"{text}\n")
         except OSError:
@@ -61,7 +64,47 @@ def _write(descriptor: int, text: str) -> None:
             select.select([], [descriptor], [])
 
 
-class PackOutput(io.TextIOBase):
+class PackLines(io.TextIOBase):
+    """Stands in for standard output where packs must not write: each line that they print goes elsewhere, with a name.
+
+    Args:
+        owner: whose code runs in a frame.
+        tell: gets the owner and the line, in the thread that printed.
+    """
+
+    def __init__(self, owner: Callable[[FrameType | None], str], tell: Callable[[str, str], None]) -> None:
+        self._owner = owner
+        self._tell = tell
+        self._begun: dict[str, str] = {}
+
+    def write(self, text: str) -> int:
+        """Pass whole lines on; the beginning of one waits for its end."""
+        return self._pass_on(text, sys._getframe(1))
+
+    def _pass_on(self, text: str, frame: FrameType) -> int:
+        owner = self._owner(frame)
+        *lines, rest = f"{self._begun.pop(owner, '')}{text}".split("\n")
+        if rest:
+            self._begun[owner] = rest
+        for line in lines:
+            self._tell(owner or "a pack", line)
+        return len(text)
+
+    def finish(self) -> None:
+        """Pass on what is begun."""
+        begun, self._begun = self._begun, {}
+        for owner, line in begun.items():
+            self._tell(owner or "a pack", line)
+
+    def writable(self) -> bool:
+        return True
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+
+class PackOutput(PackLines):
     """Stands in for standard output where that is Marvin's alone: what packs print goes to standard error, with a name.
 
     What programs write there that packs start goes there, too. The process ends with it so; where `streams` are not
@@ -72,9 +115,8 @@ class PackOutput(io.TextIOBase):
     """
 
     def __init__(self, streams: StandardStreams, owner: Callable[[FrameType | None], str]) -> None:
+        super().__init__(owner, self._print)
         self._streams = streams
-        self._owner = owner
-        self._begun: dict[str, str] = {}
         self._silent = False
         self._whole_process = streams.stdout == 1
         if self._whole_process:
@@ -82,37 +124,21 @@ class PackOutput(io.TextIOBase):
             os.dup2(streams.stderr, 1)
 
     def write(self, text: str) -> int:
-        """Pass whole lines on; the beginning of one waits for its end."""
-        if not self._silent:
-            owner = self._owner(sys._getframe(1))
-            *lines, rest = f"{self._begun.pop(owner, '')}{text}".split("\n")
-            if rest:
-                self._begun[owner] = rest
-            for line in lines:
-                self._tell(owner, line)
-        return len(text)
-
-    def writable(self) -> bool:
-        return True
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return "utf-8"
+        """As any `PackLines`, until Marvin alone writes."""
+        return len(text) if self._silent else self._pass_on(text, sys._getframe(1))
 
     def silence(self) -> None:
         """Pass on what is begun; from now on only Marvin writes, whatever threads and programs were left behind."""
-        begun, self._begun = self._begun, {}
         self._silent = True
-        for owner, line in begun.items():
-            self._tell(owner, line)
+        self.finish()
         if self._whole_process:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             self._streams.stderr = os.dup(2)
             for descriptor in (1, 2):
                 os.dup2(nowhere, descriptor)
 
-    def _tell(self, owner: str, line: str) -> None:
-        self._streams.err(f"marvin: {owner or 'a pack'} printed: {line}")
+    def _print(self, owner: str, line: str) -> None:
+        self._streams.err(f"marvin: {owner} printed: {line}")
 
 
 def keep_stdout(streams: StandardStreams, owner: Callable[[FrameType | None], str]) -> None:
@@ -125,3 +151,14 @@ def silence_packs() -> None:
     output: object = sys.stdout
     if isinstance(output, PackOutput):
         output.silence()
+
+
+@contextmanager
+def diverted(lines: PackLines) -> Iterator[None]:
+    """Have what is printed go to `lines`, where Marvin itself writes elsewhere."""
+    before, sys.stdout = sys.stdout, cast("TextIO", lines)
+    try:
+        yield
+    finally:
+        lines.finish()
+        sys.stdout = before

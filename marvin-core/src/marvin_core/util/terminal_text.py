@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 
 # What could move the cursor, recolour the terminal, reorder or hide text: C0 but newline and tab, DEL, C1, bidi marks.
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
+_BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+"""What Python calls printable and a terminal shows as nothing, or as a space."""
 _STRING_STARTS = "]PX^_"
 _C1_STRINGS = "\x90\x98\x9d\x9e\x9f"
 
@@ -106,12 +108,60 @@ def disarm(text: str) -> str:
     return TerminalFilter()(text)
 
 
+def folded(text: str) -> str:
+    """The text as a terminal leaves it where lines overwrite themselves, as bars of progress do.
+
+    Of what carriage returns part in a line, the last that is not blank stays. It is not disarmed.
+    """
+    if "\r" not in text:
+        return text
+    return "\n".join(_last_state(line) if "\r" in line else line for line in text.split("\n"))
+
+
+def _last_state(line: str) -> str:
+    end = "\r" if line.endswith("\r") else ""
+    states = (state for state in reversed(line.split("\r")) if disarm(state).strip())
+    return next(states, "") + end
+
+
 def without_sequences(text: str) -> str:
     """The text without terminal sequences that are whole; of one that is cut, nothing is guessed. It is not disarmed.
 
     For what takes out or replaces control characters one by one: without its first character, a sequence would be text.
     """
     return text if text.isprintable() else _pattern(_SEQUENCE).sub("", text)
+
+
+def exact(text: str) -> str:
+    """The text with an escape for each character that cannot be seen, for a person who has to judge what runs.
+
+    Controls, marks that reorder or join text, blanks that look like a space, and what is no character are written as
+    Python writes them (`\\x1b`, `\\u202e`); lines and tabs stay. Nothing is left out. Where there is an escape, a
+    backslash of the text is doubled, so that neither can be mistaken for the other.
+    """
+    plain = text.replace("\n", "").replace("\t", "")
+    if plain.isprintable() and (plain.isascii() or not _pattern(f"[{_BLANKS}]").search(plain)):
+        return text
+    return "".join(map(_seen, text))
+
+
+def exact_line(text: str) -> str:
+    """The same on one line: newlines and tabs are escapes, too. For what stands among words of Marvin's own."""
+    if "\n" not in text and "\t" not in text:
+        return exact(text)
+    return "".join(
+        character.encode("unicode_escape").decode() if character in "\n\t" else _seen(character) for character in text
+    )
+
+
+def _seen(character: str) -> str:
+    if character in "\n\t" or (character.isprintable() and character != "\\" and not _is_blank(character)):
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _is_blank(character: str) -> bool:
+    return not character.isascii() and _pattern(f"[{_BLANKS}]").match(character) is not None
 
 
 def json_for_terminals(text: str) -> str:

@@ -52,6 +52,12 @@ def cut(text: str, limit: int = RECEIVED_LIMIT) -> str:
     return storable(text if len(text) <= limit else text[:limit] + "…")
 
 
+def shortened(named: Sequence[str], most: int = 3) -> str:
+    """The first of several in a line, and how many more there are."""
+    more = len(named) - most
+    return ", ".join(named[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def local_time(seconds: float) -> str:
     """A moment in local time, to the minute."""
     from datetime import UTC, datetime

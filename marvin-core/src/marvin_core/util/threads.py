@@ -10,8 +10,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def in_thread(work: Callable[[], T]) -> T:
-    """Run blocking work in a daemon thread and wait for it. Cancelling stops the waiting, not the thread."""
+async def in_thread(work: Callable[[], T], *, to_the_end: bool = False) -> T:
+    """Run blocking work in a daemon thread and wait for it. Cancelling stops the waiting, not the thread.
+
+    Args:
+        to_the_end: whoever cancels waits for the thread all the same, as where it writes what others read next.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -38,4 +42,10 @@ async def in_thread(work: Callable[[], T]) -> T:
             return  # the loop is closed: nobody waits any more
 
     threading.Thread(target=run, daemon=True).start()
-    return await future
+    if not to_the_end:
+        return await future
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise

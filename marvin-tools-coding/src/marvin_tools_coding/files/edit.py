@@ -2,70 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any
 
 from marvin_core import (
-    Call,
+    EditedFile,
+    EditFailed,
     Field,
-    FileChange,
+    KnownFiles,
     ToolContext,
     ToolError,
     ToolResult,
     append_to_file,
     count_lines,
-    replace_in_file,
+    edit_files,
+    in_thread,
+    note_written,
     tool,
     write_text_file,
 )
 
-from .foreign_patches import explain_refusal
+from ..habits import IGNORED, PATHS, for_real
+from .edit_arguments import EVERY, NEWS, OLDS, PATCHES, EditArguments, patches_of
 
-FilePath = Annotated[str, "File, relative to the working directory"]
+FilePath = Annotated[str, "File below the working directory"]
+Content = Annotated[str, "All of its text"]
+_TEXTS = ("contents", "text", "file_text", "fileContent", "file_content", "code", "body", "data", "new_str")
+_WHOLE = {"path": PATHS, "content": _TEXTS}
+_PLACES_SHOWN = 20
 
 
-@tool(access=["write"], group="files", passes=["writable-files"])
-async def create_file(context: ToolContext, path: FilePath, content: str) -> str:
-    """Create a new file, and its folders. Fails if the file exists."""
+@tool(access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=IGNORED, adapt=for_real)
+async def create_file(context: ToolContext, path: FilePath, content: Content) -> ToolResult:
+    """Create a new file, and its folders. Fails if the file exists; apply_patch changes one."""
     try:
-        written = write_text_file(context.paths, path, content, create_only=True)
+        written = await in_thread(
+            lambda: write_text_file(context.paths, path, content, create_only=True), to_the_end=True
+        )
     except ToolError as error:
         if not isinstance(error.__cause__, FileExistsError):
             raise
         hint = "Change it with apply_patch, or overwrite it with write_file."
         raise ToolError(f"{path!r} exists already, and nothing was changed. {hint}") from error
-    return f"Created {path}: {_size(content, written.size)}."
+    await _note(context, [path])
+    return ToolResult(content=f"Created {path}: {_size(content, written.size)}.", details=_details(written.diff))
 
 
-@tool(access=["write"], group="files", passes=["writable-files"])
-async def append_file(context: ToolContext, path: FilePath, content: Annotated[str, Field(min_length=1)]) -> str:
-    """Append to an existing file exactly as given. Write large files in sections with it."""
+@tool(access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=IGNORED, adapt=for_real)
+async def append_file(
+    context: ToolContext, path: FilePath, content: Annotated[str, Field(min_length=1), "Text to add"]
+) -> ToolResult:
+    """Append to an existing file exactly as given. Write large files in sections with it, below 15 KB each."""
     if not content:
         raise ToolError("content is empty, so there is nothing to append. Give the text to append.")
+    known = _known(context)
     try:
-        appended = append_to_file(context.paths, path, content)
+        appended = await in_thread(lambda: append_to_file(context.paths, path, content, known=known), to_the_end=True)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             hint = "append_file needs an existing file; make a new one with create_file."
             raise ToolError(f"{error}\n{hint}") from error
         raise
+    await _note(context, [path])
     notes = ""
     if appended.joins_line:
         notes += " The file did not end in a newline, so its last line goes on with this text."
     if appended.mixes_line_ends:
         notes += " The file has CRLF line ends, the appended text LF."
-    return f"Appended {_size(content, appended.size)} to {path}; it has {appended.total:,} bytes now.{notes}"
+    return ToolResult(
+        content=f"Appended {_size(content, appended.size)} to {path}; it has {appended.total:,} bytes now.{notes}",
+        details=_details(appended.diff),
+    )
 
 
-@tool(access=["write"], group="files", passes=["writable-files"])
-async def write_file(context: ToolContext, path: FilePath, content: str) -> ToolResult:
-    """Create a file, or replace all of an existing one."""
-    written = write_text_file(context.paths, path, content)
+@tool(access=["write"], group="files", passes=["writable-files"], aliases=_WHOLE, ignores=IGNORED, adapt=for_real)
+async def write_file(context: ToolContext, path: FilePath, content: Content) -> ToolResult:
+    """Create a file, or replace all of an existing one, after read_file. apply_patch changes a part."""
+    known = _known(context)
+    written = await in_thread(lambda: write_text_file(context.paths, path, content, known=known), to_the_end=True)
+    await _note(context, [path])
     size = _size(content, written.size)
     if written.old_size is None:
         said = f"Created {path}: {size}."
     else:
         said = f"Replaced {path}, which had {written.old_size:,} bytes: {size}."
-    return ToolResult(content=said, details={"diff": written.diff} if written.diff else None)
+    return ToolResult(content=said, details=_details(written.diff))
 
 
 @tool(
@@ -73,51 +95,100 @@ async def write_file(context: ToolContext, path: FilePath, content: str) -> Tool
     group="files",
     passes=["writable-files"],
     too_long="Make smaller changes, one in each call; add large content in sections with append_file.",
+    aliases={"path": PATHS, "old_str": OLDS, "new_str": NEWS, "patch": PATCHES, "replace_all": EVERY},
+    unlisted=["edits", "replace_all", "expected_replacements", "keep_earlier", "command"],
+    ignores=IGNORED,
+    adapt=for_real,
 )
 async def apply_patch(
     context: ToolContext,
-    path: Annotated[str | None, "File, relative to the working directory"] = None,
+    path: Annotated[str | None, "File below the working directory"] = None,
     old_str: Annotated[
-        str | None, Field(min_length=1), "Text to replace, exactly as in the file, without line numbers"
+        str | None, Field(json_schema_extra={"minLength": 1}), "Text to replace, as in the file, without line numbers"
     ] = None,
     new_str: Annotated[str | None, 'Its replacement; "" deletes'] = None,
-    patch: Annotated[str | None, "Not supported yet: use path, old_str and new_str"] = None,
+    patch: Annotated[
+        str | None, "Instead: '*** Begin Patch' envelope, SEARCH/REPLACE blocks or unified diff, of any files"
+    ] = None,
+    edits: list[dict[str, Any]] | dict[str, Any] | str | None = None,
+    replace_all: bool = False,
+    expected_replacements: int | None = None,
+    keep_earlier: bool = False,
+    command: list[str] | str | None = None,
 ) -> ToolResult:
-    """Replace one text in a file. old_str must occur exactly once: include enough lines around it."""
-    if patch:
-        raise ToolError(explain_refusal(patch, path))
-    target, old, new = _checked(path, old_str, new_str)
-    change = replace_in_file(context.paths, target, old, new)
-    return ToolResult(
-        content=(
-            f"Changed {target} at line {change.line}: {change.removed} line(s) replaced by {change.added}. "
-            f"The file has {count_lines(change.after):,} lines now."
-        ),
-        details={"diff": change.diff},
-        undo=_undo(change, old, new),
+    """Change existing files: replace old_str, which must occur exactly once, or apply a patch. All or nothing."""
+    given = EditArguments(
+        path=path,
+        old=old_str,
+        new=new_str,
+        patch=patch,
+        edits=edits,
+        every=replace_all,
+        times=expected_replacements,
+        command=command,
     )
+    known = _known(context)
+    patches = await in_thread(lambda: patches_of(given))
+    work = partial(edit_files, context.paths, patches, known=known, keep_earlier=keep_earlier)
+    try:
+        done = await in_thread(work, to_the_end=True)
+    except EditFailed as error:
+        if not error.occurs_often or patch:
+            raise
+        raise EditFailed(f'{error} To change all of them give "replace_all": true.') from error
+    await _note(context, [name for file in done for name in (file.path, file.moved_from) if name])
+    return await in_thread(lambda: ToolResult(content="\n".join(map(_said, done)), details=_details(_diffs(done))))
 
 
-def _checked(path: str | None, old: str | None, new: str | None) -> tuple[str, str, str]:
-    correct = 'Correct call: apply_patch({"path": "a.py", "old_str": "exact text", "new_str": "new text"})'
-    if path is None:
-        raise ToolError(f"path is missing: name the file to change. {correct}")
-    if old is None:
-        raise ToolError(f"old_str is missing: give the exact text to replace. {correct}")
-    if not old:
-        raise ToolError(f"old_str is empty: give the exact text to replace, or use create_file. {correct}")
-    if new is None:
-        raise ToolError(f'new_str is missing; nothing was changed. To delete old_str give "". {correct}')
-    if old == new:
-        raise ToolError("old_str and new_str are the same: nothing to change. Check what should differ.")
-    return path, old, new
+def _known(context: ToolContext) -> KnownFiles | None:
+    """What the session knows of files; None for a person's call, who need not read a file first."""
+    return None if context.origin in ("person", "typed") else KnownFiles(context.state)
 
 
-def _undo(change: FileChange, old: str, new: str) -> Call | None:
-    """The call that takes a change back, where it does so exactly."""
-    if not change.is_undone_by(old, new):
-        return None
-    return Call(name="apply_patch", arguments={"path": change.path, "old_str": new, "new_str": old})
+async def _note(context: ToolContext, paths: Sequence[str]) -> None:
+    """What was written counts as read."""
+    known = KnownFiles(context.state)
+    for path in paths:
+        await in_thread(partial(note_written, context.paths, path, known))
+
+
+def _diffs(files: Sequence[EditedFile]) -> str:
+    return "".join(file.diff for file in files)
+
+
+def _details(diff: str) -> dict[str, str] | None:
+    return {"diff": diff} if diff else None
+
+
+def _said(file: EditedFile) -> str:
+    """What became of a file, for the model."""
+    notes = "".join(f" {note}" for note in file.notes)
+    if file.kind == "deleted":
+        return f"Deleted {file.path}.{notes}"
+    size = _size(file.after, len(file.after.encode("utf-8", "replace")))
+    if file.kind == "created":
+        return f"Created {file.path}: {size}.{notes}"
+    if file.kind == "replaced":
+        return f"Replaced all of {file.path}, which had {count_lines(file.before):,} lines: {size}.{notes}"
+    moved = f"Moved {file.moved_from} to {file.path}." if file.moved_from else ""
+    changed = f"Changed {file.path} {_places(file)}" if file.places else ""
+    return f"{moved} {changed}".strip() + notes
+
+
+def _places(file: EditedFile) -> str:
+    removed, added = sum(place.removed for place in file.places), sum(place.added for place in file.places)
+    lines = [f"{place.line:,}" for place in file.places[:_PLACES_SHOWN]]
+    if len(file.places) == 1:
+        where = f"at line {lines[0]}"
+    else:
+        where = f"in {len(file.places):,} places, at lines {', '.join(lines)}"
+        where += ", ..." if len(file.places) > len(lines) else ""
+    how = "; ".join(dict.fromkeys(place.how for place in file.places if place.how))
+    lenient = f" It was found although it differs from what was given in {how}." if how else ""
+    return (
+        f"{where}: {removed:,} line(s) replaced by {added:,}. "
+        f"The file has {count_lines(file.after):,} lines now.{lenient}"
+    )
 
 
 def _size(content: str, size: int) -> str:

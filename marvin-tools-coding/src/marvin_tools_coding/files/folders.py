@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from marvin_core import Field, ToolContext, ToolError, folder_tree, real_place, tool
 
+from ..habits import FOLDERS, IGNORED
+from .habits import TREE_IGNORED, TREE_NAMES, tree_arguments
 
-@tool(access=["read"], group="files")
+_NO_RULES = 3
+"""Lines of .gitignore that are named as none."""
+
+
+@tool(access=["read"], group="files", aliases=TREE_NAMES, ignores=TREE_IGNORED, adapt=tree_arguments)
 async def tree(
     context: ToolContext,
-    path: str = ".",
-    max_depth: Annotated[int, Field(ge=1, le=10)] = 3,
-    respect_gitignore: bool = True,
+    path: Annotated[str, "Folder"] = ".",
+    max_depth: Annotated[int, Field(ge=1, le=10), "Levels shown"] = 3,
+    respect_gitignore: Annotated[bool, "Leave out what git ignores"] = True,
 ) -> str:
-    """Show a folder as a tree, folders first; without what .gitignore excludes."""
+    """Show a folder as a tree of 500 entries at most, without what .gitignore excludes. glob lists files by name."""
     start = real_place(context, path)
     if not _is_folder(context.paths.root / start):
         context.paths.open(path).close()  # where there is nothing this fails and says so
@@ -27,12 +34,20 @@ async def tree(
         lines.append("  (nothing is in it)")
     if found.is_cut:
         lines.append(f"[Only {found.entries} entries are shown. Name a folder with path, or lower max_depth.]")
-    return "\n".join(lines)
+    return "\n".join([*lines, *no_rules(found.bad_rules)])
 
 
-@tool(access=["state"], group="files", interactive=True)
-async def set_working_dir(context: ToolContext, path: Annotated[str, "Absolute path of an existing folder"]) -> str:
-    """Move the working directory, which all file tools are confined to. The user is asked first."""
+def no_rules(lines: Sequence[str]) -> Iterator[str]:
+    """What is said of lines of .gitignore that have no effect."""
+    for line in lines[:_NO_RULES]:
+        yield f"[No rule, and left out: {line}]"
+    if len(lines) > _NO_RULES:
+        yield f"[{len(lines) - _NO_RULES:,} more lines of .gitignore are no rules.]"
+
+
+@tool(access=["state"], group="files", interactive=True, aliases={"path": FOLDERS}, ignores=IGNORED)
+async def set_working_dir(context: ToolContext, path: Annotated[str, "Folder, absolute"]) -> str:
+    """Move the working directory, which file tools are confined to; the user is asked."""
     session = context.session
     if not session.interactive or session.depth > 0:
         raise ToolError(
@@ -42,6 +57,8 @@ async def set_working_dir(context: ToolContext, path: Annotated[str, "Absolute p
     if "\0" in path or not os.path.isabs(path):
         raise ToolError(f"{path!r} is not an absolute path. Give one that begins with '/'.")
     folder = _resolved(path)
+    if not str(folder).isprintable():
+        raise ToolError(f"{str(folder)!r} cannot be shown as it is, so the user is not asked about it. Name another.")
     if not _is_folder(folder):
         raise ToolError(f"There is no folder {path!r}. Ask the user for the right path.")
     question = f"Move the working directory from {context.paths.root} to {folder}?"
@@ -51,9 +68,9 @@ async def set_working_dir(context: ToolContext, path: Annotated[str, "Absolute p
     return f"The working directory is {folder} from the next call on."
 
 
-@tool(access=["read"], group="files")
+@tool(access=["read"], group="files", ignores=IGNORED)
 async def get_working_dir(context: ToolContext) -> str:
-    """Tell the working directory, which all paths are relative to."""
+    """The working directory, where it may have been moved."""
     return str(context.paths.root)
 
 

@@ -4,61 +4,117 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Annotated
+from itertools import takewhile
+from typing import Annotated, Literal, TypedDict, Unpack
 
-from marvin_core import Field, SearchQuery, ToolContext, ToolError, find_files, real_place, search_files, tool
+from marvin_core import (
+    Field,
+    SearchQuery,
+    SearchResult,
+    ToolContext,
+    ToolError,
+    find_files,
+    real_place,
+    search_files,
+    tool,
+)
 
-StartPath = Annotated[str, "Folder or file to search"]
+from .folders import no_rules
+from .habits import GLOB_IGNORED, GLOB_NAMES, GREP_IGNORED, GREP_NAMES, glob_arguments, grep_arguments
 
 
-@tool(access=["read"], group="files")
+class SearchOptions(TypedDict):
+    """The fields of a `SearchQuery` that calls choose."""
+
+    files: str
+    ignore_case: bool
+    context_lines: int
+    most: int
+    output: Literal["lines", "files", "count"]
+    literal: bool
+
+
+StartPath = Annotated[str, "Folder or file"]
+
+
+@tool(access=["read"], group="files", aliases=GLOB_NAMES, ignores=GLOB_IGNORED, adapt=glob_arguments)
 async def glob(
     context: ToolContext,
-    pattern: Annotated[str, "Such as '**/*.py' or 'src/*.{ts,tsx}'"],
-    path: Annotated[str, "Folder that the pattern counts from"] = ".",
-    max_results: Annotated[int, Field(ge=1, le=5000)] = 200,
+    pattern: Annotated[str, "Such as 'src/**/*.{ts,tsx}'"],
+    path: Annotated[str, "Folder to begin in"] = ".",
+    max_results: Annotated[int, Field(ge=1, le=5000), "Most files"] = 200,
 ) -> str:
-    """List files by a glob pattern, newest first, without what .gitignore excludes."""
+    """List files, newest first: '*.py' in the folder itself, '**/*.py' at any depth. What .gitignore excludes is left
+    out; hidden names need their dot."""
     start = _folder(context, path)
-    files = [file.path for file in await find_files(context, pattern, start)]
+    bad: list[str] = []
+    files = await find_files(context, pattern, start, bad_rules=bad)
     if not files:
-        return await _nothing(context, pattern, start)
-    lines = files[:max_results]
+        return "\n".join([await _nothing(context, pattern, start), *no_rules(bad)])
+    lines = [file.shown for file in files[:max_results]]
     if len(files) > max_results:
         lines.append(f"[{len(files) - max_results:,} more of {len(files):,}. Narrow the pattern or raise max_results.]")
-    return "\n".join(lines)
+    return "\n".join([*lines, *no_rules(bad)])
 
 
-@tool(access=["read"], group="files")
+@tool(access=["read"], group="files", aliases=GREP_NAMES, ignores=GREP_IGNORED, adapt=grep_arguments)
 async def code_grep(
     context: ToolContext,
-    pattern: Annotated[str, "Regular expression, matched within lines"],
+    pattern: Annotated[str, "Regular expression of ripgrep"],
     path: StartPath = ".",
-    glob_filter: Annotated[str, "Only files that match, such as '*.py' or '*.{ts,tsx},!*.test.ts'"] = "*",
-    ignore_case: bool = False,
-    context_lines: Annotated[int, Field(ge=0, le=20), "Lines shown around each match"] = 2,
-    max_results: Annotated[int, Field(ge=1, le=500)] = 20,
+    glob_filter: Annotated[str, "Any depth: '*.{ts,tsx},!*.test.ts'"] = "*",
+    ignore_case: Annotated[bool, "Any case"] = False,
+    context_lines: Annotated[int, Field(ge=0, le=20), "Lines around"] = 2,
+    max_results: Annotated[int, Field(ge=1, le=500), "Most matches"] = 20,
+    output: Annotated[Literal["lines", "files", "count"], "files: names; count: lines"] = "lines",
+    literal: Annotated[bool, "Plain text"] = False,
 ) -> str:
-    """Search file contents by a regular expression, without what .gitignore excludes."""
-    if not pattern:
-        raise ToolError("pattern is empty. Give a regular expression, such as 'def main'.")
-    if "\n" in pattern or "\0" in pattern:
-        raise ToolError("pattern holds a line break or NUL; lines are searched one by one. Give one line of it.")
-    query = SearchQuery(
-        pattern=pattern,
-        start=_start(context, path),
+    """Search the lines of files. Hidden ones and what .gitignore excludes need path to name them."""
+    return await found_lines(
+        context,
+        pattern,
+        path,
         files=glob_filter,
         ignore_case=ignore_case,
         context_lines=context_lines,
         most=max_results,
+        output=output,
+        literal=literal,
     )
+
+
+async def found_lines(context: ToolContext, pattern: str, path: str, **options: Unpack[SearchOptions]) -> str:
+    """What a search finds, as models read it.
+
+    Raises:
+        ToolError: the pattern is none, or there is nothing at the path.
+    """
+    if not pattern:
+        raise ToolError("pattern is empty. Give a regular expression, such as 'def main'.")
+    if "\n" in pattern or "\0" in pattern:
+        raise ToolError("pattern holds a line break or NUL; lines are searched one by one. Give one line of it.")
+    query = SearchQuery(pattern=pattern, start=_start(context, path), **options)
     found = await search_files(context, query)
     if not found.has_files:
         return f"No file in {query.start!r} passes glob_filter. Widen it, or list the files with glob."
     if not found.matches and not found.has_more:
         return _no_line(query)
-    more = "[There is more. Narrow pattern, path or glob_filter, or raise max_results.]"
-    return "\n".join(filter(None, (found.text(), more if found.has_more else "")))
+    shown = "\n".join(found.files()) if query.output == "files" else found.text()
+    return "\n".join(filter(None, (shown, _rest(query, found))))
+
+
+def _rest(query: SearchQuery, found: SearchResult) -> str:
+    if query.output == "count":
+        total = f"{found.matches:,} matching lines in all"
+        return f"[{total}. There are more files than these.]" if found.has_more else f"[{total}]"
+    if not found.has_more:
+        return ""
+    if query.output == "files":
+        return "[There are more files. Narrow pattern, path or glob_filter, or raise max_results.]"
+    return (
+        f"[There is more than these {found.matches}. Narrow pattern, path or glob_filter, raise max_results, "
+        "or count all with output='count'.]"
+    )
 
 
 def _no_line(query: SearchQuery) -> str:
@@ -66,8 +122,8 @@ def _no_line(query: SearchQuery) -> str:
     hints = ["another spelling"]
     if not query.ignore_case:
         hints.append("ignore_case")
-    if re.escape(query.pattern) != query.pattern:
-        hints.append(f"{re.escape(query.pattern)!r} for the text itself")
+    if not query.literal and re.escape(query.pattern) != query.pattern:
+        hints.append(f"literal, or {re.escape(query.pattern)!r}, for the text itself")
     hidden = " Hidden files are searched where path or glob_filter names them." if query.files == "*" else ""
     return f"No line matches {query.pattern!r} in {where}. Try {' or '.join(hints)}.{hidden}"
 
@@ -97,4 +153,30 @@ async def _nothing(context: ToolContext, pattern: str, start: str) -> str:
     deeper = [] if "/" in pattern else await find_files(context, pattern, start, anywhere=True)
     if deeper:
         return f"{text} {len(deeper):,} match {'**/' + pattern!r}, which also looks into folders."
+    in_other_case = await find_files(context, pattern, start, any_case=True)
+    if in_other_case:
+        return f"{text} {len(in_other_case):,} match in another case, such as {in_other_case[0].shown}."
+    left_out = _left_out(context, pattern, start)
+    if left_out:
+        return f"{text} {left_out}"
     return f"{text} Look at what is there with tree, or use a wider pattern."
+
+
+def _left_out(context: ToolContext, pattern: str, start: str) -> str:
+    """Why what the pattern names is not listed though it is there; "" where nothing is known of it."""
+    names = os.path.normpath(pattern).split("/")
+    fixed = list(takewhile(lambda name: not any(sign in name for sign in "*?[{"), names))
+    place = os.path.normpath("/".join((start, *fixed)))
+    try:
+        kind = context.paths.stat(place).kind if fixed else ""
+    except ToolError:
+        return ""
+    if kind == "file" and fixed == names:
+        return f"{place!r} is there, but .gitignore excludes it. Read it with read_file."
+    if kind != "folder":
+        return ""
+    rest = "/".join(names[len(fixed) :])
+    return (
+        f"If .gitignore excludes {place!r}, name it by path: path={place!r}, pattern={rest!r}. "
+        "Names that begin with a dot fit only a pattern with that dot."
+    )

@@ -1,15 +1,20 @@
-"""The tools run_command and jobs."""
+"""The tool run_command."""
 
 from __future__ import annotations
 
-import os
 import signal
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any
 
-from marvin_core import Field, ProcessResult, ToolContext, ToolError, ToolResult, output_text, tool
+from marvin_core import Field, Job, ProcessResult, ToolContext, ToolError, ToolResult, output_text, tool
+
+from .habits import RUN_IGNORED, RUN_NAMES, run_arguments
 
 OUTPUT_LIMIT = 50_000
 """Bytes of a command's output that the model sees, half from its head and half from its tail."""
+_ONE_ARGUMENT = 100_000
+"""Bytes of a command that are handed over as an argument. Linux takes 131,071 in one."""
+_FROM_INPUT = 'command=$(cat) && exec </dev/null && eval "unset command; $command"'
 
 _FILTER = "Filter it (grep, head, tail), or write it to a file and read parts of that."
 
@@ -20,27 +25,43 @@ _FILTER = "Filter it (grep, head, tail), or write it to a file and read parts of
     group="shell",
     timeout=lambda arguments: float(arguments.get("timeout", 60)),
     typed="!",
+    aliases=RUN_NAMES,
+    ignores=RUN_IGNORED,
+    adapt=run_arguments,
 )
 async def run_command(
     context: ToolContext,
-    command: str,
+    command: Annotated[str, "The command line"],
     timeout: Annotated[int, Field(ge=1, le=3600), "Seconds"] = 60,
+    cwd: Annotated[str, "Folder to run in; cd does not last"] = "",
+    background: Annotated[bool, "Return at once; jobs shows it"] = False,
 ) -> ToolResult:
-    """Run a shell command (bash) in the working directory: output, errors included, and exit code.
+    """Run a bash command: its output with errors, and its exit code. No terminal, no input. Servers need background.
 
-    There is no terminal and no input. What is left in the background (`server &`) becomes a job.
+    Of output over 50 KB the middle is in a file, which is named. Files have tools of their own.
     """
     if not command.strip():
         raise ToolError("The command is empty. Pass one, for example command='ls -la'.")
+    folder = _folder(context, cwd)
     shell = context.processes.which("bash") or "sh"
+    given = command.encode("utf-8", "surrogatepass")
+    long = len(given) > _ONE_ARGUMENT
+    argv, stdin = [shell, "-c", _FROM_INPUT if long else command], given if long else None
+    if background:
+        return _started(await context.processes.start_job(argv, cwd=folder, stdin=stdin, title=command))
     result = await context.processes.run(
-        [shell, "-c", command],
+        argv,
+        cwd=folder,
+        stdin=stdin,
         timeout=timeout,
         output_limit=OUTPUT_LIMIT,
         merge_stderr=True,
         leave_jobs=True,
+        keep_output=True,
+        on_output=context.progress,
+        title=command,
     )
-    output = output_text(result.output, result.omitted, _FILTER).rstrip()
+    output = output_text(result.output, result.omitted, _rest(result, context.paths.root)).rstrip()
     ending = _timed_out(timeout) if result.timed_out else _ended(result)
     aside = f"\n[{ending}]"
     details: dict[str, Any] = {"exit_code": result.exit_code, "elapsed": result.elapsed}
@@ -49,63 +70,54 @@ async def run_command(
     return ToolResult(content=f"{output or '(no output)'}{aside}", details=details, is_error=result.timed_out)
 
 
+def _folder(context: ToolContext, cwd: str) -> Path | None:
+    if not cwd:
+        return None
+    if context.paths.stat(cwd).kind != "folder":
+        raise ToolError(f"cwd={cwd!r} is no folder. Pass a folder below the working directory, or leave cwd out.")
+    return context.paths.root / context.paths.locate(cwd)
+
+
+def shown_path(path: Path, root: Path) -> str:
+    """A path as tools take it: relative to the working directory where it lies in it."""
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def _rest(result: ProcessResult, root: Path) -> str:
+    if result.file is None:
+        return _FILTER
+    total = len(result.output) + result.omitted
+    what = "All of it is" if result.file_size >= total else f"Its first {result.file_size:,} bytes are"
+    return f"{what} in {shown_path(result.file, root)}: read_file with a range, or run_command with grep"
+
+
+def _started(job: Job) -> ToolResult:
+    if job.running:
+        text = f"[job {job.id} runs in the background; {how_to_look(job.id)}]"
+    else:
+        text = f"[job {job.id} has ended already with exit code {job.exit_code}; {how_to_look(job.id)}]"
+    return ToolResult(content=text, details={"job": job.id})
+
+
+def how_to_look(job_id: str) -> str:
+    """What the model can do about a job."""
+    return f"jobs(action='output', job_id='{job_id}') shows its output, action='stop' ends it"
+
+
 def _timed_out(seconds: int) -> str:
     return (
         f"Command timed out after {seconds} s. It was ended, with all it had started. Pass a longer timeout "
-        "(up to 3600), take smaller steps, or leave it in the background with & as a job."
+        "(up to 3600), take smaller steps, or start it with background=true as a job."
     )
 
 
 def _ended(result: ProcessResult) -> str:
-    code = result.exit_code or 0
-    ending = f"exit code {code}"
-    if code < 0:
-        ending = f"ended by signal {-code} ({signal.strsignal(-code)})"
+    ending = exit_text(result.exit_code or 0)
     if result.job:
-        ending += (
-            f"; job {result.job} goes on in the background: "
-            f"jobs(action='output', job_id='{result.job}') shows its output, action='stop' ends it"
-        )
+        ending += f"; job {result.job} goes on in the background: {how_to_look(result.job)}"
     return ending
 
 
-@tool(access=["exec"], group="shell")
-async def jobs(
-    context: ToolContext,
-    action: Literal["list", "output", "stop"] = "list",
-    job_id: str = "",
-    tail: Annotated[int, Field(ge=1, le=2000), "Last lines of the output"] = 100,
-) -> str:
-    """Background jobs that run_command left: list them, read one's output, stop one."""
-    if action == "list":
-        return _listing(context)
-    if not job_id:
-        raise ToolError(f"action={action!r} needs a job_id.\n{_listing(context)}")
-    if action == "stop":
-        stopped = await context.processes.stop_job(job_id)
-        return f"Job {job_id} has ended: {stopped.command}"
-    return _output(context, job_id, tail)
-
-
-def _listing(context: ToolContext) -> str:
-    lines = [
-        f"{job.id}  {'running' if job.running else 'ended'}  pid {job.pid}  {job.command}"
-        for job in context.processes.job_list()
-    ]
-    return "\n".join(lines) or "No jobs. A command that leaves something running (`server &`) makes one."
-
-
-def _output(context: ToolContext, job_id: str, tail: int) -> str:
-    job = next((job for job in context.processes.job_list() if job.id == job_id), None)
-    if job is None:
-        raise ToolError(f"There is no job {job_id!r}.\n{_listing(context)}")
-    try:
-        with job.log.open("rb") as log:
-            size = log.seek(0, os.SEEK_END)
-            log.seek(max(0, size - OUTPUT_LIMIT))
-            data = log.read()
-    except OSError as error:
-        raise ToolError(f"The log {job.log} cannot be read: {error.strerror}. Was it removed?") from error
-    lines = output_text(data).splitlines()[-tail:]
-    state = "running" if job.running else "ended"
-    return "\n".join([*lines, f"[job {job_id}, {state}; {size:,} bytes in {job.log}]"])
+def exit_text(code: int) -> str:
+    """How a program ended."""
+    return f"ended by signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"exit code {code}"

@@ -10,28 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core import Ask, Deny, Hook, HookContext, ToolResult, ToolSpec, Verdict
-from marvin_core.api.events import ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
+from marvin_core import Ask, Deny, Hook, HookContext, ToolError, ToolResult, ToolSpec, Verdict
+from marvin_core.api.events import AgentStart, ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate
 from marvin_core.api.messages import Image, Text, ToolCall, ToolOutput
 from marvin_core.conversation.pairing import INTERRUPTED
 from marvin_core.sessions.reader import load
 from marvin_core.sessions.store import sessions
-from tests.support.engine import QUICK, SPECS, Made, Script, batch_of, calls, make, run, says, until
+from tests.support.engine import QUICK, SPECS, Made, Script, batch_of, calls, do, make, run, says, until
+from tests.support.examples import examples
 
 SECRET = "sk-very-secret-12345"
-
-
-def together(made: Made, *given_calls: tuple[str, Mapping[str, Any]]) -> list[ToolOutput]:
-    async def go() -> list[ToolOutput]:
-        try:
-            return await made.batch(*given_calls)
-        finally:
-            await made.session.close()
-
-    return run(go())
 
 
 def raw(made: Made, name: str, arguments: str, *, complete: bool = True) -> ToolOutput:
@@ -111,7 +102,7 @@ def test_details_are_such_that_json_can_hold_them_or_an_error_of_that_call_alone
 
 def test_a_tool_that_cancels_itself_counts_as_interrupted(tmp_path: Path) -> None:
     """I14, I15: and the calls beside it go on."""
-    outputs = together(make(tmp_path), ("fails", {"kind": "cancelled"}), ("look", {"name": "a", "seconds": 0.01}))
+    outputs = do(make(tmp_path), ("fails", {"kind": "cancelled"}), ("look", {"name": "a", "seconds": 0.01}))
     assert [output.text for output in outputs] == [INTERRUPTED, "a done"]
 
 
@@ -148,7 +139,7 @@ BROKEN = st.text(max_size=20) | st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.sampled_from([*(tool.name for tool in SPECS if tool.name != "run_command"), "no_tool", "", "x" * 500]), BROKEN
 )
@@ -240,7 +231,7 @@ def test_a_rule_of_the_user_denies_one_part_of_a_compound_command(tmp_path: Path
 
 def test_hooks_see_only_calls_that_are_valid(tmp_path: Path) -> None:
     hook = Judges(None)
-    together(make(tmp_path, hooks=[hook]), ("big", {"size": "many"}), ("big", {"size": "3"}), ("no_tool", {}))
+    do(make(tmp_path, hooks=[hook]), ("big", {"size": "many"}), ("big", {"size": "3"}), ("no_tool", {}))
     assert hook.seen == [("big", {"size": 3})]
 
 
@@ -341,7 +332,7 @@ def test_a_timed_out_command_leaves_no_process(tmp_path: Path) -> None:
 
 def test_calls_that_only_read_run_side_by_side_and_keep_their_order(tmp_path: Path) -> None:
     made = make(tmp_path)
-    outputs = together(
+    outputs = do(
         made,
         ("look", {"name": "a", "after": "-b"}),
         ("fetch", {"name": "b", "after": "-c"}),
@@ -360,7 +351,7 @@ def test_only_so_many_calls_run_at_a_time(tmp_path: Path, given_limit: int | Non
     """As many as config allows; the others begin in their order as soon as there is room."""
     made = make(tmp_path, yaml=f"limits: {{parallel_calls: {given_limit}}}" if given_limit else "")
     many = [("look", {"name": str(number), "seconds": 0.001 * (number % 4)}) for number in range(100)]
-    outputs = together(made, *many)
+    outputs = do(made, *many)
     assert [output.text for output in outputs] == [f"{number} done" for number in range(100)]
     running = peak = 0
     for entry in made.log:
@@ -401,14 +392,38 @@ def test_a_call_that_writes_or_changes_the_session_runs_alone(tmp_path: Path, ba
         (tool, {"name": name, **({"after": after[name]} if name in after else {"seconds": 0.01})})
         for tool, name in zip(tools, names, strict=True)
     ]
-    outputs = together(made, *given_calls)
+    outputs = do(made, *given_calls)
     assert made.log == ["+a", "+b", "-a", "-b", "+c", "-c", "+d", "-d", "+e", "+f", "-e", "-f"]
     assert [output.text for output in outputs] == [f"{name} done" for name in names]
 
 
+def test_calls_of_a_tool_that_says_so_run_side_by_side_though_it_runs_programs(tmp_path: Path) -> None:
+    """With each other and with those that read; what writes waits for all of them."""
+    made = make(tmp_path)
+    after = {"a": "+c", "b": "-a", "c": "-b"}
+    tools = zip(["delegate", "delegate", "look", "mark"], "abcd", strict=True)
+    do(made, *[(tool, {"name": name, **({"after": after[name]} if name in after else {})}) for tool, name in tools])
+    assert made.log == ["+a", "+b", "+c", "-a", "-b", "-c", "+d", "-d"]
+
+
+def test_calls_that_give_a_certain_argument_run_side_by_side_and_the_others_of_the_tool_do_not(tmp_path: Path) -> None:
+    """What cannot be read, or is empty, gives nothing."""
+    made = make(tmp_path)
+    outputs = do(
+        made,
+        ("assign", {"name": "a", "apart": "yes", "after": "+b"}),
+        ("assign", {"name": "b", "apart": "yes", "after": "-a"}),
+        ("assign", {"name": "c", "apart": ""}),
+        ("assign", {"name": "d"}),
+        ("assign", {"name": "e", "apart": "yes"}),
+    )
+    assert made.log == ["+a", "+b", "-a", "-b", "+c", "-c", "+d", "-d", "+e", "-e"]
+    assert [output.is_error for output in outputs] == [False] * 5
+
+
 def test_a_program_runs_alone(tmp_path: Path) -> None:
     made = make(tmp_path)
-    outputs = together(
+    outputs = do(
         made,
         ("run_command", {"command": "echo one > file"}),
         ("run_command", {"command": "cat file"}),
@@ -420,9 +435,7 @@ def test_a_program_runs_alone(tmp_path: Path) -> None:
 
 def test_an_unknown_tool_among_readers_holds_nobody_up(tmp_path: Path) -> None:
     made = make(tmp_path)
-    outputs = together(
-        made, ("look", {"name": "a", "after": "+b"}), ("no_tool", {}), ("look", {"name": "b", "after": "-a"})
-    )
+    outputs = do(made, ("look", {"name": "a", "after": "+b"}), ("no_tool", {}), ("look", {"name": "b", "after": "-a"}))
     assert made.log == ["+a", "+b", "-a", "-b"]
     assert [output.is_error for output in outputs] == [False, True, False]
 
@@ -516,7 +529,7 @@ def test_results_of_one_round_share_what_room_there_is(tmp_path: Path) -> None:
     window = made.parts.model.window
     room, quarter = window.warn * 4, window.warn // 4 * 4
     sizes = [{"size": room - 2_000}, {"size": quarter + 3_000}]
-    first, second, third = together(made, ("big", sizes[0]), ("big", sizes[1]), ("picture", {}))
+    first, second, third = do(made, ("big", sizes[0]), ("big", sizes[1]), ("picture", {}))
     assert len(first.text) == room - 2_000
     assert second.text.startswith("x" * quarter + "\n[Result truncated: 3,000 characters left out")
     assert third.content == (Text(text="a dot"), Image(media_type="image/png", data="aGk="))
@@ -557,7 +570,7 @@ class Rewrites(Hook):
 
 def test_a_hook_may_replace_a_result_and_its_junk_is_an_error(tmp_path: Path) -> None:
     """I14: what a hook makes of a result is checked as what a tool returns."""
-    outputs = together(
+    outputs = do(
         make(tmp_path, hooks=[Rewrites()]), ("look", {"name": "a"}), ("fetch", {"name": "b"}), ("mark", {"name": "c"})
     )
     assert [(output.text, output.is_error) for output in outputs][::2] == [("a done, seen", True), ("c done", False)]
@@ -594,6 +607,50 @@ def test_a_secret_is_redacted_from_errors_and_from_the_log_of_arguments(tmp_path
     assert SECRET not in repr((made.events, output)) + log.read_text()
 
 
+@pytest.mark.parametrize("sign", ["{}", "\\u{:04X}"])
+def test_a_tool_gets_no_secret_however_the_model_writes_it(tmp_path: Path, sign: str) -> None:
+    """I24: services write the same text as JSON in several ways; what a tool keeps or sends on has no secret."""
+    made = make(tmp_path, env={"OPENAI_API_KEY": SECRET})
+    written = "".join(sign.format(one if sign == "{}" else ord(one)) for one in SECRET)
+
+    async def go() -> ToolOutput:
+        call = ToolCall(id="a", name="look", arguments='{"name": "' + written + '"}')
+        output = await made.session.dispatcher.call(call)
+        await made.session.close()
+        return output
+
+    assert run(go()).text == "[redacted] done"
+
+
+def test_no_secret_is_among_the_choices_of_a_question(tmp_path: Path) -> None:
+    """I24: the tool learns which one it was all the same."""
+    seen: list[str] = []
+
+    async def second(question: str, choices: Sequence[str]) -> str:
+        seen.extend(choices)
+        return choices[1]
+
+    made = make(tmp_path, argv=(), asker=second, env={"DECLARED_KEY": SECRET})
+    assert made.call("chooses_a_secret").text == "it was the secret"
+    assert seen == ["left", "[redacted]"]
+
+
+def test_what_a_hook_makes_of_a_prompt_has_no_secret(tmp_path: Path) -> None:
+    class Adds(Hook):
+        async def on_prompt(self, context: HookContext, text: str) -> str | None:
+            return f"{text} with {SECRET}"
+
+    made = make(tmp_path, says("Yes."), hooks=[Adds()], env={"OPENAI_API_KEY": SECRET})
+
+    async def go() -> None:
+        await made.session.submit("Go")
+        await made.session.close()
+
+    run(go())
+    assert [event.prompt for event in made.seen(AgentStart)] == ["Go with [redacted]"]
+    assert SECRET not in repr(made.events)
+
+
 def test_a_tool_gets_only_the_secrets_that_it_declares(tmp_path: Path) -> None:
     """I20, I24."""
     made = make(tmp_path, env={"OPENAI_API_KEY": SECRET})
@@ -612,14 +669,14 @@ def test_a_command_does_not_see_the_secrets_of_the_environment(tmp_path: Path) -
 def test_what_a_pack_keeps_in_the_session_is_there_for_its_next_call(tmp_path: Path) -> None:
     """I20: state comes with the context; each session has its own."""
     made = make(tmp_path)
-    outputs = together(made, ("keep", {"value": "1"}), ("keep", {"value": "2"}))
+    outputs = do(made, ("keep", {"value": "1"}), ("keep", {"value": "2"}))
     assert [output.text for output in outputs] == ["before: nothing", "before: 1"]
     assert make(tmp_path).call("keep", value="3").text == "before: nothing"
 
 
 def test_a_resource_lives_from_call_to_call_and_ends_with_the_session(tmp_path: Path) -> None:
     """I20."""
-    outputs = together(make(tmp_path), ("serve", {}), ("serve", {}))
+    outputs = do(make(tmp_path), ("serve", {}), ("serve", {}))
     assert [output.text for output in outputs] == ["up,used", "up,used,used"]
 
 
@@ -633,7 +690,7 @@ def audited(path: Path) -> list[dict[str, Any]]:
 def test_every_call_of_a_sub_agent_is_one_line_of_its_log(tmp_path: Path) -> None:
     log = tmp_path / "audit.jsonl"
     made = make(tmp_path, env={"MARVIN_SUBAGENT_LOG": str(log)})
-    together(
+    do(
         made,
         ("mark", {"name": "a", "seconds": 0.02}),
         ("big", {"size": 1_000}),
@@ -662,11 +719,17 @@ def test_a_call_that_was_interrupted_is_in_the_log_as_well(tmp_path: Path) -> No
     assert [(line["tool"], line["result"]) for line in audited(log)] == [("mark", INTERRUPTED[:400])]
 
 
-def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
-    made = make(tmp_path, env={"MARVIN_SUBAGENT_LOG": str(tmp_path / "no" / "such" / "folder")})
-    assert made.call("mark", name="a").text == "a done"
-
-
 def test_without_the_variable_there_is_no_log(tmp_path: Path) -> None:
     make(tmp_path).call("mark", name="a")
     assert not list(tmp_path.rglob("*.jsonl"))
+
+
+def test_names_and_paths_of_any_length_do_not_fill_the_context(tmp_path: Path) -> None:
+    """What a model repeats without end does not come back to it as a whole."""
+    made = make(tmp_path)
+    outputs = do(made, ("x" * 1_000_000, {}))
+    assert "There is no tool 'xxx" in outputs[0].text
+    assert len(outputs[0].text) < 2_000
+    with pytest.raises(ToolError, match="1,000,000 characters") as failed:
+        made.parts.workspace.paths.open("y" * 1_000_000)
+    assert len(str(failed.value)) < 2_000

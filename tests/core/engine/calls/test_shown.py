@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import Call, Image, Link, Picture, Table, ToolContext, ToolResult, tool
 from marvin_core.api.events import ToolExecutionEnd
 from marvin_core.api.messages import Message, ToolOutput, from_dict, to_dict
 from marvin_core.api.messages import tool as tool_message
+from marvin_core.guard.kept_texts import KeptTexts
 from marvin_core.sessions.records import line_of
 from marvin_core.testing import Outcome, ToolRunner
 from marvin_core.util.event_lines import event_line
 from marvin_core.util.shown import shown_lines
+from tests.support.examples import examples
 
 EVIL = "\x1b]0;title\x07\x1b[31mred\x1b[0m\nnext\u202e"
 
@@ -35,6 +37,20 @@ async def show_all(context: ToolContext, secret: bool = False) -> ToolResult:
         ],
         undo=Call(name="show_none", arguments={"text": text, "odd": Path("x"), 1: (2,)}),  # type: ignore[dict-item]
     )
+
+
+@tool(access=["state"], secrets=["MARVIN_TEST_SECRET"])
+async def lasts(context: ToolContext, text: str, secret: bool = False) -> ToolResult:
+    """Keep a text."""
+    kept = context.secret("MARVIN_TEST_SECRET") if secret else f"{text}\ud800"
+    return ToolResult(content="kept", lasting=kept)
+
+
+@tool(access=["state"])
+async def lasts_oddly() -> ToolResult:
+    """Keep what is no text."""
+    result: ToolResult = made(ToolResult, content="kept", lasting=Speechless())
+    return result
 
 
 class Speechless:
@@ -159,7 +175,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(show=JSON, undo=JSON, kind=st.sampled_from(["table", "picture", "link", "other", None]))
 def test_no_session_file_is_lost_for_what_was_shown(show: Any, undo: Any, kind: str | None) -> None:
     from marvin_core.util.shown import shown_lines
@@ -229,3 +245,29 @@ def test_tools_that_show_nothing_import_nothing_for_it(marvin_tools: ToolRunner)
     code = "import sys, marvin_core.engine.session, marvin_core.ui.headless; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=150, check=True)
     assert not {"marvin_core.util.shown", "marvin_core.engine.calls.shown"} & set(done.stdout.split())
+
+
+def test_what_lasts_of_a_call_is_kept_with_the_session_bounded_and_without_secrets(marvin_tools: ToolRunner) -> None:
+    tools = marvin_tools.session(env={"MARVIN_TEST_SECRET": "hunter2-hunter2"})
+    assert tools.call(lasts, text="a\nb").lasting == "a\nb\\ud800"
+    assert "hunter2" not in tools.call(lasts, text="", secret=True).lasting
+    assert len(tools.call(lasts, text="x" * 1_000_000).lasting) == 8_001
+    odd = tools.call(lasts_oddly)
+    assert (odd.is_error, odd.lasting) == (True, "")
+    assert "lasts_oddly returned a Speechless as lasting, which is no text." in odd.text
+
+
+def test_what_lasts_is_read_back_and_passed_over_where_it_is_damaged() -> None:
+    message = tool_message([ToolOutput(call_id="a", name="lasts", content=(), lasting="all of it")])
+    data = to_dict(message)
+    assert data["content"][0]["lasting"] == "all of it"
+    assert from_dict(json.loads(json.dumps(data))) == message
+    for damaged in (7, None, ["a"]):
+        data["content"][0]["lasting"] = damaged
+        assert from_dict(data).outputs[0].lasting == ""
+
+
+def test_a_key_of_somebody_is_not_written_to_disk_in_what_lasts(tmp_path: Path) -> None:
+    key = "ghp_" + "a1" * 20
+    message = tool_message([ToolOutput(call_id="a", name="lasts", content=(), lasting=f"use {key}")])
+    assert key not in KeptTexts().message(message).outputs[0].lasting

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from tests.support.swapping import running
 
 SWAPPER = """
 import os, sys
@@ -20,14 +20,6 @@ while True:
 """
 
 
-@contextmanager
-def swapping(root: Path, targets: Sequence[str]) -> Iterator[None]:
+def swapping(root: Path, targets: Sequence[str]) -> AbstractContextManager[None]:
     """Have the link `current` in a folder lead to each of the targets in turn, as fast as that goes."""
-    argv = [sys.executable, "-c", SWAPPER, str(root), *targets]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE) as swapper:
-        assert swapper.stdout is not None
-        swapper.stdout.readline()
-        try:
-            yield
-        finally:
-            swapper.kill()
+    return running(SWAPPER, root, *targets)

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.api.errors import PathRefused, ToolError
 from marvin_core.guard.files.sandbox import SandboxPaths
+from tests.support.examples import examples
 
 from .support_files import swapping
 
@@ -186,6 +187,7 @@ class TestAppending:
             "import resource, signal, sys; from pathlib import Path\n"
             "from marvin_core.guard.files.sandbox import SandboxPaths\n"
             "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+            "sys.dont_write_bytecode = True\n"  # it would be cut off, too, and stay so
             "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
             "for path in ('a.txt', 'fresh/new.txt'):\n"
             "    try: SandboxPaths(Path(sys.argv[1])).append(path, b'x' * 200)\n"
@@ -338,7 +340,7 @@ NAMES = st.sampled_from(["a", "b", "a.py", "b.py", "ab", "[", "x-y"])
 PARTS = st.one_of(NAMES, st.sampled_from(["*", "**", "*.py", "?", "[ab]", "a*", "*b*", "[!a]*", "**a"]))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     files=st.lists(st.lists(NAMES, min_size=1, max_size=4).map("/".join), max_size=8),
     # Behind `**` at the end Python also finds the folder itself.
@@ -379,3 +381,21 @@ def test_a_pattern_over_a_deep_tree_opens_few_files_at_a_time(root: Path) -> Non
 def test_a_folder_that_goes_away_is_told_as_missing(root: Path) -> None:
     with pytest.raises(ToolError, match="File not found"):
         SandboxPaths(root).list("src/none")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel may spell a path in another way")
+@pytest.mark.parametrize("use", ["list", "stat", "append", "real_file"])
+def test_a_link_above_the_root_leads_nowhere_else(tmp_path: Path, use: str) -> None:
+    """I4: an agent works in a part of a project, in which a command of the one that started it puts a link."""
+    for place in ("project/part", "outside/part"):
+        (tmp_path / place / "deep").mkdir(parents=True)
+        (tmp_path / place / "deep" / "a.txt").write_text(place)
+    paths = SandboxPaths(tmp_path / "project" / "part" / "deep")
+    USES[use](paths, "a.txt" if use != "list" else ".")
+    (tmp_path / "project" / "part").rename(tmp_path / "project" / "moved")
+    (tmp_path / "project" / "part").symlink_to(tmp_path / "outside" / "part")
+    (tmp_path / "outside" / "part" / "deep" / "secret-name").touch()
+    with pytest.raises(PathRefused) as refused:
+        USES[use](paths, "a.txt" if use != "list" else ".")
+    assert "secret-name" not in str(refused.value)
+    assert (tmp_path / "outside" / "part" / "deep" / "a.txt").read_text() == "outside/part"

@@ -9,7 +9,8 @@ import pytest
 
 from marvin_core.api.config import Permissions
 from marvin_core.api.hooks import Ask, Deny, Verdict
-from marvin_core.guard.permissions.policy import Policy, Rule
+from marvin_core.guard.permissions.policy import Policy
+from marvin_core.guard.permissions.rules import Rule
 from marvin_core.guard.permissions.verdicts import Allow, strongest
 from tests.support.engine import settled, spec
 
@@ -25,7 +26,7 @@ def policy(tmp_path: Path, *argv: str, **rules: list[str]) -> Policy:
 
 
 def judged(found: Policy, command: str, root: Path = Path("/srv/project")) -> Allow | Verdict:
-    return found.judge(SHELL, {"command": command}, root)
+    return found.judge(SHELL, {"command": command}, root).verdict
 
 
 @pytest.mark.parametrize(
@@ -45,24 +46,24 @@ def judged(found: Policy, command: str, root: Path = Path("/srv/project")) -> Al
     ],
 )
 def test_a_rule_names_a_tool_and_perhaps_a_pattern(text: str, name: str, value: str, fits: bool) -> None:
-    assert Rule.parse(text).fits(name, [value]) is fits
+    assert Rule(text).fits(name, [value]) is fits
 
 
 def test_without_rules_nothing_speaks_against_a_call(tmp_path: Path) -> None:
     found = policy(tmp_path)
-    assert found.judge(READER, {"path": "a"}, tmp_path) is None
-    assert found.judge(WRITER, {"path": "a"}, tmp_path) is None
+    assert found.judge(READER, {"path": "a"}, tmp_path).verdict is None
+    assert found.judge(WRITER, {"path": "a"}, tmp_path).verdict is None
     assert judged(found, "make test") is None
 
 
 def test_deny_beats_ask_and_ask_beats_allow(tmp_path: Path) -> None:
     everything = {"allow": ["*"], "ask": ["write_file(b*)", "write_file(c*)"], "deny": ["write_file(c*)"]}
     found = policy(tmp_path, **everything)
-    assert isinstance(found.judge(WRITER, {"path": "a"}, tmp_path), Allow)
-    assert found.judge(WRITER, {"path": "b"}, tmp_path) == Ask(
+    assert isinstance(found.judge(WRITER, {"path": "a"}, tmp_path).verdict, Allow)
+    assert found.judge(WRITER, {"path": "b"}, tmp_path).verdict == Ask(
         reason="the rule `ask: write_file(b*)` of config.yaml wants a yes"
     )
-    assert found.judge(WRITER, {"path": "c"}, tmp_path) == Deny(
+    assert found.judge(WRITER, {"path": "c"}, tmp_path).verdict == Deny(
         reason="the rule `deny: write_file(c*)` of config.yaml forbids it"
     )
 
@@ -72,23 +73,28 @@ def test_deny_beats_ask_and_ask_beats_allow(tmp_path: Path) -> None:
 )
 def test_a_pattern_is_looked_for_in_every_text_of_the_arguments(tmp_path: Path, arguments: dict[str, Any]) -> None:
     found = policy(tmp_path, deny=["send_mail(*@evil.io)"])
-    assert isinstance(found.judge(MAILER, arguments, tmp_path), Deny)
-    assert not isinstance(found.judge(MAILER, {"to": "a@b.c"}, tmp_path), Deny)
+    assert isinstance(found.judge(MAILER, arguments, tmp_path).verdict, Deny)
+    assert not isinstance(found.judge(MAILER, {"to": "a@b.c"}, tmp_path).verdict, Deny)
 
 
-def test_what_a_tool_declares_is_asked_for_unless_a_rule_allows_it(tmp_path: Path) -> None:
-    assert policy(tmp_path).judge(MAILER, {"to": "a@b.c"}, tmp_path) == Ask(reason="send_mail asks before each call")
+def test_what_a_tool_declares_is_no_matter_of_the_rules(tmp_path: Path) -> None:
+    """The modes answer for it, and an allow rule comes before them."""
+    assert policy(tmp_path).judge(MAILER, {"to": "a@b.c"}, tmp_path).verdict is None
     allowing = policy(tmp_path, allow=["send_mail(*@b.c)"])
-    assert isinstance(allowing.judge(MAILER, {"to": "a@b.c"}, tmp_path), Allow)
-    assert isinstance(allowing.judge(MAILER, {"to": "a@d.e"}, tmp_path), Ask)
+    assert isinstance(allowing.judge(MAILER, {"to": "a@b.c"}, tmp_path).verdict, Allow)
+    assert allowing.judge(MAILER, {"to": "a@d.e"}, tmp_path).verdict is None
 
 
-def test_in_the_home_folder_itself_what_writes_or_runs_asks(tmp_path: Path) -> None:
-    config = settled(tmp_path)[0].replace(in_home=True)
-    verdict = Policy(config).judge(WRITER, {"path": "a"}, tmp_path)
-    assert isinstance(verdict, Ask)
-    assert "--working-dir" in verdict.reason
-    assert Policy(config).judge(READER, {"path": "a"}, tmp_path) is None
+def test_a_question_gets_what_is_dangerous_and_the_rule_that_would_allow_the_call(tmp_path: Path) -> None:
+    found = policy(tmp_path)
+    plain = found.judge(SHELL, {"command": "make test"}, tmp_path)
+    assert (plain.alarm, plain.remember) == ("", "run_command(make test *)")
+    assert found.judge(WRITER, {"path": "src/a.py", "content": "x"}, tmp_path).remember == "write_file(src/*)"
+    dangerous = found.judge(SHELL, {"command": "rm -rf .."}, tmp_path)
+    assert dangerous.alarm
+    assert dangerous.remember == ""
+    for command in ("python -c x", "echo \x1b]0;x\x07", "git log --output=f", "sort -o f f", "sqlite3 a '.shell x'"):
+        assert found.judge(SHELL, {"command": command}, tmp_path).remember == "", command
 
 
 # --- commands ------------------------------------------------------------------------------------------------------
@@ -130,16 +136,16 @@ def test_a_text_that_only_mentions_a_command_is_not_that_command(tmp_path: Path)
 
 
 def test_the_command_of_a_tool_that_runs_nothing_is_only_text(tmp_path: Path) -> None:
-    assert policy(tmp_path).judge(READER, {"command": "rm -rf /"}, tmp_path) is None
+    assert policy(tmp_path).judge(READER, {"command": "rm -rf /"}, tmp_path).verdict is None
 
 
 def test_what_can_be_typed_as_a_command_is_judged_as_one_whatever_its_parameter_is_called(tmp_path: Path) -> None:
     parameters = {"type": "object", "properties": {"script": {"type": "string"}}, "required": ["script"]}
     runner = spec("perform", access=["exec"]).replace(typed="!", parameters=parameters)
     found = policy(tmp_path, "--non-interactive", deny=["perform(git push*)"])
-    assert isinstance(found.judge(runner, {"script": "cd a && git push"}, Path("/srv")), Deny)
-    assert isinstance(found.judge(runner, {"script": "rm -rf /etc"}, Path("/srv")), Deny)
-    assert found.judge(runner, {"script": "ls"}, Path("/srv")) is None
+    assert isinstance(found.judge(runner, {"script": "cd a && git push"}, Path("/srv")).verdict, Deny)
+    assert isinstance(found.judge(runner, {"script": "rm -rf /etc"}, Path("/srv")).verdict, Deny)
+    assert found.judge(runner, {"script": "ls"}, Path("/srv")).verdict is None
 
 
 # --- dangerous commands --------------------------------------------------------------------------------------------
@@ -192,7 +198,26 @@ def test_what_stands_beside_a_typed_command_is_judged_too(tmp_path: Path) -> Non
         typed="!", parameters={"type": "object", "properties": {"line": {}, "to": {}}, "required": ["line"]}
     )
     found = policy(tmp_path, deny=["shout(secret*)"], ask=["shout(b*)"])
-    assert isinstance(found.judge(tool, {"line": "ls", "to": "secret place"}, tmp_path), Deny)
-    assert isinstance(found.judge(tool, {"line": "secret", "to": "bob"}, tmp_path), Deny)
-    assert isinstance(found.judge(tool, {"line": "ls", "to": "bob"}, tmp_path), Ask)
-    assert found.judge(tool, {"line": "ls", "to": "ada"}, tmp_path) is None
+    assert isinstance(found.judge(tool, {"line": "ls", "to": "secret place"}, tmp_path).verdict, Deny)
+    assert isinstance(found.judge(tool, {"line": "secret", "to": "bob"}, tmp_path).verdict, Deny)
+    assert isinstance(found.judge(tool, {"line": "ls", "to": "bob"}, tmp_path).verdict, Ask)
+    assert found.judge(tool, {"line": "ls", "to": "ada"}, tmp_path).verdict is None
+
+
+@pytest.mark.parametrize(
+    ("cwd", "command", "alarms"),
+    [
+        ("", "rm -rf a", False),
+        ("a", "rm -rf b", False),
+        ("a", "rm -rf ..", True),
+        ("a", "rm -rf ../b", False),
+        ("a/b", "rm -rf ../..", True),
+        ("a/b", "cd .. && rm -rf ../../other", True),
+        ("../other", "rm -rf b", True),
+        ("/etc", "rm -rf b", True),
+    ],
+)
+def test_a_command_is_judged_from_the_folder_it_begins_in(tmp_path: Path, cwd: str, command: str, alarms: bool) -> None:
+    """What a relative path means depends on the folder that the call names."""
+    judgement = policy(tmp_path).judge(SHELL, {"command": command, "cwd": cwd}, Path("/srv/project"))
+    assert bool(judgement.alarm) is alarms

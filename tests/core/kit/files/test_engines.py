@@ -11,16 +11,19 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from marvin_core import (
-    NoMatch,
+    EditedPlace,
+    EditFailed,
+    FilePatch,
+    Hunk,
     SearchQuery,
     TextSource,
     ToolContext,
     ToolError,
     append_to_file,
+    edit_files,
     find_files,
     folder_tree,
     real_place,
-    replace_in_file,
     search_files,
     write_text_file,
 )
@@ -56,21 +59,23 @@ def wait(project: Project, work: Coroutine[Any, Any, T]) -> T:
 
 
 def test_one_place_is_replaced_and_the_change_told(project: Project) -> None:
-    change = replace_in_file(project.paths, "notes/b.md", "two\nthree", "2\n3\n4")
+    (change,) = edit_files(project.paths, [replacing("notes/b.md", "two\nthree", "2\n3\n4")])
     assert (project.root / "notes/b.md").read_bytes() == b"2\r\n3\r\n4\r\n"
-    assert (change.line, change.removed, change.added) == (1, 2, 3)
+    assert change.places == (EditedPlace(line=1, removed=2, added=3),)
     assert change.diff.startswith("--- a/notes/b.md\n+++ b/notes/b.md\n@@ -1,2 +1,3 @@\n-two")
-    assert change.is_undone_by("two\nthree", "2\n3\n4")
-    assert not change.is_undone_by("two\nthree", "")
-    with pytest.raises(NoMatch, match=r"does not occur in 'notes/b\.md'; nothing was changed"):
-        replace_in_file(project.paths, "notes/b.md", "two", "2")
+    with pytest.raises(EditFailed, match=r"does not occur in 'notes/b\.md'; nothing was changed"):
+        edit_files(project.paths, [replacing("notes/b.md", "two", "2")])
+
+
+def replacing(path: str, old: str, new: str) -> FilePatch:
+    return FilePatch(path=path, hunks=(Hunk(old=old, new=new),))
 
 
 def test_an_error_names_no_tool_of_any_pack(project: Project) -> None:
     project.write("twice.txt", "x\ny\nx\n")
-    for old in ("x", "nothing of it", "y \nx", "1\tx\n2\ty"):
+    for old in ("x", "nothing of it", "yx\nx", "1\tx\n2\ty"):
         with pytest.raises(ToolError) as raised:
-            replace_in_file(project.paths, "twice.txt", old, "z")
+            edit_files(project.paths, [replacing("twice.txt", old, "z")])
         assert "_" not in str(raised.value)
         assert "nothing was changed" in str(raised.value)
 
@@ -84,7 +89,11 @@ def test_texts_are_appended_and_written(project: Project) -> None:
         append_to_file(project.paths, "notes/none.md", "x")
     assert isinstance(raised.value.__cause__, FileNotFoundError)
     written = write_text_file(project.paths, "new/d.md", "ä\n", create_only=True)
-    assert (written.size, written.old_size, written.diff) == (3, None, "")
+    assert (written.size, written.old_size, written.diff) == (
+        3,
+        None,
+        "--- a/new/d.md\n+++ b/new/d.md\n@@ -0,0 +1,1 @@\n+ä\n",
+    )
     with pytest.raises(ToolError) as raised:
         write_text_file(project.paths, "new/d.md", "x", create_only=True)
     assert isinstance(raised.value.__cause__, FileExistsError)
@@ -93,9 +102,10 @@ def test_texts_are_appended_and_written(project: Project) -> None:
 
 
 def test_files_are_found_by_their_names(project: Project) -> None:
-    def names(pattern: str, start: str = ".", **options: bool) -> list[str]:
+    def names(pattern: str, start: str = ".", *, anywhere: bool = False) -> list[str]:
         project.processes = project._runner()
-        return sorted(file.path for file in wait(project, find_files(as_context(project), pattern, start, **options)))
+        found = wait(project, find_files(as_context(project), pattern, start, anywhere=anywhere))
+        return sorted(file.path for file in found)
 
     assert names("notes/*.md") == names("*.md", "notes") == ["notes/a.md", "notes/b.md"]
     assert names("*.txt") == []
@@ -143,13 +153,13 @@ def test_a_folder_is_shown_as_a_tree(project: Project) -> None:
 def test_lines_of_a_file_are_read(project: Project) -> None:
     project.write("wide.txt", "ä\nb\nc\n".encode("utf-16"))
 
-    async def read(path: str, first: int, last: int | None) -> tuple[list[str], int]:
+    async def read(path: str, first: int, last: int | None) -> tuple[tuple[str, ...], int | None]:
         with project.paths.open(path) as file:
             section = await TextSource(path, file).section(first, last, limit=1_000)
             return section.lines, section.total
 
-    assert asyncio.run(read("wide.txt", 1, 2)) == (["ä", "b"], 3)
-    assert asyncio.run(read("notes/b.md", 2, None)) == (["three"], 2)
+    assert asyncio.run(read("wide.txt", 1, 2)) == (("ä", "b"), 3)
+    assert asyncio.run(read("notes/b.md", 2, None)) == (("three",), 2)
     project.write("image.png", b"\x89PNG\r\n\x1a\n\0\0")
     with pytest.raises(ToolError, match=r"'image\.png' is an image of 10 bytes, not text"):
         asyncio.run(read("image.png", 1, None))

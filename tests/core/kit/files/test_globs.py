@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from marvin_core import ToolError
@@ -99,7 +99,15 @@ def test_real_files_match_as_with_pythons_glob(files: Path, pattern: str) -> Non
     assert {path for path in everything if expression.fullmatch(path)} == expected
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("pattern", ["[+--]", "[a||,]", "[,&&]", "[~~,]"])
+def test_signs_of_sets_stand_for_themselves(pattern: str) -> None:
+    """Python warns of what may mean a union or a difference of sets in a later version."""
+    assert compile_glob(pattern).fullmatch(",")
+
+
 @given(st.text("ab{},*[]!/\\^-", max_size=14))
+@example("[[--]")
 def test_any_text_is_a_pattern_or_a_clear_error(text: str) -> None:
     try:
         compile_glob(text).fullmatch("a/b")

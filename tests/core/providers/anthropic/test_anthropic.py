@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.api.errors import (
@@ -87,6 +87,7 @@ from tests.support.answers_anthropic import (
 )
 from tests.support.chatting import KEY, TIMEOUTS, answer_of, calls_of, endpoint, merged, request, text_of
 from tests.support.counting import times_called
+from tests.support.examples import examples
 
 READ_FILE = ToolSpec(
     name="read_file",
@@ -424,7 +425,7 @@ ROUNDS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(rounds=ROUNDS, level=st.sampled_from(["off", "high"]), model=st.sampled_from([OPUS, SONNET, "claude-opus-5-5"]))
 def test_every_conversation_makes_a_request_of_the_form_that_is_accepted(
     rounds: list[tuple[Any, Any, list[str], Any, bool]], level: Any, model: str
@@ -779,6 +780,7 @@ def expected_of_sample() -> Message:
     )
 
 
+@pytest.mark.slow
 def test_a_stream_cut_at_any_byte_means_the_same() -> None:
     """Cuts inside a character, a field name and a JSON escape included. Input counts what the cache read and wrote."""
     expected = expected_of_sample()

@@ -964,6 +964,7 @@ def test_silence_is_noticed(transport: Transport, answer: Answer) -> None:
     assert "0.2 s" in str(found)
 
 
+@pytest.mark.slow
 def test_silence_is_counted_from_the_last_piece_of_the_answer() -> None:
     """An answer may take longer than the limit as long as something of it comes."""
     deltas, _ = ask(paced(0.25, text("x" * 12, chunks=12)), silence=2.0)

@@ -23,6 +23,7 @@ from marvin_core.providers.http.turns import GO_ON, UNDERSTOOD
 from marvin_core.testing import Answer, error, events, text
 from tests.support import strict_services as strict
 from tests.support.chatting import answer_of, call_piece, chat, chunk, endpoint, request
+from tests.support.examples import examples
 
 LOOKED = ToolOutput(call_id="call_1", name="look", content=(Text(text="ok"),))
 
@@ -360,7 +361,7 @@ def test_a_number_that_json_does_not_have_ends_no_session(name: str, wire: str) 
 
 
 @given(st.text(alphabet='{}[]":,0123456789eE.-+aNInfity\\ud8', max_size=40))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_arguments_are_always_an_object_for_strict_readers(arguments: str) -> None:
     given_call = ToolCall(id="c", name="look", arguments=arguments)
     assert isinstance(strictly(object_arguments(given_call, ())), dict)

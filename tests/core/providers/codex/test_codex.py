@@ -316,7 +316,7 @@ def test_a_visitor_with_another_state_neither_logs_in_nor_ends_the_login(tmp_pat
 
 def test_a_login_that_was_denied(tmp_path: Path, chatgpt: ChatGPT) -> None:
     chatgpt.grant = False
-    with pytest.raises(AuthFailed, match=r"not granted: The user said no\. Run `marvin providers login codex` again"):
+    with pytest.raises(AuthFailed, match=r"not granted: The user said no\. Run `marvin login codex` again"):
         logged_in(tmp_path, chatgpt, Person())
     assert not chatgpt.asked("/oauth/token")
 
@@ -399,7 +399,7 @@ def test_without_a_login_nothing_is_sent(tmp_path: Path, chatgpt: ChatGPT) -> No
     for folder in (tmp_path, None):
         found = refused(chatgpt, folder)
         assert isinstance(found, AuthFailed)
-        assert "marvin providers login codex" in str(found)
+        assert "marvin login codex" in str(found)
     assert chatgpt.requests == []
 
 
@@ -534,7 +534,7 @@ def test_a_renewal_that_is_refused_asks_for_a_login(tmp_path: Path, chatgpt: Cha
     before = (tmp_path / "tokens.json").read_bytes()
     found = refused(chatgpt, tmp_path)
     assert isinstance(found, AuthFailed)
-    assert "Your refresh token has already been used. Run `marvin providers login codex`." in str(found)
+    assert "Your refresh token has already been used. Run `marvin login codex`." in str(found)
     assert (tmp_path / "tokens.json").read_bytes() == before
     assert not chatgpt.asked("/codex/responses")
 

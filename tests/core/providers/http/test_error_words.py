@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from marvin_core.api.errors import (
@@ -28,6 +28,7 @@ from marvin_core.providers.http.error_matching import plain, says, window_in
 from marvin_core.providers.http.error_reports import clean, report_of
 from marvin_core.providers.http.error_words import WORDS, Kind
 from tests.support.chatting import KEY, endpoint
+from tests.support.examples import examples
 
 ENDPOINT = endpoint("https://models.example/v1")
 URL = "https://models.example/v1/chat/completions"
@@ -255,7 +256,7 @@ BODIES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(status=st.integers(300, 599), headers=HEADERS, body=BODIES)
 @example(status=400, headers={}, body=b"[" * 60_000)
 @example(status=400, headers={}, body=b'{"error":' * 20_000)
@@ -267,7 +268,7 @@ def test_any_answer_is_one_of_the_errors(status: int, headers: dict[str, str], b
     refuses_images(ENDPOINT, status, headers, body)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(error=VALUES)
 def test_any_error_inside_an_answer_is_one_as_well(error: Any) -> None:
     assert_fit_to_be_shown(str(from_error(ENDPOINT, URL, error)))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.api.model_facts import ModelFacts, ServedModel
+from marvin_core.api.providers import ModelFacts, ServedModel
 from marvin_core.providers.http.model_lists import MOST, google_name, has_meta, models_in
 
 LISTS: dict[str, tuple[Any, ServedModel]] = {

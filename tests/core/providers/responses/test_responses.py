@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.api.errors import (
@@ -78,6 +78,7 @@ from tests.support import answers_responses as responses
 from tests.support.chatting import KEY, TIMEOUTS, TRANSPORTS, Transport, answer_of, calls_of, endpoint, request, text_of
 from tests.support.counting import times_called
 from tests.support.engine import make, run
+from tests.support.examples import examples
 
 MODEL = "gpt-5.1"
 READ_FILE = ToolSpec(
@@ -630,7 +631,7 @@ def decoded(*reads: bytes) -> list[Delta]:
     return joined(deltas)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sets(st.integers(1, len(SAMPLE) - 1), max_size=40))
 def test_a_stream_cut_anywhere_means_the_same(cuts: set[int]) -> None:
     """Cuts inside a character, a CRLF, a field name and a JSON escape included."""

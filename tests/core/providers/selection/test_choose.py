@@ -111,7 +111,7 @@ def test_none_is_configured(desk: Desk) -> None:
 def test_a_provider_without_its_key_says_how_to_set_it(desk: Desk) -> None:
     chosen = desk.choice("--provider", "groq", GEMINI_API_KEY=KEY)
     assert chosen.endpoint is None
-    assert chosen.how_to.startswith("The provider groq (--provider) needs a key. Groq: set GROQ_API_KEY")
+    assert chosen.how_to.startswith("The provider groq (--provider) needs a key. Groq: run `")
     named = desk.choice("--provider", "mine", yaml=MINE)
     assert named.how_to == "The provider mine (--provider) needs a key. Set MINE_KEY."
 

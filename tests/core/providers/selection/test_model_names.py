@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from marvin_core.config.load import load
 from marvin_core.providers.selection.catalog import Catalog
 from marvin_core.providers.selection.model_names import find, named
 from marvin_core.providers.selection.models import Models
+from tests.support.prepared_index import give_index
 
 KEY = "sk-0123456789abcdef"
 ALL = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GROQ_API_KEY"), KEY)
@@ -79,13 +81,19 @@ def models(home: Path, *argv: str, yaml: str = "", **env: str) -> Models:
     (home / "marvin").mkdir(parents=True, exist_ok=True)
     (home / "marvin/config.yaml").write_text(yaml)
     given = {"HOME": str(home), "MARVIN_HOME": str(home / "marvin"), "MARVIN_PACKS": "core", **env}
-    return App(*load(argv, given, cwd=home), warn=pytest.fail).models
+    config, secrets = load(argv, given, cwd=home)
+    return App(give_index(config), secrets, warn=pytest.fail).models
 
 
 def fallbacks(of: Models) -> list[str]:
     first = of.first()
     assert first is not None
-    return [f"{provider.name}/{provider.model}" for provider in of.fallbacks(first.provider)]
+    failed = first.provider
+
+    async def told() -> list[str]:
+        return [f"{provider.name}/{provider.model}" async for provider in of.fallbacks(failed)]
+
+    return asyncio.run(told())
 
 
 @pytest.mark.parametrize(
@@ -203,6 +211,45 @@ def test_high_and_low_are_names_of_models(
     serving = of.named(name, first.provider)
     assert f"{serving.provider.name}/{serving.provider.model}" == expected
     assert reason in serving.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "env", "expected"),
+    [
+        ("", ALL, "groq/openai/gpt-oss-120b GROQ_API_KEY"),
+        ("opus", ALL, "anthropic/claude-opus-4-6 ANTHROPIC_API_KEY"),
+        ("high", ALL, "anthropic/claude-opus-4-6 ANTHROPIC_API_KEY"),
+        ("codex", ALL, "openai/gpt-5.3-codex OPENAI_API_KEY"),
+        ("codex", {"GROQ_API_KEY": KEY}, "groq/openai/gpt-oss-120b GROQ_API_KEY"),
+        (
+            "plan",
+            {"GROQ_API_KEY": KEY, "MARVIN_CODE_MODEL_PLAN": "qwen/qwen3-next"},
+            "groq/qwen/qwen3-next GROQ_API_KEY",
+        ),
+        ("openai/gpt-5.2", ALL, "openai/gpt-5.2 OPENAI_API_KEY"),
+    ],
+)
+def test_the_model_of_an_agent_and_the_key_that_it_gets(
+    tmp_path: Path, name: str, env: Mapping[str, str], expected: str
+) -> None:
+    """codex is the tier here, and not the service of this name."""
+    of = models(tmp_path, "--model", "groq/openai/gpt-oss-120b", **env)
+    first = of.first()
+    assert first is not None
+    found = of.for_agent(name, first.provider)
+    assert f"{found.provider}/{found.model} {' '.join(found.variables)}" == expected
+
+
+def test_the_model_of_an_agent_is_none_without_a_service_of_it(tmp_path: Path) -> None:
+    of = models(tmp_path, "--model", "groq/openai/gpt-oss-120b", GROQ_API_KEY=KEY)
+    first = of.first()
+    assert first is not None
+    for name in ("openai/gpt-5.2", "--help", "no/such"):
+        with pytest.raises((UsageError, ConfigError)):
+            of.for_agent(name, first.provider)
+    offline = of.named("offline/offline", None).provider
+    with pytest.raises(ConfigError):
+        of.for_agent("", offline)
 
 
 def test_a_tier_whose_model_the_user_named_is_an_error_where_nobody_serves_it(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.api.errors import ConfigError
-from marvin_core.api.model_facts import ModelFacts, ServedModel
+from marvin_core.api.providers import ModelFacts, ServedModel
 from marvin_core.app import App
 from marvin_core.builtin import marvin_register_providers
 from marvin_core.config.load import load
@@ -29,7 +29,9 @@ from marvin_core.providers.selection.models import Models
 from marvin_core.providers.selection.service_lists import chat_models, is_listed, same_place
 from marvin_core.testing.model_server import LoopbackServer
 from marvin_core.util.threads import in_thread
+from tests.support.examples import examples
 from tests.support.listing_servers import StrictServer
+from tests.support.prepared_index import give_index
 
 KEY = "sk-0123456789abcdef"
 PATIENT = "timeouts: {probe: 50, model_list: 50}\n"
@@ -59,7 +61,8 @@ def chosen(home: Path, *argv: str, yaml: str = "", **env: str) -> str:
 
 
 def models(home: Path, *argv: str, yaml: str = "", **env: str) -> Models:
-    return App(*load(argv, given_env(home, env, yaml), cwd=home), warn=pytest.fail).models
+    config, secrets = load(argv, given_env(home, env, yaml), cwd=home)
+    return App(give_index(config), secrets, warn=pytest.fail).models
 
 
 def keep(known: Catalog, provider: str, *served: ServedModel) -> None:
@@ -347,7 +350,7 @@ def test_a_model_never_takes_its_own_place(tmp_path: Path) -> None:
     assert both == ["openai/gpt-oss-20b"]
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(st.lists(st.sampled_from(["gpt-5.1", "gpt-5.2", "gpt-5.3", "gpt-6-luna", "o3", "x"]), max_size=8))
 def test_any_list_of_what_is_served_comes_to_an_end(
     tmp_path_factory: pytest.TempPathFactory, served: list[str]
@@ -459,7 +462,7 @@ DAMAGED = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(DAMAGED, DAMAGED)
 def test_damaged_files_are_as_none(tmp_path_factory: pytest.TempPathFactory, models_of: Any, note: Any) -> None:
     folder = tmp_path_factory.mktemp("kept")

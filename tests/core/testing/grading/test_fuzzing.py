@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import Field, tool
 from marvin_core.testing.grading.fuzzing import MOST_CASES, cases
 from marvin_core.testing.tool_runner import installed_tools
 from marvin_core.tools.schema import describe
+from tests.support.examples import examples
 
 
 @tool(access=["read"])
@@ -66,7 +67,7 @@ SCHEMAS: st.SearchStrategy[dict[str, Any]] = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(st.dictionaries(st.text(min_size=1, max_size=5), SCHEMAS, max_size=6))
 def test_any_schema_gives_a_bounded_number_of_json_texts(properties: dict[str, Any]) -> None:
     spec = describe(several).replace(

@@ -227,6 +227,7 @@ print(json.dumps([phrases, problems]))
 """
 
 
+@pytest.mark.slow
 def test_a_pack_brings_its_phrases_and_a_change_of_them_is_noticed(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.install("acme", PLUGIN, modules={"acme_tools": TOOLS})
@@ -274,17 +275,18 @@ WEATHER = '''
 from marvin_core import tool
 
 @tool(access=["net"])
-async def weather_forecast(location: str, days: int = 1) -> str:
-    """Tell the weather."""
+async def tide_table(location: str, days: int = 1) -> str:
+    """Tell the tides."""
     return location
 
 @tool(access=["write"])
-async def set_alarm(at: str, label: str = "") -> str:
-    """Wake the user."""
+async def close_blinds(at: str, label: str = "") -> str:
+    """Close the blinds."""
     return at
 '''
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_how_to_work(tmp_path: Path) -> None:
     page = (Path(__file__).parents[4] / "docs" / "how-to" / "write-phrases.md").read_text(encoding="utf-8")
     toml, plugin = (page.split(f"```{language}\n")[1].split("```")[0] for language in ("toml", "python"))
@@ -298,8 +300,8 @@ def test_the_examples_of_the_how_to_work(tmp_path: Path) -> None:
     (folder / "phrases.toml").write_text(toml)
     ended = place.marvin("packs", "list")
     assert ended.code == 0, ended.out
-    refused = place.marvin("--provider", "offline", "--non-interactive", "--prompt", "Wake me at 7 am, please")
+    refused = place.marvin("--provider", "offline", "--non-interactive", "--prompt", "Close the blinds at 7 am, please")
     assert refused.code == 1
-    assert "\n  /set_alarm at=07:00 label='wake up at 07:00'\n" in refused.err
-    done = place.marvin("--provider", "offline", "--non-interactive", "--prompt", "weather in Oslo for the next 3 days")
-    assert (done.code, done.out) == (0, "  🔧 weather_forecast\nOslo\n")
+    assert "\n  /close_blinds at=07:00 label='blinds at 07:00'\n" in refused.err
+    done = place.marvin("--provider", "offline", "--non-interactive", "--prompt", "tides in Oslo for the next 3 days")
+    assert (done.code, done.out) == (0, "  🔧 tide_table\nOslo\n")

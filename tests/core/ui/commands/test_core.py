@@ -278,7 +278,7 @@ def test_usage_tells_what_this_session_and_all_have_used(tmp_path: Path) -> None
 def test_the_errors_of_the_archive_are_those_it_promises(tmp_path: Path) -> None:
     made = make(tmp_path)
     with pytest.raises(SessionError, match="no session"):
-        made.session.sessions.resume("nope")
+        run(made.session.sessions.resume("nope"))
     with pytest.raises(MarvinError, match="not on disk"):
         made.session.sessions.branches()
     run(made.session.close())

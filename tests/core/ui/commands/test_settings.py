@@ -8,6 +8,7 @@ import pytest
 
 from marvin_core.api.events import Notice
 from marvin_core.sessions.reader import load
+from tests.core.tools.test_carried_tools import FIND, many
 from tests.support.chat import Chat, chatting, kept
 from tests.support.engine import Made, Script, make, says
 
@@ -72,6 +73,32 @@ def test_a_model_that_is_gone_is_told_of_and_another_one_goes_on(tmp_path: Path)
 
     small = Script(says("x"), name="small", model="s1")
     chatting(make(tmp_path, provider=small), again)
+
+
+@pytest.mark.parametrize("other", [("gone", "g1"), ("offline", "offline")])
+def test_why_a_model_answers_is_not_said_of_another_conversation(tmp_path: Path, other: tuple[str, str]) -> None:
+    async def prompt(chat: Chat) -> None:
+        await chat.session.submit("first")
+
+    def kept_with(name: str, model: str) -> Path:
+        (tmp_path / name).mkdir()
+        script = Script(says("x"), name=name, model=model)
+        return chatting(make(tmp_path / name, provider=script), prompt).files[0]
+
+    first, second = kept_with("large", "l1"), kept_with(*other)
+
+    async def work(chat: Chat) -> None:
+        models = chat.session.models
+        chat.session.resume(first)
+        assert (models.model, models.reason) == ("l1", "the session was with it")
+        chat.session.resume(second)
+        assert (models.model, models.reason) == ("l1", "it answered before")
+        chat.session.resume(first)
+        assert models.reason == "the session was with it"
+        chat.session.sessions.clear()
+        assert (models.model, models.reason) == ("l1", "it answered before")
+
+    chatting(two_models(tmp_path), work)
 
 
 def test_a_session_without_a_model_goes_on_with_one_where_there_is_one_now(tmp_path: Path) -> None:
@@ -182,3 +209,28 @@ def test_nothing_of_it_needs_a_model(tmp_path: Path, command: str) -> None:
         assert await chat.do(command)
 
     chatting(make(tmp_path, configured=False), work)
+
+
+def test_the_context_tells_what_a_request_holds_and_what_waits(tmp_path: Path) -> None:
+    made = make(tmp_path, says("one"), specs=(FIND, *many(300)), argv=())
+
+    async def work(chat: Chat) -> None:
+        await chat.session.submit("first")
+        use = await chat.session.context_use()
+        assert (len(use.tools), len(use.waiting)) == (15, 286)
+        shown = await chat.do("/context")
+        assert f"{sum(use.tools.values()):9,}  15 tools\n" in shown
+        assert f"{sum(use.waiting.values()):9,}  tokens are saved: 286 tools wait" in shown
+        assert "2 messages" in shown
+        assert "system prompt: built in" in shown
+        total = sum(tokens for _, tokens in use.prompt) + sum(use.tools.values()) + use.message_tokens
+        assert f"{total:9,}  tokens of {use.window:,} in all" in shown
+
+    chatting(made, work)
+
+
+def test_the_context_saves_nothing_where_nothing_waits(tmp_path: Path) -> None:
+    async def work(chat: Chat) -> None:
+        assert "saved" not in await chat.do("/context")
+
+    chatting(make(tmp_path, argv=()), work)

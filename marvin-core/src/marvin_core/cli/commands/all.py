@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import typer
 
-from . import config, doctor, models, packs, profiles, providers, sessions, tools
+from . import agents, config, doctor, login, models, packs, permissions, profiles, providers, sessions, tools, undo
 
 
 def extend(app: typer.Typer) -> None:
     """Add them, in the order in which help lists them."""
-    for module in (tools, packs, sessions, profiles, providers, models, config, doctor):
+    for module in (
+        tools,
+        agents,
+        packs,
+        sessions,
+        undo,
+        profiles,
+        providers,
+        login,
+        models,
+        permissions,
+        config,
+        doctor,
+    ):
         module.extend(app)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,13 +14,12 @@ from ...config.load import check_settings
 from ...config.program import command_name
 from ...config.settings import KEYS, pack_sections, parse_settings
 from ...util.state_files import replace_file, update_file
-from ...util.text import hint_at
+from ...util.text import hint_at, one_line
 from ..run import group
+from ..watched import run_watched
 from .pack_settings import check_packs, expected_kind, shown_settings
 
 if TYPE_CHECKING:
-    from ...engine.session import Session
-    from ...engine.system_prompt import PromptPart
     from ..run import CommandContext
 
 _TEMPLATE = """\
@@ -30,6 +28,8 @@ _TEMPLATE = """\
 # model: llama-3.3-70b-versatile
 """
 _HIDDEN = "(not shown)"
+_FILES_SHOWN = 100
+"""Characters of the names of files that a folder brings."""
 
 
 def extend(app: typer.Typer) -> None:
@@ -38,6 +38,7 @@ def extend(app: typer.Typer) -> None:
     config.command("show")(show_config)
     # A value may begin with a hyphen.
     config.command("set", context_settings={"ignore_unknown_options": True})(set_value)
+    config.command("unset")(unset_value)
     config.command("edit")(edit_config)
     app.add_typer(config, name="config")
 
@@ -57,7 +58,8 @@ def show_config(
     run: CommandContext = context.obj
     if what == "prompt":
         session = run.session()
-        for part in asyncio.run(_prompt(session)):
+        work = session.prompt_parts()
+        for part in run_watched(run, work, close=session.close, rescue=session.rescue):
             run.write(f"== {part.origin} ({len(part.text):,} characters)\n{part.text}\n\n")
         return
     if what:
@@ -74,18 +76,33 @@ def show_config(
         f"provider       {_chosen(config.provider, config.provider_origin)}",
         f"model          {_chosen(config.model, config.model_origin)}",
         f"thinking       {config.thinking}",
+        f"permissions    {config.permission_mode or 'auto where the sandbox holds, else ask'}",
+        f"trust          {_trust(run)}",
         "",
+        *_instructions(run),
         *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in _shown(settings).items()),
         *shown_settings(run, settings),
     ]
     run.write("\n".join(lines).rstrip() + "\n")
 
 
-async def _prompt(session: Session) -> list[PromptPart]:
-    try:
-        return list(await session.prompt_parts())
-    finally:
-        await session.close()
+def _trust(run: CommandContext) -> str:
+    """Whether what the working directory brings may be loaded."""
+    from ...guard.trust import TrustStore
+
+    found = TrustStore(run.config).look(run.config.working_dir)
+    if not found.brings:
+        return "not needed: this folder brings nothing that would be loaded"
+    files = one_line(", ".join(found.brings), _FILES_SHOWN)
+    return f"{'yes' if found.trusted else 'no'}: {found.why} ({files})"
+
+
+def _instructions(run: CommandContext) -> list[str]:
+    """What the model is told of a project by files, and the skills that there are."""
+    from ...engine.instructions.listing import listed_instructions, listed_skills
+
+    lines = [*listed_instructions(run.config), *listed_skills(run.config, run.app().plugins.data_folders)]
+    return [*lines, ""] if lines else []
 
 
 def _chosen(value: str, origin: str) -> str:
@@ -109,12 +126,29 @@ def set_value(
     value: Annotated[str, typer.Argument(metavar="VALUE", help="Its value, as YAML; empty takes the key away.")],
 ) -> None:
     """Set a value in config.yaml; comments stay. A value that would not do changes nothing."""
-    from ...util.yaml_edit import with_value
+    run: CommandContext = context.obj
+    _write_value(run, key, _value(run, key.split("."), value))
 
+
+def unset_value(
+    context: typer.Context,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key; a dot leads below: timeouts.tool.")],
+) -> None:
+    """Take a value out of config.yaml; comments stay."""
     run: CommandContext = context.obj
     path = _path(run)
-    keys = key.split(".")
-    wanted = _value(run, keys, value)
+    there: Any = parse_settings(path.read_bytes(), path) if path.exists() else {}
+    for name in key.split("."):
+        if not isinstance(there, Mapping) or name not in there:
+            raise UsageError(f"{key} is not set in {path}, so there is nothing to take away.")
+        there = there[name]
+    _write_value(run, key, None)
+
+
+def _write_value(run: CommandContext, key: str, wanted: Any) -> None:
+    from ...util.yaml.edit import with_value
+
+    path, keys = _path(run), key.split(".")
 
     def changed(content: bytes | None) -> bytes:
         if content:
@@ -134,6 +168,7 @@ def _value(run: CommandContext, keys: list[str], value: str) -> Any:
     """The value as the key's type wants it: text as it is, everything else read as YAML."""
     expected: Any = KEYS
     for key in keys:
+        expected = expected[1] if isinstance(expected, tuple) else expected
         expected = expected.get(key, expected.get(str)) if isinstance(expected, Mapping) else None
     if value == "":
         return None
@@ -144,9 +179,12 @@ def _value(run: CommandContext, keys: list[str], value: str) -> Any:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
+    from ...util.yaml.checked import check_yaml
+
     try:
+        check_yaml(value)
         return YAML().load(value)
-    except YAMLError as error:
+    except (YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"{value!r} is not YAML. A list is written [a, b].") from error
 
 

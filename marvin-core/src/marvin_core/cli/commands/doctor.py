@@ -13,8 +13,10 @@ from ...api.errors import ConfigError, MarvinError
 from ...config.load import check_settings
 from ...config.program import command_name
 from ...config.settings import read_settings
+from ...util.failures import told
 from ...util.text import FAINTLY_LIKE, near_names
 from ...version import __version__
+from ..watched import run_watched
 from .packs import contents, label, slowness
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def doctor(context: typer.Context) -> None:
     run: CommandContext = context.obj
     report = DoctorReport(run)
     report.configuration()
+    asyncio.run(report.sandbox())
     try:
         app = run.app()
     except MarvinError as error:
@@ -43,8 +46,10 @@ def doctor(context: typer.Context) -> None:
         report.installed(app)
         report.settings_of_packs(app)
         report.provider(app)
-        asyncio.run(report.reachable(app))
+        run_watched(run, report.reachable(app), close=app.models.aclose)
+        report.services(app)
         report.tools(app)
+        report.permissions(app)
     run.write(f"\n{report.verdict()}\n")
     if report.problems:
         raise typer.Exit(1)
@@ -91,6 +96,29 @@ class DoctorReport:
         for folder in (config.config_folder, config.data_folder, config.cache_folder, config.state_folder):
             if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
                 self.broken(f"{folder} cannot be written.", "Make it yours, or set MARVIN_HOME to another folder.")
+
+    async def sandbox(self) -> None:
+        """What holds commands back, tried for real."""
+        from ...guard.sandbox.doctor import examined
+
+        self._heading("Sandbox for commands")
+        use = self._run.config.sandbox
+        if use == "off":
+            self._line(
+                "off",
+                "commands run as you, and reach all that you reach",
+                "Leave out --sandbox off, MARVIN_SANDBOX=off and `sandbox: off`.",
+            )
+            return
+        search = self._run.secrets.child_environment().get("PATH", os.defpath)
+        findings = await examined(self._run.config, search)
+        for finding in findings:
+            if finding.ok:
+                self._line("ok", finding.text)
+            elif use == "required" and finding.needed:
+                self.broken(finding.text, finding.advice)
+            else:
+                self._line("none", finding.text, finding.advice)
 
     def installed(self, app: App) -> None:
         """The packs and their problems."""
@@ -143,7 +171,7 @@ class DoctorReport:
 
     def _key(self, spec: ProviderSpec) -> None:
         variables = (*spec.key_variables, *spec.home_key_variables)
-        present = [name for name in variables if self._run.secrets.get(name, spec.key_file)]
+        present = [name for name in variables if self._run.secrets.has(name, spec.key_file)]
         if present:
             self._line("ok", f"a key of {spec.name}: {', '.join(present)}")
 
@@ -156,10 +184,10 @@ class DoctorReport:
             served = await app.models.served(endpoint.provider)
         except MarvinError as error:
             self.broken(str(error))  # which says what to do, too
+        except Exception as error:  # of a pack
+            self.broken(f"The provider {endpoint.provider} failed: {told(error)}", "Choose another, or mend its pack.")
         else:
             self._served(endpoint, [model.name for model in served])
-        finally:
-            await app.models.aclose()
 
     def _served(self, endpoint: Endpoint, served: list[str]) -> None:
         from ...providers.selection.service_lists import is_listed
@@ -174,14 +202,41 @@ class DoctorReport:
             f"Choose one that it lists, with --model or `{command_name()} config set model NAME`: {', '.join(near)}.",
         )
 
+    def services(self, app: App) -> None:
+        """The services of the web that tools asked, as they were found."""
+        from .services import service_lines
+
+        found = list(service_lines(app))
+        if found:
+            self._heading("Services that tools ask")
+        for mark, text, failure in found:
+            self._line(mark, text, failure)
+        if any(mark != "ok" for mark, _, _ in found):
+            self._line("", "", f"Try them now: {command_name()} tools health")
+
     def tools(self, app: App) -> None:
         """The tools that are not offered, by what they lack."""
         toolbox = app.session(asker=None, interactive=False).toolbox
         missing = toolbox.missing
-        self._heading(f"Tools: {len(app.plugins.tools) - len(missing)} of {len(app.plugins.tools)} are offered")
+        self._heading(f"Tools: {len(toolbox.offered)} of {len(app.plugins.tools)} are offered")
         by_reason: dict[str, list[str]] = {}
         for name, reason in missing.items():
             by_reason.setdefault(reason, []).append(name)
         for reason, names in by_reason.items():
             waiting = all(map(toolbox.is_held, names))
             self._line("ok" if waiting else "none", f"{', '.join(names)}: {'offered ' if waiting else ''}{reason}")
+
+    def permissions(self, app: App) -> None:
+        """Whether commands can be judged, and the rules that speak of nothing."""
+        from ...guard.permissions.shell_parser import program
+        from .permissions import strange_rules
+
+        self._heading("Permissions")
+        if program():
+            self._line("ok", f"commands are taken apart by {program()}")
+        else:
+            self._line(
+                "none", "shfmt is missing: only plain commands can be judged", "Install it: pip install shfmt-py"
+            )
+        for line in strange_rules(self._run.config, app):
+            self._line("none", line, f"Correct it: {command_name()} config edit")

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...api.errors import MarvinError
-from ...api.model_facts import ModelFacts
+from ...api.providers import ModelFacts
 from ...api.record import Record
 from ...config.program import command_name
 from ...util.terminal_text import json_for_terminals
 from ...util.text import counted, one_line
 from ..run import CommandContext
+from ..watched import run_watched
 
 if TYPE_CHECKING:
     from ...api.providers import ProviderSpec
@@ -146,7 +147,7 @@ def _yes(value: bool | None) -> str:
 def _update(run: CommandContext, app: App) -> None:
     """Ask all services that are set up for their lists, and say what came of it; 1 where nothing did."""
     names = [spec.name for spec, _ in app.catalog.set_up()]
-    told = asyncio.run(_asked(run, app, names))
+    told = run_watched(run, _asked(run, app, names), close=app.models.aclose)
     for name, (works, text) in zip([*names, "prices"], told, strict=True):
         run.say(f"{'ok' if works else 'failed':8}{name}: {text}\n")
     if not any(works for works, _ in told):
@@ -154,10 +155,7 @@ def _update(run: CommandContext, app: App) -> None:
 
 
 async def _asked(run: CommandContext, app: App, names: Sequence[str]) -> list[tuple[bool, str]]:
-    try:
-        return list(await asyncio.gather(*(_answer(app, name) for name in names), _prices(run)))
-    finally:
-        await app.models.aclose()
+    return list(await asyncio.gather(*(_answer(app, name) for name in names), _prices(run)))
 
 
 async def _prices(run: CommandContext) -> tuple[bool, str]:

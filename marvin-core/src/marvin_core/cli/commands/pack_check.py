@@ -19,7 +19,7 @@ from ...util.terminal_text import json_for_terminals
 from ...util.text import unknown_name
 
 if TYPE_CHECKING:
-    from ...api.tool_context import ProcessResult
+    from ...api.processes import ProcessResult
     from ...plugins.model import Pack
     from ..run import CommandContext
 
@@ -55,10 +55,14 @@ def check_pack(
 
 def _chosen(run: CommandContext, name: str | None) -> list[Pack]:
     """The packs that are meant; those of the core and of the configuration folder are no distributions of packs."""
-    packs = [pack for pack in run.app().plugins.packs if pack.distribution not in (USER, "marvin-core")]
-    chosen = [pack for pack in packs if name is None or name in (pack.name, pack.distribution)]
+    there = run.app().plugins.packs
+    meant = [pack for pack in there if name is None or name in (pack.name, pack.distribution)]
+    packs = [pack for pack in there if pack.distribution not in (USER, "marvin-core")]
+    chosen = [pack for pack in meant if pack in packs]
     if not packs:
         raise UsageError(f"No pack is installed. Make one: {command_name()} packs new NAME")
+    if meant and not chosen:
+        raise UsageError(f"{name} gets no grade: it is a part of Marvin, or a file of yours, and no pack for others.")
     if not chosen:
         raise UsageError(unknown_name("pack", name or "", [pack.name for pack in packs]))
     return chosen

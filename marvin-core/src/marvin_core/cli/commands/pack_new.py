@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...config.program import command_name
-
 if TYPE_CHECKING:
     from ..run import CommandContext
 
@@ -30,6 +28,6 @@ def new_pack(
         "  python3 -m venv .venv && . .venv/bin/activate\n"
         '  pip install --editable ".[dev]"\n'
         "  pytest\n"
-        f"  {command_name()} packs check {names.pack}\n"
+        f"  python -m marvin_core packs check {names.pack}\n"  # of that environment
         "No licence is chosen yet: see pyproject.toml.\n"
     )

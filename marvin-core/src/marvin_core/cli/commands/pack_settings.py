@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...api.errors import ConfigError, MarvinError
 from ...config.settings import pack_sections
-from ...guard.redaction import redacted
 from ...plugins.manager import Plugins
 from ...util.text import unknown_name
 
@@ -50,10 +49,10 @@ def shown_settings(run: CommandContext, settings: Mapping[str, Any]) -> list[str
     for name, section, secrets in _sections(run, plugins, pack_sections(settings)):
         run.secrets.declare(secrets)
         for keys, value, origin in section.leaves():
-            shown = json.dumps(redacted(value, run.secrets.known()), ensure_ascii=False)
+            shown = json.dumps(run.redactor.value(value), ensure_ascii=False)
             lines.append(f"{'.'.join(('packs', name, *keys))}: {shown} (from {origin})")
         for variable, meaning in secrets.items():
-            is_set = "set" if run.secrets.get(variable) else "not set"
+            is_set = "set" if run.secrets.has(variable) else "not set"
             lines.append(f"packs.{name}, secret {variable}: {is_set} ({meaning})")
     return lines
 
@@ -100,7 +99,7 @@ def missing(run: CommandContext, app: App) -> Iterator[tuple[str, str]]:
         except MarvinError as error:
             yield f"{name} cannot be configured", str(error)
         for variable, meaning in secrets.items():
-            if not run.secrets.get(variable):
+            if not run.secrets.has(variable):
                 yield f"{name} has no {variable}", f"Set the variable to {meaning.rstrip('.')}, where you use it."
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,13 +12,13 @@ from ...api.record import Record
 from ...util.failures import is_failure, told
 from ...util.text import counted
 from ..run import group
+from ..watched import run_watched
 
 if TYPE_CHECKING:
     from ...api.models import ModelEntry
     from ...app import App
     from ..run import CommandContext
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="The provider's name.")]
 _SHOWN_MODELS = 3
 
 
@@ -28,7 +26,6 @@ def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
     providers = group("The model services: which can be used, and which one is.", list_providers)
     providers.command("list")(list_providers)
-    providers.command("login")(login)
     app.add_typer(providers, name="providers")
 
 
@@ -44,7 +41,7 @@ def list_providers(
     app = run.app()
     entries = app.models.listed()
     usable = [entry for entry in entries if entry.reason or app.catalog.is_here(app.catalog.known[entry.provider])]
-    answers = asyncio.run(_answers(app, usable)) if check else {}
+    answers = run_watched(run, _answers(app, usable), close=app.models.aclose) if check else {}
     chosen = app.choice.endpoint.provider if app.choice.endpoint is not None else ""
     out = run.say
     for entry in entries:
@@ -81,8 +78,6 @@ class _Answer(Record):
 async def _answers(app: App, entries: list[ModelEntry]) -> dict[str, _Answer]:
     """What each service says when it is asked for its models."""
     answers = await asyncio.gather(*(_answer(app, entry.provider) for entry in entries))
-    with suppress(Exception):  # of a pack: what it said counts
-        await app.models.aclose()
     return dict(zip([entry.provider for entry in entries], answers, strict=True))
 
 
@@ -95,12 +90,3 @@ async def _answer(app: App, name: str) -> _Answer:
         why = str(error) if isinstance(error, MarvinError) else told(error)
         return _Answer(works=False, text=f"does not work: {why}")
     return _Answer(works=True, text=f"answers, {counted(len(served), 'model')}" if served else "answers")
-
-
-def login(context: typer.Context, name: _Name) -> None:
-    """Log in to a service that has accounts instead of keys (codex)."""
-    run: CommandContext = context.obj
-    from ...providers.codex.login import login as log_in
-
-    read_line = sys.stdin.readline if run.streams.stdin_is_terminal() else None
-    log_in(name, run.config, lambda text: run.write(f"{text}\n"), read_line)

@@ -11,6 +11,7 @@ import typer
 
 from ...api.errors import MarvinError, SessionError, UsageError
 from ...config.program import command_name
+from ...guard.kept_texts import KeptTexts
 from ...sessions.doctor import Diagnosis, diagnose, repair
 from ...sessions.export import as_json, as_markdown, as_text
 from ...sessions.export_html import as_html
@@ -18,11 +19,12 @@ from ...sessions.reader import FullTranscript, load, load_full
 from ...sessions.search import entries, search
 from ...sessions.store import find, sessions
 from ...sessions.transcript import Transcript
+from ...util.state_files import private
 from ...util.text import counted, local_time, one_line
 from ..run import group
 
 if TYPE_CHECKING:
-    from ...api.session import SessionEntry
+    from ...api.controls import SessionEntry
     from ..run import CommandContext
 
 _TITLE = 80
@@ -138,8 +140,8 @@ def export_session(
         run.write(text)
         return
     try:
-        with output.open("wb" if force else "xb") as stream:
-            stream.write(text.encode("utf-8", "replace"))
+        with open(output, "wb" if force else "xb", opener=private) as stream:
+            stream.write(run.redactor.text(text).encode("utf-8", "replace"))
     except FileExistsError as error:
         raise UsageError(f"{output} exists. Choose another file, or replace it with --force.") from error
     except OSError as error:
@@ -154,7 +156,7 @@ def rename_session(
 ) -> None:
     """Give a session another title; its id stays."""
     run: CommandContext = context.obj
-    new = one_line(" ".join(title), _TITLE)
+    new = one_line(KeptTexts(run.redactor, lambda text: run.warn(f"marvin: {text}")).text(" ".join(title)), _TITLE)
     if not new:
         raise UsageError("The title is empty. Give some words.")
     path = find(_folder(run), session_id)

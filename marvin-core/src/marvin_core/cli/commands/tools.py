@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,6 @@ import typer
 
 from ...api.errors import ToolError, UsageError
 from ...api.events import Event, ToolExecutionUpdate
-from ...api.messages import ToolOutput
 from ...api.tools import ToolSpec
 from ...tools.arguments import parse_key_values
 from ...tools.help import in_shell, tool_help, with_typed_calls
@@ -23,17 +21,20 @@ from ...util.text import cut
 from ...util.untrusted_json import parse_json
 from ...util.watchdog import owner_of
 from ..run import CommandContext, group
+from ..watched import run_watched
+from .services import health
 
 if TYPE_CHECKING:
-    from ...engine.session import Session
+    pass
 
 
 def extend(app: typer.Typer) -> None:
     """Add the sub-command."""
-    tools = group("What Marvin can do: list, show and call tools.", list_tools)
+    tools = group("What Marvin can do: list, show, call and try tools.", list_tools)
     tools.command("list")(list_tools)
     tools.command("show")(show_tool)
     tools.command("call")(call_tool)
+    tools.command("health")(health)
     app.add_typer(tools, name="tools")
 
 
@@ -109,7 +110,8 @@ def call_tool(
         raise ToolError(with_typed_calls(str(error), in_shell())) from error
     keep_stdout(run.streams, owner_of)
     session.subscribe(partial(_tell_progress, run, ProgressLines(run.config.timeouts.progress)))
-    output = asyncio.run(_call(session, name, arguments))
+    work = session.call_tool(name, arguments)
+    output = run_watched(run, work, close=session.close, rescue=session.rescue)
     text = with_typed_calls(output.text, in_shell()) if output.is_error else output.text
     run.write(text + ("" if text.endswith("\n") else "\n"))
     width = columns_at(run.streams.stdout)
@@ -133,10 +135,3 @@ def _json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f"--json takes a JSON object, not {cut(text, 40)!r}.")
     return value
-
-
-async def _call(session: Session, name: str, arguments: dict[str, Any]) -> ToolOutput:
-    try:
-        return await session.call_tool(name, arguments)
-    finally:
-        await session.close()

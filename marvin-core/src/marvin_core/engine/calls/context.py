@@ -4,66 +4,131 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...api.errors import ConfigError, MarvinError, ToolError
-from ...api.events import ToolExecutionUpdate
-from ...api.tool_context import Clock, PackFolders, Paths, Processes, SessionView
+from ...api.events import CallOrigin, ToolExecutionUpdate
+from ...api.record import Record
+from ...api.timeouts import Timeouts
+from ...api.tool_context import Clock, PackFolders, Paths, SessionView, ToolContext
 from ...api.tools import Mode, ToolSpec
-from ...config.secrets import REQUIRED
-from ...guard.redaction import redacted
+from ...config.secrets import SecretAccess
+from ...guard.files.watching import WatchedPaths
+from ...guard.undo.changes import Changes
 from ...util.numbers import amount
 from ...util.text import storable
-from ..parts import SessionPack, SessionParts
+from ...util.threads import in_thread
+from ..parts import SessionParts
 from ..session_views import trust_addresses
+from .processes import CallProcesses
 from .timer import CallTimer
 
 if TYPE_CHECKING:
     import httpx
 
+    from ...api.agents import Agents
     from ...api.settings import Settings
+    from ..ports import Asker, SessionPack
 
 T = TypeVar("T")
-D = TypeVar("D")
+
+_LET = ("yes", "no")
+_OF_PERSONS = ("person", "typed", "router")
+"""Calls whose arguments a person wrote."""
 S = TypeVar("S", bound="Settings")
 
 
-class CallContext:
+class ContextOfCall(Record):
+    """What is particular to one call: its id, who makes it, its time, and whether its programs leave the sandbox."""
+
+    id: str
+    origin: CallOrigin
+    timer: CallTimer
+    outside: bool = False
+
+
+class CallContext(SecretAccess):
     """The `ToolContext` of one call."""
 
     def __init__(
-        self, parts: SessionParts, session: SessionView, spec: ToolSpec, call_id: str, timer: CallTimer
+        self,
+        parts: SessionParts,
+        session: SessionView,
+        spec: ToolSpec,
+        call: ContextOfCall,
     ) -> None:
         self._parts = parts
+        self._processes = CallProcesses(parts.processes, call.timer, outside=call.outside)
         self._session = session
         self._spec = spec
-        self._call_id = call_id
-        self._timer = timer
+        self._call_id = call.id
+        self._origin = call.origin
+        self._timer = call.timer
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._over = False
+        self.changes = Changes(parts.config.limits.undo_file)
 
     def end(self) -> None:
         """The call has its output: nothing more is told of it, by a thread that it left behind either."""
         self._over = True
 
     @property
-    def paths(self) -> Paths:
-        """The sandbox."""
-        return self._parts.workspace.paths
+    def processes(self) -> CallProcesses:
+        """The programs of this call."""
+        return self._processes
 
     @property
-    def processes(self) -> Processes:
-        """The way to child processes."""
-        return self._parts.processes
+    def agents(self) -> Agents:
+        """The way to sub-agents."""
+        from .agents import CallAgents
+
+        return CallAgents(self._parts, self._timer)
+
+    @property
+    def paths(self) -> Paths:
+        """The sandbox."""
+        return WatchedPaths(self._parts.workspace.paths, self.changes)
 
     @property
     def http(self) -> httpx.AsyncClient:
         """The shared HTTP client."""
         return self._parts.setup.clients.for_tools()
+
+    async def may_reach(self, url: str) -> None:
+        """Let tools reach an address that a person typed, or allows."""
+        clients = self._parts.setup.clients
+        host = await in_thread(lambda: clients.refused_host(url))
+        if not host:
+            return
+        if self._origin not in _OF_PERSONS:
+            question = (
+                f"{self._spec.name} wants to reach {url}, which is of this machine or of a private network. Let tools "
+                f"reach {host} in this session?"
+            )
+            try:
+                if await self.ask(question, _LET) != _LET[0]:
+                    return
+            except ToolError:  # nobody is there to ask: the request itself says what is wrong
+                return
+        clients.trust(url)
+
+    async def proxied(self) -> Mapping[str, str]:
+        """The variables that lead a program's requests to a proxy."""
+        from .proxied import Leading
+
+        try:
+            return dict(await self._parts.resources.get(Leading(self._parts.setup.clients)))
+        except (ConfigError, OSError) as error:
+            raise ToolError(f"Programs cannot be led to the network: {error} Tell the user.") from error
+
+    @property
+    def origin(self) -> CallOrigin:
+        """Who makes the call."""
+        return self._origin
 
     @property
     def mode(self) -> Mode:
@@ -100,6 +165,11 @@ class CallContext:
         return self._parts.setup.packs().of_tool(self._spec)
 
     @property
+    def timeouts(self) -> Timeouts:
+        """How long things may take, as the user set it."""
+        return self._parts.config.timeouts
+
+    @property
     def folders(self) -> PackFolders:
         """The folders of the pack."""
         return self._pack.folders
@@ -114,19 +184,17 @@ class CallContext:
         trust_addresses(pack.given(), self._parts.setup.clients)
         return found
 
-    @overload
-    def secret(self, name: str) -> str: ...
-    @overload
-    def secret(self, name: str, default: None) -> str | None: ...
-    @overload
-    def secret(self, name: str, default: D) -> str | D: ...
-    def secret(self, name: str, default: Any = REQUIRED) -> Any:
-        """The value of a declared secret."""
+    async def fetch_secrets(self) -> None:
+        """Have at hand what the keyring holds for the tool, which asks for it in the event loop."""
+        if self._parts.setup.secrets.in_keyring:
+            await self._parts.fetch_secrets((*self._spec.secrets, *self._pack.secrets))
+
+    def _secret(self, name: str, default: Any) -> Any:
         try:
             if name in self._spec.secrets:
                 return self._parts.setup.secrets.value(name, default=default)
             pack = self._pack
-            if pack.declares(name):
+            if name in pack.secrets:
                 return pack.secret(name, default)
         except ConfigError as error:
             raise ToolError(str(error)) from error
@@ -148,7 +216,7 @@ class CallContext:
 
     def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
         """Tell the user how far the call is; a number that cannot be one is left out."""
-        told = redacted(_text(text), self._parts.setup.secrets.known())
+        told = self._parts.redactor.text(_text(text))
         done, total = amount(done), amount(total)
         if done is not None and total is not None:
             done = min(done, total)
@@ -163,16 +231,65 @@ class CallContext:
         if not self._over:
             self._parts.bus.emit(update)
 
+    def reading(self, folder: Path) -> ToolContext:
+        """The same, held to another folder, where nothing is written."""
+        if not folder.is_dir():
+            raise ToolError(f"{str(folder)!r} is no folder.")
+        return ContextElsewhere(self, self._parts.workspace.paths_of(folder, reading=True))
+
+    def writing(self, folder: Path) -> ToolContext:
+        """The same, held to another folder, whose files are written and put back as those of the working directory."""
+        if self._parts.workspace.playing:
+            raise ToolError(f"In play mode {folder} stays as it is, and is not read. Work in the playground.")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ToolError(f"{folder} cannot be made: {error.strerror}. Ask the user to make it.") from error
+        return ContextElsewhere(self, WatchedPaths(self._parts.workspace.paths_of(folder), self.changes))
+
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask the user; the call's time-out waits for the answer."""
-        if self._parts.setup.asker is None:
+        return await self._asked(self._parts.setup.asker, question, choices)
+
+    async def ask_text(self, question: str, choices: Sequence[str] = ()) -> str:
+        """Ask the user what may be answered in any words; the call's time-out waits for the answer."""
+        setup = self._parts.setup
+        if setup.asker is not None and setup.text_asker is None and not choices:
+            raise ToolError("The interface in use takes no text as an answer. Ask with choices.")
+        return await self._asked(setup.text_asker or setup.asker, question, choices)
+
+    async def _asked(self, ask: Asker | None, question: str, choices: Sequence[str]) -> str:
+        if self._parts.setup.asker is None or ask is None or self._parts.workspace.playing:
             raise ToolError(f"Nobody is there to answer {question!r}. Go on without it, or say what is missing.")
         with self._timer.stopped():
-            return await self._parts.setup.asker(question, choices)
+            from ...util.terminal_text import exact
+
+            clean = self._parts.redactor.text
+            asked, shown = exact(clean(question)), [exact(clean(choice)) for choice in choices]
+            answer = await ask(asked, shown)
+        return choices[shown.index(answer)] if answer in shown else answer
 
     async def resource(self, factory: Callable[[], AbstractAsyncContextManager[T]]) -> T:
         """What the factory yields, once a session."""
         return await self._parts.resources.get(factory)
+
+
+class ContextElsewhere(CallContext):
+    """All that the context of a call gives, but for the files: those of another folder."""
+
+    def __init__(self, context: CallContext, paths: Paths) -> None:
+        self.__dict__.update(vars(context))
+        self._call = context
+        self._elsewhere = paths
+
+    @property
+    def paths(self) -> Paths:
+        """The files of the folder."""
+        return self._elsewhere
+
+    def progress(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Told by the call itself, which knows when it is over."""
+        self._call.progress(text, done, total)
 
 
 def _text(given: object) -> str:

@@ -5,30 +5,38 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from ...api.errors import ToolError
 from ...api.events import CallOrigin, ToolExecutionEnd, ToolExecutionStart
-from ...api.hooks import Ask, Deny
-from ...api.messages import Image, Text, ToolCall, ToolOutput
+from ...api.messages import Call, Text, ToolCall, ToolOutput
 from ...api.session import RunningCall
 from ...api.tool_context import SessionView
 from ...api.tools import ToolResult, ToolSpec
 from ...conversation.compactor import Compactor
 from ...conversation.pairing import INTERRUPTED, interrupted
-from ...guard.permissions.policy import Policy
-from ...guard.permissions.verdicts import strongest
-from ...guard.redaction import redacted
+from ...guard.gates.calls import CallGates
+from ...guard.permissions.modes import StandingPermissions
+from ...guard.sandbox.leaving import without
 from ...tools.toolbox import LoadedTool
 from ...util.failures import is_failure, told
 from ...util.threads import in_thread
 from ..hook_runner import HookRunner
 from ..parts import SessionParts
-from .context import CallContext
+from .context import CallContext, ContextOfCall
+from .leaving import asked, held_back
+from .permission import Pending, Permission
+from .results import GO_ON, as_result, presentable, text_of
 from .timer import CallTimer
 
-_GO_ON = "What it was to do may be done. Check, then try it another way."
+if TYPE_CHECKING:
+    from ..instructions.nested import NestedInstructions
+    from .commands import CommandSpans
+    from .log import CallLog
+    from .recording import Recorder
+
 _LONG_ARGUMENTS = 20_000
 """Characters of arguments that are read beside the event loop: where they are broken, mending them takes long."""
 
@@ -36,24 +44,34 @@ _LONG_ARGUMENTS = 20_000
 class Dispatcher:
     """Runs the calls of one session. `session` is what tools may know of it."""
 
-    def __init__(self, parts: SessionParts, hooks: HookRunner, compactor: Compactor, session: SessionView) -> None:
+    def __init__(
+        self,
+        parts: SessionParts,
+        hooks: HookRunner,
+        compactor: Compactor,
+        session: SessionView,
+        standing: StandingPermissions,
+    ) -> None:
         self._parts = parts
         self._hooks = hooks
         self._compactor = compactor
         self._session = session
-        self._policy = Policy(parts.config)
+        self._gates = CallGates(parts.config, parts.state)
+        self.permission = Permission(parts, hooks, session, standing)
         self._running: dict[str, asyncio.Task[ToolOutput]] = {}
         self._by_hand = 0
 
     async def batch(self, calls: Sequence[ToolCall], outputs: list[ToolOutput], origin: CallOrigin = "model") -> None:
         """Run the calls of one answer and fill `outputs` with exactly one output each, in their order.
 
-        Neighbouring calls that only read run side by side, as many at a time as config allows; every other call runs
-        alone. When this is cancelled, the calls that have not finished get the output "interrupted" and the
-        cancellation goes on.
+        Neighbouring calls that only read run side by side, and those of tools that say that they may, as many at a
+        time as config allows; every other call runs alone. When this is cancelled, the calls that have not finished
+        get the output "interrupted" and the cancellation goes on.
         """
         beside = asyncio.Semaphore(self._parts.config.limits.parallel_calls)
         try:
+            if len(calls) > 1 and self._parts.setup.asker is not None:
+                await self._ask_together(calls, origin)
             for group in self._groups(calls):
                 for call in group:
                     self._running[call.id] = asyncio.ensure_future(self._in_turn(call, origin, beside))
@@ -67,6 +85,22 @@ class Dispatcher:
             outputs.extend(_output_of(call, self._running.get(call.id)) for call in calls[len(outputs) :])
             self._running.clear()
             self._fit_all(outputs)
+
+    async def _ask_together(self, calls: Sequence[ToolCall], origin: CallOrigin) -> None:
+        """Ask about the calls of an answer in one question; what is wrong with one is told when its turn comes."""
+        understood = []
+        try:
+            for call in calls:
+                with suppress(ToolError):
+                    spec = self._parts.toolbox.spec(call.name)
+                    if self.permission.may_ask(spec):
+                        loaded = await self._parts.toolbox.load(call.name)
+                        given = loaded.named(await self._parsed(call, spec))
+                        understood.append(await self._pending(call, loaded, given, origin))
+            await self.permission.ask_together(understood)
+        except BaseException as error:  # of a stranger's tool or interface: each call is asked about alone
+            if not is_failure(error) or isinstance(error, asyncio.CancelledError):
+                raise
 
     def cancel(self, call_id: str) -> bool:
         """Cancel one running call; the others of its round go on. False where it does not run."""
@@ -93,7 +127,7 @@ class Dispatcher:
 
     def _may_run_beside(self, call: ToolCall) -> bool:
         try:
-            return self._parts.toolbox.spec(call.name).reads_only
+            return self._parts.toolbox.spec(call.name).runs_beside(lambda: _given(call))
         except ToolError:
             return True  # it will only be told that there is no such tool
 
@@ -113,6 +147,8 @@ class Dispatcher:
 
     async def call(self, call: ToolCall, origin: CallOrigin = "model") -> ToolOutput:
         """Run one call; `origin` says who made it."""
+        await self._parts.redactor.prepare(call.arguments)
+        call = call.replace(arguments=self._parts.redactor.text(call.arguments))  # no tool keeps or sends a secret
         clock = self._parts.clock
         started = clock.monotonic()
         arguments: dict[str, Any] = {}
@@ -122,7 +158,7 @@ class Dispatcher:
         finally:  # a call that is cancelled ends, too
             self._parts.progress.calls.pop(call.id, None)
             output, details = self._shown(call, result)
-            elapsed = clock.monotonic() - started
+            elapsed = clock.monotonic() - started - self.permission.waited(call.id)
             self._parts.bus.emit(
                 ToolExecutionEnd(
                     call_id=call.id,
@@ -135,11 +171,11 @@ class Dispatcher:
                     show=output.for_people,
                 )
             )
-            self._audit(call.name, arguments, output.text, elapsed)
+            self._audit(call, arguments, output.text, elapsed)
         return output
 
     def _begun(self, call: ToolCall, arguments: Mapping[str, Any], origin: CallOrigin) -> None:
-        shown = redacted(dict(arguments), self._secrets)
+        shown = self._parts.redactor.value(arguments)
         now = self._parts.clock.now()
         running = RunningCall(call_id=call.id, name=call.name, arguments=shown, since=now, origin=origin)
         self._parts.progress.calls[call.id] = running
@@ -148,9 +184,9 @@ class Dispatcher:
     def _shown(self, call: ToolCall, result: ToolResult) -> tuple[ToolOutput, Mapping[str, Any] | None]:
         """The output of a call, and the details of its result, as people and models are shown them."""
         try:
-            return self._redacted(call, result), redacted(result.details, self._secrets)
+            return self._redacted(call, result), self._parts.redactor.value(result.details)
         except Exception as error:  # a result of a stranger's class: the call has an output all the same
-            text = f"Error: what {call.name} returned cannot be shown: {told(error)}. {_GO_ON}"
+            text = f"Error: what {call.name} returned cannot be shown: {told(error)}. {GO_ON}"
             return ToolOutput(call_id=call.id, name=call.name, content=(Text(text=text),), is_error=True), None
 
     async def by_hand(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin) -> ToolOutput:
@@ -160,9 +196,11 @@ class Dispatcher:
 
     async def _result(self, call: ToolCall, arguments: dict[str, Any], origin: CallOrigin) -> ToolResult:
         try:
-            return self._presentable(call.name, await self._checked(call, arguments, origin))
+            result = self._presentable(call.name, await self._checked(call, arguments, origin))
+            await self._parts.redactor.prepare(result.content, result.details)
+            return result
         except ToolError as error:
-            return ToolResult(content=f"Error: {_text_of(error)}", is_error=True)
+            return ToolResult(content=f"Error: {text_of(error)}", is_error=True)
         except BaseException as error:  # a tool may raise anything, SystemExit too; the model gets something to act on
             if not is_failure(error):
                 raise
@@ -171,20 +209,39 @@ class Dispatcher:
             from traceback import format_exception_only
 
             why = "".join(format_exception_only(error)).strip()
-            return ToolResult(content=f"Error: {call.name} failed unexpectedly: {why}. {_GO_ON}", is_error=True)
+            return ToolResult(content=f"Error: {call.name} failed unexpectedly: {why}. {GO_ON}", is_error=True)
 
     async def _checked(self, call: ToolCall, shown: dict[str, Any], origin: CallOrigin) -> ToolResult:
         """Parse, validate, judge, ask, run. `shown` is filled with the arguments as soon as they are known."""
         try:
             spec = self._parts.toolbox.spec(call.name)
             shown.update(await self._parsed(call, spec))
+            await self._parts.redactor.prepare(shown)
         finally:
             self._begun(call, shown, origin)
         loaded = await self._parts.toolbox.load(call.name)
-        values = loaded.validate(shown)
-        await self._permit(spec, {**shown, **values}, origin)
-        result = await self._run(loaded, call, values)
-        return await self._hooks.after_tool(spec, shown, result)
+        if origin == "model":
+            self._parts.carried.reveal([call.name])
+        given = loaded.named(shown)
+        shown.clear()
+        shown.update(given)  # who judges a call knows the parameters of the tool, and no other names
+        self._gates.check(spec, shown, self._parts.toolbox.offered)
+        pending = await self.permission.permit(await self._pending(call, loaded, shown, origin))
+        shown.update(pending.given)
+        result = await self._run(pending)
+        if not result.is_error:
+            self._gates.passed(spec, shown)
+        self._parts.carried.reveal(result.reveals)
+        result = await self._hooks.after_tool(spec, shown, result)
+        return result.replace(content=(Text(text=pending.change), *result.blocks)) if pending.replaced else result
+
+    async def _pending(
+        self, call: ToolCall, loaded: LoadedTool, arguments: Mapping[str, Any], origin: CallOrigin
+    ) -> Pending:
+        given = without(loaded.spec, arguments)
+        values = loaded.validate(given)
+        leaving = await asked(self._parts, loaded.spec, arguments)
+        return Pending(call=call, loaded=loaded, given=dict(given), values=values, origin=origin, leaving=leaving)
 
     async def _parsed(self, call: ToolCall, spec: ToolSpec) -> dict[str, Any]:
         """The arguments of a call. Where they are broken and long, mending them takes too long for the event loop."""
@@ -194,43 +251,69 @@ class Dispatcher:
         parse = partial(parse_arguments, call.arguments, spec, complete=call.complete, others=others)
         return await in_thread(parse) if len(call.arguments) > _LONG_ARGUMENTS else parse()
 
-    async def _permit(self, spec: ToolSpec, arguments: Mapping[str, Any], origin: CallOrigin) -> None:
-        root = self._parts.workspace.root
-        verdict = strongest(self._policy.judge(spec, arguments, root), await self._hooks.before_tool(spec, arguments))
-        if isinstance(verdict, Deny):
-            raise ToolError(f"{spec.name} was not run: {verdict.reason}.")
-        if isinstance(verdict, Ask) and origin != "typed" and not await self._confirmed(spec, arguments, verdict):
-            said = "nobody is there to give it (--on-ask deny). Do it another way, or leave it to the user"
-            if self._parts.setup.asker is not None:
-                said = "the answer was no. Ask what to do instead"
-            raise ToolError(f"{spec.name} was not run: {verdict.reason}, and {said}.")
+    async def _run(self, pending: Pending) -> ToolResult:
+        loaded, call, values, origin = pending.loaded, pending.call, pending.values, pending.origin
+        timer = CallTimer(self._limit(loaded, values))
+        of_call = ContextOfCall(id=call.id, origin=origin, timer=timer, outside=pending.outside)
+        context = CallContext(self._parts, self._session, loaded.spec, of_call)
+        await context.fetch_secrets()
+        undo: Call | None = None
+        if loaded.spec.changes and origin != "undo":
+            await self._spans.before(loaded.spec, values)
+        try:
+            returned = as_result(await self._returned(loaded, values, context, timer))
+            result = self._noted(loaded.spec, returned, context.processes.held_back)
+            if result.undo is not None:
+                from .shown import undo_of
 
-    async def _confirmed(self, spec: ToolSpec, arguments: Mapping[str, Any], verdict: Ask) -> bool:
-        if self._parts.setup.asker is None:
-            return self._parts.config.on_ask != "deny"
-        shown = arguments.get(spec.command) or json.dumps(arguments, ensure_ascii=False)[:500]
-        question = f"{spec.name}: {shown}\n({verdict.reason}) Run it?"
-        return await self._parts.setup.asker(question, ("yes", "no")) == "yes"
+                undo = undo_of(call.name, result)
+        except BaseException as error:
+            if timer.expired or isinstance(error, asyncio.CancelledError):
+                context.changes.stop()
+            if context.changes.any and origin != "undo":  # what it did before it failed, or was cancelled
+                self._recorder.keep_now(call.name, values, context.changes)
+            raise
+        finally:
+            self.permission.add_wait(call.id, timer.stood)
+            if origin in ("person", "typed"):  # no prompt ends afterwards
+                await self._parts.progress.settled()
+        if (context.changes.any or undo is not None) and origin != "undo":
+            await self._recorder.keep(call.name, values, undo, context.changes)
+        return await self._with_instructions(result, context) if origin == "model" else result
 
-    async def _run(self, loaded: LoadedTool, call: ToolCall, values: Mapping[str, Any]) -> ToolResult:
-        limit = self._limit(loaded, values)
-        timer = CallTimer(limit)
-        context = CallContext(self._parts, self._session, loaded.spec, call.id, timer)
+    async def _with_instructions(self, result: ToolResult, context: CallContext) -> ToolResult:
+        """The result, with instructions of folders below the working directory that the call was the first to reach."""
+        used = [path for path in context.changes.used(self._parts.workspace.root) if "/" in path]
+        if not used or result.is_error or not isinstance(result.content, (str, tuple)):
+            return result
+        return await self._nested.added(result, used)
+
+    async def _returned(
+        self, loaded: LoadedTool, values: Mapping[str, Any], context: CallContext, timer: CallTimer
+    ) -> object:
         try:
             async with timer:
-                returned = await loaded.call(values, context)
+                return await loaded.call(values, context)
         except TimeoutError:
             if not timer.expired:
                 raise
             raise ToolError(
-                f"{call.name} took longer than {limit:g} s and was stopped. It may have done part of its work. "
-                "Check, then try a smaller step."
+                f"{loaded.spec.name} took longer than {timer.limit:g} s and was stopped. It may have done part of its "
+                "work. Check, then try a smaller step."
             ) from None
+        except ToolError as error:
+            if not context.processes.held_back:
+                raise
+            said = held_back(self._parts, loaded.spec, context.processes.held_back)
+            raise ToolError(f"{text_of(error)}\n{said}") from error
         finally:
             context.end()
-        if isinstance(returned, ToolResult):
-            return returned
-        return ToolResult(content="(no output)" if returned in (None, "") else str(returned))
+
+    def _noted(self, spec: ToolSpec, result: ToolResult, lines: Sequence[str]) -> ToolResult:
+        """The result, with a line on what the sandbox held back of its programs."""
+        if not lines or not isinstance(result.content, (str, tuple)):
+            return result
+        return result.replace(content=(*result.blocks, Text(text=f"\n{held_back(self._parts, spec, lines)}")))
 
     def _limit(self, loaded: LoadedTool, values: Mapping[str, Any]) -> float:
         timeouts = self._parts.config.timeouts
@@ -239,77 +322,76 @@ class Dispatcher:
             return declared(values) + timeouts.command_grace
         return declared or timeouts.tool
 
-    @property
-    def _secrets(self) -> Sequence[str]:
-        """What is redacted now; tools and providers may learn of more at any time."""
-        return self._parts.setup.secrets.known()
+    @cached_property
+    def _recorder(self) -> Recorder:
+        from .recording import Recorder
+
+        return Recorder(self._parts)
+
+    @cached_property
+    def _log(self) -> CallLog | None:
+        path = self._parts.config.subagent_log
+        if path is None:
+            return None
+        from .log import CallLog
+
+        return CallLog(path, self._parts.bus.warn)
+
+    @cached_property
+    def _spans(self) -> CommandSpans:
+        from .commands import CommandSpans
+
+        return CommandSpans(self._parts, self._recorder)
+
+    @cached_property
+    def _nested(self) -> NestedInstructions:
+        from ..instructions.nested import NestedInstructions
+
+        return NestedInstructions(self._parts)
 
     def _redacted(self, call: ToolCall, result: ToolResult) -> ToolOutput:
         from ...util.text import storable
 
-        secrets = self._secrets
+        redactor = self._parts.redactor
+        texts = iter(redactor.texts([block.text for block in result.blocks if isinstance(block, Text)]))
         blocks = tuple(
-            Text(text=storable(redacted(block.text, secrets))) if isinstance(block, Text) else block
+            Text(text=storable(next(texts))) if isinstance(block, Text) else redactor.image(block)
             for block in result.blocks
         )
         output = ToolOutput(call_id=call.id, name=call.name, content=blocks, is_error=result.is_error)
-        if result.show or result.undo:
+        if not result.is_plain:
             from .shown import with_extras
 
-            return with_extras(output, result, secrets)
+            return with_extras(output, result, redactor)
         return output
 
     def _presentable(self, name: str, result: ToolResult) -> ToolResult:
-        presentable = _presentable(name, result)
-        if result.show or result.undo:
-            from .shown import checked
+        made = presentable(name, result)
+        if result.is_plain:
+            return made
+        from .shown import checked
 
-            config = self._parts.config
-            extras = checked(name, result, self._parts.workspace.root, config.limits.shown)
-            presentable = presentable.replace(**extras)
-        return presentable
+        return made.replace(**checked(name, result, self._parts.workspace.root, self._parts.config.limits.shown))
 
-    def _audit(self, name: str, arguments: Mapping[str, Any], text: str, elapsed: float) -> None:
-        path = self._parts.config.subagent_log
-        if path is not None:
-            from .log import append
+    def _audit(self, call: ToolCall, arguments: Mapping[str, Any], text: str, elapsed: float) -> None:
+        if self._log is None:
+            return
+        from .log import arguments_text, beginning
 
-            shown = redacted(", ".join(f"{k}={v}" for k, v in arguments.items()), self._secrets)
-            append(path, self._parts.clock.now(), name, shown, text, elapsed)
-
-
-def _presentable(name: str, result: ToolResult) -> ToolResult:
-    """The result as a model can be shown it, and a session file and interfaces can hold it."""
-    content: object = result.content
-    blocks = content if isinstance(content, (tuple, list)) else [Text(text=content)]  # type: ignore[arg-type]
-    if not all(map(_is_content, blocks)):
-        raise ToolError(f"{name} returned {content!r:.100}, which is neither text nor image. {_GO_ON}")
-    details = result.details
-    if details is not None:
-        from ...util.plain_data import plain
-
-        try:
-            details = plain(dict(details))
-        except (TypeError, ValueError) as error:
-            raise ToolError(f"{name} returned details that cannot be used: {error}. {_GO_ON}") from None
-    return ToolResult(content=tuple(blocks), details=details, is_error=bool(result.is_error))
+        kept = self._parts.kept.text  # a log stays, as a session file does
+        shown = kept(arguments_text(arguments, call.arguments))
+        self._log.add(self._parts.clock.now(), kept(call.name), shown, kept(beginning(text)), elapsed)
 
 
-def _text_of(error: ToolError) -> str:
-    """What a tool says of its failure; of a class of its own, which may fail at that too."""
+def _given(call: ToolCall) -> Mapping[str, Any]:
+    """The arguments of a call as the model wrote them; none where they are not to be read as they are."""
+    from ...util.untrusted_json import parse_json
+
     try:
-        return str(error)
-    except Exception:
-        return told(error)
-
-
-def _is_content(block: object) -> bool:
-    texts: list[object] = []
-    if isinstance(block, Image):
-        texts = [block.media_type, block.data]
-    elif isinstance(block, Text):
-        texts = [block.text]
-    return bool(texts) and all(isinstance(text, str) for text in texts)
+        given = parse_json(call.arguments)
+    except ValueError:
+        return {}
+    return given if isinstance(given, dict) else {}
 
 
 def _output_of(call: ToolCall, task: asyncio.Task[ToolOutput] | None) -> ToolOutput:

@@ -4,29 +4,74 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-_ARGUMENTS, _RESULT = 200, 400
+from ...util.state_files import make_private_folder
+
+_TOOL, _ARGUMENTS, _RESULT = 100, 200, 400
+_BEGINNING = 20_000
+"""Characters in which secrets are looked for: so many that none of those that are kept ends in a part of one."""
 
 
-def append(path: Path, now: float, tool: str, arguments: str, result: str, elapsed: float) -> None:
-    """Add the line of one call; `elapsed` is in seconds. A log that cannot be written stops nothing."""
-    from datetime import UTC, datetime
+class CallLog:
+    """The log of one session. `warn` is told once where it cannot be written, and again if that begins anew."""
 
-    entry = {
-        "ts": datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "tool": tool,
-        "args": arguments[:_ARGUMENTS],
-        "result": result[:_RESULT],
-        "elapsed_ms": round(elapsed * 1000),
-    }
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return
-    try:
-        os.write(descriptor, (json.dumps(entry, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
+    def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
+        self._path = path
+        self._warn = warn
+        self._failing = False
+
+    def add(self, now: float, tool: str, arguments: str, result: str, elapsed: float) -> None:
+        """Add the line of one call; `elapsed` is in seconds. A log that cannot be written stops nothing."""
+        from datetime import UTC, datetime
+
+        entry = {
+            "ts": datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "tool": tool[:_TOOL],
+            "args": arguments[:_ARGUMENTS],
+            "result": result[:_RESULT],
+            "elapsed_ms": round(elapsed * 1000),
+        }
+        try:
+            self._append((json.dumps(entry, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
+            self._failing = False
+        except OSError as error:
+            if not self._failing:
+                self._failing = True
+                self._warn(
+                    f"The log of calls {self._path} (MARVIN_SUBAGENT_LOG) cannot be written: {error.strerror}. "
+                    "The work goes on without it."
+                )
+
+    def _append(self, line: bytes) -> None:
+        make_private_folder(self._path.parent)
+        # Not blocking: a pipe that nobody reads would hold up the whole session.
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        descriptor = os.open(self._path, flags, 0o600)
+        try:
+            if _is_torn(descriptor):
+                line = b"\n" + line
+            if os.write(descriptor, line) != len(line):
+                raise OSError(None, "the disk took only a part of a line")
+        finally:
+            os.close(descriptor)
+
+
+def _is_torn(descriptor: int) -> bool:
+    """Whether the last line has no end: its writer was killed, or the disk was full."""
+    size = os.fstat(descriptor).st_size
+    return size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+
+
+def arguments_text(arguments: Mapping[str, Any], received: str) -> str:
+    """How the arguments of a call begin, as one text; as they were received where nobody could read them."""
+    if arguments or received.strip() == "{}":
+        return beginning(", ".join(f"{name}={value}" for name, value in arguments.items()))
+    return beginning(received.strip())
+
+
+def beginning(text: str) -> str:
+    """So much of a text that no secret in what is kept of it ends in the middle."""
+    return text[:_BEGINNING]

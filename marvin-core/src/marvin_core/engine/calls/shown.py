@@ -1,4 +1,4 @@
-"""What a tool shows people beside its output, and how its call is taken back: checked, bounded, redacted."""
+"""What a result has beside its output, for people, for undo, for later: checked, bounded, redacted."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ...api.errors import ToolError
 from ...api.messages import Call, Cell, Link, Picture, Shown, Table, ToolOutput
-from ...api.record import Record
 from ...api.tools import ToolResult
-from ...guard.redaction import redacted
+from ...guard.redaction import Redactor
 from ...util.plain_data import as_text, plain
-from ...util.text import storable
+from ...util.text import cut, storable
 
 _MOST = 100
 """Things that one call may show."""
+LASTING = 8_000
+"""Characters that stay of a call once it was summed up: it shares the summary with everything else."""
 _LARGEST = 2**53
 """The largest count or size: most readers of JSON know no larger whole number for certain."""
 
-R = TypeVar("R", bound=Record)
-
 
 def checked(name: str, result: ToolResult, root: Path, limit: int) -> dict[str, Any]:
-    """`show` and `undo` of a result as a session file and interfaces can hold them.
+    """`show`, `undo`, `lasting` and `reveals` of a result as a session file and interfaces can hold them.
 
     Args:
         root: what the paths of pictures are relative to.
@@ -35,10 +34,33 @@ def checked(name: str, result: ToolResult, root: Path, limit: int) -> dict[str, 
     Raises:
         ToolError: where they are something else than they should be.
     """
-    return {"show": _Checker(name, root, limit).all_of(result.show), "undo": _undo(name, result.undo)}
+    return {
+        "show": _Checker(name, root, limit).all_of(result.show),
+        "undo": undo_of(name, result),
+        "lasting": _lasting_of(name, result),
+        "reveals": _revealed_by(name, result),
+    }
 
 
-def _undo(name: str, undo: object) -> Call | None:
+def _lasting_of(name: str, result: ToolResult) -> str:
+    lasting: object = result.lasting
+    if not isinstance(lasting, str):
+        raise ToolError(
+            f"{name} returned {_beginning(lasting)} as lasting, which is no text. It may have done its work."
+        )
+    return cut(lasting, LASTING)
+
+
+def _revealed_by(name: str, result: ToolResult) -> tuple[str, ...]:
+    reveals: object = result.reveals
+    if isinstance(reveals, (list, tuple)) and all(isinstance(one, str) for one in reveals):
+        return tuple(reveals[:_MOST])
+    raise ToolError(f"{name} returned {_beginning(reveals)} as reveals, which are no names. It may have done its work.")
+
+
+def undo_of(name: str, result: ToolResult) -> Call | None:
+    """The call that takes one back, as it can be kept. Raises `ToolError` where it is none."""
+    undo: object = result.undo
     if undo is None:
         return None
     fields = undo.as_dict() if isinstance(undo, Call) else {}
@@ -144,11 +166,11 @@ def _beginning(value: object) -> str:
         return f"a {type(value).__name__}"
 
 
-def with_extras(output: ToolOutput, result: ToolResult, secrets: Sequence[str]) -> ToolOutput:
-    """The output with what its tool shows and how it is taken back, without secrets."""
-    undo = _redacted(result.undo, secrets) if result.undo is not None else None
-    return output.replace(show=tuple(_redacted(item, secrets) for item in result.show), undo=undo)
-
-
-def _redacted(record: R, secrets: Sequence[str]) -> R:
-    return record.replace(**{name: redacted(value, secrets) for name, value in record.as_dict().items()})
+def with_extras(output: ToolOutput, result: ToolResult, redactor: Redactor) -> ToolOutput:
+    """The output with what its tool shows, how it is taken back, and what stays of it, without secrets."""
+    return output.replace(
+        show=redactor.value(result.show),
+        undo=redactor.value(result.undo),
+        lasting=redactor.text(result.lasting),
+        reveals=tuple(result.reveals),
+    )

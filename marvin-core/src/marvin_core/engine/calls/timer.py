@@ -13,9 +13,13 @@ class CallTimer:
     """Ends what is awaited inside of it after a time, with TimeoutError. It stands still while a question is open."""
 
     def __init__(self, limit: float) -> None:
+        self.limit = limit
         self._timeout = asyncio.timeout(limit)
         self._left = limit
         self._questions = 0
+        self._since = 0.0
+        self.stood = 0.0
+        """For how many seconds it stood still."""
 
     async def __aenter__(self) -> Self:
         await self._timeout.__aenter__()
@@ -36,7 +40,8 @@ class CallTimer:
         """Have no time pass meanwhile; several at once may ask for it."""
         now = asyncio.get_running_loop().time
         if not self._questions:
-            self._left = (self._timeout.when() or now()) - now()
+            self._since = now()
+            self._left = (self._timeout.when() or self._since) - self._since
             self._reschedule(None)
         self._questions += 1
         try:
@@ -44,6 +49,7 @@ class CallTimer:
         finally:
             self._questions -= 1
             if not self._questions:
+                self.stood += now() - self._since
                 self._reschedule(now() + self._left)
 
     def _reschedule(self, when: float | None) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ...api.errors import ToolError
-from ...util.state_files import make_private_folder
+from ...util.state_files import forgotten, make_private_folder
 
 _FORGOTTEN = 86_400
 """The age, in seconds, of a copy whose program was killed."""
@@ -30,17 +29,10 @@ def private_folder(base: Path | None) -> Iterator[Path]:
 
     if base is not None:
         make_private_folder(base)
-        _sweep(base)
+        for name in forgotten(base, lambda name: name.startswith(_PREFIX), _FORGOTTEN):
+            shutil.rmtree(base / name, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=base, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
-
-
-def _sweep(base: Path) -> None:
-    """Remove what killed programs left."""
-    old = time.time() - _FORGOTTEN
-    for entry in os.scandir(base):
-        if entry.name.startswith(_PREFIX) and entry.stat(follow_symlinks=False).st_mtime < old:
-            shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def state_of(status: os.stat_result | None) -> tuple[int, ...]:
@@ -64,12 +56,16 @@ class Copy:
         self._before = self._state()
 
     def _state(self) -> tuple[int, ...]:
-        return state_of(self.path.stat() if self.path.exists() else None)
+        try:
+            return state_of(self.path.stat())
+        except FileNotFoundError:
+            return state_of(None)
 
     @property
     def is_changed(self) -> bool:
         """Whether it was written to, or made."""
-        return self.path.exists() and self._state() != self._before
+        now = self._state()
+        return bool(now) and now != self._before
 
     def check_closed(self, shown: str) -> None:
         """Raise `ToolError` where files beside the copy hold a part of its content, as those of an open database do."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import stat
 from collections.abc import Collection
 from contextlib import suppress
@@ -11,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...util.text import did_you_mean, near_names
+from .no_links import scanned
 
 _LINES = 30
 _CHILDREN = 5
@@ -32,14 +32,14 @@ _ADVICE = {
     errno.EFBIG: "{path!r} would become larger than is allowed here; nothing was changed. Write less.",
     errno.EROFS: "The file system is read-only: {path!r} cannot be {done}. Use another folder.",
 }
-_DONE = {"read": "read", "write": "written", "remove": "deleted", "find": "looked up"}
+_DONE = {"read": "read", "make": "made", "write": "written", "remove": "deleted", "find": "looked up"}
 
 
 def describe_failure(error: OSError, path: str, action: str) -> str:
     """What happened to a path and what to do, from the error that the system gave.
 
     Args:
-        action: read, write, remove or find.
+        action: read, write, make, remove or find.
     """
     number = error.errno
     if isinstance(error, FileExistsError):
@@ -75,10 +75,10 @@ def outline(root: Path, hidden: Collection[str]) -> str:
     """The working directory and a short tree of it: two levels, folders first, links not followed."""
     lines = [f"Working directory: {root}"]
     skipped = _UNINTERESTING.union(hidden)
-    entries = _entries(root, skipped)
+    entries = _entries(root, ".", skipped)
     for name, is_folder in entries[:_LINES]:
         lines.append(f"  {name}/" if is_folder else f"  {name}")
-        children = _entries(root / name, skipped) if is_folder else []
+        children = _entries(root, name, skipped) if is_folder else []
         lines += [f"    {child}/" if deeper else f"    {child}" for child, deeper in children[:_CHILDREN]]
         if len(children) > _CHILDREN:
             lines.append(f"    ... {len(children) - _CHILDREN} more")
@@ -89,9 +89,9 @@ def outline(root: Path, hidden: Collection[str]) -> str:
     return "\n".join(lines)
 
 
-def _entries(folder: Path, skipped: Collection[str]) -> list[tuple[str, bool]]:
-    with suppress(OSError), os.scandir(folder) as scan:
-        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(scan, _SCANNED)]
+def _entries(root: Path, path: str, skipped: Collection[str]) -> list[tuple[str, bool]]:
+    with scanned(root, path) as entries, suppress(OSError):
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in islice(entries, _SCANNED)]
         shown = [(name, is_folder) for name, is_folder in found if name.casefold() not in skipped]
         return sorted(shown, key=lambda entry: (not entry[1], entry[0]))
     return []

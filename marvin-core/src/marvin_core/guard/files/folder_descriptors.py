@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from ...api.errors import PathRefused
+
 _MAX_LINKS = 40
 # O_PATH needs no right to list the folder; elsewhere it takes the ordinary way.
 _FOLDER = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
@@ -56,7 +58,7 @@ class Descent:
     """The folders that one operation opens; `stack` closes them when it ends.
 
     All methods raise OSError as the system does, and what `outside` returns where something turns out
-    to be outside of the root.
+    to be outside of the root. `root` is a path without links.
     """
 
     def __init__(self, root: Path, stack: ExitStack, outside: Callable[[], Exception]) -> None:
@@ -66,6 +68,9 @@ class Descent:
         descriptor = os.open(root, _FOLDER | os.O_NOFOLLOW)
         stack.callback(os.close, descriptor)
         self._home = _kernel_path(descriptor)
+        if sys.platform == "linux" and self._home != os.fspath(root):
+            # A folder above the root is another one now. What is in it is not told, as errors else do.
+            raise PathRefused(f"Nothing was done: a link above the working directory {root} leads elsewhere by now.")
         self._root = Folder(descriptor, ())
 
     def locate(self, descriptor: int) -> tuple[str, ...]:
@@ -119,6 +124,11 @@ class Descent:
                 continue
             return index
         return 0
+
+    @property
+    def has_made(self) -> bool:
+        """Whether it made a folder."""
+        return bool(self._made)
 
     def remove_made_folders(self) -> None:
         """Take back the folders that were made, as far as they are still empty."""

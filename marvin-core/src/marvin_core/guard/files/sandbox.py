@@ -8,73 +8,52 @@ to that descriptor by a plain name that is never followed as a link.
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ...api.errors import PathRefused, ToolError
-from .spellings import matches, names_of
+from ...api.errors import ToolError
+from .folders import FolderPaths
+from .path_checks import PROTECTED
 
 if TYPE_CHECKING:
-    from ...api.tool_context import FileInfo
+    from ...api.tool_context import FileInfo, FileWrite
     from .folder_descriptors import Descent, Place
-
-HIDDEN = (".tickets",)
-"""What no tool may touch: tickets have a tool of their own."""
-
-PROTECTED = (
-    ".git",
-    ".marvin/upstream",
-    ".marvin/pipeline_state",
-    ".marvin/logs",
-    ".marvin/review-history-*",
-)
-"""What no tool may write to, at any depth. A star at the end stands for the rest of the name."""
+    from .locks import ProjectLocks
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _PROBE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
-class SandboxPaths:
+class SandboxPaths(FolderPaths):
     """Files below one root. Thread-safe; holds no descriptor between calls.
 
     Args:
         root: the sandbox root; links in it are resolved once, here.
+        hidden: patterns of places that cannot be reached at all beside `HIDDEN`: Marvin's own.
         protected: patterns of places that cannot be written, see `PROTECTED`.
         writable: if given, the only files that can be written or removed, relative to the root.
         copies: where `real_file` keeps its copies; by default where temporary files are.
+        locks: what other Marvins that write the same files wait for.
     """
 
     def __init__(
         self,
         root: Path,
         *,
+        hidden: Collection[str] = (),
         protected: Collection[str] = PROTECTED,
         writable: Collection[str] | None = None,
         copies: Path | None = None,
+        locks: ProjectLocks | None = None,
     ) -> None:
-        self._given = os.path.abspath(root)
-        self._root = Path(os.path.realpath(root))
-        self._hidden = [tuple(pattern.split("/")) for pattern in HIDDEN]
+        super().__init__(root, hidden, protected, writable)
         self._copies = copies
+        self._locks = locks
         self._swept: set[tuple[str, ...]] = set()
-        self._protected = [tuple(pattern.split("/")) for pattern in protected]
-        self._writable = None if writable is None else frozenset(os.path.normpath(file) for file in writable)
-
-    @property
-    def root(self) -> Path:
-        """The sandbox root, resolved."""
-        return self._root
-
-    def overview(self) -> str:
-        """The working directory and a short tree of it, for error texts."""
-        from .errors import outline
-
-        return outline(self._root, HIDDEN)
 
     def open(self, path: str) -> BinaryIO:
         """Open a regular file for reading.
@@ -93,10 +72,14 @@ class SandboxPaths:
                 # What was looked at above may have been swapped since: only the descriptor counts.
                 self._regular(path, os.fstat(descriptor))
                 self._check(path, descent.locate(descriptor), writing=False)
+                self._opened(place)
                 return os.fdopen(descriptor, "rb")
             except BaseException:
                 os.close(descriptor)
                 raise
+
+    def _opened(self, place: Place) -> None:
+        """What comes with each file that is opened for reading."""
 
     def replace(self, path: str, data: bytes, *, create_only: bool = False) -> None:
         """Write a file in one step, making its folders; a reader sees the old content or the new.
@@ -118,6 +101,29 @@ class SandboxPaths:
             self._sweep_once(place)
             put(place, lambda stream: stream.write(data), old, create_only=create_only)
 
+    def write_together(self, changes: Sequence[FileWrite]) -> None:
+        """Write and remove several files: all of them, or none.
+
+        Raises:
+            FileChanged: one of them is not what its change expects.
+            PathRefused, ToolError: as `replace` and `remove`.
+        """
+        from .together import Step, write_together
+
+        with ExitStack() as stack:
+            steps = []
+            for change in changes:
+                opened = self._removing(change.path) if change.data is None else self._writing(change.path)
+                place, old = stack.enter_context(opened)
+                self._sweep_once(place)
+                steps.append(Step(change, place, old))
+            write_together(steps, self._locked(*(step.before for step in steps)))
+
+    def _locked(self, *files: os.stat_result | None) -> AbstractContextManager[None]:
+        if self._locks is None:
+            return nullcontext()
+        return self._locks.held(file for file in files if file is not None)
+
     def append(self, path: str, data: bytes) -> None:
         """Add to the end of a file, in one write where the disk takes it; on failure nothing of it is left.
 
@@ -129,8 +135,9 @@ class SandboxPaths:
         with self._writing(path) as (place, old):
             descriptor = os.open(place.name, _APPEND, 0o666, dir_fd=place.folder)
             try:
-                self._check_opened(path, descriptor, place)
-                add(descriptor, data)
+                with self._locked(os.fstat(descriptor)):
+                    self._check_opened(path, descriptor, place)
+                    add(descriptor, data)
             except BaseException:
                 if old is None and not os.fstat(descriptor).st_size:
                     discard(place.name, place.folder)
@@ -172,7 +179,7 @@ class SandboxPaths:
             yield copy.path
             if writing and copy.is_changed:
                 copy.check_closed(path)
-                with self._writing(path) as (place, old), copy.path.open("rb") as content:
+                with self._writing(path) as (place, old), copy.path.open("rb") as content, self._locked(old):
                     if state_of(old) != state_of(before):
                         raise ToolError(f"{path!r} was changed meanwhile, so it was not written. Read it again.")
                     put(place, content_of(content), old)
@@ -234,9 +241,6 @@ class SandboxPaths:
         parts = self._parts(pattern)
         return Search(parts, partial(self._descent, pattern), self._is_hidden).paths(most)
 
-    def _is_hidden(self, parts: tuple[str, ...]) -> bool:
-        return matches(parts, self._hidden)
-
     def remove(self, path: str) -> None:
         """Delete a file; of a link, the link itself.
 
@@ -244,6 +248,12 @@ class SandboxPaths:
             PathRefused: where the path, or what it links to, is outside or protected.
             ToolError: where it does not exist, is not a regular file, or cannot be deleted.
         """
+        with self._removing(path) as (place, _):
+            os.unlink(place.name, dir_fd=place.folder)
+
+    @contextmanager
+    def _removing(self, path: str) -> Iterator[tuple[Place, os.stat_result | None]]:
+        """The place of a file, or of a link to one, that is to be removed, with what is there."""
         parts = self._parts(path)
         self._check(path, parts, writing=True)
         with self._failures(path, parts, "remove"), self._descent(path) as descent:
@@ -254,7 +264,11 @@ class SandboxPaths:
                 self._check_writable(path, checked.parts)
             if place is target or target.exists():
                 self._regular(path, target.status())
-            os.unlink(place.name, dir_fd=place.folder)
+            self._before_removal(place, is_link=place is not target)
+            yield place, place.status()
+
+    def _before_removal(self, place: Place, *, is_link: bool) -> None:
+        """What comes right before a file is removed, or the link to one."""
 
     def locate(self, path: str) -> str:
         """The path relative to the root, checked, for handing to a program behind `--`.
@@ -272,48 +286,6 @@ class SandboxPaths:
             place = descent.place(parts[: existing + 1])
             self._check(path, descent.follow(place).parts, writing=False)
             return "/".join((*place.parts, *parts[existing + 1 :]))
-
-    def _parts(self, path: str) -> tuple[str, ...]:
-        """The names that lead from the root to the file, `.` and `..` folded."""
-        try:
-            parts = names_of(path)
-        except ValueError as refusal:
-            hint = f" {self._hint(path)}" if path.startswith("/") and "\0" not in path else ""
-            raise self._refused(f"{refusal}{hint}") from None
-        self._check(path, parts, writing=False)
-        return parts
-
-    def _hint(self, path: str) -> str:
-        plain = os.path.normpath("/" + path.lstrip("/"))
-        for candidate in (plain, os.path.realpath(plain)):
-            for root in (str(self._root), self._given):
-                if candidate == root or candidate.startswith(root.rstrip("/") + "/"):
-                    return f"Use the relative path {os.path.relpath(candidate, root)!r}."
-        return "Use a path relative to the working directory; what is outside of it cannot be reached."
-
-    def _check(self, path: str, parts: tuple[str, ...], *, writing: bool) -> None:
-        """Refuse what is hidden and, when writing, what is protected or not among the writable files."""
-        if self._is_hidden(parts):
-            raise self._refused(f"{path!r} is refused: tickets are reached by the tools for tickets only.")
-        if writing and matches(parts, self._protected):
-            place = "/".join(parts)
-            raise self._refused(f"{path!r} is refused: tools do not write to {place!r}. Use another place.")
-
-    def _check_writable(self, path: str, parts: tuple[str, ...]) -> None:
-        if self._writable is not None and "/".join(parts) not in self._writable:
-            allowed = ", ".join(sorted(self._writable)) or "none"
-            raise self._refused(f"{path!r} is refused: the only files that may be written are: {allowed}.")
-
-    def _refused(self, reason: str) -> PathRefused:
-        return PathRefused(f"{reason}\n{self.overview()}")
-
-    def _regular(self, path: str, status: os.stat_result) -> None:
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError
-        if not stat.S_ISREG(status.st_mode):
-            from .errors import kind_of
-
-            raise self._refused(f"{path!r} is {kind_of(status.st_mode)}. Only regular files can be used.")
 
     @contextmanager
     def _writing(self, path: str) -> Iterator[tuple[Place, os.stat_result | None]]:
@@ -361,40 +333,3 @@ class SandboxPaths:
             self._swept.add(place.parts[:-1])
             with suppress(OSError):
                 sweep(place.folder)
-
-    @contextmanager
-    def _descent(self, path: str) -> Iterator[Descent]:
-        from .folder_descriptors import Descent
-
-        def outside() -> PathRefused:
-            return self._refused(f"{path!r} is refused: a link in it leads out of the working directory.")
-
-        with ExitStack() as stack:
-            yield Descent(self._root, stack, outside)
-
-    @contextmanager
-    def _failures(self, path: str, parts: tuple[str, ...], action: str) -> Iterator[None]:
-        """Turn what the system refuses into what the model can act on."""
-        try:
-            yield
-        except OSError as error:
-            if not self._root.is_dir():
-                text = f"The working directory {self._root} does not exist any more. Choose another one."
-                raise ToolError(text) from error
-            if isinstance(error, FileNotFoundError):
-                text = f"File not found: {path!r}.{self._nearest(parts)} List its folder, or search for the name."
-                raise ToolError(f"{text}\n{self.overview()}") from error
-            from .errors import describe_failure
-
-            raise ToolError(describe_failure(error, path, action)) from error
-
-    def _nearest(self, parts: tuple[str, ...]) -> str:
-        if not parts:
-            return ""
-        with suppress(OSError, ToolError), self._descent(parts[-1]) as descent:
-            folder = descent.folder(parts[:-1])
-            names = [name for name in folder.list() if not self._is_hidden((*folder.parts, name))]
-            from .errors import nearest_names
-
-            return nearest_names(parts, names)
-        return ""

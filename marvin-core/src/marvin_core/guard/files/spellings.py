@@ -31,7 +31,7 @@ def names_of(path: str) -> tuple[str, ...]:
             f"Use a path relative to the working directory (a file really named so is './{path}')."
         )
     if path.startswith("/"):
-        raise ValueError(f"{path!r} is refused: absolute paths are not allowed.")
+        raise ValueError(f"{path!r} is refused: it is outside of the working directory, where nothing can be reached.")
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":
@@ -46,14 +46,19 @@ def names_of(path: str) -> tuple[str, ...]:
 def matches(parts: tuple[str, ...], patterns: Collection[tuple[str, ...]]) -> bool:
     """Whether some run of the parts is one of the patterns, on any file system that a folder may lie on.
 
-    A star at the end of a pattern's part stands for the rest of the name.
+    A star at the end of a pattern's part stands for the rest of the name. An empty part stands for the root.
     """
-    plain = tuple(map(_plain, parts))
+    plain = ("", *map(_plain, parts))
     return any(
         all(map(_matches_part, plain[start : start + len(pattern)], pattern))
         for pattern in patterns
         for start in range(len(plain) - len(pattern) + 1)
     )
+
+
+def pattern_of(path: str) -> tuple[str, ...]:
+    """The pattern of a path; one that begins with a slash is right below the root."""
+    return tuple(map(_plain, path.split("/")))
 
 
 def _plain(part: str) -> str:

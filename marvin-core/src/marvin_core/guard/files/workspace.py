@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...api.config import Config
 from ...api.errors import ToolError
 from ...api.tools import Mode
-from .sandbox import SandboxPaths
+
+if TYPE_CHECKING:
+    from .sandbox import SandboxPaths
 
 _IGNORED = "logs/\nmemories/\nundo/\n"
 _LARGEST_DOCUMENT = 1_000_000
@@ -22,32 +26,69 @@ class Workspace:
         self._config = config
         self.mode: Mode = "coding" if config.coding else "chat"
         self._rooted = config.rooted
-        self.paths = self._sandbox(config.working_dir)
+        self._given = config.working_dir
+        self.root = _resolved(config.working_dir)
+        """The sandbox root, links resolved."""
+        self._paths: SandboxPaths | None = None
+        self.playing = False
+        """Whether an agent is left alone in it, which nobody watches and nobody answers."""
 
-    def _sandbox(self, root: Path) -> SandboxPaths:
-        files = self._config.writable_files
-        copies = self._config.cache_folder / "copies"
-        return SandboxPaths(root, writable=None if files is None else frozenset(files), copies=copies)
+    def paths_of(self, root: Path, *, reading: bool = False) -> SandboxPaths:
+        """The files below another root, as they would be if it was the sandbox root; none is written for `reading`."""
+        from .locks import ProjectLocks
+        from .path_checks import PROTECTED
+        from .sandbox import SandboxPaths
+
+        config = self._config
+        log = () if config.subagent_log is None else (config.subagent_log,)
+        return SandboxPaths(
+            root,
+            hidden=self.own_places(root),
+            protected=(*PROTECTED, *_below(root, log)),
+            writable=() if reading else self._writable(root),
+            copies=config.cache_folder / "copies",
+            locks=ProjectLocks(config.state_folder / "locks", config.timeouts),
+        )
+
+    def own_places(self, root: Path) -> list[str]:
+        """The folders of Marvin's own that lie below a root, as `/PATH`."""
+        config = self._config
+        return _below(root, (config.config_folder, config.data_folder, config.cache_folder, config.state_folder))
+
+    def _writable(self, root: Path) -> frozenset[str] | None:
+        """The only files that may be written, relative to a root: in another one than that of the start, others.
+
+        A name is taken as it is spelled. What is a link leads to a file that was not named, and is not written through.
+        """
+        if self._config.writable_files is None:
+            return None
+        start, real = os.path.realpath(self._config.working_dir), os.path.realpath(root)
+        named = [os.path.normpath(os.path.join(start, file)) for file in self._config.writable_files]
+        return frozenset(os.path.relpath(file, real) for file in named if file.startswith(real.rstrip("/") + "/"))
 
     @property
-    def root(self) -> Path:
-        """The sandbox root."""
-        return self.paths.root
+    def paths(self) -> SandboxPaths:
+        """The files below the root; made with the first call that needs them."""
+        if self._paths is None:
+            self._paths = self.paths_of(self._given)
+        return self._paths
 
     def move(self, root: Path) -> None:
         """Make another folder the sandbox root."""
-        self.paths = self._sandbox(root)
+        self._given, self.root, self._paths = root, _resolved(root), None
         self._rooted = True
 
     @contextmanager
-    def visiting(self, root: Path) -> Iterator[None]:
-        """Make another folder the sandbox root for as long as the context lasts."""
-        before, rooted = self.paths, self._rooted
+    def playing_in(self, root: Path) -> Iterator[None]:
+        """Leave an agent alone in another folder, which is the sandbox root for as long as the context lasts."""
+        before = self._given, self.root, self._paths, self._rooted
         self.move(root)
+        self.playing = True
         try:
             yield
         finally:
-            self.paths, self._rooted = before, rooted
+            self._given, self.root, self._paths, self._rooted = before
+            self.playing = False
 
     def read(self, path: str) -> str | None:
         """The text of a document below the root; None where there is none that can be read."""
@@ -66,10 +107,32 @@ class Workspace:
         linked = project.is_symlink() or (project / name).is_symlink()
         if linked or not (self.mode == "coding" or self._rooted or project.is_dir()):
             return self._config.data_folder / name
-        project.mkdir(exist_ok=True)
-        try:
-            with (project / ".gitignore").open("x", encoding="utf-8") as stream:
-                stream.write(_IGNORED)
-        except FileExistsError:
-            pass
+        from .no_links import own_folder
+
+        with suppress(FileExistsError), own_folder(self.root, project, 0o777) as opened:
+            descriptor = os.open(
+                ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=opened
+            )
+            try:
+                with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+                    stream.write(_IGNORED)
+            except OSError:  # an empty one would stay, and have logs be committed
+                os.unlink(".gitignore", dir_fd=opened)
+                raise
         return project / name
+
+
+def _below(root: Path, places: Iterable[Path]) -> list[str]:
+    """Those of the places that are below the root, as patterns: as they are named, and where they really are."""
+    real = os.path.realpath(root).rstrip("/") + "/"
+    spelled = {found for place in places for found in (os.path.realpath(place), _named(place))}
+    return sorted(found.removeprefix(real[:-1]) for found in spelled if found.startswith(real))
+
+
+def _named(place: Path) -> str:
+    """A place by the name that its folder has for it, where it is a link itself."""
+    return os.path.join(os.path.realpath(place.parent), place.name)
+
+
+def _resolved(root: Path) -> Path:
+    return Path(os.path.realpath(root))

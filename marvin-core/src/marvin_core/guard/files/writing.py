@@ -4,56 +4,105 @@ from __future__ import annotations
 
 import os
 import stat
-import time
+import sys
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import BinaryIO
 
+from ...util.state_files import forgotten
 from .folder_descriptors import Place
 
 _TEMPORARY = (".marvin-", ".tmp")
+TEMPORARY = "*".join(_TEMPORARY)
+"""The names of files that are being written, as a pattern."""
 """How the name of a file begins and ends that is still being written."""
 _FORGOTTEN = 3_600
 """The age, in seconds, of such a file whose writer was killed."""
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+
+
+def temporary_name() -> str:
+    """A name that no other file has."""
+    return f"{_TEMPORARY[0]}{os.urandom(8).hex()}{_TEMPORARY[1]}"
+
+
+class Prepared:
+    """A file that is written beside the place that it is for. Mode, owner and attributes are those of the old one.
+
+    Raises:
+        OSError: where that is not possible; nothing is left behind then.
+    """
+
+    def __init__(self, place: Place, write: Callable[[BinaryIO], object], old: os.stat_result | None) -> None:
+        self._place = place
+        self._name = temporary_name()
+        # 0666: the kernel takes the umask off, which could not be read without setting it.
+        descriptor = os.open(self._name, _CREATE, 0o666, dir_fd=place.folder)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                write(stream)
+                stream.flush()
+                if old is not None:
+                    _take_over(descriptor, old, place)
+        except BaseException:
+            self.discard()
+            raise
+
+    def discard(self) -> None:
+        """Remove what was written, unless it was put in place."""
+        discard(self._name, self._place.folder)
+
+    def put(self, *, create_only: bool = False) -> None:
+        """Put it in place; with `create_only` raise `FileExistsError` where anything is there, even just now."""
+        place = self._place
+        if create_only:
+            # Whoever makes the name first has it; the finished file then replaces the empty one.
+            os.close(os.open(place.name, _CREATE, 0o666, dir_fd=place.folder))
+        # Not synced, unlike Marvin's own state: a disk takes ten times as long for that as for all the rest.
+        try:
+            os.replace(self._name, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+        except BaseException:
+            if create_only:
+                discard(place.name, place.folder)
+            raise
 
 
 def put(
     place: Place, write: Callable[[BinaryIO], object], old: os.stat_result | None, *, create_only: bool = False
 ) -> None:
-    """Have what `write` writes take the place of what is there. The mode of the `old` file is kept.
-
-    Args:
-        create_only: nothing may be there, not even a moment before.
-
-    Raises:
-        OSError: where that is not possible; nothing is left behind then.
-    """
-    temporary = f"{_TEMPORARY[0]}{os.urandom(8).hex()}{_TEMPORARY[1]}"
-    with ExitStack() as undo:
-        # 0666: the kernel takes the umask off, which could not be read without setting it.
-        descriptor = os.open(temporary, _CREATE, 0o666, dir_fd=place.folder)
-        undo.callback(discard, temporary, place.folder)
-        with os.fdopen(descriptor, "wb") as stream:
-            write(stream)
-            stream.flush()
-            if old is not None:
-                _take_over(descriptor, old)
-        if create_only:
-            # Whoever makes the name first has it; the finished file then replaces the empty one.
-            os.close(os.open(place.name, _CREATE, 0o666, dir_fd=place.folder))
-            undo.callback(discard, place.name, place.folder)
-        # Not synced, unlike Marvin's own state: a disk takes ten times as long for that as for all the rest.
-        os.replace(temporary, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
-        undo.pop_all()
+    """Have what `write` writes take the place of what is there. Raises `OSError`, and leaves nothing behind then."""
+    prepared = Prepared(place, write, old)
+    try:
+        prepared.put(create_only=create_only)
+    finally:
+        prepared.discard()
 
 
-def _take_over(descriptor: int, old: os.stat_result) -> None:
+def _take_over(descriptor: int, old: os.stat_result, place: Place) -> None:
     new = os.fstat(descriptor)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         with suppress(PermissionError):  # only the superuser can give a file away
             os.fchown(descriptor, old.st_uid, old.st_gid)
+    if sys.platform == "linux":
+        _take_over_attributes(descriptor, old, place)
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+def _take_over_attributes(descriptor: int, old: os.stat_result, place: Place) -> None:
+    """Access lists and other extended attributes, as far as this user may set them; only Linux gives Python a way."""
+    if sys.platform != "linux":
+        return
+    with suppress(OSError):
+        before = os.open(place.name, _READ, dir_fd=place.folder)
+        try:
+            if not os.path.samestat(os.fstat(before), old):
+                return
+            for name in os.listxattr(before):
+                with suppress(OSError):
+                    os.setxattr(descriptor, name, os.getxattr(before, name))
+        finally:
+            os.close(before)
 
 
 def add(descriptor: int, data: bytes) -> None:
@@ -74,13 +123,14 @@ def sweep(folder: int) -> None:
     """Remove what writers that were killed left in a folder."""
     listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
     try:
-        for name in os.listdir(listing):
-            if not name.startswith(_TEMPORARY[0]) or not name.endswith(_TEMPORARY[1]):
-                continue
-            if os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < time.time() - _FORGOTTEN:
-                os.unlink(name, dir_fd=folder)
+        for name in forgotten(listing, _is_temporary, _FORGOTTEN):
+            discard(name, folder)
     finally:
         os.close(listing)
+
+
+def _is_temporary(name: str) -> bool:
+    return name.startswith(_TEMPORARY[0]) and name.endswith(_TEMPORARY[1])
 
 
 def discard(name: str, folder: int) -> None:

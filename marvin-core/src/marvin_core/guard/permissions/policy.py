@@ -1,114 +1,193 @@
-"""Whether a call may run: the rules of config.yaml, what tools declare, and a short list of dangerous commands."""
+"""Whether a call may run: the rules of config.yaml, what tools declare, and short lists of what is dangerous."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from ...api.config import Config, Permissions
-from ...api.hooks import Ask, Deny, Verdict
-from ...api.record import Record
+from ...api.config import Config
+from ...api.hooks import Ask, Deny
 from ...api.tools import ToolSpec
-from .verdicts import Allow, strongest
+from ...util.threads import in_thread
+from ..files.key_files import is_key_file
+from .path_spellings import binding, folds_case, spellings
+from .rules import Rule, Rules, asked, denied, nobody_there
+from .verdicts import Allow, Judgement, strongest
 
-
-class Rule(Record):
-    """One rule: `tool`, or `tool(pattern)` where the pattern is matched against each text argument."""
-
-    text: str
-    tool: str
-    pattern: str
-
-    @classmethod
-    def parse(cls, text: str) -> Rule:
-        """The rule that a line of config.yaml means."""
-        tool, _, rest = text.strip().partition("(")
-        return cls(text=text, tool=tool.strip(), pattern=rest.removesuffix(")") if rest else "*")
-
-    def fits(self, name: str, values: Iterable[str]) -> bool:
-        """Whether it speaks of a call of this tool with one of these values."""
-        if not fnmatchcase(name, self.tool):
-            return False
-        return self.pattern == "*" or any(fnmatchcase(value, self.pattern) for value in values)
+_PATH_NAME = re.compile(r"path|file(?!.*(filter|type))|folder|attachment|image|^(source|src)$", re.IGNORECASE)
+"""The names of parameters that hold paths, as far as a tool does not say."""
+_HOME_PARTS = 3
+"""How many parts the path of a home folder has: in a working directory with more, there is none."""
+FOLDER = "cwd"
+"""The parameter of a tool that runs a shell command which says in which folder the command begins."""
 
 
 class Policy:
-    """Judges calls by the user's rules and the built-in list; hooks can only tighten what it says."""
+    """Judges calls by the user's rules and the built-in lists; hooks can only tighten what it says."""
 
     def __init__(self, config: Config) -> None:
-        rules: Permissions = config.permissions
-        self._deny = [Rule.parse(text) for text in rules.deny]
-        self._ask = [Rule.parse(text) for text in rules.ask]
-        self._allow = [Rule.parse(text) for text in rules.allow]
+        self._rules = Rules(config.permissions)
         self._config = config
 
-    def judge(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Allow | Verdict:
-        """The verdict of rules and declarations; None where nothing speaks against the call."""
+    async def judged(
+        self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path, *, confined: bool = False
+    ) -> Judgement:
+        """What `judge` says. A parser that has to run for it holds nothing up."""
+        work = partial(self.judge, spec, arguments, root, confined=confined)
         command = arguments.get(spec.command)
         if isinstance(command, str):
-            others = list(_texts({name: value for name, value in arguments.items() if name != spec.command}))
-            verdict = self._judge_command(spec, command, root)
-            return strongest(verdict, self._forbidding(spec, others)) if others else verdict
-        return self._judge_values(spec, list(_texts(arguments)))
+            from .shell_reader import simple_words
 
-    def _judge_command(self, spec: ToolSpec, command: str, root: Path) -> Allow | Verdict:
-        """A compound command is judged part by part: one forbidden part forbids it, all must be allowed."""
-        from .shell_commands import danger, parts
+            if simple_words(command) is None:
+                return await in_thread(work)
+        return work()
 
-        simple = parts(command)
-        forbidding = self._forbidding(spec, [command, *simple])
-        if forbidding is not None:
-            return forbidding
-        found = danger(command, root)
-        if found is not None:
-            return self._dangerous(found)
-        allowing = [self._first(self._allow, spec, [part]) for part in simple]
-        if allowing and all(allowing):
-            return Allow(rule=", ".join(dict.fromkeys(rule.text for rule in allowing if rule)))
-        return self._declared(spec)
+    def judge(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path, *, confined: bool = False) -> Judgement:
+        """What the rules say; the verdict is None where nothing speaks for or against the call.
 
-    def _judge_values(self, spec: ToolSpec, values: list[str]) -> Allow | Verdict:
-        forbidding = self._forbidding(spec, values)
-        if forbidding is not None:
-            return forbidding
-        allowing = self._first(self._allow, spec, values)
-        return Allow(rule=allowing.text) if allowing is not None else self._declared(spec)
+        Blocks while a parser runs, for commands that are not plain.
 
-    def _forbidding(self, spec: ToolSpec, values: list[str]) -> Deny | Ask | None:
-        denying = self._first(self._deny, spec, values)
-        if denying is not None:
-            return Deny(reason=f"the rule `deny: {denying.text}` of config.yaml forbids it")
-        asking = self._first(self._ask, spec, values)
-        return None if asking is None else Ask(reason=f"the rule `ask: {asking.text}` of config.yaml wants a yes")
+        Args:
+            root: the working directory.
+            confined: whether the call runs in a sandbox that holds.
+        """
+        command = arguments.get(spec.command)
+        if not isinstance(command, str):
+            return self._judge_values(spec, arguments, root)
+        from .command_judge import CommandJudge
 
-    def _dangerous(self, what: str) -> Deny | Ask:
-        if not self._config.non_interactive or self._config.on_ask == "allow-all":
-            return Ask(reason=f"this command {what}")
-        return Deny(
-            reason=f"this command {what}, which needs a person's yes, and nobody is there to ask. "
-            "Do it another way, or leave it to the user (--on-ask allow-all permits it)"
+        folder = arguments.get(FOLDER)
+        judgement = CommandJudge(self._config, self._rules.of(spec.name), spec.name).judge(
+            command, root, confined=confined, folder=folder if isinstance(folder, str) else ""
         )
+        others = list(texts_in({name: value for name, value in arguments.items() if name != spec.command}))
+        verdict = judgement.verdict
+        if others:
+            verdict = strongest(verdict, self._forbidding(spec, others, root))
+        return judgement.replace(verdict=verdict)
 
-    def _declared(self, spec: ToolSpec) -> Ask | None:
-        if spec.confirm:
-            return Ask(reason=f"{spec.name} asks before each call")
-        if self._config.in_home and spec.changes:
-            return Ask(reason="the working directory is the home folder itself; set another one with --working-dir")
+    def _judge_values(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement:
+        values = list(texts_in(arguments))
+        forbidding = self._forbidding(spec, values, root)
+        if forbidding is not None:
+            return Judgement(verdict=forbidding)
+        allowing = self._first(self._rules.allow, spec, values, root, every=False)
+        if (allowing is None or allowing.is_whole) and (place := self._kept_place(spec, arguments, root)):
+            return self._dangerous(spec, f"changes {place}, a place for keys, or for what programs run by themselves")
+        if allowing is not None:
+            return Judgement(verdict=Allow(rule=allowing.text))
+        if "read" in spec.access:
+            if found := _key_file(arguments, root):
+                return _not_read(spec, found, "a file for keys or passwords")
+            if found := self._private_place(arguments, root):
+                return _not_read(spec, found, "a place for keys, a browser's profile, or a history of what was typed")
+        return Judgement(verdict=None, remember=self._remember(spec, arguments))
+
+    def _kept_place(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> str:
+        """The place in a home folder that a call changes and that is guarded there; empty for none."""
+        if not spec.changes or not self._may_hold_a_home(root):
+            return ""
+        from ..sandbox.home_places import kept_place
+
+        return kept_place(_paths_in(arguments), root, self._config.home)
+
+    def _private_place(self, arguments: Mapping[str, Any], root: Path) -> str:
+        """The place in a home folder that a call reads and that commands do not see; empty for none."""
+        if not self._may_hold_a_home(root):
+            return ""
+        from ..sandbox.home_places import private_place
+
+        return private_place(_paths_in(arguments), root, self._config.home)
+
+    def _may_hold_a_home(self, root: Path) -> bool:
+        return len(root.parts) <= max(_HOME_PARTS, self._parts_of_home)
+
+    @cached_property
+    def _parts_of_home(self) -> int:
+        return len(self._config.home.resolve().parts)
+
+    def _dangerous(self, spec: ToolSpec, what: str) -> Judgement:
+        """A question that is always put, or a denial where nobody is there."""
+        if not self._config.non_interactive or self._config.when_asked(spec.name) == "allow-all":
+            return Judgement(verdict=Ask(reason=f"this call {what}"), alarm=what)
+        return Judgement(verdict=nobody_there(f"this call {what}"))
+
+    def _forbidding(self, spec: ToolSpec, values: list[str], root: Path) -> Deny | Ask | None:
+        denying = self._first(self._rules.deny, spec, values, root)
+        if denying is not None:
+            return Deny(reason=denied(denying))
+        asking = self._first(self._rules.ask, spec, values, root)
+        return None if asking is None else Ask(reason=asked(asking))
+
+    def _first(
+        self, rules: list[Rule], spec: ToolSpec, values: Iterable[str], root: Path, *, every: bool = True
+    ) -> Rule | None:
+        """The first rule that speaks of a call.
+
+        Args:
+            every: whether any spelling of a path is enough; else a path must fit where it really is.
+        """
+        rules = [rule for rule in rules if rule.names(spec.name)]
+        if not rules:
+            return None
+        known = list(values)
+        for rule in rules:
+            if rule.is_whole or any(_fits(rule, value, root, every) for value in known):
+                return rule
         return None
 
-    def _first(self, rules: list[Rule], spec: ToolSpec, values: list[str]) -> Rule | None:
-        return next((rule for rule in rules if rule.fits(spec.name, values)), None)
+    def _remember(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
+        path = arguments.get("path")
+        if not spec.changes or not isinstance(path, str):
+            return ""
+        from .remembered import path_rule
+
+        return path_rule(spec.name, path)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _fits(rule: Rule, value: str, root: Path, every: bool) -> bool:
+    if not every:
+        return any(map(rule.pattern.fits, binding(value, root)))
+    found = spellings(value, root)
+    if any(map(rule.pattern.fits, found)):
+        return True
+    return folds_case(root) and any(rule.pattern.folded.fits(one.casefold()) for one in found)
+
+
+def _paths_in(arguments: Mapping[str, Any]) -> list[str]:
+    return [text for name, value in arguments.items() if _PATH_NAME.search(name) for text in texts_in(value)]
+
+
+def _not_read(spec: ToolSpec, path: str, what: str) -> Judgement:
+    return Judgement(
+        verdict=Deny(
+            reason=f"{path} is {what}, which tools do not read. If the user wants it read, they can add "
+            f"`{spec.name}({path})` to permissions.allow in config.yaml"
+        )
+    )
+
+
+def _key_file(arguments: Mapping[str, Any], root: Path) -> str:
+    """The first path among the arguments that is one of a file with keys, as an allow rule would have to name it."""
+    for name, argument in arguments.items():
+        if _PATH_NAME.search(name):
+            for value in texts_in(argument):
+                if any(map(is_key_file, spellings(value, root))):
+                    named = binding(value, root)
+                    return value if value in named else named[-1]
+    return ""
+
+
+def texts_in(value: Any) -> Iterator[str]:
     """Every text in the arguments, in lists and objects too: a rule must not be got round by nesting."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for inner in value.values():
-            yield from _texts(inner)
+            yield from texts_in(inner)
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            yield from _texts(inner)
+            yield from texts_in(inner)

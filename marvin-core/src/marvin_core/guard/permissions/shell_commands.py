@@ -1,229 +1,392 @@
-"""Shell commands taken apart, as far as judging them needs; a shell can always hide more than this sees."""
+"""One command of a shell: what it does of the built-in list, which files it makes, and what it runs besides itself."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from .shell_syntax import SimpleCommand, read_script
-
-_KEYWORDS = frozenset("then do else elif if while until ! { time coproc".split())
-_PREFIXES: Mapping[str, str] = {
-    "sudo": "ugpCrtTUDRh",
-    "doas": "uC",
-    "env": "uC",
-    "nice": "n",
-    "ionice": "cnp",
-    "time": "fo",
-    "timeout": "sk",
-    "exec": "a",
-    "xargs": "IndLPsEa",
-    "stdbuf": "ioe",
-    **dict.fromkeys(("nohup", "command", "builtin", "setsid", "busybox"), ""),
-}
-"""Commands that run the command behind them, with the letters of their options that take a value."""
-_SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "fish", "su"])
-_INTERPRETERS = _SHELLS | frozenset(["python", "python3", "perl", "ruby", "node"])
-_DOWNLOADERS = frozenset(["curl", "wget", "fetch"])
-_NO_DEVICES = ("null", "stdin", "stdout", "stderr", "tty", "zero", "full", "fd/", "shm/", "pts/", "tcp/", "udp/")
-_WRITE_OPERANDS = frozenset(["tee", "shred", "wipefs", "blkdiscard", "mkswap", "truncate"])
-_GIT_VALUES = frozenset(["-C", "-c", "--git-dir", "--work-tree", "--namespace"])
-_FIND_EVERYTHING = frozenset(
-    ["-delete", "-depth", "-mindepth", "-maxdepth", "-exec", "-execdir", "-print", "-rf", "-r"]
+from ...api.limits import Limits
+from ...util.patterns.texts import FIRM, GAP, GAPS, HERE, HOME, MARKS, ONE, SET, STAR, is_known, shown
+from .dangers import (
+    DOWNLOADED,
+    DOWNLOADERS,
+    INTERPRETER,
+    Danger,
+    Surroundings,
+    dangers,
+    find_targets,
+    of_unnamed,
+    removals,
+    resolved,
+    runs_its_input,
 )
+from .git_programs import may_be_run
+from .inner import Inner
+from .outputs import aside, downloaded_to, has_letter, outputs
+from .readings import Input, Level, Part, Reading
+from .shell_parser import Node, NotUnderstood, TooDeep
+from .shell_words import Word
+from .wrapper_names import TRANSPARENT
+from .wrappers import FIND_RUNS, SHELLS, inner, is_assignment
 
-_DOWNLOADED = "runs what it downloads"
-_REMOVAL = "removes the working directory, or a folder outside of it"
-
-
-def parts(command: str) -> list[str]:
-    """The simple commands of a compound one, each as one line: what stands between ; && || | & and newlines.
-
-    What `$(...)`, backticks, `<(...)`, `sh -c '...'`, `eval` and a shell's input hold are parts of their own.
-    """
-    found: list[str] = []
-    for simple in read_script(command):
-        words = _without_prefixes(simple.words)
-        line = " ".join([*words, *(f"{operator} {target}" for operator, target in simple.redirects)])
-        if line:
-            found.append(line)
-        for script in _scripts(words, simple):
-            found.extend(parts(script))
-    return list(dict.fromkeys(found))
-
-
-def danger(command: str, root: Path) -> str | None:
-    """What a command would do that must not happen without a person's yes, as the end of a sentence."""
-    return _danger(command, root, [root])
-
-
-def _danger(command: str, root: Path, places: list[Path]) -> str | None:
-    """`places` are the folders that the command may begin in."""
-    start, downloads, folder = places, False, ""
-    for simple in read_script(command):
-        places = _moved(places, folder, simple.separator, start)
-        words = _without_prefixes(simple.words)
-        name = os.path.basename(words[0]) if words else ""
-        folder = words[1] if name == "cd" and len(words) > 1 else ""
-        piped = simple.separator in ("|", "|&")
-        if (piped and downloads and _runs_its_input(name, words)) or _runs_download(name, words, simple):
-            return _DOWNLOADED
-        downloads = name in _DOWNLOADERS or (piped and downloads)
-        found = _danger_of(name, words, simple.redirects, root, places)
-        if found:
-            return found
-        for script in _scripts(words, simple):
-            if found := _danger(script, root, places):
-                return found
-    return None
+_MOST_DEPTH = 8
+_MOST_PLACES = 16
+_MOST_SHOWN = 200
+_COMMAND_VARIABLES = re.compile(
+    r"\w*_COMMAND|\w*EDITOR|\w*PAGER|\w*_ASKPASS|GIT_SSH|GIT_EXTERNAL_DIFF|LESSOPEN|LESSCLOSE|RSYNC_RSH|BROWSER|VISUAL"
+)
+_INDEXED = frozenset(
+    "let declare typeset local export readonly test [ printf read unset mapfile readarray wait getopts compgen "
+    "complete".split()
+)
+"""Builtins that evaluate what stands between brackets in an operand."""
+_CODE = re.compile(r"\$\(|`|\$\{|[<>]\(")
+_SYSTEM = re.compile(r"/(usr/(local/)?)?s?bin/[^/]+")
+_DESCRIPTOR = re.compile(r"/dev/fd/\d+|/proc/[^/]+/fd/\d+")
+_BODY = "MARVIN_END_OF_TEXT"
+_MAKES = frozenset("tee cp mv ln install curl wget dd sed sort sponge".split())
+_PASSING_ON = frozenset(["xargs", "parallel"])
+_RELATIVE = re.compile(r"\.\.?(/|$)|/")
 
 
-def _moved(places: list[Path], folder: str, separator: str, start: list[Path]) -> list[Path]:
-    """Where a command may run that follows `cd FOLDER`; unless && stands between them the cd may have failed."""
-    if folder:
-        places = [_resolved(folder, place) for place in places]
-    return places if separator == "&&" else list(dict.fromkeys([*start, *places]))
+class CommandReader:
+    """Reads commands one after the other; how scripts are read is left to what builds on it."""
+
+    def __init__(self, root: Path, home: Path, limits: Limits) -> None:
+        self.reading = Reading()
+        self._root, self._home = root, home
+        self._limits = limits
+        self._places: frozenset[str | None] = frozenset([str(root)])
+        self._input = Input()
+        self._fill: tuple[str, ...] = ()
+        self._certain = True
+        self._posix = self._has_cdpath = False
+        self._stack: tuple[frozenset[str | None], ...] = ()
+        self._depth = self._scripts = self._downloads = 0
+        self._functions: dict[str, Node] = {}
+        self._calling: set[str] = set()
+        self._made: dict[str, str | None] = {}
+
+    def begin_in(self, folder: str) -> None:
+        """Take the commands to begin in a folder, relative to the root or absolute."""
+        self._places = frozenset([str(self._root / folder)])
+
+    def script(self, text: str, level: Level = "unparsed") -> None:
+        """Read a text as a shell does; `level` says what it means where that is not possible."""
+        raise NotImplementedError
+
+    def _statement(self, statement: Node) -> None:
+        raise NotImplementedError
+
+    @contextmanager
+    def _within(self, **changes: Any) -> Iterator[None]:
+        """For what runs in a shell of its own: afterwards folders and input are what they were."""
+        before = {name: getattr(self, name) for name in ("_places", "_input", "_certain", "_fill", "_posix", "_stack")}
+        for name, value in changes.items():
+            setattr(self, f"_{name}", value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
+    def _may_be_in(self, places: frozenset[str | None]) -> None:
+        self._places = self._places | places
+        if len(self._places) > _MOST_PLACES:
+            self._places = frozenset([str(self._root), None])
+
+    def _around(self) -> Surroundings:
+        return Surroundings(self._root, self._home, self._places, self._fill)
+
+    def _note(self, level: Level, why: str) -> None:
+        self.reading.unknown.setdefault(level, why)
+
+    def _danger(self, found: Iterator[Danger], text: str) -> None:
+        for danger in found:
+            certain = danger.certain and self._certain
+            self.reading.dangers.append((danger._replace(certain=certain), text[:_MOST_SHOWN]))
+
+    def _part(
+        self, words: Sequence[Word], text: str, added: str, *, prefix: str = "", named: bool = True, needed: bool = True
+    ) -> None:
+        if len(self.reading.parts) >= self._limits.command_parts:
+            raise NotUnderstood("it has too many parts")
+        line = " ".join(word.text for word in words)
+        lines = [line] if named else []
+        bare = _without_folder(words[0].text) if named else ""
+        if named and bare != words[0].text:
+            lines.append(" ".join([bare, *(word.text for word in words[1:])]))
+            if _SYSTEM.fullmatch(words[0].text):
+                line = lines[-1]
+        full = f"{prefix}{line}{added}"
+        if prefix or added:
+            lines += [f"{prefix}{one}{added}" for one in lines or [line]]
+        needs = needed and self._certain
+        self.reading.parts.append(Part(text[:_MOST_SHOWN] or shown(line), tuple(lines), full, needs))
+
+    def _command(self, words: Sequence[Word], text: str, prefix: str = "", added: str = "") -> None:
+        """One command: a part of its own, with what it runs besides itself."""
+        while len(words) > 1 and is_assignment(words[0].text) and not words[0].text.startswith("-"):
+            name, _, value = words[0].text.partition("=")
+            prefix += f"{name}{FIRM['=']}{value} "
+            self._variable(name, Word(value))
+            words = words[1:]
+        if len(words) > 1 and words[0].text == "--":  # the end of the options of the keyword `time`
+            words = words[2 if words[1].text == "!" and len(words) > 2 else 1 :]
+        name = words[0].text
+        texts = [word.text for word in words]
+        base = _without_folder(name)
+        added += "".join(f" {FIRM['>']} {file}" for file in aside(base, [base, *texts[1:]]))
+        transparent = (
+            base in TRANSPARENT
+            and (base == name or _SYSTEM.fullmatch(name))
+            and not (base == "env" and len(words) > 1 and texts[1].startswith("-"))
+        )
+        if not prefix and not added and transparent and len(words) > 1:
+            self._part(words, text, added, needed=False)
+        else:
+            self._part(words, text, added, prefix=prefix)
+        if not is_known(base):
+            self._note("unnamed", f"the name of the command {shown(' '.join(texts))[:60]!r} is only known when it runs")
+            self._danger(of_unnamed(texts, self._around()), text)
+            if self._input.downloads and base.startswith((GAP, GAPS)):
+                self._danger(iter([Danger(DOWNLOADED, certain=False)]), text)
+            with self._within(certain=False):
+                for word in words[1:]:
+                    if " " in word.text:
+                        self._nested(_variables(word.text))
+            self._feeds(words, base)
+            return
+        self._follow(base, words, text)
+
+    def _follow(self, base: str, words: Sequence[Word], text: str) -> None:
+        texts = [word.text for word in words]
+        self._downloads += base in DOWNLOADERS
+        self._danger(dangers(base, [base, *texts[1:]], self._around()), text)
+        if base in ("cd", "pushd", "popd", "chdir"):
+            self._move(base, texts[1:])
+        elif base in _MAKES:
+            self._makes_files(base, texts)
+        if base in _INDEXED:
+            self._has_cdpath |= "CDPATH" in texts
+            self._indexed(words[1:])
+        if base in self._functions and base not in self._calling:
+            self._calling.add(base)
+            self._statement(self._functions[base])
+            self._calling.discard(base)
+        if "/" in words[0].text and os.path.basename(words[0].text) in self._made:
+            self._file(words[0], program=True)
+        self._feeds(words, base)
+        for found in inner(base, words):
+            if base in _PASSING_ON and self._input.downloads:
+                found = found._replace(words=tuple(map(_loaded, found.words)))
+            self._inner(found, words)
+
+    def _feeds(self, words: Sequence[Word], base: str) -> None:
+        """Whether an interpreter runs what was downloaded."""
+        texts = [word.text for word in words]
+        if (base in SHELLS or INTERPRETER.fullmatch(base)) and _is_led_by_download(words):
+            self._danger(iter([Danger(DOWNLOADED, certain=True)]), shown(" ".join(texts)))
+        if base in SHELLS:
+            if any(word.downloads and has_letter(["", before.text], "c") for before, word in pairwise(words)):
+                self._danger(iter([Danger(DOWNLOADED, certain=True)]), shown(" ".join(texts)))
+            return
+        if base in ("make", "gmake"):
+            self._reads_makefile(words)
+        if not INTERPRETER.fullmatch(base):
+            return
+        if self._input.downloads and runs_its_input([base, *texts[1:]]):
+            self._danger(iter([Danger(DOWNLOADED, certain=True)]), shown(" ".join(texts)))
+        for before, word in pairwise(words):
+            if word.downloads and (has_letter(["", before.text], "ceE") or (word.is_file and before is words[0])):
+                self._danger(iter([Danger(DOWNLOADED, certain=True)]), shown(" ".join(texts)))
+
+    def _reads_makefile(self, words: Sequence[Word]) -> None:
+        for before, word in pairwise(words):
+            from_input = word.text in ("-", "/dev/stdin") and self._input.downloads
+            if has_letter(["", before.text], "f") and (word.downloads or from_input):
+                self._danger(iter([Danger(DOWNLOADED, certain=True)]), shown(" ".join(one.text for one in words)))
+
+    def _move(self, base: str, texts: Sequence[str]) -> None:
+        targets = [text for text in texts if text == "-" or not text.startswith("-")]
+        if base == "popd" and len(texts) == 0 and self._stack:
+            self._places, self._stack = self._stack[-1], self._stack[:-1]
+            return
+        if base == "pushd":
+            self._stack = (*self._stack, self._places)
+        if base == "popd" or "-" in targets or (base == "pushd" and not targets):
+            self._may_be_in(frozenset([None]))
+            return
+        target = targets[0] if targets else HOME
+        found: set[str | None] = set()
+        for place in self._places:
+            path, has_rest = resolved(target, place, self._around())
+            found.add(None if has_rest else path)
+        if self._has_cdpath and not _RELATIVE.match(shown(target)):
+            found.add(None)
+        self._places = frozenset(found)
+
+    def _inner(self, found: Inner, outer: Sequence[Word]) -> None:
+        if found.kind == "hidden":
+            self._note("unnamed", f"what {shown(outer[0].text)} runs cannot be told")
+            return
+        self._depth += 1
+        try:
+            if self._depth > _MOST_DEPTH:
+                raise TooDeep("it is nested too deep")
+            changes: dict[str, Any] = {"certain": self._certain and found.certain}
+            if found.place is not None:
+                moved = (resolved(found.place.text, place, self._around()) for place in self._places)
+                changes["places"] = frozenset(None if rest else path for path, rest in moved)
+            if found.by_find:
+                changes["fill"] = self._found_by(outer)
+                if found.place is not None:
+                    changes["places"] = frozenset([*changes["fill"], None])
+            with self._within(**changes):
+                self._run(found)
+        finally:
+            self._depth -= 1
+
+    def _found_by(self, words: Sequence[Word]) -> tuple[str, ...]:
+        """What find puts in place of `{}`, from / on where that is known."""
+        fill: list[str] = []
+        texts = [word.text for word in words]
+        action = next(text for text in texts if text in FIND_RUNS)
+        for target in find_targets(texts, action):
+            for place in self._places:
+                path, has_rest = resolved(target, place, self._around())
+                end = "/" if target.endswith("/") else ""  # find goes into a link that it begins with
+                fill.append(target if path is None or has_rest else f"{path}{end}")
+        return tuple(fill)
+
+    def _run(self, found: Inner) -> None:
+        if found.kind in ("command", "loose"):
+            words = list(found.words)
+            text = shown(" ".join(word.text for word in words))
+            if found.kind == "loose" and not is_known(words[0].text):
+                return
+            if found.by_find and _without_folder(words[0].text) in ("rm", "srm"):
+                targets = [word.text for word in words[1:] if not word.text.startswith("-")]
+                self._danger((one for target in targets for one in removals(target, self._around())), text)
+                self._part(words, text, "")
+            else:
+                self._command(words, text)
+            return
+        with self._within(posix=found.dialect == "posix" or (found.dialect == "same" and self._posix)):
+            if found.dialect == "other":
+                self._note("unnamed", "another shell than bash reads it in its own way")
+            if found.kind == "script":
+                self._text_script(found.words)
+            elif found.kind == "input":
+                self._from_input()
+            else:
+                self._file(found.words[0])
+
+    def _text_script(self, words: Sequence[Word]) -> None:
+        """A script in words. Where a piece of it is not known, the rest is judged as far as it goes."""
+        text = " ".join(word.text for word in words)
+        if any(word.downloads for word in words):
+            self._danger(iter([Danger(DOWNLOADED, certain=True)]), shown(text))
+        if any(mark in text for mark in (GAP, GAPS, STAR, ONE, SET)):
+            self._note("hidden" if text.startswith((GAP, GAPS)) else "unnamed", "a script is only known when it runs")
+            with self._within(certain=False):
+                self._nested(_variables(text))
+        else:
+            self._nested(_variables(text))
+
+    def _nested(self, text: str) -> None:
+        self._depth += 1
+        try:
+            if self._depth > _MOST_DEPTH:
+                raise TooDeep("it is nested too deep")
+            self.script(text, "unparsed" if self._certain else "unnamed")
+        finally:
+            self._depth -= 1
+
+    def _from_input(self) -> None:
+        """A shell that reads its script from its standard input."""
+        found = self._input
+        if found.downloads:
+            self._danger(iter([Danger(DOWNLOADED, certain=True)]), DOWNLOADED)
+        if found.kind == "unknown" or found.is_piped:
+            self._note("hidden", "a shell runs what comes through its standard input")
+        if found.kind == "text":
+            with self._within(input=Input()):
+                self._text_script([Word(found.text)])
+
+    def _file(self, word: Word, *, program: bool = False) -> None:
+        """A script in a file: seen only where the command itself writes the file."""
+        if word.downloads:
+            self._danger(iter([Danger(DOWNLOADED, certain=True)]), DOWNLOADED)
+        name = os.path.basename(word.text)
+        if word.is_file or _DESCRIPTOR.fullmatch(word.text) or self._may_be_made(word.text):
+            self._note("hidden", "a shell runs a file that is made on the way")
+        elif name in self._made:
+            text = self._made[name] or ""
+            if not program or not text.startswith("#!") or any(shell in text.split("\n")[0] for shell in SHELLS):
+                self._text_script([Word(text)])
+
+    def _may_be_made(self, text: str) -> bool:
+        """Whether a file may be one that the command itself writes, with what nobody can tell."""
+        name = os.path.basename(text)
+        if not is_known(text):
+            return bool(self._made)
+        return (name in self._made and self._made[name] is None) or not all(map(is_known, self._made))
+
+    def _makes_files(self, base: str, texts: Sequence[str]) -> None:
+        made = [*outputs(base, [base, *texts[1:]]), *downloaded_to(base, texts)]
+        if base in ("cp", "mv", "ln", "install"):
+            made += [text for text in texts[1:] if not text.startswith("-")]
+        text = self._input.text if base == "tee" and "-a" not in texts and self._input.kind == "text" else None
+        for target in made:
+            self._made[os.path.basename(target)] = text
+
+    def _variable(self, name: str, word: Word) -> None:
+        self._has_cdpath |= name == "CDPATH"
+        if _COMMAND_VARIABLES.fullmatch(name):
+            self._text_script([word])
+        elif name.startswith("BASH_FUNC_"):
+            self._text_script([Word(f"f{word.text}", downloads=word.downloads)])
+        elif name in ("BASH_ENV", "ENV"):
+            self._file(word)
+            self._indexed([word])
+        elif name == "GIT_CONFIG_PARAMETERS" or (name.startswith("GIT_CONFIG_KEY_") and may_be_run(word.text)):
+            self._note("unnamed", "settings of git in the environment may name programs")
+        else:
+            self._indexed([word])
+
+    def _indexed(self, words: Sequence[Word]) -> None:
+        """A text that is evaluated where it serves as a number or a name: what is in its brackets may run."""
+        for word in words:
+            if _CODE.search(word.text) and _BODY not in word.text:
+                with self._within(certain=False):
+                    self._nested(f"cat <<{_BODY}\n{_variables(word.text)}\n{_BODY}")
 
 
-def _danger_of(
-    name: str, words: Sequence[str], redirects: Sequence[tuple[str, str]], root: Path, places: Sequence[Path]
-) -> str | None:
-    targets = list(_removed(name, words))
-    if any(_takes_root_along(target, place, root) for target in targets for place in places):
-        return _REMOVAL
-    if name == "git" and _force_pushes(words):
-        return "force-pushes"
-    written = [target for operator, target in redirects if ">" in operator]
-    for target in (*written, *_written(name, words)):
-        if _is_device(target):
-            return f"writes to the device {target}"
-    return None
+def _is_led_by_download(words: Sequence[Word]) -> bool:
+    """Whether a download decides what an interpreter runs: its words stand before any that are known."""
+    first = next((word for word in words[1:] if not word.text.startswith("-")), None)
+    return first is not None and first.downloads and first.text in (GAP, GAPS)
 
 
-def _removed(name: str, words: Sequence[str]) -> Iterator[str]:
-    """What a command removes with all that is below it."""
-    if name == "rm" and (_has_letter(words, "rR") or any("--recursive".startswith(w) and len(w) > 2 for w in words)):
-        yield from _operands(words)
-    elif name == "find" and ("-delete" in words or ({"-exec", "-execdir"} & set(words) and "rm" in words)):
-        options = [word for word in words if word.startswith("-")]
-        index = words.index(options[0])
-        narrowed = not _FIND_EVERYTHING.issuperset(options)
-        # What is looked for below a folder spares the folder itself.
-        yield from (f"{start}/found" if narrowed else start for start in words[1:index] or ["."])
+def _loaded(word: Word) -> Word:
+    """A word of which nothing is known, as one that was downloaded."""
+    return Word(word.text, downloads=True) if word.text in (GAP, GAPS) else word
 
 
-def _force_pushes(words: Sequence[str]) -> bool:
-    """`--force-with-lease` is none: it overwrites only what the user has seen."""
-    index = 1
-    while index < len(words) and words[index].startswith("-"):
-        index += 2 if words[index] in _GIT_VALUES else 1
-    if words[index : index + 1] != ["push"]:
-        return False
-    rest = [word for word, before in zip(words[index + 1 :], words[index:], strict=False) if before != "-o"]
-    return _has_letter(["push", *rest], "f") or any(w in ("--force", "--mirror") or w.startswith("+") for w in rest)
+def _without_folder(name: str) -> str:
+    """The name of a command without its folder, which may be hidden in what is not known."""
+    unknown = max((found.start() for found in MARKS.finditer(name) if not is_known(found[0])), default=0)
+    return name[max(name.rfind("/") + 1, unknown) :]
 
 
-def _written(name: str, words: Sequence[str]) -> Sequence[str]:
-    """The operands that a command writes to."""
-    if name == "dd":
-        return [word.removeprefix("of=") for word in words if word.startswith("of=")]
-    if name in _WRITE_OPERANDS or name.startswith("mkfs"):
-        return _operands(words)
-    return _operands(words)[-1:] if name in ("cp", "mv", "install") else []
-
-
-def _is_device(target: str) -> bool:
-    path = os.path.normpath(target)
-    return path.startswith("/dev/") and not path.removeprefix("/dev/").startswith(_NO_DEVICES)
-
-
-def _takes_root_along(operand: str, here: Path, root: Path) -> bool:
-    """Whether removing the operand takes the root with it, or something outside of the root."""
-    path = _resolved(operand, here)
-    if path.name and set(path.name) <= set("*.?"):
-        path = path.parent  # all that is in a folder
-    return path == root or root not in path.parents
-
-
-def _resolved(text: str, here: Path) -> Path:
-    for name, value in (("HOME", "~"), ("PWD", str(here))):
-        text = text.replace(f"${{{name}}}", value).replace(f"${name}", value)
-    text = text.replace("$(pwd)", str(here)).replace("`pwd`", str(here))
-    path = os.path.normpath(here / os.path.expanduser(text))
-    return Path("/" + path.lstrip("/"))
-
-
-def _scripts(words: Sequence[str], simple: SimpleCommand) -> list[str]:
-    """The scripts that a simple command runs besides itself."""
-    name = os.path.basename(words[0]) if words else ""
-    found = list(simple.substitutions)
-    if name in _SHELLS:
-        found += simple.inputs
-        for index, word in enumerate(words[1:-1], 1):
-            if _is_cluster(word) and word.endswith("c"):
-                found.append(words[index + 1])
-                break
-    elif name == "eval":
-        found.append(" ".join(words[1:]))
-    return found
-
-
-def _runs_download(name: str, words: Sequence[str], simple: SimpleCommand) -> bool:
-    """`sh -c "$(curl ...)"`, `bash <(curl ...)`, `eval "$(curl ...)"`."""
-    if name in _INTERPRETERS:
-        takes_text = words[1:2] and (words[1].startswith("<(") or _has_letter(words, "ce"))
-    else:
-        takes_text = name in ("eval", "source", ".")
-    return bool(takes_text) and any(_downloads(script) for script in simple.substitutions)
-
-
-def _downloads(script: str) -> bool:
-    commands = [_without_prefixes(simple.words) for simple in read_script(script)]
-    return any(os.path.basename(words[0]) in _DOWNLOADERS for words in commands if words)
-
-
-def _runs_its_input(name: str, words: Sequence[str]) -> bool:
-    """Whether an interpreter takes its program, and not only its data, from its input."""
-    if name not in _INTERPRETERS:
-        return False
-    if name in _SHELLS and _has_letter(words, "s"):
-        return True
-    if _has_letter(words, "c" if name in _SHELLS else "cmenpE"):
-        return False
-    return all(word in ("-", "/dev/stdin") for word in _operands(words))
-
-
-def _without_prefixes(words: Sequence[str]) -> Sequence[str]:
-    index = 0
-    while index < len(words):
-        name = os.path.basename(words[index])
-        letters = _PREFIXES.get(name)
-        if letters is None and name not in _KEYWORDS and not _is_assignment(words[index]):
-            break
-        index += 1
-        while letters is not None and index < len(words) and words[index].startswith("-"):
-            option = words[index]
-            index += 2 if len(option) == 2 and option[1] in letters else 1
-        index += name == "timeout"
-    return words[index:]
-
-
-def _is_assignment(word: str) -> bool:
-    name, equals, _ = word.partition("=")
-    return bool(equals) and name.removesuffix("+").isidentifier()
-
-
-def _is_cluster(word: str) -> bool:
-    """Whether it holds one-letter options: `-rf`."""
-    return word.startswith("-") and not word.startswith("--") and len(word) > 1
-
-
-def _has_letter(words: Sequence[str], letters: str) -> bool:
-    return any(_is_cluster(word) and any(letter in word for letter in letters) for word in words[1:])
-
-
-def _operands(words: Sequence[str]) -> list[str]:
-    """What is no option: what does not begin with - or stands behind --."""
-    ends = list(words).index("--") if "--" in words else len(words)
-    return [word for word in words[1:ends] if not word.startswith("-") or word == "-"] + list(words[ends + 1 :])
+def _variables(text: str) -> str:
+    """A text to be parsed, with variables for what is not known."""
+    for mark, name in ((GAP, "${_}"), (GAPS, "${_}"), (HOME, "${HOME}"), (HERE, "${PWD}")):
+        text = text.replace(mark, name)
+    return shown(text)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from ...util.threads import in_thread
+from ...api.processes import ProcessResult
 
 if TYPE_CHECKING:
-    import subprocess
-
+    from .program import Program
     from .tree import Family
 
 _CHUNK = 65_536
@@ -53,8 +53,12 @@ class Capture:
         else:
             self._tail.append(bytearray(chunk))
         self._tail_size += len(chunk)
-        while self._tail_size - len(self._tail[0]) >= self._tail_limit:
+        while self._tail and self._tail_size - len(self._tail[0]) >= self._tail_limit:
             self._tail_size -= len(self._tail.popleft())
+
+    def takes_whole(self, chunk: bytes) -> bool:
+        """Whether nothing is dropped yet once these bytes have come as well."""
+        return self._total + len(chunk) <= self._head_limit + self._tail_limit
 
     @property
     def data(self) -> bytes:
@@ -68,44 +72,100 @@ class Capture:
         return max(0, self._total - self._head_limit - self._tail_limit)
 
 
+class _Watched:
+    """Hands on what comes, and asks of each piece whether it was enough."""
+
+    def __init__(self, sink: Sink, enough: Callable[[bytes], bool], finish: Callable[[], None]) -> None:
+        self._sink = sink
+        self._enough: Callable[[bytes], bool] | None = enough
+        self._finish = finish
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._sink.add(chunk)
+        if self._enough is not None and self._enough(chunk):
+            self._enough = None
+            self._finish()
+
+
 class Child:
     """A running program. `finished` is done when it has ended and so has its output, or at its time-out.
 
     `outputs` maps the descriptors that it writes to, our ends of them, to where the bytes go.
     """
 
-    def __init__(
-        self, popen: subprocess.Popen[bytes], family: Family, outputs: dict[int, Sink], output_tail: float
-    ) -> None:
+    def __init__(self, program: Program, family: Family, outputs: dict[int, Sink], output_tail: float) -> None:
         self.family = family
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.exited = asyncio.Event()
         self.timed_out = False
-        self._popen = popen
+        self.had_enough = False
+        self._program = program
         self._outputs = outputs
         self._output_tail = output_tail
         self._timers: list[asyncio.TimerHandle] = []
+        self._expiry: asyncio.TimerHandle | None = None
+        self._left = 0.0
+        self._holds = 0
         self._input = -1
-        self._pidfd = -1
+        self.grace = 0.0
+        """How long it may take to end, in seconds, once it is let go; 0 for what is not held."""
         self._loop = asyncio.get_running_loop()
         for descriptor in outputs:
             os.set_blocking(descriptor, False)
             self._loop.add_reader(descriptor, self._read, descriptor)
-        self._watch()
+        program.watch(self._on_exit)
 
     @property
     def exit_code(self) -> int | None:
         """The exit status, negative for a signal; None while it runs."""
-        return self._popen.returncode
+        return self._program.exit_code
+
+    @property
+    def failure(self) -> OSError | None:
+        """Why it was not started after all, where that came out later."""
+        return self._program.failure
 
     @property
     def output_ended(self) -> bool:
         """Whether nothing can come any more."""
         return not self._outputs
 
+    def is_gone(self) -> bool:
+        """Whether it has ended, and nothing that it started is alive."""
+        return self.exit_code is not None and self.family.is_gone()
+
+    def is_killed(self) -> bool:
+        """The same, after a signal to whatever is alive yet; sooner known, since nobody waits for the next look."""
+        return self.exit_code is not None and not self.family.kill()
+
     def expire_after(self, seconds: float) -> None:
         """Set the time-out."""
-        self._timers.append(self._loop.call_later(seconds, self._expire))
+        self._expiry = self._loop.call_later(seconds, self._expire)
+
+    def end_when(self, enough: Callable[[bytes], bool]) -> None:
+        """Be finished once a piece of standard output is enough. To be called before any of it was read."""
+        for descriptor, sink in self._outputs.items():  # standard output is the first
+            self._outputs[descriptor] = _Watched(sink, enough, self._stop)
+            break
+
+    def _stop(self) -> None:
+        self.had_enough = True
+        self._finish()
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Have none of its time pass meanwhile; several at once may ask for it."""
+        if not self._holds and self._expiry is not None:
+            self._left = self._expiry.when() - self._loop.time()
+            self._expiry.cancel()
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            if not self._holds and self._expiry is not None:
+                self.expire_after(max(0.0, self._left))
 
     def _expire(self) -> None:
         if not self.finished.done():
@@ -117,25 +177,7 @@ class Child:
         if not self.finished.done():
             self.finished.set_result(None)
 
-    def _watch(self) -> None:
-        if sys.platform == "linux":
-            try:
-                self._pidfd = os.pidfd_open(self._popen.pid)
-            except OSError:  # a kernel before 5.3
-                pass
-            else:
-                self._loop.add_reader(self._pidfd, self._on_exit)
-                return
-        waiting = asyncio.ensure_future(in_thread(self._popen.wait))
-        waiting.add_done_callback(lambda _: self._on_exit())
-
     def _on_exit(self) -> None:
-        if self._popen.poll() is None:
-            return
-        if self._pidfd >= 0:
-            self._loop.remove_reader(self._pidfd)
-            os.close(self._pidfd)
-            self._pidfd = -1
         self.family.reaped()
         self.exited.set()
         if self._outputs:
@@ -181,6 +223,17 @@ class Child:
         self._loop.add_writer(descriptor, write)
         write()
 
+    def hold(self, descriptor: int, grace: float) -> None:
+        """Keep its input open, by whose end it notices that it is to end itself; it has so many seconds for that."""
+        self._input, self.grace = descriptor, grace
+
+    def let_go(self) -> bool:
+        """Have what is held end itself; False where nothing is held, or was let go before."""
+        held = bool(self.grace) and self._input >= 0
+        if held:
+            self._close_input()
+        return held
+
     def _close_input(self) -> None:
         if self._input >= 0:
             self._loop.remove_writer(self._input)
@@ -196,6 +249,9 @@ class Child:
         """No time-out any more."""
         for timer in self._timers:
             timer.cancel()
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
 
     def close(self) -> None:
         """Let go of everything, after taking what the pipes still hold."""
@@ -205,3 +261,16 @@ class Child:
             self._read(descriptor)
             if descriptor in self._outputs:
                 self._close_output(descriptor)
+
+
+def result_of(child: Child, output: Capture, errors: Capture) -> ProcessResult:
+    """How a program ended, without the time that it took."""
+    exit_code = 0 if child.had_enough else child.exit_code
+    return ProcessResult(
+        exit_code=None if child.timed_out else exit_code,
+        output=output.data,
+        stderr=errors.data,
+        omitted=output.omitted + errors.omitted,
+        timed_out=child.timed_out,
+        elapsed=0.0,
+    )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from ...api.errors import ToolError
-from ...api.tool_context import Job
-from ...util.state_files import make_private_folder
+from ...api.processes import Job
+from ..files.no_links import own_folder
 from .child import Child
 
 LOG_LIMIT = 10_000_000
 """The size in bytes at which a log loses its older half."""
+_LOG = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CUT_NOTE = b"[the older part of this log was dropped]\n"
 
 
@@ -24,17 +26,33 @@ class JobLog:
         self.path = path
         self._descriptor = descriptor
         self._size = 0
+        self._total = 0
+        self._failed = False
 
     def add(self, chunk: bytes) -> None:
         """Append; a full disk costs the log, not the job."""
-        if self._descriptor < 0:
+        if self._descriptor < 0 or self._failed:
             return
         try:
             if self._size + len(chunk) > LOG_LIMIT:
                 self._drop_older_half()
-            self._size += os.write(self._descriptor, chunk)
+            written = os.write(self._descriptor, chunk)
+            self._size += written
+            self._total += written
         except OSError:
-            self.close()
+            self._failed = True
+
+    def newest(self, most: int, since: int = 0) -> tuple[bytes, int]:
+        """The newest bytes, `most` of them, but not the first `since` ones; and how many there were in all.
+
+        Raises:
+            ToolError: where they cannot be read.
+        """
+        wanted = max(0, min(most, self._total - since, self._size))
+        try:
+            return os.pread(self._descriptor, wanted, self._size - wanted), self._total
+        except OSError as error:
+            raise ToolError(f"The log {self.path} cannot be read: {error.strerror}.") from error
 
     def _drop_older_half(self) -> None:
         kept = os.pread(self._descriptor, LOG_LIMIT // 2, max(0, self._size - LOG_LIMIT // 2))
@@ -49,51 +67,64 @@ class JobLog:
             self._descriptor = -1
 
 
-def open_log(folder: Path, number: int) -> tuple[int, JobLog]:
+def open_log(root: Path, place: Callable[[], Path], number: int) -> tuple[int, JobLog]:
     """Make the log of the first job number, from this one on, that no other running Marvin uses here.
+
+    Args:
+        root: the working directory. Where the folder of the logs lies in it, no link on the way is followed.
+        place: tells that folder, and makes it; it may raise `OSError`.
 
     Raises:
         ToolError: where the folder does not take files.
     """
+    folder = root
     try:
-        make_private_folder(folder)
-        while True:
-            path = folder / f"job-{number}.log"
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                number += 1
-                continue
-            os.ftruncate(descriptor, 0)
-            return number, JobLog(path, descriptor)
+        folder = place()
+        with own_folder(root, folder) as opened:
+            while True:
+                name = f"job-{number}.log"
+                descriptor = os.open(name, _LOG, 0o600, dir_fd=opened)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    os.close(descriptor)
+                    number += 1
+                    continue
+                os.ftruncate(descriptor, 0)
+                return number, JobLog(folder / name, descriptor)
     except OSError as error:
         raise ToolError(
-            f"The command left processes running, but no log can be written in {folder} ({error.strerror}), "
-            "so they were ended. Make that folder writable, or run the command in the foreground."
+            f"Nothing goes on in the background, since no log can be written in {folder} ({error.strerror}). "
+            "Make room there or have it be writable, or run the command in the foreground."
         ) from error
 
 
 class KeptJob:
     """A job and what is needed to look after it."""
 
-    def __init__(self, job_id: str, command: str, child: Child, log: JobLog) -> None:
-        self.id = job_id
+    def __init__(self, title: str, child: Child, log: JobLog, *, is_whole: bool) -> None:
+        """
+        Args:
+            is_whole: whether the job is all that the child started, and no rest that the child left behind.
+        """
+        self.id = log.path.stem.rpartition("-")[2]
         self.child = child
         self.log = log
-        self._command = command
+        self._title = title
+        self._is_whole = is_whole
         self._over = False
 
     def look(self) -> Job:
         """The job as of now."""
-        if not self._over and self.child.family.is_gone():
+        # Its processes are gone a moment before its exit code is known.
+        if not self._over and self.child.exited.is_set() and self.child.family.is_gone():
             self._over = True
             self.child.close()
         return Job(
             id=self.id,
-            command=self._command,
+            command=self._title,
             log=self.log.path,
             pid=self.child.family.pid,
             running=not self._over,
+            exit_code=self.child.exit_code if self._over and self._is_whole else None,
         )

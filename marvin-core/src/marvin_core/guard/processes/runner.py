@@ -5,32 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ...api.errors import ToolError
-from ...api.tool_context import Job, ProcessResult
+from ...api.limits import Limits
 
 if TYPE_CHECKING:
-    import subprocess
-
+    from ...api.processes import Job, ProcessResult
     from ...api.timeouts import Timeouts
+    from .agents import AgentLife
+    from .apart import ApartJobs
     from .child import Capture, Child, Sink
-    from .jobs import KeptJob
-
-
-class WorkFolders(Protocol):
-    """Where programs run and where logs go, asked anew each time."""
-
-    @property
-    def root(self) -> Path:
-        """The folder programs run in where a call names none."""
-        ...
-
-    def folder(self, name: str) -> Path:
-        """The folder of this name for what Marvin itself writes, such as `logs`."""
-        ...
+    from .jobs import JobLog, KeptJob
+    from .program import Launcher, Program, Sandbox
+    from .surroundings import Stoppable, WorkFolders
+    from .tree import Family
 
 
 class ProcessRunner:
@@ -40,25 +33,40 @@ class ProcessRunner:
         folders: where programs run and jobs write their logs.
         child_env: the environment of every child, already without secrets and git's local variables.
         timeouts: how long to wait for what.
+        sandbox: where programs are started; without one they are started outside of any.
+        limits: how much output is kept in files; without them as they are when nobody changed them.
     """
 
-    def __init__(self, folders: WorkFolders, child_env: Mapping[str, str], timeouts: Timeouts) -> None:
+    def __init__(
+        self,
+        folders: WorkFolders,
+        child_env: Mapping[str, str],
+        timeouts: Timeouts,
+        sandbox: Sandbox | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self._folders = folders
+        self._limits = limits or Limits()
+        self._sandbox = sandbox
         self._child_env = child_env
         self._timeouts = timeouts
         self._children: set[Child] = set()
+        self._clocks: list[Stoppable] = []
         self._jobs: dict[str, KeptJob] = {}
+        self._put_away: dict[str, KeptJob] = {}
         self._last_job = 0
         self._endings: set[asyncio.Task[None]] = set()
         self._closed = False
+        self.apart: ApartJobs | None = None
+        """The Marvins of this folder that go on when this one ends, listed and stopped as jobs are; None for none."""
 
     @staticmethod
     def prepare() -> None:
         """Import and set up what the first child needs; may run in a thread."""
         import subprocess  # noqa: F401
 
-        from . import child, jobs  # noqa: F401
-        from .tree import adopts_orphans
+        from . import child, jobs, program, tree  # noqa: F401
+        from .table import adopts_orphans
 
         adopts_orphans()
 
@@ -85,33 +93,109 @@ class ProcessRunner:
         merge_stderr: bool = False,
         env: Mapping[str, str] | None = None,
         leave_jobs: bool = False,
+        outside: bool = False,
+        enough: Callable[[bytes], bool] | None = None,
+        keep_output: bool = False,
+        on_output: Callable[[str], None] | None = None,
+        title: str = "",
+        agent: AgentLife | None = None,
     ) -> ProcessResult:
-        """Run a program to its end; afterwards no descendant of it is alive.
+        """Run a program to its end, as `Processes.run` says; afterwards no descendant of it is alive.
 
         It has no terminal, and reads `stdin` or nothing. When it has ended, its output is read
-        for `timeouts.output_tail` at most.
-
-        Args:
-            timeout: seconds; when they are over the result says `timed_out`.
-            output_limit: bytes kept of each stream, half from its head and half from its tail.
-            env: variables added to the child's environment.
-            leave_jobs: what the program leaves running becomes a job instead of being killed.
+        for `timeouts.output_tail` at most. An `agent` is a Marvin, which ends by itself with its standard input.
 
         Raises:
             ToolError: where the program does not exist or cannot be started.
         """
-        from .child import Capture
+        from .child import Capture, result_of
+        from .outputs import KeptOutput, Reports
+        from .program import title_of, why_not_started
 
         begin = time.monotonic()
         output, errors = Capture(output_limit), Capture(output_limit)
-        sinks = [output] if merge_stderr else [output, errors]
-        child = self._start(argv, cwd or self._folders.root, stdin, sinks, env)
-        if timeout is not None:
-            child.expire_after(timeout)
-        job = await self._finished(child, argv, (output, errors) if leave_jobs else None)
-        return _result(child, output, errors).replace(elapsed=time.monotonic() - begin, job=job)
+        sinks: list[Sink] = [output] if merge_stderr else [output, errors]
+        launcher = await self._launcher(outside=outside)
+        where = cwd or self._folders.root
+        with ExitStack() as stack:
+            kept = None
+            if keep_output:
+                kept = KeptOutput(output, self._folders.root, partial(self._folders.folder, "logs"), self._limits)
+                sinks[0] = stack.enter_context(closing(kept))
+            if on_output is not None:
+                sinks = [stack.enter_context(closing(Reports(sink, on_output, self._timeouts))) for sink in sinks]
+            child = await self._start(launcher, argv, where, stdin, sinks, env, agent)
+            if timeout is not None:
+                child.expire_after(timeout)
+            if enough is not None:
+                child.end_when(enough)
+            job = await self._finished(child, title or title_of(argv), (output, errors) if leave_jobs else None)
+        if child.failure is not None:
+            raise ToolError(why_not_started(argv, where, child.failure))
+        result = result_of(child, output, errors).replace(elapsed=time.monotonic() - begin, job=job)
+        if kept is not None and kept.path is not None:
+            result = result.replace(file=kept.path, file_size=kept.size)
+        return result if launcher is None else result.replace(held_back=self._held_back(launcher, result, where))
 
-    async def _finished(self, child: Child, argv: Sequence[str], kept: tuple[Capture, Capture] | None) -> str:
+    async def _launcher(self, *, outside: bool) -> Launcher | None:
+        if self._closed:
+            raise ToolError("The session is closing: no program is started any more.")
+        return None if outside or self._sandbox is None else await self._sandbox.launcher()
+
+    def _held_back(self, launcher: Launcher, result: ProcessResult, cwd: Path) -> str:
+        """What the sandbox has to say of a program that has ended."""
+        news = self._sandbox.news() if self._sandbox is not None else ""
+        said = launcher.explain(result.output + result.stderr, cwd) if result.exit_code else ""
+        return "\n".join(filter(None, (news, said)))
+
+    async def start_job(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path | None = None,
+        stdin: bytes | None = None,
+        title: str = "",
+        outside: bool = False,
+    ) -> Job:
+        """Start a program as a job, as `Processes.start_job` says; `outside` of the sandbox where that is given."""
+        from .program import title_of, why_not_started
+
+        launcher = await self._launcher(outside=outside)
+        where = cwd or self._folders.root
+        log = self._open_log()
+        try:
+            child = await self._start(launcher, argv, where, stdin, [log], None)
+        except BaseException:
+            log.close()
+            raise
+        try:
+            # What fails at once is told at once.
+            await self.until(child.exited.is_set, self._timeouts.settle)
+            if child.failure is not None:
+                raise ToolError(why_not_started(argv, where, child.failure))
+        except BaseException:
+            log.close()
+            await self._end(child)
+            raise
+        finally:
+            self._children.discard(child)
+        return self._keep_job(title or title_of(argv), child, log, is_whole=True).look()
+
+    def _open_log(self) -> JobLog:
+        from .jobs import open_log
+
+        self._last_job, log = open_log(self._folders.root, lambda: self._folders.folder("logs"), self._last_job + 1)
+        return log
+
+    def _keep_job(self, title: str, child: Child, log: JobLog, *, is_whole: bool) -> KeptJob:
+        from .jobs import KeptJob
+
+        child.family.outlive_call()
+        kept = KeptJob(title, child, log, is_whole=is_whole)
+        self._jobs[kept.id] = kept
+        return kept
+
+    async def _finished(self, child: Child, title: str, kept: tuple[Capture, Capture] | None) -> str:
         """Wait for a program, and end what it left; or make a job of that, which begins with what was `kept`.
 
         Returns:
@@ -121,71 +205,81 @@ class ProcessRunner:
         try:
             await child.finished
             if kept is not None and not child.timed_out:
-                job = await self._keep_rest(child, argv, *kept)
+                job = await self._keep_rest(child, title, *kept)
         finally:
             if not job:
                 await self._end(child)
             self._children.discard(child)
         return job
 
-    def _start(
+    async def _start(
         self,
+        launcher: Launcher | None,
         argv: Sequence[str],
         cwd: Path,
         stdin: bytes | None,
         sinks: Sequence[Sink],
         env: Mapping[str, str] | None,
+        agent: AgentLife | None = None,
     ) -> Child:
         """Start a program that writes to one sink, standard error merged, or to two."""
         from .child import Child
-        from .tree import MARKER, Family, adopts_orphans, ticks
+        from .program import Pipes, Request, launched, start, why_not_started
+        from .table import OWN, adopts_orphans, ticks
+        from .tree import MARKER, Family
 
-        if self._closed:
-            raise ToolError("The session is closing: no program is started any more.")
         program = argv[0] if "/" in argv[0] else self.which(argv[0])
         if program is None:
             raise ToolError(f"{argv[0]!r} is not installed, or not in PATH. Install it or use another program.")
         adopts_orphans()
         token = os.urandom(8).hex()
-        environment = {**self._child_env, **(env or {})}
+        environment = {**self._child_env, **(env or {})} if agent is None else dict(agent.environment)
         environment[MARKER] = f"{environment.get(MARKER, '')}{token}."
+        if launcher is not None:
+            environment = launcher.environment(environment)
         since = ticks()
+
+        def family(started: Program) -> Family:
+            return Family(started.pid, token, since, OWN if launcher is None else launcher.place)
+
+        pipes = Pipes(outputs=len(sinks), has_input=bool(stdin) or agent is not None)
         try:
-            popen, ours = _spawn(program, argv, cwd, environment, outputs=len(sinks), has_input=bool(stdin))
+            if agent is not None:
+                environment[agent.lifeline] = pipes.stamp
+            request = Request(program=program, argv=argv, cwd=cwd, environment=environment, descriptors=pipes.theirs)
+            started = start(request) if launcher is None else await launched(launcher, request, family)
+            outputs = dict(zip(pipes.outputs(len(sinks)), sinks, strict=True))
+            child = Child(started, family(started), outputs, self._timeouts.output_tail)
+            self._children.add(child)
+            if stdin:
+                child.feed(pipes.input(), stdin)
+            elif agent is not None:
+                child.hold(pipes.input(), agent.grace)
+            return child
         except (OSError, ValueError) as error:
-            raise ToolError(_why_not_started(argv, cwd, error)) from error
-        outputs = dict(zip(ours, sinks, strict=False))
-        child = Child(popen, Family(popen.pid, token, since), outputs, self._timeouts.output_tail)
-        self._children.add(child)
-        if stdin:
-            child.feed(ours[-1], stdin)
-        return child
+            raise ToolError(why_not_started(argv, cwd, error)) from error
+        finally:
+            pipes.close()
 
-    async def _keep_rest(self, child: Child, argv: Sequence[str], output: Capture, errors: Capture) -> str:
+    async def _keep_rest(self, child: Child, title: str, output: Capture, errors: Capture) -> str:
         """Make a job of what the program left running; its id, or "" where nothing is left."""
-        from .jobs import KeptJob, open_log
-
         # What closed its output is as a rule about to end: the `cat` of `> >(cat)` is no job.
         deadline = time.monotonic() + (self._timeouts.settle if child.output_ended else 0)
         while not child.family.is_gone():
             if time.monotonic() < deadline:
                 await asyncio.sleep(self._timeouts.kill_poll)
                 continue
-            self._last_job, log = open_log(self._folders.folder("logs"), self._last_job + 1)
+            log = self._open_log()
             log.add(output.data)
             log.add(errors.data)
             child.stop_timers()
             child.redirect(log)
-            child.family.outlive_call()
-            command = argv[2] if len(argv) == 3 and argv[1] == "-c" else " ".join(argv)
-            kept = KeptJob(str(self._last_job), command, child, log)
-            self._jobs[kept.id] = kept
-            return kept.id
+            return self._keep_job(title, child, log, is_whole=False).id
         return ""
 
     async def _end(self, child: Child) -> None:
         """See to it that nothing of a call is alive. Costs next to nothing where nothing is."""
-        if child.exit_code is not None and child.family.is_gone():
+        if child.is_gone():
             child.close()
             return
         ending = asyncio.ensure_future(self._kill(child))
@@ -197,109 +291,101 @@ class ProcessRunner:
     async def _kill(self, child: Child) -> None:
         family, timeouts = child.family, self._timeouts
         try:
+            if child.let_go():
+                await self.until(lambda: child.exited.is_set() and family.is_gone(), child.grace)
             family.ask_to_end()
-            await self._until(lambda: not family.is_alive(), timeouts.terminate)
+            with suppress(TimeoutError):  # most programs end at once, sooner than the next look
+                await asyncio.wait_for(child.exited.wait(), timeouts.kill_poll)
+            await self.until(child.is_gone, timeouts.terminate)
         finally:
-            family.kill()
+            if not child.is_gone():
+                family.kill()
             child.close()
-        await self._until(lambda: child.exit_code is not None and not family.kill(), timeouts.kill_limit)
+        await self.until(lambda: child.is_gone() or child.is_killed(), timeouts.kill_limit)
 
-    async def _until(self, reached: Callable[[], bool], limit: float) -> None:
+    async def until(self, reached: Callable[[], bool], limit: float) -> None:
+        """Wait until something is reached, or for this many seconds."""
         deadline = time.monotonic() + limit
         while True:
             if reached() or time.monotonic() > deadline:
                 return
             await asyncio.sleep(self._timeouts.kill_poll)
 
+    @contextmanager
+    def counted(self, clock: Stoppable) -> Iterator[None]:
+        """Have a clock stand still with those of the programs, as long as the context lasts."""
+        self._clocks.append(clock)
+        try:
+            yield
+        finally:
+            self._clocks.remove(clock)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Have no time pass for what runs now: a person is asked for its sake, and nobody knows for which."""
+        with ExitStack() as stack:
+            for clock in (*self._children, *self._clocks):
+                stack.enter_context(clock.stopped())
+            yield
+
     def job_list(self) -> Sequence[Job]:
-        """The jobs of this session, oldest first."""
-        return [job.look() for job in self._jobs.values()]
+        """The jobs of this session, oldest first, and behind them those of its folder that run on by themselves."""
+        apart = () if self.apart is None else self.apart.running(self._folders.root)
+        return [*(job.look() for job in self._jobs.values()), *apart]
 
     async def stop_job(self, job_id: str) -> Job:
         """End a job and all its descendants; `ToolError` for an unknown one."""
-        job = self._jobs.get(job_id)
-        if job is None:
-            known = ", ".join(self._jobs) or "none; a command that leaves something running makes one"
-            raise ToolError(f"There is no job {job_id!r}. Jobs of this session: {known}.")
+        if self.apart is not None and self._is_apart(job_id):
+            return await self.apart.stop(job_id)
+        job = self._job(job_id)
         if job.look().running:
             await self._end(job.child)
         return job.look()
 
+    def job_output(self, job_id: str, most: int, since: int = 0) -> tuple[bytes, int]:
+        """The newest bytes of a job's output, and how many there were in all; `ToolError` for an unknown job."""
+        if self.apart is not None and self._is_apart(job_id):
+            return self.apart.output(job_id, most, since)
+        return self._job(job_id).log.newest(most, since)
+
+    def _is_apart(self, job_id: str) -> bool:
+        return job_id not in self._jobs and any(job.id == job_id for job in self.job_list())
+
+    def _job(self, job_id: str) -> KeptJob:
+        job = self._jobs.get(job_id)
+        if job is None:
+            known = ", ".join(self._jobs) or "none; a command that leaves something running makes one"
+            raise ToolError(f"There is no job {job_id!r}. Jobs of this session: {known}.")
+        return job
+
+    @asynccontextmanager
+    async def jobs_apart(self) -> AsyncIterator[None]:
+        """Have the jobs that there are neither listed nor stopped while the context lasts; new ones end with it."""
+        self._put_away, self._jobs = self._jobs, {}
+        try:
+            yield
+        finally:
+            ended, self._jobs, self._put_away = self._jobs, self._put_away, {}
+            await self._end_jobs(ended)
+
+    async def _end_jobs(self, jobs: Mapping[str, KeptJob]) -> None:
+        await asyncio.gather(*(self._end(job.child) for job in jobs.values() if job.look().running))
+        for job in jobs.values():
+            job.look()
+            job.log.close()
+
     async def close(self) -> None:
         """End every job and every call that still runs, and start nothing any more."""
         self._closed = True
-        rest = self._children | {job.child for job in self._jobs.values() if job.look().running}
-        await asyncio.gather(*(self._end(child) for child in rest), *self._endings)
-        for job in self._jobs.values():
-            job.look()
-            job.log.close()
+        children = (self._end(child) for child in tuple(self._children))
+        await asyncio.gather(*children, self._end_jobs({**self._put_away, **self._jobs}), *self._endings)
+        if self._sandbox is not None:
+            await self._sandbox.close()
 
     def kill(self) -> None:
         """Kill everything that was started, at once, and start nothing any more. Blocks for some milliseconds."""
         self._closed = True
-        for child in self._children | {job.child for job in self._jobs.values()}:
+        for child in self._children | {job.child for job in (*self._jobs.values(), *self._put_away.values())}:
             child.family.kill()
-
-
-def _result(child: Child, output: Capture, errors: Capture) -> ProcessResult:
-    return ProcessResult(
-        exit_code=None if child.timed_out else child.exit_code,
-        output=output.data,
-        stderr=errors.data,
-        omitted=output.omitted + errors.omitted,
-        timed_out=child.timed_out,
-        elapsed=0.0,
-    )
-
-
-def _spawn(
-    program: str, argv: Sequence[str], cwd: Path, env: Mapping[str, str], *, outputs: int, has_input: bool
-) -> tuple[subprocess.Popen[bytes], Sequence[int]]:
-    """The program and our ends of its pipes: one or two outputs, then its input."""
-    import subprocess  # it costs 10 ms, and a run without tools needs none of it
-
-    pipes: list[int] = []
-    try:
-        for _ in range(outputs):
-            pipes += os.pipe()
-        if has_input:
-            pipes += reversed(os.pipe())
-        theirs = pipes[1::2]
-        popen = subprocess.Popen(
-            argv,
-            executable=program,
-            cwd=cwd,
-            env=env,
-            stdin=theirs[-1] if has_input else subprocess.DEVNULL,
-            stdout=theirs[0],
-            stderr=theirs[1] if outputs > 1 else subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except BaseException:
-        for descriptor in pipes:
-            os.close(descriptor)
-        raise
-    for descriptor in theirs:
-        os.close(descriptor)
-    return popen, pipes[::2]
-
-
-def _why_not_started(argv: Sequence[str], cwd: Path, error: OSError | ValueError) -> str:
-    import errno
-
-    name = argv[0]
-    if not isinstance(error, OSError):
-        return f"{name} was not started: {error}. Arguments and variables may not hold a NUL byte."
-    if not cwd.is_dir():
-        return f"{name} was not started: the folder {cwd} does not exist. Make it again, or work in another folder."
-    if error.filename == str(cwd) or not os.access(cwd, os.X_OK):
-        return f"{name} was not started: the folder {cwd} may not be entered. Use another working directory."
-    if error.errno == errno.E2BIG:
-        return f"{name} was not started: its arguments are too long. Hand them over in a file or a script."
-    if error.errno == errno.ENOENT:
-        return f"{name} was not started: it, or the interpreter that its first line names, does not exist."
-    if error.errno == errno.EACCES:
-        return f"{name} was not started: it is not executable. Use chmod +x, or name its interpreter."
-    if error.errno == errno.ENOEXEC:
-        return f"{name} was not started: it is no program, and has no '#!' line. Name its interpreter."
-    return f"{name} was not started: {error.strerror}. End what is not needed, then try again."
+        if self._sandbox is not None:
+            self._sandbox.kill()

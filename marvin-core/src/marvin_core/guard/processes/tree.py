@@ -5,154 +5,40 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterable
-from functools import cache
+
+from .table import OWN, Place, ProcessEntry, Table, children_of, entry_of, read_some
 
 MARKER = "MARVIN_PROC"
 """In each child's environment: the tokens of the calls that it runs under, outermost first."""
-
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PR_SET_CHILD_SUBREAPER = 36
+NOBODY = -1
+"""In the place of the number of a process: it has ended, and its number may be that of another one."""
 _ROUNDS = 100
 _STEPS = 2_000
 """How often the orphans are looked at in a row, each time some 50 microseconds, while new ones come."""
-_STAT_BYTES = 2048
 _ENVIRONMENT_BYTES = 2_000_000
-_CHILDREN_BYTES = 65_536
 
 # A process has one table of children whatever objects it holds: which of ours have an owner that
 # waits for them is known here, so that nobody else takes their exit status.
 _owned: set[int] = set()
 
 
-class ProcessEntry:
-    """A process as the system lists it. `started` is in ticks since boot, 0 where it is not known."""
-
-    __slots__ = ("gone", "group", "parent", "pid", "session", "started")
-
-    def __init__(self, pid: int, parent: int, group: int, session: int, started: int, gone: bool) -> None:
-        self.pid = pid
-        self.parent = parent
-        self.group = group
-        self.session = session
-        self.started = started
-        self.gone = gone
-
-
-Table = dict[int, ProcessEntry]
-
-
-@cache
-def adopts_orphans() -> bool:
-    """Make this process the parent of its descendants' orphans (Linux); says whether it is."""
-    if sys.platform != "linux":
-        return False
-    import ctypes  # 5 ms, and only a program that starts children needs it
-
-    one, zero = ctypes.c_ulong(1), ctypes.c_ulong(0)
-    try:
-        return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, one, zero, zero, zero) == 0)
-    except (OSError, AttributeError):
-        return False
-
-
-def system_table() -> Table:
-    """All processes of the system."""
-    if sys.platform == "linux":
-        return _proc_table()
-    else:  # noqa: RET505  # mypy follows a platform check only with both branches
-        import subprocess
-
-        listed = subprocess.run(["ps", "-axo", "pid=,ppid=,pgid=,stat="], capture_output=True, check=False)
-        return parse_ps(listed.stdout.decode("ascii", "replace"))
-
-
-def _proc_table() -> Table:
-    table: Table = {}
-    # The newest first: what forks all the time is seen before it has moved on.
-    for name in reversed(os.listdir("/proc")):
-        if name.isdigit():
-            entry = _proc_entry(int(name))
-            if entry is not None:
-                table[entry.pid] = entry
-    return table
-
-
-def _proc_entry(pid: int) -> ProcessEntry | None:
-    line = _read(f"/proc/{pid}/stat", _STAT_BYTES)
-    # The name before the last parenthesis may itself hold blanks and parentheses.
-    fields = line[line.rfind(b")") + 2 :].split()
-    if len(fields) < 20:
-        return None
-    # Where the first thread has ended and others run, the process looks like a zombie and lives.
-    gone = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
-    return ProcessEntry(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), gone)
-
-
-def _adopted() -> list[int]:
-    """This process's own children, orphans that it adopted among them; none where the system does not list them."""
-    # Orphans go to the main thread, which has the number of the process.
-    return list(map(int, _read(f"/proc/self/task/{os.getpid()}/children", _CHILDREN_BYTES).split()))
-
-
-def start_of(pid: int) -> int | None:
-    """When a process was started, in ticks since boot, or 0 where the system does not tell; None where none lives.
-
-    With the number it tells a process from a later one that got the same number.
-    """
-    if sys.platform == "linux":
-        entry = _proc_entry(pid)
-        return None if entry is None or entry.gone else entry.started
-    else:  # noqa: RET505  # mypy follows a platform check only with both branches
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return None
-        except PermissionError:
-            return 0
-        return 0
-
-
-def parse_ps(text: str) -> Table:
-    """The table out of `ps -o pid=,ppid=,pgid=,stat=`, for systems without /proc.
-
-    The session is taken to be the group: ps shows none that could be compared.
-    """
-    table: Table = {}
-    for line in text.splitlines():
-        fields = line.split()
-        if len(fields) >= 4 and all(field.isdigit() for field in fields[:3]):
-            pid, parent, group = map(int, fields[:3])
-            table[pid] = ProcessEntry(pid, parent, group, group, 0, fields[3].startswith("Z"))
-    return table
-
-
-def _read(path: str, limit: int) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, limit)
-    except OSError:  # it ended meanwhile
-        return b""
-    finally:
-        os.close(descriptor)
-
-
 def _marker_of(pid: int) -> bytes:
     prefix = MARKER.encode() + b"="
-    for variable in _read(f"/proc/{pid}/environ", _ENVIRONMENT_BYTES).split(b"\0"):
+    for variable in read_some(f"/proc/{pid}/environ", _ENVIRONMENT_BYTES).split(b"\0"):
         if variable.startswith(prefix):
             return variable[len(prefix) :]
     return b""
 
 
-def ticks() -> int:
-    """Now, as `ProcessEntry.started` counts, and one less: the system rounds the time of a start down."""
-    clock = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
-    return int(time.clock_gettime(clock) * _TICKS) - 1
+def own(pid: int) -> None:
+    """Somebody waits for this child, so that it is no orphan, and nobody else is to take its exit status."""
+    _owned.add(pid)
+
+
+def disown(pid: int) -> None:
+    """Its exit status was taken; its number may be used again."""
+    _owned.discard(pid)
 
 
 def _take_off(entry: ProcessEntry) -> None:
@@ -171,36 +57,48 @@ class Family:
     is in Marvin's own session was started by somebody else and is never touched.
     """
 
-    def __init__(self, pid: int, token: str, since: int) -> None:
+    def __init__(self, pid: int, token: str, since: int, place: Place = OWN) -> None:
         """
         Args:
-            pid: the program itself, just started and not yet waited for.
+            pid: the program itself, just started and not yet waited for; `NOBODY` where that has been done. What it
+                left is known by its marker.
             token: its own part of the marker in its environment.
             since: `ticks()` before it was started.
+            place: where it was started.
         """
         self.pid = pid
+        self._place = place
         self._token = token.encode()
         self._since = since
         self._known: dict[int, int] = {}
         self._untouchable: set[int] = set()
         self._claims_orphans = True
-        _owned.add(pid)
+        self._is_unsure = False
+        if pid != NOBODY:
+            own(pid)
 
     def reaped(self) -> None:
         """The program's own exit status was taken; its number may be used again."""
-        _owned.discard(self.pid)
+        disown(self.pid)
 
     def is_gone(self) -> bool:
-        """Whether nothing of it is alive. One system call where Marvin has no other child."""
+        """Whether nothing of it is alive. Costs little where nobody's orphans are left, whatever else Marvin runs."""
         if sys.platform == "linux":
-            if adopts_orphans():
-                try:
-                    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-                except ChildProcessError:
-                    return True  # every descendant would be below a child of ours
+            if self._place.adopts() and (self._place.is_empty() or self._leaves_no_orphan()):
+                return True
         elif not self._group_exists():
             return True
         return not self.is_alive()
+
+    def _leaves_no_orphan(self) -> bool:
+        """Whether, its program being gone, all children of who adopts orphans are programs that others wait for.
+
+        What lived of it would be one of these children, or below one. Only a child that ends while the system lists
+        them can hide another, and that one is missing the second time.
+        """
+        children = children_of(self._place.keeper)
+        theirs = _owned.difference([self.pid])
+        return bool(children) and theirs.issuperset(children) and children_of(self._place.keeper) == children
 
     def _group_exists(self) -> bool:
         try:
@@ -220,14 +118,16 @@ class Family:
         return True
 
     def _look(self) -> tuple[list[ProcessEntry], bool]:
-        """What lives, and whether anything was seen for the first time, be it dead.
+        """What lives, and whether another look may show more.
 
-        A dead process that was not known may have left a child behind since the look began. Orphans
-        that have ended are taken off the system's table.
+        It may where anything was seen for the first time, be it dead: a dead process that was not known may have left
+        a child behind since the look began. It may where an orphan is about to become another program, so that nobody
+        can tell yet whose it is. Orphans that have ended are taken off the system's table.
         """
+        self._is_unsure = False
         news = False
         living = []
-        for entry in self._members(system_table()):
+        for entry in self._members(self._place.table()):
             news = news or not self.knows(entry)
             self._known[entry.pid] = entry.started
             if not entry.gone:
@@ -235,13 +135,13 @@ class Family:
                     living.append(entry)
             else:
                 _take_off(entry)
-        return living, news
+        return living, news or self._is_unsure
 
     def _members(self, table: Table) -> Iterable[ProcessEntry]:
         own_session = os.getsid(0) if sys.platform == "linux" else os.getpgid(0)
         children: dict[int, list[ProcessEntry]] = {}
         found: Table = {}
-        for entry in table.values():
+        for entry in self._settled(table):
             children.setdefault(entry.parent, []).append(entry)
             if entry.session != own_session and self._is_ours(entry):
                 found[entry.pid] = entry
@@ -253,6 +153,13 @@ class Family:
                     queue.append(child.pid)
         return found.values()
 
+    def _settled(self, table: Table) -> Iterable[ProcessEntry]:
+        """The processes, each with a parent that was there: one that ended while they were listed left orphans."""
+        for entry in table.values():
+            is_orphaned = entry.parent not in table and entry.parent not in (0, self._place.keeper)
+            now = entry_of(entry.pid) if is_orphaned and sys.platform == "linux" else entry
+            yield now if now is not None and now.started == entry.started else entry
+
     def _is_ours(self, entry: ProcessEntry) -> bool:
         if entry.started < self._since and entry.started:
             return False
@@ -262,14 +169,19 @@ class Family:
             return True
         if sys.platform != "linux" or entry.pid in _owned:
             return False
-        if not adopts_orphans():
+        if not self._place.adopts():
             return self._token in _marker_of(entry.pid)
-        if entry.parent != os.getpid():
+        if entry.parent != self._place.keeper:
             return False
-        # An orphan that Marvin adopted. One that wiped its environment has no marker: it is ours too,
+        # The order counts: what turns into its program between the two looks has its marker by the second.
+        between = not entry.gone and self._place.is_between(entry.pid)
+        # An adopted orphan. One that wiped its environment has no marker: it is ours too,
         # since none may be left over, unless it was there before the call.
         marker = _marker_of(entry.pid)
-        return self._token in marker or (not marker and self._claims_orphans)
+        if marker:
+            return self._token in marker
+        self._is_unsure = self._is_unsure or (self._claims_orphans and between)
+        return self._claims_orphans and not between
 
     def knows(self, entry: ProcessEntry) -> bool:
         """Whether it was seen to belong to this family before."""
@@ -317,18 +229,18 @@ class Family:
         return unsettled or bool(stopped)
 
     def _chase(self, number: signal.Signals, reached: set[int]) -> None:
-        """Send a signal to the orphans that Marvin adopted, as long as new ones come, and note who got it.
+        """Send a signal to the adopted orphans, as long as new ones come, and note who got it.
 
         What forks a successor and ends moves on faster than a busy machine lists all its processes, but each of its
         steps comes by here. The group is left out: it got the signal as one.
         """
-        if sys.platform != "linux" or not adopts_orphans():
+        if sys.platform != "linux" or not self._place.adopts():
             return
         own_session = os.getsid(0)
         for _ in range(_STEPS):
             came = False
-            for pid in _adopted():
-                entry = None if pid in _owned else _proc_entry(pid)
+            for pid in children_of(self._place.keeper):
+                entry = None if pid in _owned else entry_of(pid)
                 if entry is None or entry.session == own_session or not self._is_ours(entry):
                     continue
                 if entry.gone:

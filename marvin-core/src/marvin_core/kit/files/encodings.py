@@ -8,14 +8,26 @@ from ...api.record import Record
 HEAD_BYTES = 8_192
 """How much of a file its kind is told from."""
 
+_DECLARED_IN = 1_024
+_DECLARATION = (
+    rb"(?:[^\n]*\n)?[^\n]*?coding[:=][ \t]*([-\w.]{1,40})"  # Python (PEP 263), Emacs, Vim
+    rb"|\s*<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([-\w.:]{1,40})"
+    rb"|@charset \"([-\w.:]{1,40})\""
+)
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _UTF32_MARK = b"\xff\xfe\0\0"
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+_TAR_AT = 257
 _BINARIES = {
     b"%PDF-": "a PDF document",
     b"PK\x03\x04": "a ZIP archive (or a format made of one, such as docx, xlsx, jar or whl)",
     b"\x1f\x8b": "a gzip file",
+    b"BZh": "a bzip2 file",
+    b"\xfd7zXZ\0": "an xz file",
+    b"\x28\xb5\x2f\xfd": "a zstd file",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!\x1a\x07": "a RAR archive",
     b"\x7fELF": "a program",
     b"SQLite format 3\0": "an SQLite database",
 }
@@ -42,7 +54,7 @@ class Codec(Record):
             return self.mark + text.encode(self.name, self.errors)
         except UnicodeEncodeError as error:
             raise ToolError(
-                f"{text[error.start]!a} cannot be written to {path!r} in its encoding, {self.name}. "
+                f"{text[error.start]!r} cannot be written to {path!r} in its encoding, {self.name}. "
                 "Write the text without it."
             ) from None
 
@@ -63,20 +75,54 @@ def has_utf8_mark(head: bytes) -> bool:
     return head.startswith(_UTF8_MARK)
 
 
-def codecs_of(data: bytes) -> list[Codec]:
-    """The codecs that a text file may be meant in, the likeliest first; each keeps every byte."""
-    utf16 = utf16_codec(data)
-    if utf16 is not None:
-        candidates = [utf16]
-    elif has_utf8_mark(data):
-        candidates = [Codec(name="utf-8", mark=_UTF8_MARK)]
-    else:
-        candidates = [UTF8]
+def codec_of(data: bytes) -> Codec | None:
+    """The codec that a text file is written in; each keeps every byte. None where that is not certain.
+
+    It is what the file declares, else what its byte order mark says, else UTF-8, and else what is told from all of it.
+    """
+    wide = utf16_codec(data)
+    candidates = [wide] if wide is not None else [_declared(data), _utf8(data)]
+    for codec in candidates:
+        if codec is not None and _keeps(codec, data):
+            return codec
+    if wide is not None:
+        return None
+    from .old_encodings import detected
+
+    name = detected(data)
+    return Codec(name=name) if name and _keeps(Codec(name=name), data) else None
+
+
+def _utf8(data: bytes) -> Codec:
+    return Codec(name="utf-8", mark=_UTF8_MARK) if has_utf8_mark(data) else UTF8
+
+
+def _declared(data: bytes) -> Codec | None:
+    """What a file says of its own encoding, in its first lines."""
+    if has_utf8_mark(data):
+        return None
+    head = data[:_DECLARED_IN]
+    if not any(word in head for word in (b"coding", b"charset")):
+        return None
+    import codecs
+    import re
+
+    found = re.match(_DECLARATION, head)
+    if found is None:
+        return None
     try:
-        candidates[0].decode(data)
-    except UnicodeDecodeError:
-        return [Codec(name="utf-8", errors="surrogateescape"), Codec(name="latin-1")]
-    return candidates
+        name = codecs.lookup((found[1] or found[2] or found[3]).decode("ascii")).name
+    except (LookupError, UnicodeDecodeError):
+        return None
+    return None if name.startswith(("utf-8", "utf-16", "utf-32", "utf-7", "ascii")) else Codec(name=name)
+
+
+def _keeps(codec: Codec, data: bytes) -> bool:
+    """Whether a file is text in a codec, and comes out of it as it went in."""
+    try:
+        return codec.mark + codec.decode(data).encode(codec.name, codec.errors) == data
+    except (UnicodeError, LookupError, AttributeError, TypeError):  # some names are those of no encoding of text
+        return False
 
 
 def image_type(head: bytes) -> str:
@@ -93,6 +139,8 @@ def binary_kind(head: bytes) -> str:
     for magic, kind in _BINARIES.items():
         if head.startswith(magic):
             return kind
+    if head[_TAR_AT:].startswith(b"ustar"):
+        return "a tar archive"
     return "a binary file" if b"\0" in head and utf16_codec(head) is None else ""
 
 

@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
+from itertools import takewhile
+from operator import attrgetter
+from typing import NamedTuple
 
 from ...api.errors import ToolError
-from ...api.record import Record
 from ...api.tool_context import ToolContext
-from .globs import GlobFilter, compile_glob, names_hidden
+from .globs import GlobFilter, compile_glob, literal_tails, names_hidden, split_globs
 from .listing import list_files
+from .names import shown_name
 
 
-class FoundFile(Record):
+class FoundFile(NamedTuple):
     """A file by its path relative to the root; `modified` is in nanoseconds since the epoch, `size` in bytes."""
 
     path: str
     modified: int
     size: int
 
+    @property
+    def shown(self) -> str:
+        """The path on one line, quoted where it holds what cannot be seen."""
+        return shown_name(self.path)
+
 
 async def find_files(
-    context: ToolContext, pattern: str, start: str = ".", *, anywhere: bool = False
+    context: ToolContext,
+    pattern: str,
+    start: str = ".",
+    *,
+    anywhere: bool = False,
+    any_case: bool = False,
+    bad_rules: list[str] | None = None,
 ) -> list[FoundFile]:
     """The files below a folder that a glob pattern fits, the newest first.
 
@@ -32,41 +47,73 @@ async def find_files(
         pattern: counts from `start`.
         start: a folder, checked and relative to the root, as `real_place` gives it.
         anywhere: a pattern without a slash fits in every folder below.
+        any_case: small and capital letters are the same; not with `anywhere`.
+        bad_rules: gets the lines of .gitignore that are no rules, as `path:number: line`, where git is not asked.
 
     Raises:
         ToolError: the pattern is none, or leads out of the folder.
     """
-    pattern = _relative(context, pattern)
+    pattern = _relative(context, pattern, start)
     hidden = names_hidden(pattern)
     if anywhere:
         chosen = GlobFilter(pattern)
-        found = await list_files(context, start, lambda name: chosen(name, start), hidden=hidden)
+
+        def wanted(name: str) -> bool:
+            return chosen(name, start)
     else:
-        matches = compile_glob(pattern).fullmatch
+        matches = compile_glob(pattern, any_case=any_case).fullmatch
         prefix = "" if start == "." else f"{start}/"
-        found = await list_files(
-            context, start, lambda name: matches(name.removeprefix(prefix)) is not None, hidden=hidden
-        )
+
+        def wanted(name: str) -> bool:
+            return matches(name.removeprefix(prefix)) is not None
+
+    tails = () if any_case else literal_tails(pattern)
+    found = await list_files(context, start, wanted, hidden=hidden, tails=tails, bad_rules=bad_rules)
     files = [
-        FoundFile(path=name, modified=status.st_mtime_ns, size=status.st_size)
+        FoundFile(name, status.st_mtime_ns, status.st_size)
         for name, status in found
-        if _is_file(context, name, status)
+        if stat.S_ISREG(status.st_mode) or _leads_to_file(context, name, status)
     ]
-    return sorted(files, key=lambda file: (-file.modified, file.path))
+    files.sort()
+    files.sort(key=attrgetter("modified"), reverse=True)
+    return files
 
 
-def _relative(context: ToolContext, pattern: str) -> str:
+def _relative(context: ToolContext, pattern: str, start: str) -> str:
     if not pattern.strip():
         raise ToolError("The pattern is empty. Give a glob pattern, such as '**/*.py'.")
     if pattern.startswith(("/", "~")):
-        context.paths.locate(pattern)  # refuses it, and says which relative path to use
+        pattern = os.path.relpath(context.paths.locate(pattern), start)  # refuses what is outside
     pattern = os.path.normpath(pattern)
     if pattern.split("/")[0] == "..":
         raise ToolError(f"The pattern {pattern!r} leads out of the folder. Start from another folder instead.")
     return pattern
 
 
-def _is_file(context: ToolContext, name: str, status: os.stat_result) -> bool:
+def relative_filter(context: ToolContext, text: str) -> str:
+    """A list of patterns as `GlobFilter` takes it, absolute ones counted from the root.
+
+    A pattern with a slash in front that is no absolute path below the root already counts from it.
+    """
+    if "/" not in text:
+        return text
+    return ",".join(_anchored(context, pattern) for pattern in split_globs(text))
+
+
+def _anchored(context: ToolContext, pattern: str) -> str:
+    sign, path = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+    fixed = "/".join(takewhile(lambda name: not any(mark in name for mark in "*?[{"), path.split("/")))
+    if not path.startswith("/") or not fixed:
+        return pattern
+    try:
+        place = context.paths.locate(fixed)
+    except ToolError:
+        return pattern
+    return f"{sign}/{'' if place == '.' else place}{path[len(fixed) :]}"
+
+
+def _leads_to_file(context: ToolContext, name: str, status: os.stat_result) -> bool:
     if stat.S_ISLNK(status.st_mode):
-        return os.path.isfile(context.paths.root / name)
-    return stat.S_ISREG(status.st_mode)
+        with suppress(ToolError):  # a link that leads outside is none of the project's files
+            return context.paths.stat(name).kind == "file"
+    return False

@@ -11,15 +11,16 @@ _MOST_ALTERNATIVES = 200
 _FOLDERS = "(?:[^/]+/)*"
 
 
-def compile_glob(pattern: str) -> re.Pattern[str]:
-    """The expression that a whole path, written with `/`, must match.
+def compile_glob(pattern: str, *, any_case: bool = False) -> re.Pattern[str]:
+    """The expression that a whole path, written with `/`, must match; in `any_case` whatever its letters' case.
 
     Raises:
         ToolError: where the pattern is none; the text says why.
     """
     alternatives = expand_braces(pattern.removeprefix("./"))
+    expression = "|".join(f"(?:{_translate(alternative)})" for alternative in alternatives)
     try:
-        return re.compile("|".join(f"(?:{_translate(alternative)})" for alternative in alternatives), re.DOTALL)
+        return re.compile(expression, re.DOTALL | (re.IGNORECASE if any_case else re.NOFLAG))
     except re.error as error:
         raise ToolError(f"{pattern!r} is no valid glob pattern: {error}. Example: 'src/**/*.py'.") from None
 
@@ -70,11 +71,18 @@ def names_hidden(pattern: str) -> bool:
     return any(name.startswith(".") and name not in (".", "..") for name in names)
 
 
+def literal_tails(pattern: str) -> tuple[str, ...]:
+    """How every name ends that a pattern fits, as `str.endswith` takes it; empty where that is not known."""
+    tails = tuple(re.split(r"[*?\[\]]", alternative)[-1] for alternative in expand_braces(pattern))
+    return tails if all(tails) else ()
+
+
 class GlobFilter:
     """Chooses files by a list of patterns as .gitignore has them: without a slash at any depth, `!` excludes."""
 
     def __init__(self, text: str) -> None:
         patterns = split_globs(text)
+        self._patterns = patterns
         self.is_everything = not patterns or patterns == ["*"] or patterns == ["**"] or patterns == ["**/*"]
         self.names_hidden = any(names_hidden(pattern.removeprefix("!")) for pattern in patterns)
         self._wanted = [_anywhere(pattern) for pattern in patterns if not pattern.startswith("!")]
@@ -83,9 +91,37 @@ class GlobFilter:
     def __call__(self, path: str, start: str) -> bool:
         """Whether a file is wanted; patterns with a slash count from the root and from `start`."""
         below = path if start == "." else path.removeprefix(f"{start}/")
-        if any(pattern.fullmatch(path) or pattern.fullmatch(below) for pattern in self._unwanted):
+        if self._unwanted and any(self._is_unwanted(place) for place in (*_places(path), *_places(below))):
             return False
         return not self._wanted or any(pattern.fullmatch(path) or pattern.fullmatch(below) for pattern in self._wanted)
+
+    def _is_unwanted(self, place: str) -> bool:
+        return any(pattern.fullmatch(place) for pattern in self._unwanted)
+
+    def for_ripgrep(self) -> list[str]:
+        """Options with which ripgrep leaves out much of what is unwanted, and nothing that is wanted.
+
+        Its `--glob` would bring back what .gitignore excludes; its types do not, and know the names of files alone.
+        """
+        options = [
+            f"--glob={pattern}"
+            for pattern in self._patterns
+            if _SIMPLE.fullmatch(pattern.removeprefix("!")) and pattern.startswith("!")
+        ]
+        wanted = [pattern for pattern in self._patterns if not pattern.startswith("!")]
+        names = [name.rpartition("/")[2] for pattern in wanted for name in expand_braces(pattern)]
+        if names and all(_SIMPLE.fullmatch(name) and name.strip("*") for name in names):
+            options += [*(f"--type-add=marvin:{name}" for name in names), "--type=marvin"]
+        return options
+
+
+_SIMPLE = re.compile(r"[^/\\{}\[\]!:]+")
+"""A pattern for a name that means the same everywhere."""
+
+
+def _places(path: str) -> list[str]:
+    """A path, and the folders that it is in."""
+    return [path, *(path[:index] for index, character in enumerate(path) if character == "/")]
 
 
 def _anywhere(pattern: str) -> re.Pattern[str]:
@@ -149,4 +185,5 @@ def _between_stars(name: str) -> list[str]:
 def _translate_class(inner: str) -> str:
     negated = inner[0] in "!^" and len(inner) > 1
     inner = (inner[1:] if negated else inner).replace("\\", r"\\").replace("[", r"\[").replace("^", r"\^")
+    inner = re.sub(r"([-&|~])\1", r"\1\\\1", inner)  # two of one kind may mean another set some day, and warn
     return f"(?!/)[{'^' if negated else ''}{inner}]"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 from typing import TYPE_CHECKING
 
 from ...api.errors import ToolError
 from ...api.tool_context import ToolContext
+from .names import shown_name
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -13,17 +16,40 @@ if TYPE_CHECKING:
 NEVER = (".git", ".tickets")
 """Folders that are not listed, whatever their case."""
 
+_BYTES = "latin-1"
+_MOST_BYTES = 1_000_000
+"""What is read of one file of rules."""
+_STARS = re.compile(r"\*\*+")
+_CLASS = re.compile(r"\[:([a-z]+):\]")
+_CLASSES = {
+    "alpha": "a-zA-Z",
+    "digit": "0-9",
+    "alnum": "a-zA-Z0-9",
+    "lower": "a-z",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+    "space": " \t\v\f\r",
+    "blank": " \t",
+    "punct": "!-.:-@\\\\[-`{-~",
+    "cntrl": "\x01-\x1f\x7f",
+    "graph": "!-~",
+    "print": " -~",
+}
+"""Of the classes of POSIX, which the library does not know, the characters."""
+
 
 class IgnoreRules:
     """The rules of the .gitignore files from one folder downwards, each read when it is first needed.
 
     Args:
         top: the folder whose .gitignore is the first that counts, relative to the root; empty for the root.
+        bad: gets the lines that are no rules, each with where it stands.
     """
 
-    def __init__(self, context: ToolContext, top: str = "") -> None:
+    def __init__(self, context: ToolContext, top: str = "", bad: list[str] | None = None) -> None:
         self._context = context
         self._top = top
+        self._bad = [] if bad is None else bad
         self._specs: dict[str, GitIgnoreSpec | None] = {}
 
     def ignores(self, path: str, *, is_folder: bool) -> bool:
@@ -34,7 +60,7 @@ class IgnoreRules:
             spec = self._spec(folder)
             if spec is not None:
                 below = path[len(folder) + 1 :] if folder else path
-                decision = spec.check_file(f"{below}/" if is_folder else below).include
+                decision = _decision(spec, _as_bytes(below), is_folder=is_folder)
                 if decision is not None:
                     return decision
         return False
@@ -52,9 +78,58 @@ class IgnoreRules:
     def _load(self, path: str) -> GitIgnoreSpec | None:
         try:
             with self._context.paths.open(path) as file:
-                lines = file.read().decode("utf-8", "replace").splitlines()
+                lines = file.read(_MOST_BYTES).decode(_BYTES).split("\n")
         except ToolError:
             return None
-        from pathspec import GitIgnoreSpec  # 8 ms, and most folders have no such file
+        spec, bad = _compiled([_for_library(line) for line in lines])
+        self._bad += [f"{shown_name(path)}:{number}: {shown_name(lines[number - 1])}" for number in bad]
+        return spec
 
-        return GitIgnoreSpec.from_lines(lines)
+
+def _decision(spec: GitIgnoreSpec, path: str, *, is_folder: bool) -> bool | None:
+    """What the last rule says that fits; None where none does."""
+    found = [spec.check_file(path)]
+    if is_folder:  # asked for a folder alone, the library sets rules for folders back behind those for all names
+        found.append(spec.check_file(f"{path}/"))
+    return max(found, key=lambda result: -1 if result.index is None else result.index).include
+
+
+def _as_bytes(path: str) -> str:
+    """A path, each of its bytes as one character: a `?` of git fits one byte."""
+    return path if path.isascii() else os.fsencode(path).decode(_BYTES)
+
+
+def _for_library(line: str) -> str:
+    """A line without what the library reads in another way than git."""
+    line = _CLASS.sub(lambda found: _CLASSES.get(found[1], found[0]), line.removesuffix("\r"))
+    if line.removeprefix("!") == "/":
+        return ""
+    return line if "/" in line.rstrip("/") else _STARS.sub("*", line)
+
+
+def _compiled(lines: list[str]) -> tuple[GitIgnoreSpec, list[int]]:
+    """The rules of a file. As with git, a line that is none has no effect, and takes no other with it.
+
+    Returns:
+        The rules, and the numbers of the lines that are none.
+    """
+    import warnings
+
+    from pathspec import GitIgnoreSpec  # 8 ms, and most folders have no such file
+
+    with warnings.catch_warnings(action="ignore"):  # an odd class such as [[a] is told on standard error
+        try:
+            return GitIgnoreSpec.from_lines(lines), []
+        except (ValueError, re.error):
+            bad = [number for number, line in enumerate(lines, 1) if not _is_rule(line)]
+            return GitIgnoreSpec.from_lines([line for number, line in enumerate(lines, 1) if number not in bad]), bad
+
+
+def _is_rule(line: str) -> bool:
+    from pathspec import GitIgnoreSpec
+
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True

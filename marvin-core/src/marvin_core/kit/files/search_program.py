@@ -1,77 +1,151 @@
 """A program that searches files as ripgrep does, for machines without it.
 
-It reads its query as JSON from standard input and writes the lines that `rg --null` would: path, NUL,
-number, `:` or `-` for a line beside a match, text. Run in the folder that the paths are relative to.
+It reads its query as JSON from standard input and writes what `rg --null --column --byte-offset` would, or
+`rg --null --count`. Run in the folder that the paths are relative to. It holds a few lines of a file at a time.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
+import signal
 import sys
+from collections import deque
 from collections.abc import Iterator
-from typing import BinaryIO
+from types import FrameType
+from typing import Any, BinaryIO
+
+from ...guard.files.no_links import open_file
+from .encodings import Codec, codec_of
 
 NO_EXPRESSION = 2
 """The exit code for a pattern that is no regular expression."""
+TOO_LONG = 3
+"""The exit code for a pattern that takes too long."""
 
 _BINARY_HEAD = 65_536
+_LINE_BYTES = 4_000_000
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_CONVERTED = 20_000_000
+"""Bytes of a file in another encoding than UTF-8 that are looked at; a larger one is shown as Latin-1."""
+
+
+class _TooLongError(Exception):
+    pass
 
 
 def main(source: BinaryIO, target: BinaryIO) -> int:
     """Search; returns the exit code. What is wrong with the pattern goes to standard error."""
     query = json.loads(source.read())
+    pattern = re.escape(query["pattern"]) if query["literal"] else query["pattern"]
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.setitimer(signal.ITIMER_REAL, query["seconds"])
     try:
-        expression = re.compile(query["pattern"], re.IGNORECASE if query["ignore_case"] else 0)
+        expression = re.compile(pattern, re.IGNORECASE if query["ignore_case"] else 0)
+        _search(expression, query, target)
+    except _TooLongError:
+        return TOO_LONG
     except (re.error, OverflowError, RecursionError) as error:
         sys.stderr.write(str(error))
         return NO_EXPRESSION
-    left = query["max_results"] + 1
-    for path in query["files"]:
-        lines = _lines(path)
-        matching = [number for number, line in enumerate(lines) if expression.search(line)][:left]
-        left -= len(matching)
-        for number, is_match in _with_context(matching, query["context_lines"], len(lines)):
-            mark = ":" if is_match else "-"
-            written = f"{path}\0{number + 1}{mark}{lines[number]}\n"
-            target.write(written.encode("utf-8", "surrogateescape"))
-        if left <= 0:
-            break
     return 0
 
 
-def _lines(path: str) -> list[str]:
+def _give_up(_number: int, _frame: FrameType | None) -> None:
+    raise _TooLongError
+
+
+def _search(expression: re.Pattern[str], query: dict[str, Any], target: BinaryIO) -> None:
+    left = query["max_results"] + 1
+    for path in query["files"]:
+        name = path.encode("utf-8", "surrogateescape")
+        if query["count"]:
+            if number := sum(1 for line in _lines(path) if expression.search(line)):
+                target.write(b"%s\0%d\n" % (name, number))
+            continue
+        for number, column, line in _found(expression, path, query["context_lines"], min(left, query["of_each"])):
+            left -= column >= 0
+            text = line.encode("utf-8", "surrogateescape")
+            place = b"-0-" if column < 0 else b":%d:0:" % (1 + len(line[:column].encode("utf-8", "surrogateescape")))
+            target.write(b"%s\0%d%s%s\n" % (name, number, place, text))
+        if left <= 0:
+            break
+
+
+def _found(expression: re.Pattern[str], path: str, around: int, most: int) -> Iterator[tuple[int, int, str]]:
+    """Number, column of the match or -1, and text of the lines that match and of those around them."""
+    before: deque[tuple[int, str]] = deque(maxlen=around)
+    after = 0
+    for number, line in enumerate(_lines(path), 1):
+        match = expression.search(line) if most > 0 else None
+        if match is not None:
+            for earlier, text in before:
+                yield earlier, -1, text
+            before.clear()
+            yield number, match.start(), line
+            after, most = around, most - 1
+        elif after:
+            yield number, -1, line
+            after -= 1
+        elif most <= 0:
+            return
+        else:
+            before.append((number, line))
+
+
+def _lines(path: str) -> Iterator[str]:
     """The lines of a text file; none of one that is binary or cannot be read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            data = file.read()
+        with open_file(".", path) as file:
+            yield from lines_of(file)
     except OSError:
-        return []
-    text = _decode(data)
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+        return
 
 
-def _decode(data: bytes) -> str:
-    if data[:2] in _MARKS:
-        return data[2:].decode(_MARKS[data[:2]], "replace")
-    if b"\0" in data[:_BINARY_HEAD]:
-        return ""
-    return data.removeprefix(b"\xef\xbb\xbf").partition(b"\0")[0].decode("utf-8", "surrogateescape")
+def lines_of(file: BinaryIO) -> Iterator[str]:
+    """The lines of what a file holds, as a search shows them, up to a NUL; none where it is binary."""
+    head = file.read(_BINARY_HEAD)
+    file.seek(0)
+    if head[:2] in _MARKS:
+        yield from _split(file.read(_CONVERTED)[2:].decode(_MARKS[head[:2]], "replace"))
+        return
+    if b"\0" in head:
+        return
+    old = old_text(file)
+    if old is not None:
+        yield from _split(old)
+        return
+    file.seek(3 if head.startswith(b"\xef\xbb\xbf") else 0)
+    while line := file.readline(_LINE_BYTES):
+        rest = line
+        while not rest.endswith(b"\n") and (rest := file.readline(_LINE_BYTES)):
+            pass  # the rest of a line that is too long
+        data, is_end, _ = line.partition(b"\0")
+        yield data.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
+        if is_end:
+            return
 
 
-def _with_context(matching: list[int], around: int, total: int) -> Iterator[tuple[int, bool]]:
-    wanted: set[int] = set()
-    for number in matching:
-        wanted.update(range(max(0, number - around), min(total, number + around + 1)))
-    chosen = set(matching)
-    for number in sorted(wanted):
-        yield number, number in chosen
+def old_text(file: BinaryIO) -> str | None:
+    """What a file of an old encoding holds, up to a NUL; None for UTF-8, marked UTF-16, and a very large file.
+
+    Where the encoding is not certain each byte is a character of Latin-1.
+    """
+    file.seek(0)
+    data = file.read(_CONVERTED + 1)
+    if len(data) > _CONVERTED or data[:2] in _MARKS:
+        return None
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        data = data.partition(b"\0")[0]
+        codec = codec_of(data) or Codec(name="latin-1")
+        return codec.decode(data)
+    return None
+
+
+def _split(text: str) -> list[str]:
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 if __name__ == "__main__":

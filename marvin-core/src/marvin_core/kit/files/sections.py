@@ -1,50 +1,215 @@
-"""Ranges of lines out of files of any size, read in pieces."""
+"""Ranges of lines, and parts of long lines, out of files of any size, read in pieces. All of it blocks."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, ClassVar, NamedTuple
+
+from ...api.record import Record
 
 LINE_LIMIT = 2_000
-"""Characters of a line that are shown."""
+"""Characters of a line that are shown among others."""
 
-_CHUNK = 1_000_000
+CHUNK = 262_144
+"""Bytes that are read at once."""
+
 _LINE_BYTES = 4 * LINE_LIMIT + 4  # that many characters, whatever their width in UTF-8
 
+Stopped = Callable[[], bool]
 
-class _Line:
+
+class Wanted(NamedTuple):
+    """Lines from `first` to `last` (None: the end), `most` at most, as far as they fit into `limit` bytes of UTF-8."""
+
+    first: int
+    last: int | None
+    limit: int
+    most: int
+
+
+class RawLine:
+    """A line as far as it is kept. `is_whole` tells that `size` counts all of its bytes."""
+
+    __slots__ = ("is_whole", "kept", "size")
+
     def __init__(self) -> None:
         self.kept = bytearray()
         self.size = 0
+        self.is_whole = False
 
     def extend(self, piece: bytes) -> None:
+        """Add what follows."""
         self.size += len(piece)
         self.kept += piece[: max(0, _LINE_BYTES - len(self.kept))]
 
 
-class TextSection:
+class RawSection(Record):
+    """Lines as bytes. `is_cut` says that there was no room for all, `at_end` that the file ends behind them."""
+
+    lines: tuple[RawLine, ...]
+    is_cut: bool = False
+    at_end: bool = False
+    ends_open: bool = False
+    """The last line of the file is among them and has no line end."""
+
+
+class LinePart(Record):
+    """A part of one long line. `first` and `last` count its characters from 1; `is_cut` says that the line goes on."""
+
+    text: str
+    first: int
+    last: int
+    is_cut: bool
+
+
+def seek_line(file: BinaryIO, number: int, stopped: Stopped) -> int | None:
+    """Stand at the beginning of a line. Where the file has fewer lines, it returns how many, else None."""
+    before = position = 0
+    open_line = False
+    file.seek(0)
+    while number > 1:
+        chunk = file.read(CHUNK)
+        if not chunk or stopped():
+            return before + open_line
+        breaks = chunk.count(b"\n")
+        if before + breaks >= number - 1:
+            at = -1
+            for _ in range(number - 1 - before):
+                at = chunk.index(b"\n", at + 1)
+            file.seek(position + at + 1)
+            break
+        before += breaks
+        position += len(chunk)
+        open_line = not chunk.endswith(b"\n")
+    here = file.tell()
+    if not file.read(1):
+        return number - 1
+    file.seek(here)
+    return None
+
+
+def collect(file: BinaryIO, wanted: Wanted, stopped: Stopped) -> RawSection:
+    """The lines from where the file stands, which is the beginning of the first one that is wanted."""
+    lines: list[RawLine] = []
+    room = wanted.limit
+    most = wanted.most if wanted.last is None else min(wanted.most, wanted.last - wanted.first + 1)
+    for piece, is_new, ends in _pieces(file, stopped):
+        if is_new:
+            if len(lines) == most:
+                is_cut = wanted.last is None or wanted.first + most - 1 < wanted.last
+                return RawSection(lines=tuple(lines), is_cut=is_cut)
+            lines.append(RawLine())
+            room -= len(str(wanted.first + len(lines) - 1)) + 2
+        line = lines[-1]
+        room -= min(line.size + len(piece), LINE_LIMIT) - min(line.size, LINE_LIMIT)
+        line.extend(piece)
+        line.is_whole = ends
+        if room < 0:
+            return RawSection(lines=tuple(lines[:-1]), is_cut=True)
+        if len(lines) == most and line.size > _LINE_BYTES:
+            return RawSection(lines=tuple(lines))  # the rest of it is not shown
+    ends_open = bool(lines) and not lines[-1].is_whole
+    for line in lines[-1:]:
+        line.is_whole = True
+    return RawSection(lines=tuple(lines), at_end=True, ends_open=ends_open)
+
+
+def _pieces(file: BinaryIO, stopped: Stopped) -> Iterator[tuple[bytes, bool, bool]]:
+    """Parts of lines: the bytes, whether they begin a line, and whether they end it."""
+    is_new = True
+    while (chunk := file.read(CHUNK)) and not stopped():
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            yield piece, is_new, True
+            is_new = True
+        if rest:
+            yield rest, is_new, False
+            is_new = False
+
+
+def count_lines_of(file: BinaryIO, most: int, stopped: Stopped) -> tuple[int, int]:
+    """The lines of the beginning of a file, and how many bytes were looked at, about `most` of them."""
+    file.seek(0)
+    lines = size = 0
+    tail = b"\n"
+    while size < most and (chunk := file.read(CHUNK)) and not stopped():
+        lines += chunk.count(b"\n")
+        size += len(chunk)
+        tail = chunk[-1:]
+    return lines + (tail != b"\n"), size
+
+
+def part_of_line(file: BinaryIO, column: int, limit: int, encoding: tuple[str, str]) -> Iterator[LinePart | None]:
+    """A part of the line at whose beginning the file stands, of `limit` bytes of UTF-8.
+
+    It yields None after each piece of the file, so that whoever reads can stop, and the part at last.
+
+    Args:
+        column: its first character, from 1 on.
+        encoding: the name of the codec, and what it does with errors.
+    """
+    from codecs import getincrementaldecoder
+
+    decoder = getincrementaldecoder(encoding[0])(encoding[1])
+    passed = kept_size = 0
+    kept: list[str] = []
+    is_over = False
+    while not is_over and kept_size <= limit:
+        chunk = file.read(CHUNK)
+        piece, line_end, _ = chunk.partition(b"\n")
+        is_over = not chunk or bool(line_end)
+        text = decoder.decode(piece.removesuffix(b"\r") if is_over else piece, final=is_over)
+        if passed + len(text) >= column:
+            kept.append(text[max(0, column - 1 - passed) :])
+            kept_size += len(kept[-1].encode("utf-8", "replace"))
+        passed += len(text)
+        yield None
+    whole = "".join(kept)
+    shown = whole.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
+    is_cut = len(shown) < len(whole)
+    last = column - 1 + len(shown) if whole else passed
+    yield LinePart(text=shown, first=column, last=last, is_cut=is_cut)
+
+
+def is_utf8(line: RawLine) -> bool:
+    """Whether what is kept of a line is UTF-8."""
+    try:
+        _decoded(line.kept, ("utf-8", "strict"), is_whole=line.size == len(line.kept))
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _decoded(kept: bytearray, encoding: tuple[str, str], *, is_whole: bool) -> str:
+    """What is kept of a line as text. What was cut off in the middle of a character is no mistake of the file."""
+    if is_whole:
+        return kept.decode(*encoding)
+    from codecs import getincrementaldecoder
+
+    return getincrementaldecoder(encoding[0])(encoding[1]).decode(bytes(kept))
+
+
+class TextSection(Record):
     """Some lines of a file, as text.
 
-    `total` is the number of lines of the file, `last` the number of the last line held here, and
-    `is_cut` says that there was no room for more of what was asked for. `raw` are the lines as bytes, as far as they
-    may be shown, each with its whole size.
+    `total` is the number of lines of the file, None where it is so large that they were not counted; `first` and `last`
+    are the numbers of the lines held here. `is_cut` says that there was no room for more of what was asked for.
+    `long_lines` are the numbers of those of which only the beginning is shown, `line_limit` characters.
     """
 
-    def __init__(
-        self, first: int, raw: Sequence[tuple[bytes, int]], total: int, *, is_cut: bool, open_end: bool
-    ) -> None:
-        self.first = first
-        self.total = total
-        self.is_cut = is_cut
-        self.last = first + len(raw) - 1
-        self.has_crlf = any(kept.endswith(b"\r") for kept, _ in raw)
-        self.is_latin = not all(_is_utf8(*line) for line in raw)
-        self.ends_without_newline = open_end and bool(raw) and self.last == total
-        self.long_lines = 0
-        self.lines = [self._text(*line) for line in raw]
-        if first == 1 and self.lines:
-            self.lines[0] = self.lines[0].removeprefix("\ufeff")
+    first: int
+    lines: tuple[str, ...]
+    total: int | None
+    is_cut: bool
+    long_lines: tuple[int, ...] = ()
+    has_crlf: bool = False
+    ends_without_newline: bool = False
+    line_limit: ClassVar[int] = LINE_LIMIT
+
+    @property
+    def last(self) -> int:
+        """The number of the last line that is held; the one before the first where there is none."""
+        return self.first + len(self.lines) - 1
 
     def numbered(self) -> str:
         """The lines, each with its number and a tab before it."""
@@ -54,76 +219,41 @@ class TextSection:
         """The lines as they are."""
         return "".join(f"{line}\n" for line in self.lines)
 
-    def _text(self, kept: bytes, size: int) -> str:
-        shown = kept.removesuffix(b"\r")
-        text = shown.decode("latin-1") if self.is_latin else shown.decode("utf-8", "ignore")
-        if size <= len(kept) and len(text) <= LINE_LIMIT:
-            return text
-        self.long_lines += 1
-        return f"{text[:LINE_LIMIT]} [... cut, the line has {size:,} bytes]"
+
+def as_text(wanted: Wanted, raw: RawSection, total: int | None, encoding: tuple[str, str]) -> TextSection:
+    """Lines as they are shown, as many as there is room for.
+
+    Args:
+        encoding: the name of the codec, and what it does with errors.
+    """
+    lines: list[str] = []
+    long_lines: list[int] = []
+    room = wanted.limit
+    for number, line in enumerate(raw.lines, wanted.first):
+        text, is_long = _text(line, encoding)
+        room -= len(str(number)) + 2 + len(text.encode("utf-8", "replace"))
+        if room < 0:
+            break
+        lines.append(text.removeprefix("\ufeff") if number == 1 else text)
+        if is_long:
+            long_lines.append(number)
+    is_short = len(lines) < len(raw.lines)
+    return TextSection(
+        first=wanted.first,
+        lines=tuple(lines),
+        total=total,
+        is_cut=raw.is_cut or is_short,
+        long_lines=tuple(long_lines),
+        has_crlf=any(line.kept.endswith(b"\r") for line in raw.lines[: len(lines)]),
+        ends_without_newline=raw.ends_open and not is_short,
+    )
 
 
-def _is_utf8(kept: bytes, size: int) -> bool:
-    from codecs import getincrementaldecoder
-
-    try:
-        # What was cut off in the middle of a character is no mistake of the file.
-        getincrementaldecoder("utf-8")().decode(kept, final=size <= len(kept))
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-class _Collector:
-    """Counts all lines and keeps those of a range, as long as they fit into `limit` characters."""
-
-    def __init__(self, first: int, last: int | None, limit: int) -> None:
-        self.first = first
-        self.last = last
-        self.room = limit
-        self.number = 1
-        self.kept: list[_Line] = []
-        self.is_cut = False
-
-    def feed(self, chunk: bytes) -> None:
-        breaks = chunk.count(b"\n")
-        beyond = self.last is not None and self.number > self.last
-        if self.is_cut or beyond or self.number + breaks < self.first:
-            self.number += breaks
-            return
-        for index, piece in enumerate(chunk.split(b"\n")):
-            self.number += index > 0
-            if self.number >= self.first and (self.last is None or self.number <= self.last):
-                self._keep(piece, is_new=index > 0 or not self.kept)
-
-    def _keep(self, piece: bytes, *, is_new: bool) -> None:
-        if self.is_cut:
-            return
-        if is_new:
-            self.kept.append(_Line())
-            self.room -= len(str(self.number)) + 2
-        line = self.kept[-1]
-        before = min(line.size, LINE_LIMIT)
-        line.extend(piece)
-        self.room -= min(line.size, LINE_LIMIT) - before
-        if self.room < 0:
-            self.kept.pop()
-            self.is_cut = True
-
-
-async def scan(file: BinaryIO, first: int, last: int | None, *, limit: int) -> TextSection:
-    """Read the lines from `first` to `last` (None: the end), as far as they fit into `limit` characters."""
-    collector = _Collector(first, last, limit)
-    file.seek(0)
-    final = b"\n"
-    while chunk := file.read(_CHUNK):
-        collector.feed(chunk)
-        final = chunk[-1:]
-        await asyncio.sleep(0)  # let other tasks run
-    total = collector.number
-    if final == b"\n":  # what begins after it is no line
-        total -= 1
-        if collector.kept and first + len(collector.kept) - 1 > total:
-            collector.kept.pop()
-    raw = [(bytes(line.kept), line.size) for line in collector.kept]
-    return TextSection(first, raw, total, is_cut=collector.is_cut, open_end=final != b"\n")
+def _text(line: RawLine, encoding: tuple[str, str]) -> tuple[str, bool]:
+    """A line as it is shown, and whether it is only the beginning of it."""
+    is_kept = line.is_whole and line.size == len(line.kept)
+    text = _decoded(line.kept.removesuffix(b"\r") if is_kept else line.kept, encoding, is_whole=is_kept)
+    if is_kept and len(text) <= LINE_LIMIT:
+        return text, False
+    size = f"the line has {line.size:,} bytes" if line.is_whole else "the line is longer"
+    return f"{text[:LINE_LIMIT]} [... cut, {size}]", True

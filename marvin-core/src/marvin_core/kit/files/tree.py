@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ...api.errors import ToolError
 from ...api.record import Record
 from ...api.tool_context import ToolContext
+from ...guard.files.no_links import opened_folder
+from ...util.threads import in_thread
 from .ignore_rules import NEVER, IgnoreRules
-from .listing import GIT, entries_of, in_repository
+from .listing import GIT, LIST_BYTES, in_repository
+from .names import shown_name
 
 _ENTRIES = 500
 _ENTRIES_OF_ONE = 100
+_FOLDERS_AT_ONCE = 50
 
 
 class FolderTree(Record):
     """A tree as lines, each folder above what is in it, indented by two spaces a level.
 
     `entries` counts what is shown, `is_cut` says that there is more than the 500 entries that are shown at most. A
-    folder shows 100 entries of its own at most, and how many more there are.
+    folder shows 100 entries of its own at most, and how many more there are. `bad_rules` are the lines of .gitignore
+    that are no rules, as `path:number: line`, where git was not asked.
     """
 
     lines: tuple[str, ...]
     entries: int
     is_cut: bool
+    bad_rules: tuple[str, ...] = ()
 
 
 async def folder_tree(context: ToolContext, start: str, *, depth: int, ignored: bool = False) -> FolderTree:
@@ -39,16 +48,28 @@ async def folder_tree(context: ToolContext, start: str, *, depth: int, ignored: 
     skips = None if ignored else _Skips(context, start)
     level, room = [top], _ENTRIES
     for _ in range(depth):
-        for folder in level:
-            folder.look(context.paths.root)
-        if skips is not None:
-            excluded = await skips.among([folder.path_of(name) for folder in level for name in folder.names])
-            for folder in level:
-                folder.leave_out(excluded)
-        for folder in level:
-            room -= folder.cut_to(min(room, _ENTRIES_OF_ONE))
+        for begin in range(0, len(level) if room else 0, _FOLDERS_AT_ONCE):
+            part = level[begin : begin + _FOLDERS_AT_ONCE]
+            await in_thread(partial(_look, part, context.paths.root))
+            if skips is not None:
+                await skips.leave_out(part)
+            for folder in part:
+                room -= folder.cut_to(min(room, _ENTRIES_OF_ONE))
+            if not room:  # what is in the rest is not shown
+                break
         level = [inner for folder in level for inner in folder.folders]
-    return FolderTree(lines=tuple(top.lines("")), entries=_ENTRIES - room, is_cut=room <= 0)
+    bad = () if skips is None else tuple(skips.bad_rules)
+    return FolderTree(lines=tuple(top.lines("")), entries=_ENTRIES - room, is_cut=room <= 0, bad_rules=bad)
+
+
+def _look(folders: Sequence[_Folder], root: Path) -> None:
+    for folder in folders:
+        folder.look(root)
+
+
+def _leave_out(folders: Sequence[_Folder], excluded: set[str]) -> None:
+    for folder in folders:
+        folder.leave_out(excluded)
 
 
 class _Folder:
@@ -65,11 +86,13 @@ class _Folder:
 
     def look(self, root: Path) -> None:
         """Find out what is in it, folders first; each name with how it is shown."""
-        found = []
-        for entry in entries_of(root / self.path):
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.name.casefold() not in NEVER:
-                found.append((not is_folder, entry.name, _shown(entry, is_folder)))
+        found: list[tuple[bool, str, str]] = []
+        # It may be gone, not be readable, or have become a link.
+        with suppress(OSError), opened_folder(root, self.path) as folder, os.scandir(folder) as entries:
+            for entry in entries:
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if entry.name.casefold() not in NEVER:
+                    found.append((not is_folder, entry.name, _shown(entry, is_folder, folder)))
         self.names = {name: shown for _, name, shown in sorted(found)}
         self.folders = [_Folder(self.path_of(name)) for is_file, name, _ in sorted(found) if not is_file]
 
@@ -100,15 +123,16 @@ class _Folder:
         return lines
 
 
-def _shown(entry: os.DirEntry[str], is_folder: bool) -> str:
+def _shown(entry: os.DirEntry[str], is_folder: bool, folder: int) -> str:
+    name = shown_name(entry.name)
     if is_folder:
-        return f"{entry.name}/"
+        return f"{name}/"
     if not entry.is_symlink():
-        return entry.name
+        return name
     try:
-        return f"{entry.name} -> {os.readlink(entry.path)}"
+        return f"{name} -> {shown_name(os.readlink(entry.name, dir_fd=folder))}"
     except OSError:
-        return entry.name  # gone meanwhile
+        return name  # gone meanwhile
 
 
 class _Skips:
@@ -119,31 +143,56 @@ class _Skips:
         self._start = start
         self._rules: IgnoreRules | None = None
         self._shows_all: bool | None = None
+        self._kept: set[str] | None = None
+        self.bad_rules: list[str] = []
 
-    async def among(self, paths: list[str]) -> set[str]:
-        """Those of the paths that are ignored; none below a folder that is itself ignored."""
+    async def leave_out(self, folders: Sequence[_Folder]) -> None:
+        """Have the folders forget what is ignored; nothing below a folder that is itself ignored."""
         if self._shows_all is None:
             self._shows_all = self._start != "." and bool(await self._ask([self._start]))
-        return set() if self._shows_all or not paths else await self._ask(paths)
+        if self._shows_all:
+            return
+        paths = await in_thread(lambda: [folder.path_of(name) for folder in folders for name in folder.names])
+        excluded = await self._ask(paths) if paths else set()
+        if excluded:
+            await in_thread(partial(_leave_out, folders, excluded))
 
     async def _ask(self, paths: list[str]) -> set[str]:
         if self._rules is None and in_repository(self._context.paths.root):
-            # A name that begins with a colon would be read as one of git's patterns.
-            names = b"\0".join(os.fsencode(f"./{path}") for path in paths)
-            try:
-                result = await self._context.processes.run(
-                    [*GIT, "check-ignore", "-z", "--stdin"],
-                    cwd=self._context.paths.root,
-                    stdin=names,
-                    output_limit=4 * len(names) + 1_000,
-                )
-            except ToolError:
-                result = None
-            if result is not None and result.exit_code in (0, 1):
-                return {os.fsdecode(name)[2:] for name in result.output.split(b"\0") if name}
-        self._rules = self._rules or IgnoreRules(self._context)
+            # A name that begins with a colon would be read as one of git's patterns. To ask the index about each path
+            # takes a time that grows with the square of what is in it.
+            names = await in_thread(lambda: b"\0".join(os.fsencode(f"./{path}") for path in paths))
+            ignored = await self._git("check-ignore", "--no-index", "-z", "--stdin", stdin=names)
+            if ignored is not None:
+                excluded = {name[2:] for name in ignored}
+                return excluded - await self._tracked() if excluded else excluded
+        rules = self._rules = self._rules or IgnoreRules(self._context, bad=self.bad_rules)
         root = self._context.paths.root
-        return {path for path in paths if self._rules.ignores(path, is_folder=_is_real_folder(root / path))}
+        return await in_thread(
+            lambda: {path for path in paths if rules.ignores(path, is_folder=_is_real_folder(root / path))}
+        )
+
+    async def _tracked(self) -> set[str]:
+        """What git has in its index though it would ignore it, and the folders that it is in."""
+        if self._kept is None:
+            names = await self._git("ls-files", "-ci", "--exclude-standard", "-z") or ()
+            self._kept = set(names)
+            for name in names:
+                while (name := name.rpartition("/")[0]) and name not in self._kept:
+                    self._kept.add(name)
+        return self._kept
+
+    async def _git(self, *arguments: str, stdin: bytes = b"") -> list[str] | None:
+        """The names that git says; None where it cannot be asked."""
+        try:
+            result = await self._context.processes.run(
+                [*GIT, *arguments], cwd=self._context.paths.root, stdin=stdin, output_limit=LIST_BYTES
+            )
+        except ToolError:
+            return None
+        if result.exit_code not in (0, 1) or result.omitted:
+            return None
+        return [os.fsdecode(name) for name in result.output.split(b"\0") if name]
 
 
 def _is_real_folder(path: Path) -> bool:

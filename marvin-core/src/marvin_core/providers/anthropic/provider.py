@@ -35,6 +35,11 @@ class Anthropic(HttpProvider):
         self._models_url += ("&" if "?" in self._models_url else "?") + _ALL_MODELS
         self._wire = AnthropicWire(endpoint)
 
+    @property
+    def defers(self) -> bool:
+        """Whether the service adds the tools by itself that an output reveals."""
+        return self._wire.defers
+
     async def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", "accept": "text/event-stream", "anthropic-version": _VERSION}
         headers.update({name.lower(): value for name, value in (self._endpoint.headers or {}).items()})
@@ -57,6 +62,8 @@ class Anthropic(HttpProvider):
         if b"thinking" in said and b"signature" in said:
             return self._wire.stop_returning()
         if b"thinking" in said and self._wire.think_otherwise(request.thinking, said):
+            return True
+        if (b"defer_loading" in said or b"tool_reference" in said) and self._wire.stop_deferring():
             return True
         if b"ttl" in said and self._wire.cache_shortly():
             return True

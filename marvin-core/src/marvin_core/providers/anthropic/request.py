@@ -10,6 +10,7 @@ from typing import Any
 from ...api.messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutput
 from ...api.providers import Endpoint, Request, ThinkingLevel
 from ...api.tools import ToolSpec
+from ..generations import defers_tools
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of, text_of
@@ -44,6 +45,10 @@ class AnthropicWire:
         self.generation = generation_of(endpoint.model)
         self._messages = Encoded(self._message)
         self._tools = EncodedTools(_tool)
+        self._waiting = EncodedTools(_waiting_tool)
+        self._known: frozenset[str] = frozenset()
+        self.defers = defers_tools(endpoint.model)
+        """Whether tools that wait are defined, and references to them stand in the outputs that reveal them."""
         self._returns = False
         self._may_return = True
 
@@ -64,6 +69,11 @@ class AnthropicWire:
         before, self._mark = self._mark, _MARK
         return before != _MARK
 
+    def stop_deferring(self) -> bool:
+        """From now on define no tools that wait; false where none were defined anyway."""
+        before, self.defers = self.defers, False
+        return before
+
     def leave_format_out(self) -> bool:
         """From now on ask for no form of the answer; false where none was asked for anyway."""
         before, self._with_format = self._with_format, False
@@ -71,6 +81,9 @@ class AnthropicWire:
 
     def body(self, request: Request) -> bytes:
         """The JSON of a streamed request."""
+        if not self.defers:
+            request = request.with_revealed()
+        self._know(request.waiting if self.defers else ())
         planned = plan(request, self.generation, self._max_output, self._is_own)
         returns = planned.returns and self._may_return
         if returns != self._returns:
@@ -98,7 +111,9 @@ class AnthropicWire:
     def _tool_fields(self, request: Request) -> list[bytes]:
         tools = self._tools.joined(request.tools)
         if tools:
-            fields = [b'"tools":[' + tools[:-1] + self._mark + b"}]"]
+            # What waits is no part of what the cache reads, so the mark stands before it.
+            waiting = self._waiting.joined(request.waiting) if self.defers else b""
+            fields = [b'"tools":[' + tools[:-1] + self._mark + b"}" + (b"," + waiting if waiting else b"") + b"]"]
             return [*fields, b'"tool_choice":{"type":"none"}'] if request.tool_choice == "none" else fields
         called = {allowed_name(call.name, _LONGEST_NAME) for message in request.messages for call in message.calls}
         if not called:
@@ -111,9 +126,16 @@ class AnthropicWire:
         if message.role == "assistant":
             start, blocks = _ASSISTANT, self._answer(message)
         else:
-            outputs = [_output(output) for output in message.outputs]
+            outputs = [_output(output, self._known) for output in message.outputs]
             start, blocks = _USER, [*outputs, *_shown(message.content)]
         return start + b",".join(map(dump, blocks)) + _END if blocks else b""
+
+    def _know(self, waiting: Sequence[ToolSpec]) -> None:
+        """Which names may be referred to: a reference to a tool that is not defined is refused."""
+        known = frozenset(spec.name for spec in waiting)
+        if known != self._known:
+            self._known = known
+            self._messages.forget()
 
     def _answer(self, message: Message) -> list[Mapping[str, Any]]:
         blocks: list[Mapping[str, Any]] = []
@@ -130,7 +152,7 @@ class AnthropicWire:
         return sorted(blocks, key=lambda block: block["type"] == "tool_use")
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
-        arguments = json.loads(object_arguments(call, self._tools.offered))
+        arguments = json.loads(object_arguments(call, (*self._tools.offered, *self._waiting.offered)))
         return {"type": "tool_use", "id": call.id, "name": allowed_name(call.name, _LONGEST_NAME), "input": arguments}
 
     def _system(self, request: Request) -> bytes:
@@ -165,9 +187,11 @@ def _turns(forms: Iterable[bytes]) -> list[bytes]:
     return turns
 
 
-def _output(output: ToolOutput) -> dict[str, Any]:
+def _output(output: ToolOutput, known: frozenset[str]) -> dict[str, Any]:
     shown = _shown(output.content)
     form: dict[str, Any] = {"type": "tool_result", "tool_use_id": output.call_id}
+    if revealed := [name for name in output.reveals if name in known]:
+        return {**form, "content": [{"type": "tool_reference", "tool_name": name} for name in revealed]}
     if output.is_error or all(block["type"] == "text" for block in shown):  # of an error, only text is accepted
         text = text_of(output.content)
         form["content"] = text if text.strip() else "(no output)"
@@ -194,4 +218,12 @@ def _image(image: Image) -> dict[str, Any]:
 
 
 def _tool(spec: ToolSpec) -> bytes:
-    return dump({"name": spec.name, "description": spec.description, "input_schema": spec.parameters})
+    return dump(_definition(spec))
+
+
+def _waiting_tool(spec: ToolSpec) -> bytes:
+    return dump({**_definition(spec), "defer_loading": True})
+
+
+def _definition(spec: ToolSpec) -> dict[str, Any]:
+    return {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}

@@ -22,7 +22,7 @@ def gemini_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     narrow = {name: value for name, value in schema.items() if name in _KNOWN}
     if narrow.get("format") not in (None, *_FORMATS):
         del narrow["format"]
-    if not all(isinstance(choice, str) for choice in narrow.get("enum", ())):
+    if not all(isinstance(choice, str) and choice for choice in narrow.get("enum", ())):
         choices = ", ".join(json.dumps(choice, ensure_ascii=False) for choice in narrow.pop("enum"))
         narrow["description"] = f"{narrow.get('description', '')} One of: {choices}.".strip()
         narrow.setdefault("type", _type_of(schema["enum"]))

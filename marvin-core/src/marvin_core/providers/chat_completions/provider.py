@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...api.providers import ClientFactory, Endpoint, Provider, Request
 from ..http.provider import HttpProvider, call_ids
 from .request import ChatWire
 from .services import refused_fields
-from .stream import ChatStream
+
+if TYPE_CHECKING:
+    from .stream import ChatStream
 
 _OTHER_LIMIT = "max_completion_tokens"
 _REFUSALS = (400, 422)
@@ -68,6 +70,8 @@ class ChatCompletions(HttpProvider):
         return self._wire.body(request, self._optional(request))
 
     def _answer(self, request: Request) -> ChatStream:
+        from .stream import ChatStream
+
         return ChatStream(self._endpoint, self._url, lambda: call_ids(request))
 
     async def _adapted(self, request: Request, status: int, said: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""`marvin providers login codex`: the login with a ChatGPT account in the browser.
+"""`marvin login codex`: the login with a ChatGPT account in the browser.
 
 The authorization code flow with PKCE (RFC 7636) and a redirect to loopback (RFC 8252): the browser brings the code
 back to a server that listens on this machine only, or the user pastes the address that it was sent to.
@@ -67,6 +67,15 @@ def login(
     folder = profiles.folder(profiles.active)
     auth_url = (settings.auth_url if settings else "") or AUTH_URL
     asyncio.run(_log_in(auth_url.rstrip("/"), folder, config, say, read_line, ports))
+
+
+def logout(name: str, config: Config) -> str:
+    """Forget the login of the active profile; returns what to tell. Raises as `login`."""
+    profiles = Profiles(config.config_folder, config.timeouts)
+    file = TokenFile(profiles.folder(profiles.active), config.timeouts)
+    if not file.forget():
+        return f"The profile {profiles.active} has no login of {name}."
+    return f"The login of {name} is removed from {file.path}."
 
 
 async def _log_in(

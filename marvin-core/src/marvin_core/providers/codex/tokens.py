@@ -40,7 +40,7 @@ _ACCOUNT = "https://api.openai.com/auth"
 
 def log_in() -> str:
     """What to do where there is no login that works."""
-    return f"Run `{command_name()} providers login codex`."
+    return f"Run `{command_name()} login codex`."
 
 
 class Tokens(Record):
@@ -138,6 +138,18 @@ class TokenFile:
                 entries = {}
             content = json.dumps({**entries, _SERVICE: entry}, indent=2)
             replace_file(self.path, content.encode(), keep_mode=False)
+
+    def forget(self) -> bool:
+        """Remove the login; whether there was one. Raises as `save`."""
+        with locked(self.path, self._timeouts.lock, self._timeouts.lock_poll):
+            try:
+                entries = self._entries()
+            except (FileNotFoundError, ValueError):
+                return False
+            if entries.pop(_SERVICE, None) is None:
+                return False
+            replace_file(self.path, json.dumps(entries, indent=2).encode(), keep_mode=False)
+            return True
 
     def _entries(self) -> dict[str, Any]:
         entries = parse_json(self.path.read_bytes())

@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from ...api.errors import ConfigError, ProviderError
-from ...api.model_facts import ServedModel
-from ...api.providers import ClientFactory, Delta, Endpoint, Provider, Request, Stop
+from ...api.providers import ClientFactory, Delta, Endpoint, Provider, Request, ServedModel, Stop
 from ..wrapper import EndpointProvider
 from .answer import CopilotAnswer
 from .installation import required_program

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...api.providers import Endpoint
-from ...guard.processes.tree import MARKER, Family, adopts_orphans, start_of, ticks
+from ...guard.processes.table import adopts_orphans, start_of, ticks
+from ...guard.processes.tree import MARKER, Family
 from ...util.threads import in_thread
 from .installation import own_folder, program_environment
 

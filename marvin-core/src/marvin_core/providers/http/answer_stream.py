@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ...api.errors import ProviderError, StreamBroken, Unreachable
 from ...api.messages import StopReason, Usage
@@ -13,21 +13,23 @@ from ...api.providers import Delta, Endpoint, Stop, TextDelta, ThinkingDelta, Us
 from .call_fragments import CallAssembler, PartialCall
 from .sse import EventTooLong, SSEParser
 
+if TYPE_CHECKING:
+
+    class Splitter(Protocol):
+        """Splits a byte stream into the data of its events."""
+
+        def feed(self, data: bytes) -> list[bytes]:
+            """Take what was read; returns the data of each event that it completes."""
+            ...
+
+        def finish(self) -> list[bytes]:
+            """The data of what is left at the end of the stream."""
+            ...
+
+
 Kind: TypeAlias = Literal["text", "thinking"] | PartialCall
 _decode = json.JSONDecoder().decode
 _BOM = b"\xef\xbb\xbf"
-
-
-class Splitter(Protocol):
-    """Splits a byte stream into the data of its events."""
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """Take what was read; returns the data of each event that it completes."""
-        ...
-
-    def finish(self) -> list[bytes]:
-        """The data of what is left at the end of the stream."""
-        ...
 
 
 class AnswerStream(ABC):

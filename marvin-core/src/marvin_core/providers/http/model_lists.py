@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ...api.model_facts import ModelFacts, ServedModel
+from ...api.providers import ModelFacts, ServedModel
 from ...util.numbers import amount
 
 MOST = 5_000

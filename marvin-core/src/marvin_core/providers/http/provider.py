@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from ...api.errors import BadRequest, ModelNotFound, ProviderError
-from ...api.model_facts import ServedModel
-from ...api.providers import ClientFactory, Delta, Endpoint, Request
+from ...api.providers import ClientFactory, Delta, Endpoint, Request, ServedModel
 from ...util.threads import in_thread
 from ...util.untrusted_json import parse_json
 from ..wrapper import EndpointProvider
@@ -142,10 +142,14 @@ class HttpProvider(EndpointProvider, ABC):
         client = self._connected()
         import httpx  # only now: who makes the client imports it without its command line, which takes longer
 
+        from ...http.transport import SENT
+
         for left in reversed(range(_ADAPTATIONS + 1)):
             headers, body = await self._sendable_headers(), self._body(self._seen(request))
             try:
-                sent = client.build_request("POST", self._url, content=body, headers=headers)
+                # What reads the answer is imported while the service works on it.
+                once_sent = {SENT: partial(self._answer, request)}
+                sent = client.build_request("POST", self._url, content=body, headers=headers, extensions=once_sent)
                 response = await client.send(sent, stream=True)
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise self._failed(error, begun=False) from None

@@ -16,6 +16,8 @@ _REFUSED = (
     (b"text.format", "format"),
     (b"prompt_cache_retention", "retention"),
     (b"prompt_cache_breakpoint", "breakpoint"),
+    (b"tool_search", "tool_search"),
+    (b"defer_loading", "tool_search"),
 )
 
 
@@ -34,6 +36,11 @@ class Responses(HttpProvider):
     def __init__(self, endpoint: Endpoint, client: ClientFactory) -> None:
         super().__init__(endpoint, client)
         self._wire = ResponsesWire(endpoint, self.without)
+
+    @property
+    def defers(self) -> bool:
+        """Whether the service adds the tools by itself that an output reveals."""
+        return self._wire.defers
 
     def _body(self, request: Request) -> bytes:
         return self._wire.body(request)

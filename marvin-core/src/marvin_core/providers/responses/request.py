@@ -13,10 +13,11 @@ from typing import Any
 from ...api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from ...api.providers import Endpoint, Request, ThinkingLevel
 from ...api.tools import ToolSpec
-from ..generations import gpt_version, thinks
+from ..generations import defers_tools, gpt_version, thinks
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
+from .tool_search import SEARCH, function_tool, search_call, search_output, search_tool
 
 LONGEST_CALL_ID = 64
 LONGEST_NAME = 64
@@ -42,12 +43,17 @@ class ResponsesWire:
         self._without = set(without)
         self._forgotten: set[str] = set()
         self._messages = Encoded(self._message)
-        self._tools = EncodedTools(_tool, endpoint.max_tools)
+        self._waiting: Mapping[str, ToolSpec] = {}
+        self._most_tools = endpoint.max_tools
+        self._tools = EncodedTools(self._tool, endpoint.max_tools)
         self._first: bytes | None = None
         self._cache_key = b""
 
     def body(self, request: Request) -> bytes:
         """The JSON of a streamed request."""
+        if not self.defers:
+            request = request.with_revealed()
+        self._know(request.waiting if self.defers else ())
         fields = [b'{"model":' + dump(self._model), b'"stream":true,"store":false', *self._tool_fields(request)]
         marked = self._marked_system(request)
         if request.system and not marked:
@@ -66,6 +72,21 @@ class ResponsesWire:
         items[0] = b",".join(fields) + b',"input":[' + marked + items[0]
         items[-1] += b"]}"
         return b",".join(items)
+
+    @property
+    def defers(self) -> bool:
+        """Whether the search for tools is told as one, and its outputs hold the tools that they reveal."""
+        return "tool_search" not in self._without and defers_tools(self._model)
+
+    def _know(self, waiting: Sequence[ToolSpec]) -> None:
+        """Which tools wait: the outputs that reveal them hold their definitions."""
+        if [*self._waiting.values()] != [*waiting]:
+            self._waiting = {spec.name: spec for spec in waiting}
+            self._messages.forget()
+            self._tools = EncodedTools(self._tool, self._most_tools)
+
+    def _tool(self, spec: ToolSpec) -> bytes:
+        return dump(search_tool(spec) if self._waiting and spec.name == SEARCH else function_tool(spec))
 
     def think_otherwise(self, thinking: ThinkingLevel, said: str) -> bool:
         """Take another effort from now on, where the refusal of this one leads to one; false where it does not."""
@@ -142,7 +163,7 @@ class ResponsesWire:
         if message.role == "assistant":
             items: Iterable[dict[str, Any]] = self._assistant(message)
         elif message.role == "tool":
-            items = map(_output, message.outputs)
+            items = map(self._output, message.outputs)
         else:
             # ChatGPT's service refuses the role "system" here; "developer" is what OpenAI calls it today.
             role = "developer" if message.role == "system" else message.role
@@ -180,12 +201,23 @@ class ResponsesWire:
         return data.data if data and data.provider == self._provider and message.model == self._model else {}
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
+        offered = (*self._tools.offered, *self._waiting.values())
+        if self._waiting and call.name == SEARCH:
+            return search_call(call, offered)
         return {
             "type": "function_call",
             "call_id": call.id,
             "name": allowed_name(call.name, LONGEST_NAME),
-            "arguments": object_arguments(call, self._tools.offered),
+            "arguments": object_arguments(call, offered),
         }
+
+    def _output(self, output: ToolOutput) -> dict[str, Any]:
+        if self._waiting and output.name == SEARCH:
+            return search_output(output, self._waiting)
+        shown: str | list[dict[str, Any]] = output.text or "(no output)"
+        if any(isinstance(block, Image) for block in output.content):
+            shown = _content(output.content)
+        return {"type": "function_call_output", "call_id": output.call_id, "output": shown}
 
 
 def effort_of(model: str, thinking: ThinkingLevel) -> str:
@@ -224,13 +256,6 @@ def _said(text: str, phase: str) -> dict[str, Any]:
     return {**said, "phase": phase} if phase else said
 
 
-def _output(output: ToolOutput) -> dict[str, Any]:
-    shown: str | list[dict[str, Any]] = output.text or "(no output)"
-    if any(isinstance(block, Image) for block in output.content):
-        shown = _content(output.content)
-    return {"type": "function_call_output", "call_id": output.call_id, "output": shown}
-
-
 def _content(blocks: Iterable[object]) -> list[dict[str, Any]]:
     parts = []
     for block in blocks:
@@ -240,15 +265,3 @@ def _content(blocks: Iterable[object]) -> list[dict[str, Any]]:
         elif isinstance(block, Image):
             parts.append({"type": "input_image", "image_url": f"data:{block.media_type};base64,{block.data}"})
     return parts
-
-
-def _tool(spec: ToolSpec) -> bytes:
-    return dump(
-        {
-            "type": "function",
-            "name": spec.name,
-            "description": spec.description,
-            "parameters": spec.parameters,
-            "strict": False,
-        }
-    )

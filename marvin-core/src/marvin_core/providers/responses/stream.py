@@ -14,8 +14,10 @@ from ...api.providers import Endpoint, ThinkingDelta
 from ...util.numbers import count_at
 from ..http.answer_stream import AnswerStream, Kind
 from ..http.call_fragments import PartialCall
+from .tool_search import SEARCH
 
 _REASONING_FIELDS = ("type", "id", "summary", "content", "encrypted_content")
+_CALLS = ("function_call", "tool_search_call")
 _ITEM_SIZE = 100
 """How many characters an item, and each of its names, counts as."""
 
@@ -119,7 +121,7 @@ class ResponsesStream(AnswerStream):
         return known
 
     def _begun_item(self, item: dict[str, Any], entry: _Item) -> None:
-        if item["type"] == "function_call":
+        if item["type"] in _CALLS:
             self._begin_call(item, entry)
         elif item["type"] == "message":
             self._begin_message(item)
@@ -128,7 +130,8 @@ class ResponsesStream(AnswerStream):
 
     def _begin_call(self, item: dict[str, Any], entry: _Item) -> PartialCall:
         if entry.call is None:
-            function = {"name": item.get("name"), "arguments": ""}
+            name = SEARCH if item["type"] == "tool_search_call" else item.get("name")
+            function = {"name": name, "arguments": ""}
             entry.call = self._calls.take(
                 {"index": entry.number, "id": item.get("call_id") or item.get("id"), "function": function}
             )
@@ -151,7 +154,7 @@ class ResponsesStream(AnswerStream):
                 parts = item.get("summary") or item.get("content") or ()
                 self._think("\n\n".join(part["text"] for part in parts), entry)
             self._hold(item)
-        elif item["type"] == "function_call":
+        elif item["type"] in _CALLS:
             self._begin_call(item, entry)
             if not entry.begun:
                 self._arguments(item.get("arguments"), entry)

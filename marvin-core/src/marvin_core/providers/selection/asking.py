@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ...api.config import Config
-from ...api.model_facts import ServedModel
-from ...api.providers import Endpoint, Lists, ProviderFactory
+from ...api.providers import Endpoint, Lists, ProviderFactory, ServedModel
 from ...util.imports import imported
 
 Keep = Callable[[Sequence[ServedModel]], None]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ...api.config import Config, EndpointSettings
 from ...api.errors import ConfigError, UsageError
-from ...api.model_facts import ModelFacts
-from ...api.providers import Endpoint, ProviderSpec, Secret
+from ...api.providers import Endpoint, ModelFacts, ProviderSpec, Secret
 from ...config.program import command_name
+from ...config.secret_files import secrets_of_address, tokens
 from ...config.secrets import Secrets
 from ...profiles.store import Profiles
 from ...util.failures import is_failure
@@ -74,6 +74,17 @@ class Catalog:
         self.lists = ServiceLists(config, self)
         for spec in known.values():
             secrets.declare((*spec.key_variables, *spec.home_key_variables))
+            secrets.watch_key_file(spec.key_file)
+            self._learn_of(self.base_url(spec))
+        if any(spec.login for spec in known.values()):
+            for name in self._profiles.names():
+                secrets.watch(self._profiles.folder(name) / "tokens.json", tokens)
+
+    def _learn_of(self, address: str) -> None:
+        """Have nobody shown the password in an address, or a key behind it."""
+        if "@" in address or "?" in address:
+            for value in secrets_of_address(address):
+                self._secrets.learn(Secret(value))
 
     def spec(self, name: str, origin: str, *, by_flag: bool = False) -> ProviderSpec:
         """The service of this name.
@@ -95,6 +106,9 @@ class Catalog:
         variable = next(filter(self._secrets.in_environment, self.key_variables(spec)), "")
         if variable:
             return f"{variable} is set"
+        stored = next(filter(self._secrets.stores, self.key_variables(spec)), "")
+        if stored and self._secrets.stored is not None:
+            return f"its key is in {self._secrets.stored.place(stored)}"
         if self._key(spec):
             return f"its key is in ~/{spec.key_file}"
         if spec.keyless and self._secrets.setting(spec.url_variable):
@@ -277,6 +291,11 @@ class Catalog:
         trusted = {"SSL_CERT_FILE": self._config.ca_file} if self._config.ca_file else {}
         return {**self._secrets.child_environment(spec.handed_on), "HOME": str(self._config.home), **trusted}
 
+    def key_variable(self, spec: ProviderSpec) -> str:
+        """The variable that a key for the address in use belongs to; empty where the service takes none."""
+        home = spec.home_key_variables if self._at_home(spec) else ()
+        return next(iter((*home, *spec.key_variables)), "")
+
     def _profile_folder(self) -> Path:
         return self._profiles.folder(self._profiles.active)
 
@@ -289,6 +308,17 @@ class Catalog:
     def _key(self, spec: ProviderSpec) -> Secret:
         found = (self._secrets.get(name, spec.key_file) for name in self.key_variables(spec))
         return next(filter(None, found), Secret(""))
+
+    def fetch_key(self, spec: ProviderSpec) -> None:
+        """Have the key of a service at hand: the system's keyring may ask the user for it. Blocks.
+
+        Raises:
+            ConfigError: where the keyring does not give it.
+        """
+        for name in self.key_variables(spec):
+            self._secrets.fetch([name])
+            if self._secrets.get(name, spec.key_file):
+                return
 
     def how_to(self) -> str:
         """What to do where no service is set up."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 
 from ...api.errors import ConfigError, MarvinError
 from ...api.models import Serving
@@ -16,21 +17,30 @@ from .model_names import is_known
 class FallbackChain:
     """The entries, made into providers as they are asked for.
 
-    `named` gives the model of an entry. `warn` is told once of each entry that cannot be used.
+    `know`, which blocks, gets what `named` needs, which gives the model of an entry. `warn` is told once of each entry
+    that cannot be used.
     """
 
     def __init__(
-        self, names: Sequence[str], named: Callable[[str], Serving], warn: Callable[[str], None] | None
+        self,
+        names: Sequence[str],
+        know: Callable[[str], None],
+        named: Callable[[str], Serving],
+        warn: Callable[[str], None] | None,
     ) -> None:
         self._names = names
+        self._know = know
         self._named = named
         self._warn = warn
         self._told: set[str] = set()
 
-    def usable(self, failed: Provider) -> Iterator[Provider]:
+    async def usable(self, failed: Provider) -> AsyncIterator[Provider]:
         """The providers that can be used in the place of one that failed."""
+        from ...util.threads import in_thread
+
         for name in self._names:
             try:
+                await in_thread(partial(self._know, name))
                 provider = self._named(name).provider
             except MarvinError as error:
                 self._pass_over(name, error)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...api.model_facts import ModelFacts, ServedModel
+from ...api.providers import ModelFacts, ServedModel
 from ...api.record import Record
 from ...util.state_files import read_trusted_json, write_cache
 

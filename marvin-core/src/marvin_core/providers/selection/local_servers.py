@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...api.model_facts import ServedModel
-from ...api.providers import ProviderSpec, Secret
+from ...api.providers import ProviderSpec, Secret, ServedModel
 from ...api.record import Record
 from ...api.timeouts import Timeouts
 from ...util.untrusted_json import parse_json

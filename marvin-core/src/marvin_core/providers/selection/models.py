@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ...api.config import Config
 from ...api.errors import ConfigError, MarvinError, PluginError
-from ...api.model_facts import ServedModel
-from ...api.models import ModelEntry, ModelListener, Serving
-from ...api.providers import OFFLINE, Endpoint, Lists, Provider, ProviderFactory, ProviderSpec
+from ...api.models import AgentModel, ModelEntry, ModelListener, Serving
+from ...api.providers import OFFLINE, Endpoint, Lists, Provider, ProviderFactory, ProviderSpec, ServedModel
 from ...config.tiers import ALIASES, TIERS
 from ...http.clients import Clients
 from ...util.failures import is_failure, told
@@ -21,18 +21,20 @@ from .choose import Choice
 from .model_names import NamedModel, default_of, find, named
 
 if TYPE_CHECKING:
-    from ...api.usage import CostCeiling
+    from ...api.models import CostCeiling
     from .fallback_chain import FallbackChain
+
+    class Locate(Protocol):
+        """Takes note of where a service is, and whether its requests cost nothing.
+
+        None where that depends on the model.
+        """
+
+        def __call__(self, provider: str, base_url: str, *, free: bool | None) -> None: ...
 
 
 _HEIRS = 8
 """How many models of one service are tried in a run, where it lists them and refuses one after the other."""
-
-
-class Locate(Protocol):
-    """Takes note of where a service is, and whether its requests cost nothing; None where that depends on the model."""
-
-    def __call__(self, provider: str, base_url: str, *, free: bool | None) -> None: ...
 
 
 class Models:
@@ -59,6 +61,7 @@ class Models:
         self._locate = locate
         self._ceiling = ceiling
         self._made: dict[tuple[str, str], Provider] = {}
+        self._retired: list[Provider] = []
         self._warn = warn
         self._chain: FallbackChain | None = None
         self._gone: set[tuple[str, str]] = set()
@@ -82,6 +85,20 @@ class Models:
             return self._of_tier(ALIASES[name], spec)
         return self._serving(named(self._catalog, name, spec), "you chose it")
 
+    def for_agent(self, name: str, current: Provider | None) -> AgentModel:
+        """The model of an agent; see `ModelSource.for_agent`."""
+        if name in TIERS:
+            provider = self._of_tier(name, self._catalog.known.get(current.name) if current else None).provider
+        elif name or current is None:
+            provider = self.named(name, current).provider
+        else:
+            provider = current
+        if provider.name == OFFLINE:
+            raise ConfigError(self.how_to)
+        spec = self._catalog.known[provider.name]
+        variables = tuple(dict.fromkeys((*self._catalog.key_variables(spec), *spec.handed_on)))
+        return AgentModel(provider=provider.name, model=provider.model, variables=variables)
+
     def _of_tier(self, tier: str, current: ProviderSpec | None) -> Serving:
         """The model of a tier; where it is the tier's default and nobody serves it, that of the current service."""
         wanted = self._config.tiers[tier]
@@ -100,13 +117,15 @@ class Models:
 
     def pro(self, current: Provider | None) -> Serving:
         """Copilot where it is set up, else the model of the high tier, else the current one's default."""
-        wanted = [self._copilot(), default_of(self._catalog, self._config.tiers["opus"])]
-        for found in filter(None, wanted):
+        for found in self._best():
             try:
                 return self._serving(found, "it is the best that is set up")
             except MarvinError:  # the next one is no worse than none
                 continue
         return self._default(self._catalog.known.get(current.name) if current else None, self._config.tiers["opus"])
+
+    def _best(self) -> Iterator[NamedModel]:
+        yield from filter(None, (self._copilot(), default_of(self._catalog, self._config.tiers["opus"])))
 
     def _copilot(self) -> NamedModel | None:
         spec = self._catalog.known.get("copilot")
@@ -165,18 +184,21 @@ class Models:
         paid = BudgetedProvider(provider, ceiling)
         return Resilient(paid, timeouts, FallbacksUnderCeiling(self, ceiling), follower, restarts=restarts)
 
-    def fallbacks(self, failed: Provider) -> Iterator[Provider]:
+    async def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
         """The models to go on with, in the order of config.yaml; without a word there, Copilot."""
         spec = self._catalog.known.get(failed.name)
         if self._config.fallback:
             if self._chain is None:
                 from .fallback_chain import FallbackChain
 
-                self._chain = FallbackChain(self._config.fallback, lambda name: self.named(name, None), self._warn)
-            yield from self._chain.usable(failed)
+                fetch, made = partial(self._fetch, current=None), partial(self.named, current=None)
+                self._chain = FallbackChain(self._config.fallback, fetch, made, self._warn)
+            async for other in self._chain.usable(failed):
+                yield other
         elif spec is not None and not self._catalog.is_local(spec):
             copilot = self._copilot()
             if copilot is not None and copilot.spec is not spec:
+                await self._fetch_key(copilot.spec)
                 yield self._serving(copilot, "it stands in").provider
 
     def larger(self, small: Provider) -> Provider | None:
@@ -241,15 +263,38 @@ class Models:
         chosen = by_name and first is not None and (first.provider, first.model) == (spec.name, model)
         return chosen or self._catalog.named_by_variable(spec) == model
 
-    def know(self, name: str) -> None:
-        """Ask those services for their models that may tell what a name means. Blocks; `named` then knows them."""
-        for spec, _ in self._catalog.set_up():
-            if self._catalog.has_own_models(spec) and not self._catalog.lists.known(spec):
-                self._catalog.lists.asked(spec)
+    async def _fetch_key(self, spec: ProviderSpec) -> None:
+        from ...util.threads import in_thread
+
+        await in_thread(lambda: self._catalog.fetch_key(spec))
+
+    def know(self, name: str | None, current: Provider | None) -> None:
+        """Ask those services for their models that may tell what a name means, and the keyring for the key.
+
+        Blocks; `named`, and without a name `pro`, then know them.
+
+        Raises:
+            ConfigError: where the keyring does not give the key.
+        """
+        if name is None:
+            for best in self._best():
+                with suppress(ConfigError):  # the next one is no worse than none
+                    self._catalog.fetch_key(best.spec)
+                    return
+            return
+        if name.partition("/")[0] not in self._catalog.known:
+            for spec, _ in self._catalog.set_up():
+                if self._catalog.has_own_models(spec) and not self._catalog.lists.known(spec):
+                    self._catalog.lists.asked(spec)
+        self._fetch(name, self._catalog.known.get(current.name) if current else None)
+
+    def _fetch(self, name: str, current: ProviderSpec | None) -> None:
+        """Have the key for a name, and the lists that it takes to tell whose it is. Blocks, raises as `know`."""
         try:
-            find(self._catalog, name, None)
+            found = named(self._catalog, self._config.tiers[ALIASES[name]] if name in ALIASES else name, current)
         except MarvinError:  # `named` says it
             return
+        self._catalog.fetch_key(found.spec)
 
     def ending(self, provider: Provider) -> str:
         """What is to be said of a model that ends soon; see `ModelSource.ending`."""
@@ -289,10 +334,16 @@ class Models:
             ProviderError: where it cannot be reached, refuses the key, or fails.
         """
         spec = self._catalog.spec(name, "")
+        await self._fetch_key(spec)
         provider = self._serving(NamedModel(spec=spec, model=self._catalog.default_model(spec)), "").provider
         found = await provider.served() if isinstance(provider, Lists) else []
         self._catalog.lists.keep(spec, found)
         return found
+
+    def renew(self) -> None:
+        """Make providers anew when they are used next: a key has changed."""
+        self._retired += self._made.values()
+        self._made.clear()
 
     def patient(self, coding: bool) -> None:
         """Wait for silent services as long as coding mode takes, or as a chat does."""
@@ -301,5 +352,5 @@ class Models:
     async def aclose(self) -> None:
         """Close the connections of all providers; one that fails does not keep the others open."""
         async with AsyncExitStack() as closing:
-            for provider in self._made.values():
+            for provider in (*self._retired, *self._made.values()):
                 closing.push_async_callback(provider.aclose)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...api.model_facts import ModelFacts
+from ...api.providers import ModelFacts
 from ...usage.prices import makers_entry, table_entry, table_rates, use_updated_table
 
 

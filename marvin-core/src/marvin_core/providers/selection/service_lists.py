@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ...api.model_facts import ModelFacts, ServedModel
+from ...api.providers import ModelFacts, ServedModel
 from ..generations import facts_by_name
 from .list_store import ListStore
 

@@ -22,7 +22,7 @@ def heir(catalog: Catalog, spec: ProviderSpec, gone: str, left: Sequence[str]) -
     Args:
         left: the models that the service serves, without those that were tried.
     """
-    from ...api.model_facts import ServedModel
+    from ...api.providers import ServedModel
 
     usable = [name for name in left if name != gone and not has_ended(end_of(spec.name, name))]
     for named in (heir_of(spec.name, gone), spec.default_model):

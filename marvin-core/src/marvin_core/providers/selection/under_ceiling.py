@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
+from ...api.models import CostCeiling
 from ...api.providers import Provider
-from ...api.usage import CostCeiling
 from ..budgeted import BudgetedProvider
-from ..resilient import Alternatives, NoAlternatives
+from ..resilient import NoAlternatives
+
+if TYPE_CHECKING:
+    from ..resilient import Alternatives
 
 
 class FallbacksUnderCeiling(NoAlternatives):
@@ -20,6 +24,7 @@ class FallbacksUnderCeiling(NoAlternatives):
         self._alternatives = alternatives
         self._ceiling = ceiling
 
-    def fallbacks(self, failed: Provider) -> Iterable[Provider]:
+    async def fallbacks(self, failed: Provider) -> AsyncIterator[Provider]:
         """Those of other services, the best first."""
-        return (BudgetedProvider(other, self._ceiling) for other in self._alternatives.fallbacks(failed))
+        async for other in self._alternatives.fallbacks(failed):
+            yield BudgetedProvider(other, self._ceiling)

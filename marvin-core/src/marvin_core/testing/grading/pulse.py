@@ -24,6 +24,7 @@ class Pulse:
         self._every = limit / _BEATS
         self._longest = 0.0
         self._machine = 0.0
+        self._computed = 0.0
         self._busy = time.thread_time()
         self._due = time.monotonic() + self._every
         self._handle = loop.call_later(self._every, self._beat)
@@ -35,9 +36,10 @@ class Pulse:
         self._handle = self._loop.call_later(self._every, self._beat)
 
     def _look(self) -> None:
-        now = time.monotonic()
+        now, busy = time.monotonic(), time.thread_time()
         self._longest = max(self._longest, now - self._due)
-        self._due = now + self._every
+        self._computed = max(self._computed, busy - self._busy)  # what awaits in between holds nothing up
+        self._due, self._busy = now + self._every, busy
 
     def _wait(self) -> None:
         due = time.monotonic() + self._every
@@ -51,6 +53,5 @@ class Pulse:
         self._handle.cancel()
         self._stopped.set()
         self._look()
-        computed = time.thread_time() - self._busy
-        blamed = min(self._longest, max(self._longest - self._machine, computed))
+        blamed = min(self._longest, max(self._longest - self._machine, self._computed))
         return self._longest if blamed > self._limit else 0.0

@@ -43,7 +43,8 @@ _HARMLESS = ("/dev/null", "/dev/tty", "/proc/self/")
 _OWN_FILE = __file__
 _CORE = str(Path(__file__).parents[2]) + os.sep
 _GUARD = os.path.join(_CORE, "guard", "processes", "")
-_FOLDERS = os.path.join(_CORE, "plugins", "pack_access.py")
+_FOR_PACKS = (os.path.join(_CORE, "config", ""), os.path.join(_CORE, "plugins", "pack_access.py"))
+"""What Marvin does where a pack asks for a secret, its settings or a folder."""
 
 
 class Watch:
@@ -106,6 +107,8 @@ class Watch:
         if flags & _WRITING and not os.path.isdir(path):
             self._write(path)
         elif not flags & getattr(os, "O_DIRECTORY", 0) and _real(path).startswith(self._places) and self._is_packs():
+            if self._is_for_pack():
+                return
             self._note("read", _real(path))
 
     def _write(self, path: Any, folder: str = "") -> None:
@@ -114,8 +117,8 @@ class Watch:
         real = _real(os.path.join(folder, os.fsdecode(path)))
         if real.startswith((*self._harmless, *self._own)) or not self._is_packs():
             return
-        if any(file == _FOLDERS for file in _running()):
-            return  # Marvin makes a folder that the pack asks for
+        if self._is_for_pack():
+            return
         self._note("write", real)
         if not f"{real}{os.sep}".startswith(self._places):
             self._refuse(f"wrote outside of its folders: {real}")
@@ -163,6 +166,11 @@ class Watch:
         """Whether the pack does it: its code is being run, or that of a library's own thread."""
         files = list(_running())
         return any(file.startswith(self._code) for file in files) or not any(file.startswith(_CORE) for file in files)
+
+    def _is_for_pack(self) -> bool:
+        """Whether Marvin does it by itself, since the pack asked for a secret, its settings or a folder."""
+        nearest = next((file for file in _running() if file.startswith((*_FOR_PACKS, *self._code))), "")
+        return nearest.startswith(_FOR_PACKS)
 
     def _is_guarded(self) -> bool:
         """Whether it comes by way of `context.processes`."""

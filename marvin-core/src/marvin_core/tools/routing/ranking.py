@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import log
 
 from ...api.tools import ToolSpec
@@ -22,7 +22,7 @@ POLITE_WORDS = frozenset(
     " you your".split()
 )
 """Words, in their normal form, that say nothing about what is asked for."""
-_STOP_WORDS = POLITE_WORDS | frozenset("about and as at by for from if in into on or to with".split())
+_STOP_WORDS = POLITE_WORDS | frozenset("about and as at by for from if in into not on or to with".split())
 _ASKING_WORDS = frozenset("all did do does have has how long many much there who why".split())
 """Words that are part of what is asked, but that no tool is found by."""
 
@@ -51,10 +51,11 @@ def normalized(word: str) -> str:
 class Ranking:
     """Ranks tools by a text, over the words of their names, descriptions, parameters and phrases."""
 
-    def __init__(self, specs: Sequence[ToolSpec]) -> None:
+    def __init__(self, specs: Sequence[ToolSpec], documents: Sequence[Mapping[str, int]] | None = None) -> None:
+        """`documents` says how often each word stands in what is known of each tool, where that was counted."""
         self._specs = specs
-        self._documents = [Counter(_document(spec)) for spec in specs]
-        self._lengths = [document.total() for document in self._documents]
+        self._documents = [Counter(words_of(spec)) for spec in specs] if documents is None else documents
+        self._lengths = [sum(document.values()) for document in self._documents]
         self._average = sum(self._lengths) / len(specs) if specs else 0.0
         self._holders = Counter(word for document in self._documents for word in document)
 
@@ -71,7 +72,7 @@ class Ranking:
     def respelled(self, word: str) -> str:
         """The word of a tool that may be meant by one that no tool has; empty where there is none.
 
-        People seldom misspell the first letter.
+        People seldom misspell the first letter, and often swap two others.
         """
         if self._holders[normalized(word)] or not meaningful(word):
             return ""
@@ -81,7 +82,8 @@ class Ranking:
         forms = {word.casefold(), normalized(word)}
         begin = normalized(word)[:1]
         pairs = ((form, known) for known in self._holders if known.startswith(begin) for form in forms)
-        score, best = max(((SequenceMatcher(None, *pair).ratio(), pair[1]) for pair in pairs), default=(0.0, ""))
+        rated = ((sorted(pair[0]) == sorted(pair[1]), SequenceMatcher(None, *pair).ratio(), pair[1]) for pair in pairs)
+        _, score, best = max(rated, default=(False, 0.0, ""))
         return best if score >= _ALIKE else ""
 
     def _score(self, number: int, asked: frozenset[str]) -> float:
@@ -108,7 +110,8 @@ def _telling(text: str) -> frozenset[str]:
     return meaningful(text) - _ASKING_WORDS
 
 
-def _document(spec: ToolSpec) -> list[str]:
+def words_of(spec: ToolSpec) -> list[str]:
+    """The words that a tool is found by, as often as they stand in what is known of it."""
     properties = spec.parameters.get("properties", {})
     texts = [spec.name, spec.description]
     texts += [f"{name} {schema.get('description', '')}" for name, schema in properties.items()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -67,6 +68,7 @@ class Router:
         self._ranking = Ranking(specs)
         self._phrases = {spec.name: [Phrase(entry) for entry in spec.phrases] for spec in specs}
         self._names = {spec.name: self._vocabulary(spec) for spec in specs}
+        self._named = Counter(word for spec in specs for word in {*words(spec.name)})
 
     def _vocabulary(self, spec: ToolSpec) -> frozenset[str]:
         """The words that ask for this tool and for nothing else of it."""
@@ -141,17 +143,19 @@ class Router:
         complete = []
         for spec, score in ranked:
             proposal, left = _filled(spec, said)
-            if not left - self._names[spec.name] and _is_telling(left, spec):
+            if not left - self._names[spec.name] and self._is_telling(left, spec):
                 complete.append((proposal, score))
         if not complete:
             return None
         best, score = complete[0]
         return best if len(complete) == 1 or score >= _MARGIN * complete[1][1] else None
 
-
-def _is_telling(left: set[str], spec: ToolSpec) -> bool:
-    """Whether words ask for this tool: a single one must be of its name, others may just be in one of its phrases."""
-    return len(left) != 1 or bool(left & {*words(spec.name)})
+    def _is_telling(self, left: set[str], spec: ToolSpec) -> bool:
+        """Whether words ask for this tool: a single one must be of its name alone, others may be of its phrases."""
+        if len(left) != 1:
+            return True
+        (word,) = left
+        return word in words(spec.name) and self._named[word] == 1
 
 
 def _closeness(match: Match) -> tuple[int, int]:

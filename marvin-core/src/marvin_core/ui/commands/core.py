@@ -10,10 +10,11 @@ from ...api.session import Command, SessionControl
 from ...config.program import command_name
 from ...util.text import counted, local_time, one_line
 from ...util.threads import in_thread
-from . import autonomy, settings
+from . import autonomy, login, settings, undo
+from .permissions import permissions
 
 if TYPE_CHECKING:
-    from ...api.session import Branch, SessionEntry
+    from ...api.controls import Branch, SessionEntry
 
 _LISTED = 20
 _SHOWN = 60
@@ -25,12 +26,15 @@ def core_commands() -> list[Command]:
     """The commands of the core."""
     return [
         _command("model [NAME]", "the models; with a name, go on with that one", settings.model),
+        _command("login [NAME]", "set the key of a model service; it is not shown", login.login),
+        _command("logout NAME", "forget the key that Marvin keeps for a service", login.logout),
         _command("thinking [LEVEL]", "how hard the model thinks: off, low, medium or high", settings.thinking),
         _command("pro PROMPT", "send one prompt to the best model that is set up", settings.pro),
         _command("code [on|off]", "coding mode", settings.code),
         _command(
             "mode [TOOLS]", "which tools are offered: all, coding, readonly, surf, lockin, or names", settings.mode
         ),
+        _command("permissions [MODE]", "how much is asked before calls run: ask, edit, auto, readonly", permissions),
         _command("sessions", "the newest sessions of this folder", _sessions),
         _command("resume ID", "go on with an earlier session", _resume),
         _command("clear", "begin an empty conversation; the old one stays on disk", _clear),
@@ -41,11 +45,18 @@ def core_commands() -> list[Command]:
         _command("steer TEXT", "have the model read this in the middle of its answer", autonomy.steer),
         _command("auto [on|off]", "auto-continue: go on until the task is finished", autonomy.auto),
         _command("play BUDGET", "let the agent explore on its own for so many USD, or --turns N", autonomy.play),
+        _command("undo [N]", "take back what tools did, the newest first; /undo list lists it", undo.undo),
+        _command(
+            "rewind [NUMBER] [files|conversation|both]",
+            "go back to before a prompt; without one, list them",
+            undo.rewind,
+        ),
         _command("retry", "ask the model for its last answer again", _retry),
         _command("jobs [stop ID]", "what runs in the background; stop one", _jobs),
         _command("preferences", "what this profile prefers", settings.preferences),
         _command("profiles [[new] NAME]", "the profiles; with a name, switch to that one", settings.profiles),
         _command("saved", "the places that this profile saved", settings.saved),
+        _command("context", "what the next request holds, and what waits outside of it", settings.context),
         _command("usage", "tokens, cost and tool calls of this session and of all", _usage),
     ]
 
@@ -74,7 +85,7 @@ def _entry_line(entry: SessionEntry, current: str) -> str:
 async def _resume(session: SessionControl, words: str) -> str:
     if not words:
         return "Which one? /resume ID, where the beginning of an id is enough; /sessions lists them."
-    count = session.sessions.resume(words)
+    count = await session.sessions.resume(words)
     return f"Going on with {session.id} ({counted(count, 'message')})."
 
 
@@ -94,7 +105,7 @@ async def _tree(session: SessionControl, words: str) -> str:
     if words:
         if not words.isdecimal() or not 1 <= int(words) <= len(found):
             raise UsageError(f"There is no branch {words!r}. /tree lists them by number.")
-        count = session.sessions.go_to(found[int(words) - 1])
+        count = await session.sessions.go_to(found[int(words) - 1])
         return f"Going on from branch {int(words)} ({counted(count, 'message')})."
     lines = [_branch_line(number, branch) for number, branch in enumerate(found, 1)]
     if len(found) == 1:

@@ -9,16 +9,18 @@ from ...api.providers import OFFLINE
 from ...api.session import SessionControl
 from ...config.program import command_name
 from ...tools.sets import SETS
-from ...util.text import listed
+from ...util.text import counted, listed, one_line
 from ...util.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...api.controls import ModelControl
     from ...api.models import ModelEntry
-    from ...api.session import ModelControl
 
 _LISTED_TOOLS = 8
+_ORIGIN = 60
+"""Characters of the name of a part of the prompt."""
 _TARGET = 50_000
 _TARGETS = range(1_000, 1_000_001)
 """How many tokens a conversation may be compacted to."""
@@ -31,6 +33,7 @@ async def model(session: SessionControl, words: str) -> str:
         return _model_list(models, await in_thread(models.listed))  # servers on this machine are asked for theirs
     check_free(session)
     await in_thread(lambda: models.know(words))
+    check_free(session)
     models.use(words)
     return f"{models.model or 'The default model'} of {models.provider_name} answers from here on."
 
@@ -44,7 +47,7 @@ def check_free(session: SessionControl) -> None:
 def _model_list(models: ModelControl, entries: Sequence[ModelEntry]) -> str:
     if models.provider_name in ("", OFFLINE) and not any(entry.reason for entry in entries):
         ways = [f"  - {entry.how_to}" for entry in entries if entry.how_to]
-        told = "No model is configured. Do one of these and start Marvin again:"
+        told = "No model is configured. /login NAME sets a key at once. Or do one of these and start Marvin again:"
         return "\n".join([told, *ways, "A server on this machine can be used at once, as in /model ollama."])
     lines = []
     for entry in entries:
@@ -81,6 +84,7 @@ async def pro(session: SessionControl, words: str) -> str | None:
     """Send one prompt to the best model that is set up."""
     if not words:
         return "Write the prompt behind it: !pro PROMPT goes to the best model that is set up, and only that one."
+    await in_thread(lambda: session.models.know(None))
     check_free(session)
     with session.models.pro():
         (await session.submit(words)).check()
@@ -115,6 +119,26 @@ async def mode(session: SessionControl, words: str) -> str:
     group = next((spec.group for spec in session.tools if spec.group), "")
     example = f" as in all,-{group}" if group else ""
     return f"{shown}\n!mode NAME chooses others: {', '.join(SETS)}, or groups and names{example}."
+
+
+async def context(session: SessionControl, words: str) -> str:
+    """Tell what the next request holds, in tokens, and what waits outside of it."""
+    use = await session.context_use()
+    by_origin: dict[str, int] = {}
+    for origin, tokens in use.prompt:
+        by_origin[origin] = by_origin.get(origin, 0) + tokens
+    rows = [(f"system prompt: {one_line(origin, _ORIGIN)}", tokens) for origin, tokens in by_origin.items()]
+    rows.append((counted(len(use.tools), "tool"), sum(use.tools.values())))
+    rows.append((counted(use.messages, "message"), use.message_tokens))
+    total = sum(tokens for _, tokens in rows)
+    lines = [f"{tokens:9,}  {name}" for name, tokens in rows]
+    lines.append(f"{total:9,}  tokens of {use.window:,} in all; from {use.compact:,} on a summary makes room")
+    if use.waiting:
+        saved = sum(use.waiting.values())
+        lines.append(
+            f"{saved:9,}  tokens are saved: {counted(len(use.waiting), 'tool')} wait until the model looks for one"
+        )
+    return "\n".join([*lines, "These are estimates. /compact makes room now."])
 
 
 async def preferences(session: SessionControl, words: str) -> str:

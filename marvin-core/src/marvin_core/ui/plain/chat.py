@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ...api.providers import OFFLINE
 from ...api.session import SessionControl
 from ...util.text import counted
 
+if TYPE_CHECKING:
+    from ...api.permissions import Question, Reply
+    from .simple_chat import SimpleChat
+    from .terminal_chat import TerminalChat
+
 NO_MODEL = (
-    "Marvin, without a model: none is configured. /model says how to set one.\n"
+    "Marvin, without a model: none is configured. /login NAME sets a key, /model says what else works.\n"
     "Tools work: /name key=value calls one, Tab completes, a plain request finds the nearest. /help shows what works."
 )
 _DUMB = frozenset({"", "dumb", "unknown"})
@@ -21,7 +27,7 @@ class PlainChat:
     """Text in, text out, from top to bottom."""
 
     def __init__(self) -> None:
-        self._ask: Callable[[str, Sequence[str]], Awaitable[str]] | None = None
+        self._chat: TerminalChat | SimpleChat | None = None
 
     def run(self, session: SessionControl, prompt: str | None) -> int:
         """Chat until the user leaves; returns the exit code."""
@@ -31,19 +37,31 @@ class PlainChat:
             from .terminal_chat import TerminalChat
 
             terminal = TerminalChat(session)
-            self._ask = terminal.ask
+            self._chat = terminal
             _collect_garbage_again()
             return terminal.run(greeting, prompt)
         from .simple_chat import SimpleChat
 
         simple = SimpleChat(session)
-        self._ask = simple.ask
+        self._chat = simple
         _collect_garbage_again()
         return simple.run(greeting, prompt)
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
         """Ask the user; before there is a chat the answer is the last choice."""
-        return choices[-1] if self._ask is None else await self._ask(question, choices)
+        return choices[-1] if self._chat is None else await self._chat.ask(question, choices)
+
+    async def ask_text(self, question: str, choices: Sequence[str]) -> str:
+        """Ask the user what may be answered in any words; before there is a chat the answer is empty."""
+        return "" if self._chat is None else await self._chat.ask_text(question, choices)
+
+    async def permit(self, question: Question) -> Sequence[Reply]:
+        """Ask the user about calls; before there is a chat each of them is refused."""
+        return () if self._chat is None else await self._chat.permit(question)
+
+    async def ask_secret(self, question: str) -> str:
+        """Read a line that is neither shown nor kept; before there is a chat it is empty."""
+        return "" if self._chat is None else await self._chat.ask_secret(question)
 
 
 def _collect_garbage_again() -> None:

@@ -7,7 +7,6 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TextIO, cast
 
 from prompt_toolkit import PromptSession
@@ -53,6 +52,10 @@ class Handlers(Record):
 
     line: Callable[[str, str], None]
     """Enter: the text, and the text as it was shown."""
+    answer: Callable[[str], None]
+    """Enter below a question, on a line that was begun after it."""
+    cycle: Callable[[], None]
+    """Shift+Tab."""
     interrupt: Callable[[bool], bool]
     """Ctrl+C, told whether something is typed; returns whether that is to be cleared."""
     end: Callable[[], None]
@@ -96,17 +99,17 @@ class _Completions(Completer):
 class LineEditor:
     """Reads lines until it is closed. `write` puts text above the line; `live` are the rows in between."""
 
-    def __init__(
-        self, handlers: Handlers, history: Callable[[], Path], *, color: bool, folds: bool, redraw: float
-    ) -> None:
+    def __init__(self, handlers: Handlers, history: LineHistory, *, color: bool, folds: bool, redraw: float) -> None:
         self._handlers = handlers
         self._pastes: dict[str, str] = {}
-        self._history = LineHistory(history, self._folded)
+        self._history = history
+        history.fold = self._folded
         self._waiting: list[str] = []
         self._flushing: asyncio.TimerHandle | None = None
         self._redraw = redraw
         self._draft = ""
-        self._asking = False
+        self._asking = ""
+        self._is_older = self._hidden = False
         self._suggestion = ""
         self.live: Sequence[str] = ()
         self.sign = "> "
@@ -118,6 +121,7 @@ class LineEditor:
         self._prompt: PromptSession[None] = PromptSession(
             self._message,
             multiline=True,
+            is_password=Condition(lambda: self._hidden and self._is_answering),
             prompt_continuation="  ",
             placeholder=self._suggested,
             history=self._history,
@@ -136,6 +140,7 @@ class LineEditor:
             app = self._prompt.app
             app.renderer = FoldingRenderer(app.renderer.style, self._output, lambda: app.layout.current_window)
         self._prompt.default_buffer.accept_handler = self._accept
+        self._prompt.default_buffer.on_text_changed += lambda buffer: self._changed()
         self._prompt.app.ttimeoutlen = redraw  # a lone Escape; terminals send their sequences in one piece
 
     @property
@@ -157,7 +162,7 @@ class LineEditor:
 
     def close(self) -> None:
         """Write what waits, and end `run`."""
-        self.live, self.sign = (), ""
+        self.live, self.sign, self._asking = (), "", ""
         self._prompt.default_buffer.reset()
         self.flush()
         if self._prompt.app.is_running and not self._prompt.app.is_done:
@@ -199,19 +204,57 @@ class LineEditor:
             self._output.enable_bracketed_paste()
             self._prompt.app.invalidate()
 
-    def question(self, sign: str) -> None:
-        """Have the next line answer a question; what was being typed is put aside."""
-        self._draft = self._prompt.default_buffer.text
-        self._asking = True
-        self._prompt.default_buffer.reset()
-        self.sign = sign
-        self.update()
+    def question(self, sign: str, draft: str = "", *, hidden: bool = False) -> None:
+        """Have lines that are begun from now on answer a question; the first of them begins as `draft`.
+
+        A line that was begun before stays what it is, and so do keys that were pressed before: whoever types when a
+        question appears has not answered it.
+
+        Args:
+            hidden: whether stars stand for the answer while it is typed.
+        """
+        self._hidden = hidden
+        if not self._asking:
+            self._take_in()
+            self._is_older = bool(self._prompt.default_buffer.text)
+        self._asking = sign
+        if draft and not self._prompt.default_buffer.text:
+            self._prompt.default_buffer.document = Document(draft, len(draft))
+        self.flush()
 
     def answered(self) -> None:
-        """The question is over: what was being typed comes back."""
-        self._asking = False
-        self.sign = "> "
-        self.refill(self._draft)
+        """The question is over: a line that was put aside comes back."""
+        draft, self._draft = self._draft, ""
+        self._asking, self._hidden = "", False
+        if not self._is_older:
+            self._prompt.default_buffer.reset()
+        self.refill(draft)
+
+    @property
+    def _is_answering(self) -> bool:
+        """Whether the line that is typed answers a question."""
+        return bool(self._asking) and not self._is_older
+
+    def _holds_up(self) -> bool:
+        """Whether a question waits for the line that is typed, which is older, to be done with."""
+        return bool(self._asking) and self._is_older
+
+    def _take_in(self) -> None:
+        """Have the keys that wait in the terminal do what they do now."""
+        app = self._prompt.app
+        if app.is_running and not app.is_done:
+            app.key_processor.feed_multiple(app.input.read_keys())
+            app.key_processor.process_keys()
+
+    def _put_aside(self) -> None:
+        """Put the line that is older than the question aside, for an answer."""
+        self._draft = self._prompt.default_buffer.text
+        self._is_older = False
+        self._prompt.default_buffer.reset()
+
+    def _changed(self) -> None:
+        if not self._prompt.default_buffer.text:
+            self._is_older = False
 
     def suggest(self, line: str) -> None:
         """Show a line where nothing is typed: Enter sends it, Tab takes it over, anything else drops it."""
@@ -220,7 +263,9 @@ class LineEditor:
 
     def _suggested(self) -> FormattedText:
         hint = f"{self._suggestion}  (Enter sends this, Tab changes it)"
-        return FormattedText([("class:suggestion", steady(hint))] if self._suggestion and not self._asking else [])
+        return FormattedText(
+            [("class:suggestion", steady(hint))] if self._suggestion and not self._is_answering else []
+        )
 
     def refill(self, text: str) -> None:
         """Put a text before what is being typed."""
@@ -237,7 +282,9 @@ class LineEditor:
     def _message(self) -> ANSI:
         rows = [row for row in self.live if row]
         room = max(1, self._output.get_size().rows // 2)
-        return ANSI(steady("\n".join([*rows[-room:], self.sign])))
+        if self._holds_up():
+            rows.append("(A question waits above. Ctrl+G answers it; this line comes back afterwards.)")
+        return ANSI(steady("\n".join([*rows[-room:], self._asking if self._is_answering else self.sign])))
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -247,10 +294,17 @@ class LineEditor:
         keys.add("enter", filter=editing)(lambda event: self._enter(event.current_buffer))
         keys.add("enter", filter=chosen)(lambda event: self._take(event.current_buffer))
         keys.add("tab")(lambda event: self._tab(event.current_buffer))
+        keys.add("s-tab", filter=~chosen)(lambda event: self._handlers.cycle())
+        keys.add("c-g", filter=Condition(lambda: bool(self._asking) and self._is_older))(
+            lambda event: self._put_aside()
+        )
         keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
         keys.add("c-c", filter=editing)(self._interrupt)
         keys.add("c-d", filter=empty & editing)(lambda event: self._handlers.end())
         keys.add(Keys.BracketedPaste)(self._paste)
+        for report in (Keys.Vt100MouseEvent, Keys.CPRResponse):
+            # Nobody asked the terminal for one: it is text with colours that was pasted, which ends the library.
+            keys.add(report)(lambda event: None)
         keys.add("backspace", filter=Condition(lambda: self._fold_before_cursor() != ""))(self._erase_fold)
         return keys
 
@@ -263,6 +317,8 @@ class LineEditor:
         """Complete what is certain; of several completions show a menu, and go through it."""
         if buffer.complete_state is not None:
             buffer.complete_next()
+            return
+        if self._hidden and self._is_answering:
             return
         if not buffer.text and self._suggestion:
             buffer.insert_text(self._suggestion)
@@ -279,17 +335,23 @@ class LineEditor:
         buffer.complete_state = None
 
     def _enter(self, buffer: Buffer) -> None:
-        if buffer.document.text_before_cursor.endswith("\\") and not self._asking:
+        if self._is_answering:
+            answer = self._unfolded(buffer.text)
+            buffer.reset()
+            if self._hidden:
+                self._pastes.clear()
+            self._handlers.answer(answer)
+            return
+        if buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
             return
-        shown = buffer.text
-        if not self._asking:
-            shown, self._suggestion = shown or self._suggestion, ""
+        shown, self._suggestion = buffer.text or self._suggestion, ""
         text = self._unfolded(shown)
-        if text.strip() and not self._asking:
+        if text.strip():
             self._history.add(shown.strip(), text.strip())
         buffer.reset()
+        self._is_older = False
         self._handlers.line(text, shown)
 
     def _interrupt(self, event: KeyPressEvent) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable
 from itertools import dropwhile
@@ -16,6 +17,8 @@ READ_LIMIT = 1_000_000
 """Bytes from the end of the file that are read."""
 ENTRY_LIMIT = 200_000
 """Characters; a longer one, which the session has, would take the place of many others in what is read."""
+_WITH_KEY = re.compile(r"(?s)(/log(?:in|out)\b(?:\s+[A-Za-z][\w-]{0,19}(?!\S))?).*")
+"""What of such a line is no key: the name of a service is short, and only a key would be behind it."""
 
 
 class LineHistory(History):
@@ -23,13 +26,15 @@ class LineHistory(History):
 
     Args:
         path: where it is now; another profile has another one.
-        fold: what an entry is shown as.
+        keep: what of an entry may be written down.
     """
 
-    def __init__(self, path: Callable[[], Path], fold: Callable[[str], str] = str) -> None:
+    def __init__(self, path: Callable[[], Path], keep: Callable[[str], str] = str) -> None:
         super().__init__()
         self._path = path
-        self._fold = fold
+        self.fold: Callable[[str], str] = str
+        """What an entry is shown as."""
+        self._keep = keep
         self._loaded_from: Path | None = None
 
     @property
@@ -46,7 +51,7 @@ class LineHistory(History):
         """The entries as they are shown, the newest one first."""
         if self._loaded_from != self._path():
             self._loaded_from = self._path()
-            self._loaded_strings = [self._fold(entry) for entry in self.load_history_strings()]
+            self._loaded_strings = [self.fold(entry) for entry in self.load_history_strings()]
         for entry in self._loaded_strings:
             yield entry
 
@@ -72,7 +77,9 @@ class LineHistory(History):
         """Append an entry in one write; where that fails, the entry is kept for this chat only."""
         if len(string) > ENTRY_LIMIT:
             return
-        lines = "".join(f"+{line}\n" for line in string.split("\n"))
+        keyed = _WITH_KEY.fullmatch(string)
+        kept = self._keep(keyed[1] if keyed is not None else string)
+        lines = "".join(f"+{line}\n" for line in kept.split("\n"))
         data = f"\n# {time.strftime('%Y-%m-%d %H:%M:%S')}\n{lines}".encode("utf-8", "replace")
         path = self._path()
         try:

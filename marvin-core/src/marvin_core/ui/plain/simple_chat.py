@@ -8,7 +8,10 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Sequence
+import termios
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, redirect_stdout, suppress
 from typing import NoReturn
 
 from ...api.errors import EXIT_INTERRUPTED
@@ -22,14 +25,18 @@ from ...api.events import (
     ToolExecutionStart,
     ToolExecutionUpdate,
 )
+from ...api.permissions import Question, Reply
 from ...api.session import SessionControl
 from ...util.shown import ProgressLines, columns_of
 from ...util.signals import ending
-from ...util.streams import StandardStreams
-from ...util.terminal_text import TerminalFilter, disarm
+from ...util.streams import PackLines, StandardStreams, diverted
+from ...util.terminal_text import TerminalFilter, disarm, exact
 from ...util.text import one_line
-from ...util.watchdog import Watchdog
+from ...util.watchdog import Watchdog, owner_of
+from ..question_prompt import QuestionPrompt
+from ..quoted import Quoting
 from ..rendering import Paint, call_line, columns_at, diff_lines, for_people, outcome_line, shown_rows
+from ..text_question import TextQuestion
 from ..typed_lines import Display, LineInterpreter
 
 PROMPT = "> "
@@ -48,12 +55,16 @@ class SimpleChat:
             session, Display(text=self._say, output=self._line, error=self._say, suggestion=self._suggest)
         )
         self._clean = TerminalFilter()
+        self._out = sys.stdout
         self._in_line = False
         self._suggested = ""
+        self._typed: deque[str] = deque()
         self._answering: asyncio.Task[None] | None = None
         self._paint = Paint(color=False)
         self._progress = ProgressLines(session.chat.timeouts.progress)
         self._waiting = False
+        self._one = asyncio.Lock()
+        self._held: list[Event] | None = None
         self._ended = False
         self._closing = False
         self._watchdog = Watchdog(session.chat.timeouts, StandardStreams().err, self._leave)
@@ -61,6 +72,7 @@ class SimpleChat:
     def run(self, greeting: str, prompt: str | None) -> int:
         """Chat until the user leaves; returns the exit code."""
         _speak_utf8()
+        self._out = sys.stdout
         for number in ending():
             signal.signal(number, self._interrupt if number == signal.SIGINT else self._end)
         with asyncio.Runner() as runner:
@@ -127,8 +139,8 @@ class SimpleChat:
         try:
             if self._ended:
                 raise _EndedError
-            sys.stdout.write(prompt)
-            sys.stdout.flush()
+            self._out.write(prompt)
+            self._out.flush()
             if sys.stdin.isatty():
                 _wait_for_line()
             return input()
@@ -139,7 +151,11 @@ class SimpleChat:
         """The next line; None at its end. Ctrl+C empties the line that is being typed."""
         while True:
             try:
-                line = self._input(self._sign() if sys.stdin.isatty() else "")
+                if self._typed:
+                    line = self._typed.popleft()
+                    self._print(f"{self._sign()}{exact(line)}")
+                else:
+                    line = self._input(self._sign() if sys.stdin.isatty() else "")
                 line.encode()
                 return line
             except EOFError:
@@ -157,39 +173,139 @@ class SimpleChat:
             self._suggested = line
 
     def _sign(self) -> str:
-        return "$ " if self._lines.shell else PROMPT
+        mode = self._session.permissions.mode
+        return f"{'' if mode == 'ask' else f'{mode} '}{'$ ' if self._lines.shell else PROMPT}"
 
     def _turn(self, runner: asyncio.Runner, line: str) -> None:
+        loop = runner.get_loop()
+
+        def tell(owner: str, text: str) -> None:
+            loop.call_soon_threadsafe(self._print_of, owner, text)  # tools print in threads as well
+
+        printed = PackLines(owner_of, tell)
         try:
-            with self._watchdog.watching(runner.get_loop()):
-                runner.run(self._answer(line))
+            with self._watchdog.watching(runner.get_loop()), diverted(printed):
+                runner.run(self._answer(line, printed))
         except (KeyboardInterrupt, asyncio.CancelledError):
             self._line("[Cancelled]")
 
-    async def _answer(self, line: str) -> None:
+    async def _answer(self, line: str, printed: PackLines) -> None:
         self._answering = asyncio.current_task()
         await self._lines.run(line)
+        printed.finish()
+        await asyncio.sleep(0)  # what was printed last is shown
         self._finish_line()
         await self._session.accounted()  # nothing runs beside the prompt
 
     async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask on the terminal; anything but one of the choices, or its first letter, is the last choice.
+        """Ask on the terminal; anything but one of the choices, or its beginning, is the last choice.
 
-        Ctrl+C is the last choice, too, and ends the answer.
+        Ctrl+C is the last choice, too, and ends the answer. A line that was typed before is none of that.
         """
-        self._line(question)
+        async with self._asking():
+            self._line(question)
+            self._keep_typed()
+            answer = (await self._answer_line(one_line(f"[{'/'.join(choices)}]") + " ") or "").strip().lower()
+        return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
+
+    async def ask_text(self, question: str, choices: Sequence[str]) -> str:
+        """Ask on the terminal what may be answered in any words; Ctrl+C ends the answer, too."""
+        quoting = Quoting(self._paint, columns_at(self._out.fileno()), columns_of)
+        asked = TextQuestion(question, choices, self._paint, quoting)
+        async with self._asking():
+            self._finish_line()
+            self._print(asked.begin())
+            self._keep_typed()
+            return asked.answer(await self._answer_line(asked.sign))
+
+    async def permit(self, question: Question) -> Sequence[Reply]:
+        """Ask about calls until each has its reply; Ctrl+D refuses those that have none, Ctrl+C ends the answer."""
+        prompt = QuestionPrompt(question, self._paint, columns_at(self._out.fileno()), columns_of)
+        async with self._asking():
+            self._finish_line()
+            self._print(prompt.begin())
+            self._keep_typed()
+            while prompt.replies is None:
+                line = await self._answer_line(prompt.sign)
+                if line is None:
+                    prompt.refuse()
+                elif shown := prompt.take(line):
+                    self._print(shown)
+        return prompt.replies
+
+    @asynccontextmanager
+    async def _asking(self) -> AsyncIterator[None]:
+        """One question at a time; what happens beside it is shown once it has its answer."""
+        async with self._one:
+            self._held = []
+            try:
+                yield
+            finally:
+                held, self._held = self._held, None
+                for event in held:
+                    self._show(event)
+
+    async def _answer_line(self, sign: str) -> str | None:
+        """The next line that answers a question; None where there is to be none."""
         try:
-            answer = self._input(one_line(f"[{'/'.join(choices)}]") + " ").strip().lower()
-        except (EOFError, _EndedError):
-            return choices[-1]
+            if sys.stdin.isatty():  # other calls go on meanwhile; a pipe has its lines already
+                self._print(sign, end="")
+                sign = ""
+                await _line_typed()
+            with redirect_stdout(self._out):
+                line = self._input(sign)
+            line.encode()
+        except EOFError:
+            self._print("")  # what comes next begins below the question
+            return None
+        except (_EndedError, UnicodeError):
+            return None
         except KeyboardInterrupt:
             if self._answering is not None:
                 self._answering.cancel()
-            return choices[-1]
-        return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
+            return None
+        if not sys.stdin.isatty():
+            self._print(exact(line))  # nothing else shows it
+        return line
+
+    def _keep_typed(self) -> None:
+        """Keep the lines that were typed before a question for later: they are no answer to it.
+
+        In a pipe lines are written beforehand, and answers with them.
+        """
+        if not sys.stdin.isatty():
+            return
+        while sys.stdin in select.select([sys.stdin], [], [], 0)[0]:
+            line = os.read(sys.stdin.fileno(), 65_536)
+            if not line:
+                return
+            self._typed.append(line.decode("utf-8", "surrogateescape").rstrip("\n"))
+            self._print("(What you typed before the question is sent after this answer.)")
+        with suppress(termios.error):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # a line that has only been begun
+
+    async def ask_secret(self, question: str) -> str:
+        """Read a line that is not shown; empty where the user gives none. Ctrl+C ends the answer, too."""
+        from ...util.hidden_input import without_echo
+
+        try:
+            with without_echo(sys.stdin.fileno()):
+                self._line(question)
+                return self._input("").strip()
+        except (EOFError, _EndedError):
+            return ""
+        except KeyboardInterrupt:
+            if self._answering is not None:
+                self._answering.cancel()
+            return ""
+        finally:
+            if sys.stdin.isatty():
+                self._print("")
 
     def _show(self, event: Event) -> None:
-        if isinstance(event, MessageUpdate):
+        if self._held is not None:
+            self._held.append(event)
+        elif isinstance(event, MessageUpdate):
             if event.kind == "text":
                 self._write(event.delta)
         elif isinstance(event, MessageEnd):
@@ -198,7 +314,7 @@ class SimpleChat:
             self._line(call_line(event))
         elif isinstance(event, ToolExecutionEnd):
             self._progress.ended(event.call_id)
-            shown = shown_rows(event.show, columns_at(sys.stdout.fileno()), columns_of)
+            shown = shown_rows(event.show, columns_at(self._out.fileno()), columns_of)
             self._line("\n".join([outcome_line(event), *diff_lines(event.details, self._paint), *shown]))
         elif isinstance(event, ToolExecutionUpdate):
             told = self._progress.line(event)
@@ -211,8 +327,8 @@ class SimpleChat:
 
     def _write(self, text: str) -> None:
         text = self._clean(text)
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        self._out.write(text)
+        self._out.flush()
         if text:
             self._in_line = not text.endswith("\n")
 
@@ -222,7 +338,7 @@ class SimpleChat:
 
     def _say(self, text: str) -> None:
         """A text of Marvin's own."""
-        self._line(for_people(text, sys.stdout.fileno()))
+        self._line(for_people(text, self._out.fileno()))
 
     def _finish_line(self) -> None:
         if self._in_line:
@@ -230,8 +346,11 @@ class SimpleChat:
         self._in_line = False
         self._clean = TerminalFilter()
 
-    def _print(self, text: str) -> None:
-        print(text, flush=True)
+    def _print(self, text: str, end: str = "\n") -> None:
+        print(text, file=self._out, flush=True, end=end)
+
+    def _print_of(self, owner: str, line: str) -> None:
+        self._line(f"({owner} printed: {line})")
 
 
 def _wait_for_line() -> None:
@@ -246,6 +365,16 @@ def _wait_for_line() -> None:
         signal.set_wakeup_fd(before)
         os.close(own)
         os.close(wake)
+
+
+async def _line_typed() -> None:
+    """Wait until a line was typed, while everything else goes on."""
+    loop, typed = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin, typed.set)
+    try:
+        await typed.wait()
+    finally:
+        loop.remove_reader(sys.stdin)
 
 
 def _speak_utf8() -> None:

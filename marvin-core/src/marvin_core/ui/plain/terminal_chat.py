@@ -8,8 +8,8 @@ import signal
 import termios
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -27,8 +27,8 @@ from ...api.events import (
 from ...api.session import SessionControl
 from ...util.failures import told
 from ...util.signals import ending
-from ...util.text import one_line
-from ...util.watchdog import Watchdog
+from ...util.streams import PackLines, diverted
+from ...util.watchdog import Watchdog, owner_of
 from ..completion import Candidate, candidates
 from ..rendering import (
     SHOWN,
@@ -45,6 +45,8 @@ from ..rendering import (
 )
 from ..typed_lines import Display, LineInterpreter
 from .line_editor import Handlers, LineEditor
+from .line_history import LineHistory
+from .terminal_questions import TerminalQuestions
 
 _STEER = "/steer "
 _ECHOED_LINES = 20
@@ -67,10 +69,17 @@ class TerminalChat:
         shown = Display(text=self._say, output=self._say_output, error=self._say_error, suggestion=self._suggest)
         self._lines = LineInterpreter(session, shown)
         self._paint = Paint(settings.color)
-        handlers = Handlers(line=self._take, interrupt=self._interrupt, end=self._end_of_input, complete=self._complete)
+        handlers = Handlers(
+            line=self._take,
+            answer=self._answered,
+            cycle=self._cycle,
+            interrupt=self._interrupt,
+            end=self._end_of_input,
+            complete=self._complete,
+        )
         self._editor = LineEditor(
             handlers,
-            lambda: session.chat.profile_folder / "history",
+            LineHistory(lambda: session.chat.profile_folder / "history", settings.keep),
             color=settings.color,
             folds=settings.terminal not in _NEVER_FOLD,
             redraw=settings.timeouts.redraw,
@@ -83,8 +92,9 @@ class TerminalChat:
         self._since = 0.0
         self._left = False
         self._ended_by_signal = False
-        self._answer: asyncio.Future[str] | None = None
-        self._questions = asyncio.Lock()
+        self._questions = TerminalQuestions(self._editor, self._paint, self._questioned)
+        self.ask, self.ask_text = self._questions.ask, self._questions.ask_text
+        self.ask_secret, self.permit = self._questions.ask_secret, self._questions.permit
         self._watchdog: Watchdog | None = None
 
     def run(self, greeting: str, prompt: str | None) -> int:
@@ -99,11 +109,13 @@ class TerminalChat:
             # Not the loop's own handlers: those never run while code of a pack holds the loop.
             signal.signal(number, self._signalled)
         self._terminal = termios.tcgetattr(0)
-        with watchdog.watching(loop):
+        self._printed = PackLines(owner_of, self._print_soon)
+        with watchdog.watching(loop), diverted(self._printed):
             return await self._chat(greeting, prompt)
 
     async def _chat(self, greeting: str, prompt: str | None) -> int:
         self._session.subscribe(self._show)
+        self._editor.sign = self._sign()
         self._editor.write(self._wrapped(clean(greeting)))
         self._editor.flush()
         if prompt:
@@ -146,6 +158,7 @@ class TerminalChat:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running = None
         self._activity = ""
+        self._printed.finish()
         if self._watchdog is not None and not self._left:
             self._watchdog.calm()
         self._finish_text()
@@ -155,7 +168,7 @@ class TerminalChat:
             self._editor.refill("\n".join(shown for _, shown in waiting))
         elif (error := task.exception()) is not None:
             self._say_error(f"Error: {told(error)}")
-        self._editor.sign = "$ " if self._lines.shell else "> "
+        self._editor.sign = self._sign()
         self._editor.follow_history()
         self._update()
         self._editor.flush()
@@ -171,10 +184,7 @@ class TerminalChat:
 
     def _take(self, line: str, shown: str) -> None:
         line = line.strip()
-        if self._answer is not None:
-            if not self._answer.done():
-                self._answer.set_result(line)
-        elif self._running is not None and line.startswith(_STEER):
+        if self._running is not None and line.startswith(_STEER):
             self._session.autonomy.send(line.removeprefix(_STEER))
             steered = self._wrapped(clean(f"(read with the next request) {line.removeprefix(_STEER)}"))
             self._editor.write(self._paint("faint", steered))
@@ -182,6 +192,22 @@ class TerminalChat:
             self._queue.append((line, shown.strip()))
             self._arrived.set()
             self._update()
+
+    def _answered(self, line: str) -> None:
+        self._questions.answer(line)
+
+    def _cycle(self) -> None:
+        """Shift+Tab: the next permission mode, which counts from the next call on."""
+        from ...guard.permissions.modes import MEANINGS
+
+        mode = self._session.permissions.cycle()
+        self._editor.sign = self._sign()
+        self._say(f"Permission mode {mode}: {MEANINGS[mode]}.")
+
+    def _sign(self) -> str:
+        """What stands before the line: the permission mode, where it is not the one that asks, and the sign."""
+        mode = self._session.permissions.mode
+        return f"{'' if mode == 'ask' else f'{mode} '}{'$ ' if self._lines.shell else '> '}"
 
     def _signalled(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT:
@@ -210,8 +236,7 @@ class TerminalChat:
 
     def _interrupt(self, typed: bool) -> bool:
         if self._running is not None:
-            if self._answer is not None and not self._answer.done():
-                self._answer.set_result("")
+            self._questions.answer(None)
             self._running.cancel()
             return False
         if not typed:
@@ -220,10 +245,8 @@ class TerminalChat:
 
     def _end_of_input(self) -> None:
         """Ctrl+D: at a question it says no, and stays."""
-        if self._answer is None:
+        if not self._questions.answer(None):
             self._leave()
-        elif not self._answer.done():
-            self._answer.set_result("")
 
     def _end(self) -> None:
         """Asked to end by a signal: the terminal may be gone."""
@@ -241,26 +264,17 @@ class TerminalChat:
     def _complete(self, line: str) -> Iterator[Candidate]:
         return candidates(line, self._session)
 
-    async def ask(self, question: str, choices: Sequence[str]) -> str:
-        """Ask below what was shown; anything but one of the choices, or its beginning, is the last choice."""
-        if self._left:
-            return choices[-1]
-        async with self._questions:
-            self._finish_text()
-            self._editor.write(self._paint("notice", self._wrapped(clean(question))))
-            self._answer = asyncio.get_running_loop().create_future()
-            sign = one_line(f"[{'/'.join(choices)}]") + " "
-            self._editor.question(sign)
-            activity, self._activity = self._activity, ""
-            self._update()
-            try:
-                answer = (await self._answer).lower()
-            finally:
-                self._answer = None
-                self._editor.answered()
-                self._busy(activity)
-            self._editor.write(f"{sign}{clean(answer)}")
-        return next((choice for choice in choices if answer and choice.startswith(answer)), choices[-1])
+    @contextmanager
+    def _questioned(self) -> Iterator[bool]:
+        """Nothing is waited for but an answer; gives whether there can be one."""
+        self._finish_text()
+        activity, self._activity = self._activity, ""
+        self._update()
+        try:
+            yield not self._left
+        finally:
+            self._editor.sign = self._sign()
+            self._busy(activity)
 
     # --- what is shown -----------------------------------------------------------------------------
 
@@ -295,7 +309,8 @@ class TerminalChat:
             from ...util.shown import bar
 
             share = f"{bar(event.fraction)} "
-        self._activity = clean(f"{event.name}: {share}{event.text.strip()}").replace("\n", " ")[:SHOWN]
+        last = event.text.strip().rpartition("\n")[2]
+        self._activity = clean(f"{event.name}: {share}{last}")[:SHOWN]
 
     def _outcome(self, event: ToolExecutionEnd) -> None:
         rows = [
@@ -322,6 +337,15 @@ class TerminalChat:
 
     def _wrapped(self, text: str) -> str:
         return wrapped(text, self._editor.width, self._editor.measure)
+
+    def _print_soon(self, owner: str, line: str) -> None:
+        self._loop.call_soon_threadsafe(self._print_of, owner, line)  # tools print in threads as well
+
+    def _print_of(self, owner: str, line: str) -> None:
+        """What code of a pack printed; on the screen itself it would be drawn over."""
+        self._finish_text()
+        self._editor.write(self._paint("notice", self._wrapped(f"({clean(f'{owner} printed: {line}')})")))
+        self._update()
 
     def _say(self, text: str) -> None:
         self._finish_text()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from prompt_toolkit.layout import Window
+from prompt_toolkit.application import Application
+from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.output import Output
@@ -40,6 +42,15 @@ class FoldingRenderer(Renderer):
     def __init__(self, style: BaseStyle, output: Output, current: Callable[[], Window]) -> None:
         super().__init__(style, output)
         self._current = current
+        self._columns = 0
+        """The width that was drawn for."""
+
+    def render(self, app: Application[Any], layout: Layout, is_done: bool = False) -> None:
+        """Draw; in a window of another width, without what was drawn before."""
+        if self.last_rendered_screen is not None and self._columns != self.output.get_size().columns:
+            self.erase(leave_alternate_screen=False)
+        self._columns = self.output.get_size().columns
+        super().render(app, layout, is_done)
 
     def erase(self, leave_alternate_screen: bool = True) -> None:
         """Take away what was drawn."""

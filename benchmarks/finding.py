@@ -1,0 +1,88 @@
+"""How long tools take to find things among 100,000 files, beside the bare programs."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.table import Row
+from marvin_core import Tool
+from marvin_core.testing import ToolRunner
+from marvin_tools_coding.files.folders import tree
+from marvin_tools_coding.files.search import code_grep, glob
+
+_FOLDERS, _FILES = 100, 100
+_TEXT = "".join(f"def work_{number}(value):\n    return value + {number}  # a common word\n" for number in range(12))
+_KINDS = ("py", "ts", "md", "txt")
+
+
+class _Pair(NamedTuple):
+    """A call, and the shell command that does the same."""
+
+    title: str
+    goal: float
+    bare: str
+    tool: Tool
+    arguments: dict[str, Any]
+
+
+_PAIRS = (
+    _Pair("code_grep, a rare word", 1.1, "rg -n needle", code_grep, {"pattern": "needle"}),
+    _Pair("code_grep, a glob", 1.5, "rg -n -g '*.py' needle", code_grep, {"pattern": "needle", "glob_filter": "*.py"}),
+    _Pair("code_grep, first 20", 3.0, "rg -n common | head -20", code_grep, {"pattern": "common"}),
+    _Pair("code_grep, look-ahead", 1.5, "rg -nP 'need(?=le)'", code_grep, {"pattern": "need(?=le)"}),
+    _Pair("glob", 2.0, "git ls-files -co --exclude-standard -- '*.py'", glob, {"pattern": "**/*.py"}),
+    _Pair("tree", 3.0, "git ls-files -co --exclude-standard", tree, {}),
+)
+
+
+def rows(count: int, folders: int = 10) -> Iterator[Row]:
+    """Each is the ratio of the medians of `count` interleaved runs, in `folders` times 10,000 files."""
+    with tempfile.TemporaryDirectory() as home:
+        root = Path(home, "project")
+        _make(root, folders)
+        with ToolRunner(Path(home), root, interactive=False) as tools:
+            for pair in _PAIRS:
+                bare, own = _measured(count, partial(_bare, pair.bare, root), partial(_own, tools, pair))
+                said = f"{own * 1e3:,.0f} ms, `{pair.bare}` {bare * 1e3:,.0f} ms"
+                yield Row(f"{pair.title}, {folders * _FOLDERS * _FILES:,} files", own / bare, pair.goal, "x", said)
+
+
+def _make(root: Path, folders: int) -> None:
+    for number in range(folders * _FOLDERS):
+        folder = root / f"part{number // _FOLDERS}" / f"inner{number % _FOLDERS}"
+        folder.mkdir(parents=True)
+        for file in range(_FILES):
+            (folder / f"file{file}.{_KINDS[file % len(_KINDS)]}").write_text(_TEXT)
+    (root / "part0" / "inner50" / "needle.py").write_text("needle\n")
+    (root / ".gitignore").write_text("*.log\nbuild/\n")
+    for words in (["init", "--quiet"], ["add", "--all"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+
+
+def _measured(count: int, bare: Callable[[], None], own: Callable[[], None]) -> tuple[float, float]:
+    """Seconds of the one and of the other."""
+    taken: tuple[list[float], list[float]] = ([], [])
+    for turn in range(count + 1):
+        for seconds, work in zip(taken, (bare, own), strict=True):
+            begun = time.perf_counter()
+            work()
+            if turn:  # the first one fills caches
+                seconds.append(time.perf_counter() - begun)
+    return statistics.median(taken[0]), statistics.median(taken[1])
+
+
+def _bare(command: str, root: Path) -> None:
+    subprocess.run(["bash", "-c", command], cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+
+
+def _own(tools: ToolRunner, pair: _Pair) -> None:
+    outcome = tools.call(pair.tool, **pair.arguments)
+    if outcome.is_error:
+        raise RuntimeError(outcome.text)

@@ -1,0 +1,126 @@
+"""The sub-command `marvin permissions`: the rules that are in force, and what they say of a call."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...api.config import Config
+from ...api.errors import UsageError
+from ...api.hooks import Ask, Deny
+from ...api.tools import ToolSpec
+from ...guard.permissions.policy import Policy
+from ...guard.permissions.rules import Rule
+from ...guard.permissions.verdicts import Allow, Judgement
+from ...util.text import hint_at, unknown_name
+from ..run import CommandContext, group
+
+if TYPE_CHECKING:
+    from ...app import App
+
+_WORDS = {"allow": "allowed", "ask": "asked", "deny": "denied", "": "-"}
+
+
+def extend(app: typer.Typer) -> None:
+    """Add the sub-command."""
+    permissions = group("The rules of config.yaml, and what they say of a call.", list_rules)
+    permissions.command("list")(list_rules)
+    permissions.command("test")(explain)
+    app.add_typer(permissions, name="permissions")
+
+
+def list_rules(context: typer.Context) -> None:
+    """List the rules that are in force."""
+    run: CommandContext = context.obj
+    rules = run.config.permissions
+    if not (rules.deny or rules.ask or rules.allow):
+        run.write("There are no rules. permissions.allow, ask and deny in config.yaml hold them.\n")
+    for name, texts in (("deny", rules.deny), ("ask", rules.ask), ("allow", rules.allow)):
+        for text in texts:
+            run.write(f"{name:5}  {text}\n")
+    for line in strange_rules(run.config, run.app()):
+        run.write(f"\n{line}\n")
+
+
+def explain(
+    context: typer.Context,
+    value: Annotated[str, typer.Argument(help="A command, or for another tool its first argument.")],
+    tool: Annotated[str, typer.Option(help="The tool that would be called; the one that runs commands.")] = "",
+    unattended: Annotated[bool, typer.Option("--unattended", help="As in a run with nobody to ask.")] = False,
+    sandbox: Annotated[bool | None, typer.Option(help="As inside a sandbox that holds, or without one.")] = None,
+) -> None:
+    """Say what the rules say of a call, part by part. Nothing is run."""
+    run: CommandContext = context.obj
+    app = run.app()
+    spec = _spec(app.plugins.tools, tool)
+    config = run.config.replace(non_interactive=True) if unattended else run.config
+    confined = bool(spec.command) and _holds(run, unattended=unattended) if sandbox is None else sandbox
+    arguments = {_parameter(spec): value}
+    judgement = Policy(config).judge(spec, arguments, config.working_dir, confined=confined)
+    run.write("\n".join(explanation(judgement)) + "\n")
+    for line in strange_rules(config, app):
+        run.write(f"\n{line}\n")
+
+
+def _holds(run: CommandContext, *, unattended: bool) -> bool:
+    """Whether the sandbox holds commands here, tried for real."""
+    if run.config.sandbox == "off" or sys.platform != "linux":  # elsewhere there is none that counts
+        return False
+    from ...engine.network import policy_of
+    from ...guard.sandbox.trial import Trial
+
+    search = run.secrets.child_environment().get("PATH", os.defpath)
+    trial = Trial(run.config.cache_folder / "sandbox-trial", search, run.config.working_dir, run.config.timeouts)
+    return asyncio.run(trial.find()).state(policy_of(run.config, unattended=unattended).kind).holds
+
+
+def _spec(tools: Sequence[ToolSpec], name: str) -> ToolSpec:
+    found = next((spec for spec in tools if spec.name == name or (not name and spec.typed == "!")), None)
+    if found is None and not name:
+        raise UsageError("No tool that runs commands is installed. Name another one with --tool.")
+    if found is None:
+        raise UsageError(unknown_name("tool", name, [spec.name for spec in tools]))
+    return found
+
+
+def _parameter(spec: ToolSpec) -> str:
+    required: Sequence[str] = spec.parameters.get("required") or list(spec.parameters.get("properties", {}))
+    if spec.command:
+        return spec.command
+    if not required:
+        raise UsageError(f"{spec.name} takes no argument, so a rule on it has no pattern.")
+    return required[0]
+
+
+def explanation(judgement: Judgement) -> Iterator[str]:
+    """The lines that explain a verdict: what is said of each part, and what holds in the end."""
+    for finding in judgement.findings:
+        yield f"{_WORDS[finding.says]:8} {finding.text!r}"
+        yield f"{'':8}   {finding.why}"
+    if judgement.findings:
+        yield ""
+    verdict = judgement.verdict
+    if isinstance(verdict, Deny):
+        yield f"Denied: {verdict.reason}."
+    elif isinstance(verdict, Ask):
+        yield f"Asked about: {verdict.reason}."
+    elif isinstance(verdict, Allow):
+        yield f"Allowed by {verdict.rule}."
+    else:
+        yield "No rule speaks of it: the mode decides."
+    if judgement.remember:
+        yield f"This rule would let calls of its kind pass: {judgement.remember}"
+
+
+def strange_rules(config: Config, app: App) -> Iterator[str]:
+    """What is told of rules whose tool does not exist."""
+    names = [spec.name for spec in app.plugins.tools]
+    rules = config.permissions
+    for rule in map(Rule, (*rules.deny, *rules.ask, *rules.allow)):
+        if not any(map(rule.names, names)):
+            yield f"The rule {rule.text} speaks of no tool that there is. {hint_at(rule.tool, names)}".rstrip()

@@ -1,0 +1,81 @@
+"""How the services of the web are that tools ask: what is kept of it, and a harmless call of each such tool."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...api.errors import ToolError
+from ...api.tools import ToolSpec
+from ...kit.service_health import ServiceHealth, ServiceState
+from ...util.streams import keep_stdout, silence_packs
+from ...util.text import local_time, one_line
+from ...util.watchdog import owner_of
+from ..run import CommandContext
+from ..watched import run_watched
+
+if TYPE_CHECKING:
+    from ...app import App
+    from ...engine.session import Session
+
+_SHOWN = 200
+
+
+def health(
+    context: typer.Context,
+    names: Annotated[list[str] | None, typer.Argument(metavar="TOOL ...", help="Which tools; all by default.")] = None,
+) -> None:
+    """Call each tool that asks services in a harmless way, and say how they are. Exits with 1 where one fails."""
+    run: CommandContext = context.obj
+    session = run.session()
+    specs = [session.toolbox.spec(name) for name in names or ()] or list(session.toolbox.offered)
+    tried = [spec for spec in specs if spec.probe is not None]
+    silent = [spec.name for spec in specs if names and spec.probe is None]
+    if silent:
+        raise ToolError(f"{silent[0]} asks no services, or declares no call to try it with. Leave it out.")
+    keep_stdout(run.streams, owner_of)
+    failures = run_watched(run, _try(run, session, tried), close=session.close, rescue=session.rescue)
+    silence_packs()
+    run.say("" if tried else "No tool that is offered asks services.\n")
+    found = list(service_lines(run.app()))
+    run.say("\nServices\n" if found else "")
+    for mark, known, failure in found:
+        run.say(f"  {mark:6} {known}\n" + (f"         {failure}\n" if failure else ""))
+    if failures:
+        raise typer.Exit(1)
+
+
+async def _try(run: CommandContext, session: Session, specs: Sequence[ToolSpec]) -> int:
+    """Call the tools one after the other, a line each; how many failed."""
+    failures = 0
+    width = max((len(spec.name) for spec in specs), default=0)
+    for spec in specs:
+        began = time.monotonic()
+        output = await session.call_tool(spec.name, spec.probe or {})
+        failures += output.is_error
+        said = [line for line in output.text.splitlines() if line.strip()] or [""]
+        told = one_line(output.text if output.is_error else said[-1], _SHOWN)
+        mark, took = "BROKEN" if output.is_error else "ok", time.monotonic() - began
+        run.say(f"  {mark:6} {spec.name:{width}}  {took:.1f} s  {told}\n")
+    return failures
+
+
+def service_lines(app: App) -> Iterator[tuple[str, str, str]]:
+    """How the services are that packs asked: a mark, what is known, and what failed last."""
+    for pack in app.plugins.packs:
+        folder = app.packs.of(pack).folders.there().get("state")
+        for state in asyncio.run(ServiceHealth(folder).states()) if folder is not None else ():
+            yield "none" if state.is_failing else "ok", _known(state), _failure(state)
+
+
+def _known(state: ServiceState) -> str:
+    answered = f"last answered {local_time(state.worked)}" if state.worked else "has not answered yet"
+    return f"{state.title}: {answered}"
+
+
+def _failure(state: ServiceState) -> str:
+    return f"failed {local_time(state.failed)}: {state.why}" if state.failed else ""

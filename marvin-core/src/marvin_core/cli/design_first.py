@@ -1,0 +1,34 @@
+"""`--design-first`: the flags that it needs, and the sub-command of a pack that does it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from ..api.config import Config
+from ..api.errors import UsageError
+from ..config.program import command_name
+
+_PIPELINE = 'No installed pack brings the pipeline. Install it: pip install "marvin-core[pipeline]"'
+_WORDS = ("pipeline", "run")
+
+
+def pipeline_words(config: Config, argv: Sequence[str]) -> Sequence[str]:
+    """The words of the sub-command.
+
+    Raises:
+        UsageError: a flag is missing; the text has the command line that is right. Or no pack brings the pipeline.
+    """
+    from ..plugins.manager import Plugins
+
+    if _WORDS[0] not in Plugins(config, lambda text: None).cli_names():
+        raise UsageError(_PIPELINE)
+    missing = [] if config.non_interactive else ["--non-interactive"]
+    missing += [] if config.rooted else ["--working-dir=."]
+    if missing:
+        right = shlex.join([*missing, *argv])
+        raise UsageError(
+            "--design-first works alone, in a folder that is named: it needs --non-interactive and --working-dir. "
+            f"Run: {command_name()} {right}"
+        )
+    return _WORDS

@@ -1,0 +1,89 @@
+"""What a sub-command gets that leads a non-interactive run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..api.config import Config
+from ..api.errors import MarvinError
+from ..api.messages import Usage
+from ..api.session import SessionControl, TurnResult
+from ..engine.session import Session
+from ..util.streams import StandardStreams
+from ..util.threads import in_thread
+
+if TYPE_CHECKING:
+    from ..api.tool_context import Clock
+    from ..api.ui import Lead
+    from .notices import Notices
+
+
+class LedRun:
+    """The `RunControl` of one run."""
+
+    def __init__(self, config: Config, session: Session, streams: StandardStreams) -> None:
+        self.config = config
+        self._session = session
+        self._streams = streams
+        self._notices: Notices | None = None
+
+    @property
+    def session(self) -> SessionControl:
+        """The session."""
+        return self._session
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the session."""
+        return self._session.parts.clock
+
+    async def prompt(self) -> str:
+        """What was asked for by a flag, a file or words, else by standard input; empty where nothing was.
+
+        It has no known secrets: who leads the run writes it down.
+        """
+        from .prompt_input import read_prompt
+
+        config, streams = self.config, self._streams
+        if config.prompt is None and config.prompt_file is None and (config.lifeline or streams.stdin_is_terminal()):
+            return ""
+        clean = self._session.parts.redactor.text
+        return clean(await in_thread(lambda: read_prompt(config, streams)))
+
+    async def price(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
+        """What so many tokens of a tier or a model cost, in USD; None where that is not known."""
+        parts = self._session.parts
+        used = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+        current = parts.model.provider if parts.model.configured else None
+
+        def found() -> float | None:
+            known = parts.setup.models.for_agent(model, current)
+            return parts.meter.price(known.provider, known.model, used)
+
+        try:
+            return await in_thread(found)
+        except MarvinError:  # the agent itself will say what is wrong with the model
+            return None
+
+    def warn(self, text: str) -> None:
+        """Write a line to standard error."""
+        self._streams.err(f"marvin: {self._session.parts.redactor.text(text)}")
+
+    def notify(self, text: str, *, title: str = "", priority: str = "default") -> None:
+        """Send a notice to the topic of --ntfy, where there is one; returns at once."""
+        if not self.config.ntfy:
+            return
+        if self._notices is None:
+            from .notices import Notices
+
+            self._notices = Notices(self.config, self.warn)
+        clean = self._session.parts.redactor.text
+        self._notices.send(clean(text), clean(title), priority)
+
+    async def work(self, lead: Lead) -> TurnResult:
+        """Have it led to its end."""
+        try:
+            return await lead(self)
+        finally:
+            if self._notices is not None:
+                await self._notices.aclose()

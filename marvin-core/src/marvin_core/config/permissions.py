@@ -1,0 +1,84 @@
+"""How much is asked, and what is done where nobody is there to ask, as the user says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, get_args
+
+from ..api.config import OnAsk, PermissionMode
+from ..api.errors import ConfigError, UsageError
+from ..util.text import hint_at
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+_ANSWERS: tuple[OnAsk, ...] = get_args(OnAsk)
+_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
+
+
+def permission_fields(
+    flags: Namespace, mode: str | None, on_ask: str | None, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The fields of the configuration that say how much is asked.
+
+    Args:
+        mode: MARVIN_PERMISSION_MODE.
+        on_ask: MARVIN_ON_ASK.
+
+    Raises:
+        UsageError, ConfigError: for what is no mode or no answer; the text has the nearest.
+    """
+    default, tools = _answers(flags.on_ask, on_ask)
+    return {
+        "on_ask": default,
+        "on_ask_tools": tools,
+        "permission_mode": _mode(flags.permission_mode, mode, settings.get("permission_mode")),
+        "trust_project": flags.trust_project,
+    }
+
+
+def check_mode(value: str) -> PermissionMode:
+    """The mode that `permission_mode:` of config.yaml names. Raises `ConfigError` where there is none."""
+    if value not in _MODES:
+        raise ConfigError(f"permission_mode in config.yaml is {value!r}. {_nearest(value, _MODES)}")
+    return value
+
+
+def _mode(flag: str | None, variable: str | None, setting: str | None) -> PermissionMode | None:
+    if flag is not None:
+        if flag not in _MODES:
+            raise UsageError(f"--permission-mode {flag}: there is no such mode. {_nearest(flag, _MODES)}")
+        return flag
+    if variable:
+        if variable not in _MODES:
+            raise ConfigError(f"MARVIN_PERMISSION_MODE is {variable!r}. {_nearest(variable, _MODES)}")
+        return variable
+    return check_mode(setting) if setting else None
+
+
+def _answers(flag: str | None, variable: str | None) -> tuple[OnAsk, Mapping[str, OnAsk]]:
+    if flag is not None or not variable:
+        return _on_ask(flag if flag is not None else "allow")
+    try:
+        return _on_ask(variable)
+    except UsageError as error:
+        raise ConfigError(f"From MARVIN_ON_ASK: {error}") from None
+
+
+def _on_ask(given: str) -> tuple[OnAsk, Mapping[str, OnAsk]]:
+    """The answer for all tools, and those for single ones."""
+    default: OnAsk = "allow"
+    tools: dict[str, OnAsk] = {}
+    for part in given.split(","):
+        tool, equals, answer = part.strip().rpartition("=")
+        if answer not in _ANSWERS or (equals and not tool):
+            raise UsageError(f"--on-ask {given}: {answer!r} is no answer. {_nearest(answer, _ANSWERS)}")
+        if tool:
+            tools[tool] = answer
+        else:
+            default = answer
+    return default, tools
+
+
+def _nearest(value: str, known: tuple[str, ...]) -> str:
+    return hint_at(value, known)

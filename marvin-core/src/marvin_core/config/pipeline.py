@@ -1,0 +1,55 @@
+"""What the flags ask of the pipeline, and the topic that notices of a run go to."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from ..api.errors import UsageError
+
+_FLAGS = {
+    "from_": ("--from", "says where the pipeline begins"),
+    "until": ("--until", "says where the pipeline ends"),
+    "upstream": ("--upstream", "is for the agents of the pipeline"),
+    "max_time": ("--max-time", "is a limit of the pipeline"),
+    "yes": ("--yes", "is an answer to the pipeline"),
+}
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST = 10.0 * 365 * 24 * 3600
+_TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
+
+
+def pipeline_fields(flags: Namespace, cwd: Path) -> dict[str, Any]:
+    """The fields of the configuration that they set.
+
+    Raises:
+        UsageError: one cannot be meant, or is for the pipeline, which was not asked for.
+    """
+    for name, (flag, what) in _FLAGS.items():
+        if getattr(flags, name) not in (None, False) and not flags.design_first:
+            raise UsageError(f"{flag} {what}. Add --design-first, or leave it out.")
+    if flags.ntfy is not None and not _TOPIC.fullmatch(flags.ntfy):
+        raise UsageError(f"--ntfy {flags.ntfy[:80]!r} cannot be a topic. Use up to 64 letters, digits, '-' and '_'.")
+    return {
+        "design_first": flags.design_first,
+        "pipeline_from": flags.from_ or "",
+        "pipeline_until": flags.until or "",
+        "upstream": None if flags.upstream is None else cwd / flags.upstream,
+        "max_time": None if flags.max_time is None else _seconds(flags.max_time),
+        "yes": flags.yes,
+        "ntfy": flags.ntfy or "",
+    }
+
+
+def _seconds(given: str) -> float:
+    """A time as `--max-time` takes it."""
+    number, factor = (given[:-1], _UNITS[given[-1]]) if given[-1:] in _UNITS else (given, 1.0)
+    try:
+        seconds = float(number) * factor
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= _LONGEST:
+        raise UsageError(f"--max-time {given[:80]!r} is no time. Give seconds, or a number with s, m or h, as in 90m.")
+    return seconds

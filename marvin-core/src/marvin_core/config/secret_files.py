@@ -1,0 +1,101 @@
+"""What holds secrets outside of variables: files that others change, headers and addresses of the configuration."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+Reader: TypeAlias = Callable[[str], Iterable[str]]
+"""The secrets in the text of a file."""
+
+_LARGEST = 1_000_000
+"""Bytes of a file that are read."""
+# gh writes YAML, editors with GitHub Copilot and logins write JSON: `oauth_token: gho_...`, `"access_token": "..."`.
+_ANY_LOGIN = r"""\b(?:oauth|access|refresh|id)_token"?\s*:\s*["']?([^\s"',}]+)"""
+_BEHIND_NAME = r"://[^/?#\s@:]*:([^/?#\s@]+)@"
+_QUERY_KEY = r"(?i)[?&][^=&#]*(?:key|token|secret|password|sig)[^=&#]*=([^&#\s]+)"
+_PUBLIC_HEADERS = frozenset(
+    "accept accept-encoding accept-language anthropic-beta anthropic-version cache-control content-type http-referer"
+    " openai-beta origin referer user-agent x-title".split()
+)
+"""Headers that tell what is asked, and not who asks."""
+
+
+class WatchedFile:
+    """A file with secrets, read again where it has changed. What it held before stays secret."""
+
+    def __init__(self, path: Path, read: Reader) -> None:
+        self._path = str(path)  # looked at many times a round: as a Path each look would take twice as long
+        self._read = read
+        self._seen: tuple[int, int, int] | None = None
+
+    def changed(self) -> Iterable[str]:
+        """The secrets in it where it has changed, else none."""
+        if not os.access(self._path, os.F_OK):  # most are not there, and an exception takes four times as long
+            return ()
+        try:
+            status = os.stat(self._path)
+            seen = (status.st_mtime_ns, status.st_size, status.st_ino)
+            if seen == self._seen:
+                return ()
+            self._seen = seen
+            with open(self._path, "rb") as file:
+                return self._read(file.read(_LARGEST).decode("utf-8", "replace"))
+        except (OSError, ValueError):
+            return ()
+
+
+def whole(text: str) -> Iterable[str]:
+    """A file that is one secret."""
+    return (text.strip(),)
+
+
+def tokens(text: str) -> Iterable[str]:
+    """The tokens in the files of logins, and of GitHub's programs."""
+    return re.findall(_ANY_LOGIN, text)
+
+
+def github_files(env: Mapping[str, str], home: Path) -> Iterator[Path]:
+    """Where GitHub's programs keep tokens if there is no keyring (`gh help environment` has the places)."""
+    own = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
+    yield Path(env.get("GH_CONFIG_DIR") or own / "gh") / "hosts.yml"
+    yield own / "github-copilot" / "hosts.json"
+    yield own / "github-copilot" / "apps.json"
+
+
+def secrets_of_headers(headers: Mapping[str, str]) -> Iterator[str]:
+    """The secrets in headers that are sent with requests: their values, and what is behind a scheme or a name."""
+    for name, value in headers.items():
+        if name.lower() in _PUBLIC_HEADERS:
+            continue
+        yield value.strip()
+        scheme, _, credentials = value.strip().partition(" ")
+        if credentials:
+            yield credentials.strip()
+        if scheme.lower() == "basic":
+            yield from _basic(credentials)
+        if name.lower() == "cookie":
+            yield from (pair.partition("=")[2].strip() for pair in value.split(";"))
+
+
+def _basic(credentials: str) -> Iterator[str]:
+    from base64 import b64decode
+
+    try:
+        text = b64decode(credentials).decode()
+    except ValueError:
+        return
+    yield text
+    yield text.partition(":")[2]
+
+
+def secrets_of_address(url: str) -> Iterator[str]:
+    """The password in an address, and keys in its query."""
+    from urllib.parse import unquote
+
+    for value in (*re.findall(_BEHIND_NAME, url), *re.findall(_QUERY_KEY, url)):
+        yield value
+        yield unquote(value)

@@ -1,0 +1,87 @@
+"""Starting a Marvin that goes on when this one ends: with the models of this session, and bound by nothing of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ...api.agents import ApartTask
+from ...api.errors import MarvinError, ToolError
+from ...api.models import AgentModel
+from ...api.processes import Job
+from ...config.tiers import TIERS
+from ...guard.processes.apart import ApartJobs, ApartOrder
+from ...guard.processes.tree import MARKER
+from ...util.threads import in_thread
+from .command_line import NOT_INHERITED, tier_flags
+from .host import AgentHost
+
+_OF_THIS_RUN = (
+    *("MARVIN_DEPTH", "MARVIN_LEDGER", "MARVIN_MAX_COST", "MARVIN_MODEL", "MARVIN_SUBAGENT_LOG", "MARVIN_TICKET"),
+    MARKER,
+)
+"""Variables that bind what belongs to this run."""
+
+
+async def start_apart(host: AgentHost, task: ApartTask) -> Job:
+    """Start it, as `Agents.start_apart` says."""
+    config = host.config
+    if config.depth:
+        raise ToolError("An agent starts nothing that outlives it. Say in your answer what is to be started.")
+    if host.workspace.playing:
+        raise ToolError("Nothing that goes on is started in play mode.")
+    if config.read_only or config.writable_files is not None:
+        raise ToolError("Whoever may not write starts nothing that does.")
+    given = task.root or host.workspace.root
+    models, root = await in_thread(lambda: (_models(host), Path(os.path.realpath(given))))
+    order = ApartOrder(
+        name=task.name,
+        title=task.title,
+        root=root,
+        argv=_argv(host, task, models[0]),
+        environment=_environment(host, models),
+        most=task.most,
+    )
+    if host.processes.apart is None:
+        host.processes.apart = ApartJobs.of(config)
+    return await host.processes.apart.start(order)
+
+
+def _models(host: AgentHost) -> Sequence[AgentModel]:
+    """The model of this session, and behind it those of the tiers that can be had."""
+    active = host.model
+    try:
+        found = [active.source.for_agent("", active.provider)]
+    except MarvinError as error:
+        raise ToolError(f"Nothing was started: {str(error) or 'no model is configured.'}") from error
+    for tier in TIERS:
+        with suppress(MarvinError):
+            found.append(active.source.for_agent(tier, active.provider))
+    return found
+
+
+def _argv(host: AgentHost, task: ApartTask, model: AgentModel) -> list[str]:
+    config = host.config
+    ceilings = [one for one in (task.max_cost, config.max_cost) if one is not None]
+    flags = [
+        f"--working-dir={task.folder}",
+        f"--provider={model.provider}",
+        f"--model={model.model}",
+        *tier_flags(config),
+        *([f"--ntfy={config.ntfy}"] if config.ntfy else []),
+        *([f"--max-cost={min(ceilings):.6f}"] if ceilings else []),
+    ]
+    return [sys.executable, "-P", "-m", "marvin_core", *flags, *task.words]
+
+
+def _environment(host: AgentHost, models: Sequence[AgentModel]) -> dict[str, str]:
+    """That of a command, without what belongs to this run, and with the keys of the models."""
+    left_out = {*NOT_INHERITED, *_OF_THIS_RUN}
+    environment = {name: value for name, value in host.environment.items() if name not in left_out}
+    for variable in dict.fromkeys(name for model in models for name in model.variables):
+        if key := host.secrets.given(variable).reveal():
+            environment[variable] = key
+    return environment

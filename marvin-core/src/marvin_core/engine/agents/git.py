@@ -1,0 +1,188 @@
+"""Git for what Marvin itself does in a repository: no hook runs, nothing is fetched, nobody is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...api.errors import ToolError
+from ...api.record import Record
+from ...guard.sandbox.repository import linked_folder
+from ...util.text import one_line
+
+if TYPE_CHECKING:
+    from ...api.processes import Processes, ProcessResult
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null core.fsmonitor=false core.quotepath=off color.ui=false commit.gpgSign=false gc.auto=0 "
+    "maintenance.auto=false rerere.enabled=false merge.autoStash=false merge.verifySignatures=false log.showSignature="
+    "false submodule.recurse=false fetch.recurseSubmodules=false status.submoduleSummary=false advice.statusHints=false"
+).split()
+_ENVIRONMENT = {
+    "LANGUAGE": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_EDITOR": "true",
+    # What is missing in a partial clone would be fetched, by a program that the repository may name.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+}
+_OUTPUT = 20_000_000
+_SAID = 2_000
+_IN_PROGRESS = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "sequencer")
+
+
+class GitFailure(ToolError):
+    """Git did not do what it was to do; the text has what it said."""
+
+
+class Repository(Record):
+    """A git working tree that may be used from a folder in it."""
+
+    root: Path
+    """The folder that work is done in."""
+    top: Path
+    """The top of the working tree."""
+    git_dir: Path
+    common: Path
+    """The git folder that all working trees of the repository share."""
+
+    @property
+    def prefix(self) -> str:
+        """What names of files below the root have in front where git counts from the top."""
+        return "" if self.root == self.top else f"{self.root.relative_to(self.top)}/"
+
+    @property
+    def in_progress(self) -> str:
+        """What a merge, rebase or the like has left in the git folder until it is ended; empty where none is."""
+        return next((name for name in _IN_PROGRESS if os.path.lexists(self.git_dir / name)), "")
+
+
+class Git:
+    """Runs git in working trees, in the sandbox of the session."""
+
+    def __init__(self, processes: Processes, timeout: float) -> None:
+        self._processes = processes
+        self._timeout = timeout
+
+    @property
+    def is_there(self) -> bool:
+        """Whether git is installed."""
+        return self._processes.which("git") is not None
+
+    async def attempt(
+        self,
+        at: Repository,
+        *arguments: str,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        outside: bool = False,
+    ) -> ProcessResult:
+        """Git in a working tree. Its `.git` is not looked at: whoever works there may have changed it.
+
+        Args:
+            outside: run it outside of the sandbox, for what writes no file by way of a filter.
+        """
+        places = {"GIT_DIR": str(at.git_dir), "GIT_WORK_TREE": str(at.top)}
+        return await self._run(
+            at.top, (*_case_of(at.top), *arguments), {**places, **(env or {})}, stdin, outside=outside
+        )
+
+    async def look(self, folder: Path, *arguments: str) -> ProcessResult:
+        """Git in a folder of which nothing is known yet; it is to change nothing."""
+        return await self._run(folder, arguments, {}, None, outside=False)
+
+    async def run(self, at: Repository, what: str, *arguments: str, stdin: bytes | None = None) -> str:
+        """The same, as text. Raises `GitFailure` where it fails, with `what` was tried."""
+        return text_of(checked(what, await self.attempt(at, *arguments, stdin=stdin)))
+
+    async def names(self, at: Repository, what: str, *arguments: str) -> list[str]:
+        """The fields that end with NUL which git lists. Raises `GitFailure` as `run`, and where there are too many."""
+        result = checked(what, await self.attempt(at, *arguments))
+        if result.omitted:
+            raise GitFailure(f"{what} failed: there are too many files.")
+        return [name for name in text_of(result).split("\0") if name]
+
+    async def find(self, root: Path) -> Repository:
+        """The repository of a folder.
+
+        Raises:
+            GitFailure: there is none, or it keeps its files in another place.
+        """
+        options = ("--git-dir", "--git-common-dir", "--show-toplevel")
+        result = await self._run(root, ("rev-parse", "--path-format=absolute", *options), {}, None, outside=False)
+        if result.exit_code != 0:
+            raise GitFailure(f"{root} is in no git repository that can be used. git says: {said(result) or 'nothing'}")
+        paths = text_of(result).removesuffix("\n").split("\n")
+        if len(paths) != len(options):
+            raise GitFailure(f"The path of the repository has a line break in it: {one_line(str(root))}.")
+        git_dir, common, top = map(real, paths)
+        if not _is_top(top, root) or not _is_own(top / ".git", common):
+            raise GitFailure(f"The repository of {root} keeps its files or its history in another place ({git_dir}).")
+        return Repository(root=root, top=top, git_dir=git_dir, common=common)
+
+    async def _run(
+        self, cwd: Path, arguments: Sequence[str], env: Mapping[str, str], stdin: bytes | None, *, outside: bool
+    ) -> ProcessResult:
+        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+        return await self._processes.run(
+            ["git", "--no-pager", "--literal-pathspecs", *settings, *arguments],
+            cwd=cwd,
+            stdin=stdin,
+            timeout=self._timeout,
+            output_limit=_OUTPUT,
+            env={**_ENVIRONMENT, **env},
+            outside=outside,
+        )
+
+    async def identity(self, at: Repository) -> dict[str, str]:
+        """Variables that say who commits, where nothing else does."""
+        found = await self.attempt(at, "var", "GIT_COMMITTER_IDENT")
+        if found.exit_code == 0:
+            return {}
+        who = {"NAME": "Marvin", "EMAIL": "marvin@localhost"}
+        return {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in who.items()}
+
+
+def real(path: Path | str) -> Path:
+    """The same place without links on the way."""
+    return Path(os.path.realpath(path))
+
+
+def _case_of(top: Path) -> Sequence[str]:
+    """The setting that has git see files whose names differ in case alone, where the file system does.
+
+    A repository that came from another system may say otherwise, and a renamed file would then be missing in commits.
+    """
+    return () if os.path.lexists(top / ".GIT") else ("-c", "core.ignorecase=false")
+
+
+def _is_top(top: Path, root: Path) -> bool:
+    """Whether a folder is the next one, this one or one above, that has a `.git`."""
+    between = [folder for folder in (root, *root.parents) if folder != top and folder.is_relative_to(top)]
+    return root.is_relative_to(top) and not any(os.path.lexists(folder / ".git") for folder in between)
+
+
+def _is_own(dot: Path, common: Path) -> bool:
+    """Whether a repository is that of a `.git`, or of one that it leads to and that leads back."""
+    return common == dot if dot.is_dir() and not dot.is_symlink() else linked_folder(dot) == common
+
+
+def checked(what: str, result: ProcessResult) -> ProcessResult:
+    """A result of git that did what it was to do. Raises `GitFailure` for another."""
+    if result.exit_code != 0:
+        raise GitFailure(f"{what} failed. git says: {said(result) or f'nothing (exit code {result.exit_code})'}")
+    return result
+
+
+def said(result: ProcessResult) -> str:
+    """What git has to say of a failure."""
+    if result.timed_out:
+        return "nothing in the time it had"
+    return (result.stderr + result.output).decode("utf-8", "replace")[:_SAID].strip()
+
+
+def text_of(result: ProcessResult) -> str:
+    """Its output; names that are no UTF-8 stay what they are."""
+    return os.fsdecode(result.output)

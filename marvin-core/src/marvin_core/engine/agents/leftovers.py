@@ -1,0 +1,157 @@
+"""What an agent left uncommitted: found, and committed in its name as far as it belongs into a commit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ...api.record import Record
+from ...guard.files.no_links import READ, opened_folder
+from ...kit.files.committable import HABITUALLY_IGNORED, KEY_SAMPLE, is_marvins, why_content_left_out, why_left_out
+from ...util.text import one_line
+from ...util.threads import in_thread
+from .git import Git, Repository, checked, text_of
+
+_STATUS = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty")
+_NO_BRANCH = ("## HEAD (no branch)", "## No commits yet on ")
+_IGNORED = "!!"
+_TITLE = 60
+"""Characters of a ticket in the first line of a message."""
+
+
+class Change(Record):
+    """A file that differs from the newest commit, as `git status` tells it; its name counts from the top."""
+
+    code: str
+    name: str
+
+    @property
+    def is_new(self) -> bool:
+        """Whether git does not know the file yet."""
+        return self.code == "??"
+
+    @property
+    def is_unmerged(self) -> bool:
+        """Whether a conflict in it is not resolved."""
+        return "U" in self.code or self.code in ("AA", "DD")
+
+    @property
+    def counts(self) -> bool:
+        """Whether something is lost with it: what lies in `node_modules` and the like is made again."""
+        made_again = any(part in HABITUALLY_IGNORED for part in self.name.split("/")[:-1])
+        return not (self.is_new and (made_again or is_marvins(self.name)))
+
+
+class Leftovers(Record):
+    """What became of uncommitted files."""
+
+    commit: str = ""
+    """The commit that holds them; empty where none was made."""
+    committed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Names with the reason, as people read them."""
+
+
+async def changes(git: Git, at: Repository, *, folders: bool = False) -> list[Change]:
+    """The uncommitted changes of a working tree, without what git ignores.
+
+    Args:
+        folders: name a new folder instead of the files in it.
+
+    Raises:
+        GitFailure: git fails, or there are too many.
+    """
+    untracked = f"--untracked-files={'normal' if folders else 'all'}"
+    return _parsed(await git.names(at, "git status", *_STATUS, untracked))
+
+
+async def ignored_files(git: Git, at: Repository) -> list[str]:
+    """What git ignores in a working tree, folders as a whole, but for what is made again and Marvin's own.
+
+    Raises:
+        GitFailure: git fails, or there are too many.
+    """
+    options = ("--untracked-files=normal", "--ignored=matching")
+    found = _parsed(await git.names(at, "git status", *_STATUS, *options))
+    made_again = {*HABITUALLY_IGNORED, ".marvin"}
+    names = [change.name for change in found if change.code == _IGNORED]
+    return [name for name in names if made_again.isdisjoint(name.rstrip("/").split("/"))]
+
+
+async def changes_on_branch(git: Git, folder: Path) -> list[Change] | None:
+    """The same for the repository that a folder is in, by one look; None where that is on no branch with a commit."""
+    if not any(map(os.path.lexists, (place / ".git" for place in (folder, *folder.parents)))):
+        return None  # every agent that writes waits for this, and a sandbox may have to be started for git
+    looked = await git.look(folder, *_STATUS, "--untracked-files=all", "--branch")
+    heading, *fields = text_of(looked).split("\0")
+    is_usable = looked.exit_code == 0 and not looked.omitted and not heading.startswith(_NO_BRANCH)
+    return _parsed(filter(None, fields)) if is_usable else None
+
+
+def _parsed(fields: Iterable[str]) -> list[Change]:
+    return [Change(code=field[:2], name=field[3:]) for field in fields]
+
+
+async def commit_leftovers(
+    git: Git, at: Repository, found: Sequence[Change], ticket: str, *, only: bool = False
+) -> Leftovers:
+    """Commit changes on the branch that the working tree is on.
+
+    New files of keys, logs, dumps, repositories and very large ones are left out.
+
+    Args:
+        only: commit nothing else that is staged.
+
+    Raises:
+        GitFailure: git fails.
+    """
+    changed = [change for change in found if change.counts]
+    reasons = await in_thread(lambda: {change.name: _reason(at, change) for change in changed})
+    names = [name for name, reason in reasons.items() if not reason]
+    left_out = tuple(f"{name} ({reason})" for name, reason in reasons.items() if reason)
+    if not names:
+        return Leftovers(left_out=left_out)
+    listed = os.fsencode("\0".join(names))
+    options = ("--add", "--remove", "--replace", "-z", "--stdin")
+    await git.run(at, "git update-index", "update-index", *options, stdin=listed)
+    arguments = ["commit", "--quiet", "--no-verify", f"--message={_message(ticket, len(names))}"]
+    arguments += ["--only", "--pathspec-from-file=-", "--pathspec-file-nul"] if only else []
+    who = await git.identity(at)
+    checked("git commit", await git.attempt(at, *arguments, stdin=listed if only else None, env=who))
+    commit = await git.run(at, "git rev-parse", "rev-parse", "--short", "HEAD")
+    return Leftovers(commit=commit.strip(), committed=tuple(names), left_out=left_out)
+
+
+def _message(ticket: str, count: int) -> str:
+    title = f"{one_line(ticket, _TITLE)}: " if ticket else ""
+    files = "a file" if count == 1 else f"{count:,} files"
+    trailer = f"\n\nTicket: {one_line(ticket, _TITLE)}" if ticket else ""
+    return f"{title}Commit {files} that an agent left uncommitted{trailer}"
+
+
+def _reason(at: Repository, change: Change) -> str:
+    """Why a change is left out; empty where it is not."""
+    if not change.is_new:
+        return ""
+    return why_left_out(change.name) or _reason_within(at, change.name)
+
+
+def _reason_within(at: Repository, name: str) -> str:
+    folder, _, base = name.rpartition("/")
+    try:
+        with (
+            opened_folder(at.top, folder or ".") as opened,
+            os.fdopen(os.open(base, READ, dir_fd=opened), "rb") as file,
+        ):
+            return why_content_left_out(os.fstat(file.fileno()).st_size, file.read(KEY_SAMPLE))
+    except OSError:
+        return ""  # a link, which git keeps as one, or what git says itself that it cannot read
+
+
+async def head_of(git: Git, at: Repository) -> tuple[str, str]:
+    """The branch that a working tree is on, empty for none, and its commit, empty where there is none yet."""
+    branch = await git.attempt(at, "symbolic-ref", "--quiet", "HEAD")
+    commit = await git.attempt(at, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    named = [text_of(one).strip() if one.exit_code == 0 else "" for one in (branch, commit)]
+    return named[0], named[1]

@@ -1,0 +1,98 @@
+"""Taking what an agent did on its branch over into the branch of the main folder, where that goes without a conflict.
+
+A merge is tried in the worktree of the agent, where no file of anybody else lies. The main folder then only moves
+forward to what came out, which git refuses as a whole where a file there has changes of its own.
+"""
+
+from __future__ import annotations
+
+from ...api.record import Record
+from ...util.text import shortened
+from .git import Git, GitFailure, Repository, checked, said, text_of
+from .leftovers import head_of
+
+_TRIES = 3
+"""How often a merge is tried where the branch of the main folder moves meanwhile."""
+
+
+class Merged(Record):
+    """How a merge ended: the commit that the branch of the main folder is at, or why it did not move."""
+
+    commit: str = ""
+    files: tuple[str, ...] = ()
+    """What the main folder got, by the names that git has."""
+    refusal: str = ""
+    conflicts: tuple[str, ...] = ()
+
+
+class Merging:
+    """Merges branches of worktrees into the working tree that they were made from."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+
+    async def merge(self, main: Repository, place: Repository, into: str, title: str) -> Merged:
+        """Merge what the worktree at `place` is at into the branch `into` (a full name) of `main`.
+
+        Raises:
+            GitFailure: git fails in a way that says nothing of the merge.
+        """
+        at = await head_of(self._git, main)
+        for _ in range(_TRIES):
+            merged = await self._merged(main, place, at, into, title)
+            before, at = at, await head_of(self._git, main)
+            if merged.commit or at == before:
+                return merged
+        return Merged(refusal="the main folder moved on each time that it was tried")
+
+    async def _merged(self, main: Repository, place: Repository, at: tuple[str, str], into: str, title: str) -> Merged:
+        branch, head = at
+        if not into:
+            return Merged(refusal="the main folder is on no branch")
+        if branch != into:
+            names = [name.removeprefix("refs/heads/") or "no branch" for name in (branch, into)]
+            return Merged(refusal=f"the main folder is on {names[0]} now, and was on {names[1]} when the agent began")
+        if main.in_progress:
+            return Merged(refusal=f"a merge, rebase or the like is in progress in the main folder ({main.in_progress})")
+        tip = (await self._git.run(place, "git rev-parse", "rev-parse", "--verify", "HEAD^{commit}")).strip()
+        is_ahead = await self._git.attempt(main, "merge-base", "--is-ancestor", head, tip)
+        joint = Merged(commit=tip) if is_ahead.exit_code == 0 else await self._joined(place, head, tip, title)
+        return await self._moved(main, head, joint.commit) if joint.commit else joint
+
+    async def _joined(self, place: Repository, head: str, tip: str, title: str) -> Merged:
+        """A commit of both sides, which no branch has yet."""
+        who = await self._git.identity(place)
+        options = ("--no-commit", "--no-ff", "--no-verify", "--quiet")
+        tried = await self._git.attempt(place, "merge", *options, head, env=who)
+        try:
+            if tried.exit_code == 0:
+                tree = (await self._git.run(place, "git write-tree", "write-tree")).strip()
+                arguments = ("commit-tree", tree, "-p", head, "-p", tip, "-m", title)
+                made = checked("git commit-tree", await self._git.attempt(place, *arguments, env=who))
+                return Merged(commit=text_of(made).strip())
+            conflicts = await self._git.names(place, "git diff", "diff", "--name-only", "--diff-filter=U", "-z")
+        finally:
+            if place.in_progress == "MERGE_HEAD":
+                await self._git.run(place, "git merge --abort", "merge", "--abort")
+        why = f"both sides changed {shortened(conflicts)}" if conflicts else f"git says: {said(tried)}"
+        return Merged(refusal=why, conflicts=tuple(conflicts))
+
+    async def _moved(self, main: Repository, head: str, commit: str) -> Merged:
+        """Have the branch of the main folder, with its files, go forward to a commit."""
+        options = ("--name-only", "--no-renames", "-z", head, commit)
+        files = await self._git.names(main, "git diff", "diff-tree", "-r", *options)
+        outside = [name for name in files if not name.startswith(main.prefix)]
+        if outside:
+            return Merged(refusal=f"it changes files outside of the working directory: {shortened(outside)}")
+        moved = await self._git.attempt(main, "merge", "--ff-only", "--quiet", "--no-verify", commit)
+        if moved.exit_code != 0:
+            return Merged(refusal=f"the main folder has changes of its own, or moved on. git says: {said(moved)}")
+        return Merged(commit=commit, files=tuple(files))
+
+
+async def count_commits(git: Git, at: Repository, base: str, tip: str) -> int:
+    """How many commits a branch has beyond the one that it began at. Raises `GitFailure` where there is no such one."""
+    number = await git.run(at, "git rev-list", "rev-list", "--count", tip, f"^{base}", "--")
+    if not number.strip().isdigit():
+        raise GitFailure("git rev-list said no number.")
+    return int(number)

@@ -1,0 +1,61 @@
+"""One after the other: whoever changes a repository for its agents, in this session and in every other Marvin."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .git import GitFailure
+
+if TYPE_CHECKING:
+    from ...api.timeouts import Timeouts
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Turns:
+    """The turns of one session. The lock is on the folder of git itself: nothing is left there."""
+
+    def __init__(self, timeouts: Timeouts) -> None:
+        self._timeouts = timeouts
+        self._here = asyncio.Lock()
+
+    @asynccontextmanager
+    async def one(self, common: Path) -> AsyncIterator[None]:
+        """Wait for a turn in the repository that has this folder, and hold it.
+
+        Raises:
+            GitFailure: another Marvin does not come to the end of its own.
+        """
+        async with self._here:
+            try:
+                descriptor = os.open(common, _FOLDER)
+            except OSError:  # git will say what is wrong with it
+                yield
+                return
+            try:
+                await self._lock(descriptor, common)
+                yield
+            finally:
+                os.close(descriptor)
+
+    async def _lock(self, descriptor: int, common: Path) -> None:
+        end = time.monotonic() + self._timeouts.agent_git
+        while True:
+            try:
+                return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise GitFailure(
+                        f"Another Marvin has been at work in {common} for {self._timeouts.agent_git:g} s "
+                        "(timeouts.agent_git). Try again when it has ended."
+                    ) from None
+                await asyncio.sleep(self._timeouts.lock_poll)
+            except OSError:  # a file system without locks on folders
+                return None

@@ -1,0 +1,132 @@
+"""Snapshots around the commands of a prompt, so that what they change can be taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ...api.errors import MarvinError
+from ...api.record import Record
+from ...api.tools import ToolSpec
+from ...guard.undo.ledger import Inverse, LedgerEntry, Span
+from ...guard.undo.snapshots import Change, SnapshotFailure, Snapshots
+from ...util.text import one_line, shortened
+from ...util.threads import in_thread
+from ..parts import SessionParts
+from ..undo_commands import snapshots_of
+from .recording import Recorder
+
+_COMMAND = 60
+
+
+class _Open(Record):
+    """Commands that are not over: the folder before the first, and what the ledger has of them until then."""
+
+    snapshots: Snapshots
+    span: Span
+    entry: LedgerEntry
+    kept: Path
+
+
+class CommandSpans:
+    """Takes one snapshot before the first of several commands and one after the last.
+
+    The commands of a prompt are taken back as one, unless a tool that changes something itself was called in between.
+    """
+
+    def __init__(self, parts: SessionParts, recorder: Recorder) -> None:
+        self._parts = parts
+        self._recorder = recorder
+        self._open: _Open | None = None
+        self._commands: list[str] = []
+        self._stores: dict[Path, Snapshots] = {}
+        self._failing: set[str] = set()
+        self._hopeless: set[Path] = set()
+        parts.progress.settle = self.settle
+
+    async def before(self, spec: ToolSpec, values: Mapping[str, Any]) -> None:
+        """A call is about to run."""
+        if not spec.changes:
+            return
+        root = self._parts.workspace.root
+        is_command = spec.command in spec.parameters.get("properties", ()) and "exec" in spec.access
+        changes_files = is_command or spec.snapshot
+        if self._open is not None and not (changes_files and self._open.span.root == str(root)):
+            await self.settle()
+        if changes_files:
+            if self._open is None:
+                await self._begin(root, spec.name)
+            told = str(values.get(spec.command, "")) if is_command else f"{spec.name} {_joined(values.values())}"
+            self._commands.append(one_line(told, _COMMAND))
+
+    async def _begin(self, root: Path, tool: str) -> None:
+        self._commands.clear()
+        snapshots = self._snapshots(root)
+        if root in self._hopeless or not snapshots.is_possible:
+            return
+        try:
+            span = Span(root=str(root), before=await snapshots.take())
+            entry, ledger = self._recorder.entry(tool), self._recorder.ledger(root)
+            kept = await in_thread(lambda: ledger.record(entry, Inverse(span=span)))
+        except (MarvinError, OSError) as error:
+            self._tell(error)
+            if isinstance(error, SnapshotFailure) and error.is_lasting:
+                self._hopeless.add(root)  # each command would wait for it
+        else:
+            self._open = _Open(snapshots=snapshots, span=span, entry=entry, kept=kept)
+
+    def _snapshots(self, root: Path) -> Snapshots:
+        parts = self._parts
+        if root not in self._stores:
+            self._stores[root] = snapshots_of(parts, root)
+        return self._stores[root]
+
+    async def settle(self) -> None:
+        """The commands are over: what they changed is written to the ledger. Whoever is cancelled waits for it."""
+        if self._open is None:
+            return
+        ended, self._open = self._open, None
+        commands = list(self._commands)
+        closing = asyncio.ensure_future(self._close(ended, commands))
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await asyncio.wait([closing])
+            raise
+
+    async def _close(self, ended: _Open, commands: list[str]) -> None:
+        snapshots, span = ended.snapshots, ended.span
+        try:
+            after = await snapshots.take()
+            changes = await snapshots.changes(span.before, after)
+            span = span.replace(after=after)
+            await in_thread(lambda: self._write(ended.replace(span=span), commands, changes))
+        except (MarvinError, OSError) as error:
+            self._tell(error)
+
+    def _write(self, ended: _Open, commands: Sequence[str], changes: Sequence[Change]) -> None:
+        if changes:
+            named = [f"{change.verb} {change.path.decode('utf-8', 'replace')}" for change in changes]
+            entry = self._recorder.told(ended.entry, f"{'; '.join(commands)}: {shortened(named)}")
+            ledger = self._recorder.ledger(Path(ended.span.root))
+            shared = ledger.is_shared_since(ended.kept)
+            span = ended.span.replace(is_shared=shared, modes=ended.snapshots.modes_of(changes))
+            ledger.record(entry, Inverse(span=span))
+        with suppress(FileNotFoundError):
+            ended.kept.unlink()
+
+    def _tell(self, error: Exception) -> None:
+        """Say once why, for each reason."""
+        text = str(error)
+        if text not in self._failing:
+            self._failing.add(text)
+            self._parts.bus.warn(f"What commands change here cannot be taken back by /undo: {text}.")
+
+
+def _joined(values: Iterable[Any]) -> str:
+    """The words among the arguments of a call."""
+    several = (value if isinstance(value, list | tuple) else [value] for value in values)
+    return " ".join(word for words in several for word in words if isinstance(word, str))

@@ -1,0 +1,41 @@
+"""Calls that ask to run outside of the sandbox, and what they are told where it held something back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...api.errors import ToolError
+from ...api.hooks import Ask
+from ...api.tools import ToolSpec
+from ...guard.sandbox.leaving import PARAMETER, takes
+
+if TYPE_CHECKING:
+    from ..parts import SessionParts
+
+_HOW = (
+    "Where the task cannot do without, make the call again with outside='why': the user is asked, and a yes lets that "
+    "one call run outside of the sandbox."
+)
+
+
+async def asked(parts: SessionParts, spec: ToolSpec, arguments: Mapping[str, Any]) -> Ask | None:
+    """The question that a call brings which asks to leave the sandbox; None where it does not, or where there is none.
+
+    Raises:
+        ToolError: where nobody can say yes.
+    """
+    why = arguments.get(PARAMETER) if takes(spec) else None
+    if not why or (await parts.sandbox.state()).kind == "none":
+        return None
+    if parts.setup.asker is None and parts.config.on_ask != "allow-all":
+        raise ToolError(
+            f"{spec.name} was not run: it asks to leave the sandbox, and nobody is there to allow that. "
+            "Do it another way, or leave it to the user."
+        )
+    return Ask(reason=f"it asks to run outside of the sandbox, because: {why}")
+
+
+def held_back(parts: SessionParts, spec: ToolSpec, lines: Sequence[str]) -> str:
+    """What the sandbox held back of a call, and how to ask for more where that can be granted."""
+    return "\n".join([*lines, _HOW] if takes(spec) and not parts.workspace.playing else lines)

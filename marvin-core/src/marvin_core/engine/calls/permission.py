@@ -1,0 +1,327 @@
+"""Between the rules and the run: modes, hooks, and the questions to the person who is there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...api.errors import ConfigError, MarvinError, ToolError
+from ...api.events import CallOrigin
+from ...api.hooks import Ask, Deny, Verdict
+from ...api.messages import ToolCall
+from ...api.permissions import NO, AskedCall, Question, Reply
+from ...api.record import Record
+from ...api.tool_context import SessionView
+from ...api.tools import ToolSpec
+from ...guard.gates.play import verdict_in_play
+from ...guard.gates.ticket_lines import only_looks
+from ...guard.permissions.modes import StandingPermissions, verdict_by_hand, verdict_of_mode
+from ...guard.permissions.rules import Rule
+from ...guard.permissions.verdicts import Allow, Judgement, strongest
+from ...tools.toolbox import LoadedTool
+from ...util.terminal_text import exact_line
+from ...util.threads import in_thread
+from ..hook_runner import HookRunner
+from ..parts import SessionParts
+from .patched_files import files_of, together
+
+if TYPE_CHECKING:
+    from .preview import Previews
+
+_TRIES = 5
+"""How often one question is asked where what is written in answer to it is none."""
+
+
+class Pending(Record):
+    """A call that is about to run: its tool, what was given, and the values that its function gets."""
+
+    call: ToolCall
+    loaded: LoadedTool
+    given: Mapping[str, Any]
+    values: Mapping[str, Any]
+    origin: CallOrigin
+    leaving: Ask | None = None
+    """The question that it brings because it asks to leave the sandbox."""
+    replaced: str = ""
+    """The command that it had before a person changed it."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool."""
+        return self.loaded.spec
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """All values, by the names that were given and those of the function."""
+        return {**self.given, **self.values}
+
+    @property
+    def named(self) -> Mapping[str, Any]:
+        """What was given, as it was understood."""
+        return {name: self.values.get(name, value) for name, value in self.given.items()}
+
+    @property
+    def outside(self) -> bool:
+        """Whether it runs outside of the sandbox. What a person types behind `!` does, as in a shell of theirs."""
+        return self.leaving is not None or self.origin == "typed"
+
+    @property
+    def exactly(self) -> str:
+        """What tells it from every other call of its tool."""
+        return json.dumps(self.values, sort_keys=True, ensure_ascii=False, default=str)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a reply is for. A service may give two calls one id, and a yes is to what was shown alone."""
+        return self.call.id, self.spec.name, self.exactly
+
+    @property
+    def change(self) -> str:
+        """What tells the model that not its command ran, a line."""
+        return f"[The user changed the command before it ran. This ran: {self.given[self.spec.command]}]\n"
+
+    def with_command(self, command: str) -> Pending:
+        """The same call with another command. Raises `ToolError` where the tool does not take it."""
+        given = {**self.given, self.spec.command: command}
+        before = self.replaced or str(self.arguments[self.spec.command])
+        return self.replace(given=given, values=self.loaded.validate(given), replaced=before)
+
+
+class _Judged(Record):
+    """What is said of a call. `by_mode`: nothing but the mode asks, so that a yes may hold for longer."""
+
+    verdict: Allow | Verdict
+    judgement: Judgement
+    by_mode: bool
+
+
+class Permission:
+    """Lets calls of one session run, has a person asked about them, or refuses them."""
+
+    def __init__(
+        self, parts: SessionParts, hooks: HookRunner, session: SessionView, standing: StandingPermissions
+    ) -> None:
+        self._parts = parts
+        self._hooks = hooks
+        self._session = session
+        self._standing = standing
+        self._one_question = asyncio.Lock()
+        self._replies: dict[tuple[str, str, str], list[tuple[Reply, str]]] = {}
+        self._waited: dict[str, float] = {}
+
+    def add_wait(self, call_id: str, seconds: float) -> None:
+        """A person was waited for so long because of a call."""
+        self._waited[call_id] = self._waited.get(call_id, 0.0) + seconds
+
+    def waited(self, call_id: str) -> float:
+        """For how many seconds a person was waited for because of a call; asked once."""
+        return self._waited.pop(call_id, 0.0)
+
+    def may_ask(self, spec: ToolSpec) -> bool:
+        """Whether rules or the mode may want a yes for calls of a tool."""
+        return spec.changes or spec.confirm or bool(self._parts.config.permissions.ask)
+
+    async def ask_together(self, calls: Sequence[Pending]) -> None:
+        """Ask about those calls of an answer that the rules or the mode want a yes for, where they are several."""
+        self._replies.clear()
+        if self._parts.setup.asker is None or self._parts.workspace.playing:
+            return
+        from .preview import Previews  # where nobody is asked, nothing is shown
+
+        previews = Previews(self._parts, self._session)
+        asked: list[tuple[Pending, _Judged, AskedCall]] = []
+        for pending in calls:
+            judged = await self._by_rules(pending)
+            if not isinstance(judged.verdict, Ask) or self._is_allowed(pending, judged):
+                continue
+            try:
+                asked.append((pending, judged, await self._shown(pending, judged, judged.verdict, previews)))
+            except ToolError:
+                continue  # it fails on its own, and nobody need be asked
+        if len(asked) < 2:
+            return
+        question = Question(kind="calls", text=f"Run these {len(asked)} calls?", calls=tuple(one for *_, one in asked))
+        for (pending, judged, shown), reply in zip(asked, await self._put(question), strict=True):
+            reason = judged.verdict.reason if isinstance(judged.verdict, Ask) else ""
+            wrong = await self._keep(pending, shown, reply)
+            if wrong:
+                self._parts.bus.warn(wrong)  # it is asked about alone when its turn comes
+            else:
+                self._replies.setdefault(pending.key, []).append((reply, reason))
+
+    async def permit(self, pending: Pending) -> Pending:
+        """Return once the call may run; with another command where a person wants that.
+
+        Raises:
+            ToolError: where it may not; the text is for the model.
+        """
+        given = self._replies.get(pending.key)
+        reply, approved = given.pop(0) if given else (None, "")
+        if reply is not None:
+            pending = _answered(pending, reply, approved)
+        while True:
+            judged = await self._with_hooks(pending)
+            verdict = judged.verdict
+            if isinstance(verdict, Deny):
+                raise ToolError(f"{pending.spec.name} was not run: {verdict.reason}.")
+            if self._parts.setup.asker is None:
+                self._unattended(pending.spec, verdict)
+                return pending
+            if not isinstance(verdict, Ask) or pending.origin in ("typed", "undo") or self._is_allowed(pending, judged):
+                return pending
+            if judged.by_mode and pending.replaced:
+                return pending  # who typed the command need not say yes to it
+            if verdict.reason == approved and not pending.replaced:
+                return pending
+            async with self._one_question:
+                if judged.by_mode and not isinstance((await self._by_rules(pending)).verdict, Ask):
+                    return pending  # the answer to the question before this one allows it by now
+                reply = await self._ask(pending, judged, verdict)
+            pending = _answered(pending, reply, verdict.reason)
+            if reply.says != "edit":
+                return pending
+
+    def _is_allowed(self, pending: Pending, judged: _Judged) -> bool:
+        return judged.by_mode and self._standing.allows_call(pending.spec.name, pending.exactly)
+
+    async def _by_rules(self, pending: Pending) -> _Judged:
+        """What rules and mode say, without the hooks."""
+        spec, root = pending.spec, self._parts.workspace.root
+        holds = not pending.outside and await self._holds(spec)
+        judgement = await self._standing.policy.judged(spec, pending.arguments, root, confined=holds)
+        files = files_of(spec, pending.arguments)
+        if files:
+            judged = self._standing.policy.judge
+            judgement = together(judgement, [judged(spec, {"path": file}, root, confined=holds) for file in files])
+        verdict = strongest(pending.leaving, judgement.verdict)
+        by_mode = verdict is None
+        if by_mode and pending.origin in ("person", "typed"):
+            verdict = verdict_by_hand(spec, in_home=self._in_home)
+        elif by_mode and not only_looks(spec, pending.arguments):
+            verdict = verdict_of_mode(self._standing.mode, spec, holds=holds, in_home=self._in_home)
+        return _Judged(verdict=verdict, judgement=judgement, by_mode=by_mode)
+
+    async def _with_hooks(self, pending: Pending) -> _Judged:
+        judged = await self._by_rules(pending)
+        said = await self._hooks.before_tool(pending.spec, pending.arguments)
+        if isinstance(said, Ask) and isinstance(judged.verdict, Ask):
+            said = Ask(reason=f"{judged.verdict.reason}; {said.reason}")
+        verdict, by_mode = strongest(said, judged.verdict), judged.by_mode and said is None
+        if self._parts.workspace.playing:
+            verdict = verdict_in_play(verdict, by_declaration=by_mode)
+        return judged.replace(verdict=verdict, by_mode=by_mode)
+
+    @property
+    def _in_home(self) -> bool:
+        return self._parts.config.in_home and self._parts.workspace.root == self._parts.config.working_dir
+
+    async def _holds(self, spec: ToolSpec) -> bool:
+        """Whether the sandbox holds what a call runs; where that does not matter nobody looks."""
+        if not spec.changes or not ("exec" in spec.access or self._standing.is_open):
+            return False
+        state = await self._parts.sandbox.state()
+        self._standing.settle(holds=state.holds)
+        return state.holds
+
+    def _unattended(self, spec: ToolSpec, verdict: Allow | Verdict) -> None:
+        """Answer for the person who is not there: yes, unless --on-ask says otherwise."""
+        config, reason = self._parts.config, ""
+        if isinstance(verdict, Ask) and config.when_asked(spec.name) == "deny":
+            reason = f"{verdict.reason}, and nobody is there to give it (--on-ask deny)"
+        elif verdict is None and spec.changes and config.on_ask_tools.get(spec.name) == "deny":
+            reason = f"no rule allows it, and nobody is there to say yes (--on-ask {spec.name}=deny)"
+        if reason:
+            raise ToolError(f"{spec.name} was not run: {reason}. Do it another way, or leave it to the user.")
+
+    async def _ask(self, pending: Pending, judged: _Judged, verdict: Ask) -> Reply:
+        from .preview import Previews
+
+        shown = await self._shown(pending, judged, verdict, Previews(self._parts, self._session))
+        question = Question(kind="calls", text=f"Run {pending.spec.name}?", calls=(shown,))
+        for _ in range(_TRIES):
+            reply = (await self._put(question))[0]
+            wrong = await self._keep(pending, shown, reply)
+            if not wrong:
+                return reply
+            self._parts.bus.warn(wrong)
+        return NO
+
+    async def _shown(self, pending: Pending, judged: _Judged, verdict: Ask, previews: Previews) -> AskedCall:
+        from .questions import Asking, asked_call
+
+        preview = await previews.of(pending.loaded, pending.values, pending.origin)
+        asking = Asking(reason=verdict.reason, judgement=judged.judgement, repeats=judged.by_mode)
+        redactor = self._parts.redactor
+        return asked_call(pending.call.id, pending.spec, pending.named, asking, preview, redactor)
+
+    async def _put(self, question: Question) -> Sequence[Reply]:
+        """Ask, and make sure of a reply for each call; the time is not that of the calls."""
+        from .asking import put
+
+        clock = self._parts.clock
+        begun = clock.monotonic()
+        try:
+            return await put(question, self._parts.setup)
+        finally:
+            if len(question.calls) == 1:  # a list is asked before any of its calls has begun
+                self.add_wait(question.calls[0].call_id, clock.monotonic() - begun)
+
+    async def _keep(self, pending: Pending, shown: AskedCall, reply: Reply) -> str:
+        """Remember a yes that is to hold for longer; returns why it is no answer, where its rule is none for the call.
+
+        Whoever writes a rule means the call in question by it. A rule that says something else is a slip, and would
+        stay unseen: the call would run all the same.
+        """
+        if reply.says not in ("session", "always"):
+            return ""
+        rule = reply.rule or shown.remember
+        if reply.rule and (wrong := await self._wrong(pending, reply.rule)):
+            return f"Nothing has run, and nothing was stored: {wrong}"
+        if not rule:
+            self._standing.allow_call(pending.spec.name, pending.exactly)
+            return ""
+        self._standing.allow(rule)
+        if reply.says == "always":
+            await self._store(rule)
+        return ""
+
+    async def _wrong(self, pending: Pending, rule: str) -> str:
+        """Why a rule that a person wrote does not allow the call that was asked about; empty where it does."""
+        from ...config.rules import checked_rule
+
+        name, shown = pending.spec.name, exact_line(rule)
+        try:
+            checked_rule(rule, "the rule")
+        except ConfigError as error:
+            return str(error)
+        if Rule(rule).tool != name:
+            return f"the rule {shown} is not one for {name}. It has to be {name}(PATTERN)."
+        root = self._parts.workspace.root
+        holds = not pending.outside and await self._holds(pending.spec)
+        judgement = await self._standing.with_rule(rule).judged(pending.spec, pending.arguments, root, confined=holds)
+        if isinstance(judgement.verdict, Allow):
+            return ""
+        return f"the rule {shown} does not cover this call. Write one that does, or answer yes for this time."
+
+    async def _store(self, rule: str) -> None:
+        from ...config.stored_rules import store_allow_rule
+
+        shown = f"{exact_line(rule)}{', which covers every call of it' if Rule(rule).is_whole else ''}"
+        try:
+            path = await in_thread(partial(store_allow_rule, self._parts.config, rule))
+            self._parts.bus.tell(f"Stored in {path}: allow {shown}")
+        except MarvinError as error:
+            self._parts.bus.warn(f"The rule {shown} holds for this session only: {error}")
+
+
+def _answered(pending: Pending, reply: Reply, reason: str) -> Pending:
+    """The call as a reply leaves it. Raises `ToolError` where that is a no."""
+    if reply.says == "edit":
+        return pending.with_command(reply.command)
+    if reply.says == NO.says:
+        said = f"The user says: {reply.text}" if reply.text else "Ask what to do instead."
+        raise ToolError(f"{pending.spec.name} was not run: {reason}, and the answer was no. {said}")
+    return pending

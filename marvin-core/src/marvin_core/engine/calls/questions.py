@@ -1,0 +1,94 @@
+"""What a person is shown of a call before it runs: all of it, with nothing that could hide a part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...api.permissions import AskedCall, PermissionAnswer
+from ...api.record import Record
+from ...api.tools import ToolSpec
+from ...guard.permissions.verdicts import Judgement
+from ...guard.redaction import Redactor
+from ...util.terminal_text import exact, exact_line
+from .preview import Preview
+
+_LONG = 200
+"""Characters of an argument from which on its difference stands for it, where there is one."""
+_PLACES = ("path", "paths", "file", "files", "folder", "to", "url")
+"""Parameters that say where something happens; they come first."""
+_ESCAPED = "(Characters that cannot be seen are written as escapes, and a backslash as two.)"
+
+
+class Asking(Record):
+    """Why a call is asked about. `repeats`: nothing but the mode asks, so that a yes may hold for longer."""
+
+    reason: str
+    judgement: Judgement
+    repeats: bool
+
+
+def asked_call(
+    call_id: str, spec: ToolSpec, arguments: Mapping[str, Any], asking: Asking, preview: Preview, redactor: Redactor
+) -> AskedCall:
+    """The call as a person is shown it."""
+    judgement = asking.judgement
+    given = arguments.get(spec.command)
+    command = given if isinstance(given, str) and redactor.text(given) == given else ""
+    remember = judgement.remember if asking.repeats and redactor.text(judgement.remember) == judgement.remember else ""
+    findings = [f"{one.text}: {one.why}" for one in judgement.findings if one.says]
+    if preview.fails:
+        findings.append(f"As things stand it would fail: {preview.fails}")
+    return AskedCall(
+        call_id=call_id,
+        name=spec.name,
+        text=_text(spec, redactor.value(dict(arguments)), bool(preview.diff)),
+        reason=exact_line(redactor.text(asking.reason)),
+        command=command,
+        paths=tuple(map(exact_line, preview.paths)),
+        diff=exact(redactor.text(preview.diff)),
+        findings=tuple(exact(redactor.text(line)) for line in findings),
+        alarm=exact_line(redactor.text(judgement.alarm)),
+        remember=remember,
+        answers=_answers(asking, command, remember),
+    )
+
+
+def _answers(asking: Asking, command: str, remember: str) -> tuple[PermissionAnswer, ...]:
+    found: list[PermissionAnswer] = ["once"]
+    if asking.repeats:
+        found += ["session", "always"] if remember else ["session"]
+    if command:
+        found.append("edit")
+    return (*found, "no")
+
+
+def _text(spec: ToolSpec, arguments: Mapping[str, Any], has_diff: bool) -> str:
+    """The command first, else what says where it happens; then each argument on lines of its own."""
+    given = dict(arguments)
+    command = given.pop(spec.command, None)
+    lines = [] if command is None else [_shown(command)]
+    first = [name for name in _PLACES if name in given]
+    for name in [*first, *(name for name in given if name not in first)]:
+        value = given[name]
+        if value is None:
+            continue
+        text = _shown(value)
+        if has_diff and name not in _PLACES and (len(text) > _LONG or "\n" in text):
+            text = f"{len(text):,} characters, which the difference below shows"
+        lines.append(f"{exact(name)}: " + text.replace("\n", "\n    "))
+    text = "\n".join(lines)
+    return f"{text}\n{_ESCAPED}" if _is_escaped(arguments) else text
+
+
+def _shown(value: Any) -> str:
+    return exact(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _is_escaped(value: Any) -> bool:
+    if isinstance(value, str):
+        return exact(value) != value
+    if isinstance(value, Mapping):
+        return any(_is_escaped(part) for pair in value.items() for part in pair)
+    return isinstance(value, (list, tuple)) and any(map(_is_escaped, value))

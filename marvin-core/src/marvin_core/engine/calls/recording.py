@@ -1,0 +1,89 @@
+"""Keeping what a call changed, so that it can be taken back later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...api.messages import Call
+from ...guard.undo.changes import Changes, FileState
+from ...guard.undo.ledger import Inverse, LedgerEntry, UndoLedger, this_process
+from ...util.text import cut, one_line, shortened
+from ...util.threads import in_thread
+from ..parts import SessionParts
+
+_WHAT = 120
+_VALUE = 40
+
+
+class Recorder:
+    """Writes the calls of a session to the undo ledger; where that fails, it says so once, and the calls go on."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
+        self._failing = False
+        self._ledgers: dict[Path, UndoLedger] = {}
+
+    async def keep(self, tool: str, arguments: Mapping[str, Any], undo: Call | None, changes: Changes) -> None:
+        """Keep a call that has ended.
+
+        Args:
+            undo: the call that takes it back. Without one its files are put back.
+        """
+        await in_thread(self._writing(tool, arguments, undo, changes))
+
+    def keep_now(self, tool: str, arguments: Mapping[str, Any], changes: Changes) -> None:
+        """Keep what a call changed that failed or was cancelled, before anything else happens."""
+        self._writing(tool, arguments, None, changes)()
+
+    def _writing(
+        self, tool: str, arguments: Mapping[str, Any], undo: Call | None, changes: Changes
+    ) -> Callable[[], None]:
+        parts = self._parts
+        root = parts.workspace.root
+        ledger, entry = self.ledger(root), self.entry(tool)
+
+        def write() -> None:
+            files = changes.result()
+            if undo is None and not files:
+                return
+            what = _told(arguments, parts.kept.text) if undo is not None else _told_files(files, str(root))
+            try:
+                ledger.record(self.told(entry, what), Inverse(call=undo) if undo is not None else Inverse(files=files))
+            except (OSError, ValueError) as error:
+                self._tell(f"{tool} cannot be taken back: what it did could not be kept: {error}")
+
+        return write
+
+    def ledger(self, root: Path) -> UndoLedger:
+        """The ledger of a folder."""
+        config = self._parts.config
+        return self._ledgers.setdefault(root, UndoLedger(config.data_folder / "undo", root, config.limits))
+
+    def entry(self, tool: str) -> LedgerEntry:
+        """A call that is made now; the ledger chooses its path."""
+        parts, now = self._parts, self._parts.clock.now()
+        return LedgerEntry(
+            path=parts.workspace.root, time=now, session=parts.writer.id, process=this_process(), tool=tool, what=""
+        )
+
+    def told(self, entry: LedgerEntry, what: str) -> LedgerEntry:
+        """The entry with what the call did, in a line, without secrets."""
+        return entry.replace(what=cut(one_line(self._parts.kept.text(what), 2 * _WHAT), _WHAT))
+
+    def _tell(self, text: str) -> None:
+        if not self._failing:
+            self._failing = True
+            self._parts.bus.warn(text)
+
+
+def _told(arguments: Mapping[str, Any], clean: Callable[[str], str]) -> str:
+    given = ((name, value) for name, value in arguments.items() if value is not None)
+    return ", ".join(f"{name}={one_line(clean(str(value)), _VALUE)}" for name, value in given)
+
+
+def _told_files(files: Sequence[FileState], root: str) -> str:
+    return shortened(
+        [f"{state.verb} {state.path if state.root == root else f'{state.root}/{state.path}'}" for state in files]
+    )

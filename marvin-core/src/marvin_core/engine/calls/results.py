@@ -1,0 +1,55 @@
+"""What tools return and raise, as everything behind them can hold it."""
+
+from __future__ import annotations
+
+from ...api.errors import ToolError
+from ...api.messages import Image, Text
+from ...api.tools import ToolResult
+from ...util.failures import told
+
+GO_ON = "What it was to do may be done. Check, then try it another way."
+
+
+def as_result(returned: object) -> ToolResult:
+    """What a tool returned as a result; a text stands for one."""
+    if isinstance(returned, ToolResult):
+        return returned
+    return ToolResult(content="(no output)" if returned in (None, "") else str(returned))
+
+
+def presentable(name: str, result: ToolResult) -> ToolResult:
+    """The result as a model can be shown it, and a session file and interfaces can hold it.
+
+    Raises:
+        ToolError: where it is none.
+    """
+    content: object = result.content
+    blocks = content if isinstance(content, (tuple, list)) else [Text(text=content)]  # type: ignore[arg-type]
+    if not all(map(_is_content, blocks)):
+        raise ToolError(f"{name} returned {content!r:.100}, which is neither text nor image. {GO_ON}")
+    details = result.details
+    if details is not None:
+        from ...util.plain_data import plain
+
+        try:
+            details = plain(dict(details))
+        except (TypeError, ValueError) as error:
+            raise ToolError(f"{name} returned details that cannot be used: {error}. {GO_ON}") from None
+    return ToolResult(content=tuple(blocks), details=details, is_error=bool(result.is_error))
+
+
+def text_of(error: ToolError) -> str:
+    """What a tool says of its failure; of a class of its own, which may fail at that too."""
+    try:
+        return str(error)
+    except Exception:
+        return told(error)
+
+
+def _is_content(block: object) -> bool:
+    texts: list[object] = []
+    if isinstance(block, Image):
+        texts = [block.media_type, block.data]
+    elif isinstance(block, Text):
+        texts = [block.text]
+    return bool(texts) and all(isinstance(text, str) for text in texts)

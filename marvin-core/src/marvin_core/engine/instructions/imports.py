@@ -1,0 +1,129 @@
+"""The files that a CLAUDE.md names as `@PATH`: they follow it, each once.
+
+How Claude Code reads them: https://code.claude.com/docs/en/memory#import-additional-files
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from ...api.errors import ToolError
+from ...api.record import Record
+from ...guard.files.sandbox import SandboxPaths
+from .texts import ReadText, read_text
+
+_DEEPEST = 5
+_MOST = 20
+"""How many files one CLAUDE.md brings along."""
+_LOOKED_AT = 1_000
+"""How many names are looked at for that, of those that are no files too."""
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+_CODE = re.compile(r"(`+)[^`]*\1")
+_NAMED = re.compile(r"(?:(?<=\s)|^)@(?P<path>(?:\\ |[^\s@`\\])+)")
+_BEHIND = ".,;:!?)]}'\""
+"""What may end a sentence behind a path."""
+
+
+class Expanded(Record):
+    """A text with those that it names behind it."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """Where the others are, or would be."""
+
+
+class _File(Record):
+    base: str
+    path: str
+
+    @property
+    def real(self) -> str:
+        return os.path.realpath(f"{self.base}/{self.path}")
+
+
+def named_files(text: str) -> Iterator[str]:
+    """The paths that a text names as `@PATH`, outside of code."""
+    fence = ""
+    for line in text.splitlines():
+        found = _FENCE.match(line)
+        if found and (not fence or found[1].startswith(fence)):
+            fence = "" if fence else found[1]
+        elif not fence:
+            for named in _NAMED.finditer(_CODE.sub("", line)):
+                path = named["path"].replace("\\ ", " ").rstrip(_BEHIND)
+                if path:
+                    yield path
+
+
+def _some(text: str) -> Iterator[str]:
+    """The paths that a text names, no more than are looked at."""
+    return islice(named_files(text), _LOOKED_AT + 1)
+
+
+class Imports:
+    """Follows what the files of one project name.
+
+    Args:
+        paths: gives the files below a folder.
+        project: the top of the project, which nothing leads out of.
+        home: the home folder, of which `~/.marvin` can be named.
+    """
+
+    def __init__(self, paths: Callable[[Path], SandboxPaths], project: str, home: Path) -> None:
+        self._paths = paths
+        self._project = project
+        self._home = str(home)
+
+    def expanded(self, path: str, text: str) -> Expanded:
+        """The text of a file, `path` below the project, with those that it names."""
+        parts, notes = [text], []
+        start = _File(base=self._project, path=path)
+        waiting = deque((start, name, 1) for name in _some(text))
+        seen, files, looked_at = {start.real}, [], 0
+        while waiting:
+            looked_at += 1
+            if looked_at > _LOOKED_AT:
+                notes.append(f"@{waiting[0][1]} and what is named behind it is not looked at: there are too many names")
+                break
+            inside, name, depth = waiting.popleft()
+            full = self._place(inside, name)
+            file = self._meant(full)
+            if file is None:
+                if os.path.lexists(full):
+                    notes.append(f"@{name} is not read: it leads out of the project")
+                continue
+            files.append(f"{file.base}/{file.path}")
+            if file.real in seen or not os.path.isfile(file.real):
+                continue  # most that look like a path are names, as in @types/node
+            seen.add(file.real)
+            if depth > _DEEPEST or len(parts) > _MOST:
+                notes.append(f"@{name} is not read: it is {'too deep' if depth > _DEEPEST else 'one too many'}")
+                continue
+            try:
+                found: ReadText = read_text(self._paths(Path(file.base)), file.path)
+            except ToolError as error:
+                notes.append(f"@{name} is not read: {str(error).splitlines()[0]}")
+                continue
+            parts.append(f"(@{name})\n{found.text}")
+            notes += [f"@{name}: {note}" for note in found.notes]
+            waiting += [(file, inner, depth + 1) for inner in _some(found.text)]
+        return Expanded(text="\n\n".join(parts), notes=tuple(notes), files=tuple(dict.fromkeys(files)))
+
+    def _place(self, inside: _File, name: str) -> str:
+        """Where a name leads from the folder of the file that it stands in."""
+        if name.startswith("~/"):
+            return os.path.normpath(f"{self._home}/{name[2:]}")
+        return os.path.normpath(os.path.join(inside.base, os.path.dirname(inside.path), name))
+
+    def _meant(self, full: str) -> _File | None:
+        """The file at a place; None where it is outside."""
+        for base in (self._project, f"{self._home}/.marvin"):
+            if full.startswith(f"{base}/"):
+                return _File(base=base, path=full[len(base) + 1 :])
+        return None

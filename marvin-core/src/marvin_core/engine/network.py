@@ -1,0 +1,177 @@
+"""What the commands of a session reach on the network: the policy, who is asked, and what was refused."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from ..api.config import Config, NetworkPolicy
+from ..api.errors import MarvinError
+from ..util.patterns.hosts import HostList
+from ..util.threads import in_thread
+
+if TYPE_CHECKING:
+    from ..http.proxy_thread import Decide, ProxyThread
+    from ..util.bus import Bus
+
+Asker: TypeAlias = "Callable[[str, Sequence[str]], Awaitable[str]]"
+_REMEMBERED = 200
+"""Refusals that are kept for the results of commands."""
+_CHOICES = ("session", "always", "no")
+
+
+def policy_of(config: Config, *, unattended: bool) -> NetworkPolicy:
+    """What commands reach where nobody is asked: what the configuration says, else this machine, or all unattended."""
+    return config.network or NetworkPolicy(kind="all" if unattended else "loopback")
+
+
+class ProxySource(Protocol):
+    """Where the proxy comes from."""
+
+    def proxy(self, decide: Decide) -> ProxyThread:
+        """A proxy that leads programs no further than `decide` lets them."""
+        ...
+
+
+class SessionNetwork:
+    """Decides which hosts the commands of one session reach, and runs the proxy that holds them to it.
+
+    Args:
+        asker: asks the user about further hosts; None where nobody is there.
+        environment: of the commands. A Marvin among them is held to the policy as it is then.
+        held: has no time pass for commands, as long as such a question is open.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        clients: ProxySource,
+        bus: Bus,
+        asker: Asker | None,
+        environment: MutableMapping[str, str],
+        held: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self._held = held
+        named = policy_of(config, unattended=asker is None)
+        self._config = config
+        self._clients = clients
+        self._bus = bus
+        self._asker = asker
+        self._environment = environment
+        self.may_ask: Callable[[], bool] = lambda: True
+        """Whether the user may be asked at the moment."""
+        self._kind = named.kind
+        self._hosts = HostList(named.hosts)
+        self._answers: dict[tuple[str, int], asyncio.Future[bool]] = {}
+        self._refused: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED)
+        self._refusals = 0
+        self._proxy: ProxyThread | None = None
+
+    @property
+    def policy(self) -> NetworkPolicy:
+        """The policy as it is now, with the hosts that the user has allowed since; a sub-agent gets no wider one."""
+        hosts = self._hosts.entries()
+        return NetworkPolicy(kind="hosts" if hosts else self._kind, hosts=hosts)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether commands reach the network through the proxy only, so that `serve` is to be called."""
+        return self._kind in ("loopback", "hosts")
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Have the proxy serve a listening socket that was opened on the loopback inside of a sandbox.
+
+        A socket stays in the network namespace that it was made in, whoever has it: no other process outside reaches
+        it, and nothing runs inside for it.
+
+        Raises:
+            ConfigError: where a proxy that the settings name cannot be used.
+        """
+        if self._proxy is None:
+            self._proxy = self._clients.proxy(self.refusal)
+        await self._proxy.serve(listener)
+
+    async def refusal(self, host: str, port: int) -> str:
+        """Why commands do not reach a host and port; empty where they do. A person may be asked, once for each."""
+        if self._kind == "all" or self._hosts.allows(host, port):
+            return ""
+        if self._asker is not None and self.may_ask() and await self._allowed(host, port):
+            return ""
+        self._refusals += 1
+        self._refused.append((self._refusals, f"{host}:{port}"))
+        return (
+            f"commands do not reach {host}, port {port}, from the sandbox. "
+            "Do without it, or ask the user to allow it: `network` in config.yaml, or --network"
+        )
+
+    async def _allowed(self, host: str, port: int) -> bool:
+        answer = self._answers.get((host, port))
+        if answer is None:
+            # A program that asks again while the question is open, as several at once do, waits for the one answer.
+            answer = self._answers[host, port] = asyncio.ensure_future(self._ask(host, port))
+        try:
+            return await asyncio.shield(answer)
+        except BaseException:
+            if answer.done():  # nobody answered, so that it may be asked again
+                self._answers.pop((host, port), None)
+            raise
+
+    async def _ask(self, host: str, port: int) -> bool:
+        assert self._asker is not None
+        shown = host if port in (80, 443) else f"{host}, port {port}"
+        question = (
+            f"A command wants to reach {shown} on the network. Let commands reach it: for this session, always, or no?"
+        )
+        with self._held():
+            answer = await self._asker(question, _CHOICES)
+        if answer == "no":
+            return False
+        self._hosts.add(_entry(host, port))
+        self._environment["MARVIN_NETWORK"] = self.policy.as_text()
+        if answer == "always":
+            await self._keep(_entry(host, port))
+        return True
+
+    async def _keep(self, entry: str) -> None:
+        from ..util.state_files import update_file
+        from ..util.yaml.edit import load_mapping, with_value
+
+        def changed(content: bytes | None) -> bytes:
+            text = (content or b"").decode()
+            named = (load_mapping(text) or {}).get("network")
+            hosts = list(named.get("hosts") or []) if isinstance(named, dict) else []
+            if isinstance(named, str):
+                text = with_value(text, ["network"], None)
+            return with_value(text, ["network", "hosts"], [*hosts, *([] if entry in hosts else [entry])]).encode()
+
+        path = self._config.config_folder / "config.yaml"
+        try:
+            await in_thread(lambda: update_file(path, changed, self._config.timeouts))
+        except (OSError, ValueError, MarvinError) as error:
+            self._bus.warn(f"{entry} is allowed for this session only: {path} cannot be changed ({error}).")
+
+    def mark(self) -> int:
+        """Where the list of refusals ends now, for `refused_since`."""
+        return self._refusals
+
+    def refused_since(self, mark: int) -> tuple[str, ...]:
+        """The hosts with their ports that were refused since a mark, each once."""
+        return tuple(dict.fromkeys(name for number, name in self._refused if number > mark))
+
+    async def close(self) -> None:
+        """End the proxy, and every connection through it."""
+        for answer in self._answers.values():
+            answer.cancel()
+        if self._proxy is not None:
+            await self._proxy.close()
+
+
+def _entry(host: str, port: int) -> str:
+    """The entry of a list of hosts that stands for a host, and for no other port where it is an unusual one."""
+    if port in (80, 443):
+        return host
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

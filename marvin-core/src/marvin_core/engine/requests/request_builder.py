@@ -1,0 +1,128 @@
+"""The next request of a session: its prompt, the conversation with room made in it, and the tools on offer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ...api.messages import ToolOutput, tool
+from ...api.providers import Provider, Request, ThinkingLevel
+from ...api.record import Record
+from ...api.tools import ToolSpec
+from ...conversation.compactor import Compactor
+from ...conversation.window import characters
+from ...tools.carried_tools import Carried
+from ..hook_runner import HookRunner
+from ..parts import SessionParts
+from .system_prompt import PromptPart, SystemPrompt
+
+if TYPE_CHECKING:
+    from ...api.controls import ContextUse
+    from ...api.models import CostCeiling
+    from .remaining import Remaining
+
+
+class PromptSettings(Record):
+    """What answers a prompt, taken when it begins; a change in the middle of it counts for the next one."""
+
+    provider: Provider
+    thinking: ThinkingLevel
+    ceiling: CostCeiling | None
+
+
+class RequestBuilder:
+    """Makes requests for one session."""
+
+    def __init__(self, parts: SessionParts, hooks: HookRunner, compactor: Compactor) -> None:
+        self._parts = parts
+        self._hooks = hooks
+        self._compactor = compactor
+        self._prompt = SystemPrompt(parts, hooks)
+
+    async def prompt_parts(self) -> list[PromptPart]:
+        """The parts of the system prompt of the next request."""
+        await self._prompt.refresh()
+        return await self._prompt.parts(self._compactor.characters_of(self._carried().tools))
+
+    def _carried(self) -> Carried:
+        """The tools of the next request; all on offer where no model answers yet."""
+        if not self._parts.model.configured:
+            return Carried(tools=self._parts.toolbox.offered)
+        return self._parts.carried.of(self._parts.model.provider)
+
+    async def context_use(self) -> ContextUse:
+        """What the next request holds, in tokens."""
+        from ...api.controls import ContextUse  # for whoever asks
+
+        parts, window = await self.prompt_parts(), self._parts.model.window
+        carried, conversation = self._carried(), self._parts.conversation
+
+        def sizes(specs: Sequence[ToolSpec]) -> dict[str, int]:
+            return {spec.name: window.tokens(self._compactor.characters_of((spec,))) for spec in specs}
+
+        return ContextUse(
+            prompt=[(part.origin, window.tokens(len(part.text))) for part in parts if part.text],
+            tools=sizes(carried.tools),
+            waiting=sizes(carried.waiting),
+            messages=len(conversation.messages),
+            message_tokens=window.tokens(conversation.characters),
+            compact=window.compact,
+            window=window.size,
+        )
+
+    async def build(self, settings: PromptSettings, ending: str = "") -> tuple[Request, int]:
+        """The next request, and the characters in it.
+
+        Args:
+            ending: why it is the last one, for the model to read; it may call no tool then.
+        """
+        await self._prompt.refresh()
+        carried = self._parts.carried.of(settings.provider)
+        offered = carried.tools
+        parts = await self._prompt.parts(self._compactor.characters_of(offered))
+        *stable, volatile = [part.text for part in parts]
+        same = "\n\n".join(stable)
+        system = "\n\n".join(filter(None, [same, volatile, ending]))
+        conversation = self._parts.conversation
+        await self._parts.model.measure(conversation.characters + len(system))
+        along = await self._compactor.prepare(system, offered)
+        messages, sent = conversation.messages, conversation.characters + along
+        await self._hooks.before_request(messages)
+        if left := self._remaining.roughly(settings.ceiling) if self._may_be_little(settings.ceiling) else "":
+            # Last, and after room was made: it changes most often.
+            system, sent = f"{system}\n\n{left}", sent + len(left)
+        request = Request(
+            system=system,
+            messages=messages,
+            tools=offered,
+            waiting=carried.waiting,
+            tool_choice="none" if ending else "auto",
+            thinking=settings.thinking,
+            stable=len(same),
+            output_schema=self._parts.config.output_schema,
+        )
+        return request, sent
+
+    @cached_property
+    def _remaining(self) -> Remaining:
+        from .remaining import Remaining  # most conversations never come near the end of anything
+
+        return Remaining(self._parts, self._compactor)
+
+    def _may_be_little(self, ceiling: CostCeiling | None, added: int = 0) -> bool:
+        """Whether the window or the money may be near its end, once so many characters are added."""
+        window = self._parts.model.window
+        used = self._parts.conversation.characters + self._compactor.overhead + added
+        return ceiling is not None or window.tokens(used) >= window.warn
+
+    def with_remaining(self, outputs: Sequence[ToolOutput], ceiling: CostCeiling | None) -> list[ToolOutput]:
+        """The outputs of a round; the last one says what is left after them, where that is little."""
+        if not self._may_be_little(ceiling, characters([tool(outputs)])):
+            return list(outputs)
+        return self._remaining.added(outputs, ceiling)
+
+    def begin_prompt(self) -> None:
+        """Have what changed since the last prompt count, and tell which tools do not come along."""
+        self._prompt.begin()
+        self._parts.carried.tell_left_out(self._parts.model.provider)

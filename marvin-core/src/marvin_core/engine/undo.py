@@ -1,0 +1,176 @@
+"""Taking calls back, the newest first; what somebody changed since then is left as it is, and shown."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..api.controls import UndoEntry
+from ..api.errors import MarvinError
+from ..api.events import CallOrigin
+from ..api.messages import Call, ToolOutput
+from ..guard.undo.changes import FileState, content_of
+from ..guard.undo.ledger import Claim, LedgerEntry, NeverTakenBack, UndoLedger
+from ..kit.files.diffs import unified_diff
+from ..util.text import cut
+from ..util.threads import in_thread
+from .parts import SessionParts
+
+_COMPARED = 1_000_000
+"""Bytes of a file, as it was left and as it is, of which a difference is made."""
+_DIFF = 4_000
+"""Characters of a difference that are shown."""
+
+
+class CallsByHand(Protocol):
+    """Runs calls that a person makes."""
+
+    async def by_hand(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin) -> ToolOutput:
+        """Run one call to its output."""
+        ...
+
+
+class Undo:
+    """Takes calls back for a session; `dispatcher` runs those that take others back."""
+
+    def __init__(self, parts: SessionParts, dispatcher: Callable[[], CallsByHand]) -> None:
+        self._parts = parts
+        self._dispatcher = dispatcher
+
+    async def listed(self, most: int) -> Sequence[UndoEntry]:
+        """The calls that can be taken back in the working directory, the newest first."""
+        found = await in_thread(lambda: self._entries(most))
+        return [UndoEntry(tool=entry.tool, what=entry.what, time=entry.time, session=entry.session) for entry in found]
+
+    def _ledger(self) -> UndoLedger:
+        config = self._parts.config
+        return UndoLedger(config.data_folder / "undo", self._parts.workspace.root, config.limits)
+
+    def _entries(self, most: int) -> Sequence[LedgerEntry]:
+        """The newest; in a chat, without what another Marvin does that is still at work in the same folder."""
+        attended = self._parts.setup.asker is not None
+        return list(islice((one for one in self._ledger().entries() if not (attended and one.is_of_another)), most))
+
+    async def take_back(self, count: int) -> Sequence[str]:
+        """Take back the newest calls, as many as there are up to `count`; what was taken back, a line each.
+
+        Raises:
+            MarvinError: a call cannot be taken back; the text says what was, before that one.
+        """
+        return await self._all_of(lambda: self._entries(count))
+
+    async def take_back_since(self, time: float) -> Sequence[str]:
+        """Take back the calls that this session made from then on. Raises as `take_back`."""
+        this = self._parts.writer.id
+
+        def found() -> Sequence[LedgerEntry]:
+            entries = takewhile(lambda one: one.time >= time, self._ledger().entries())
+            return [one for one in entries if one.session == this]
+
+        return await self._all_of(found)
+
+    async def _all_of(self, entries: Callable[[], Sequence[LedgerEntry]]) -> Sequence[str]:
+        if self._parts.config.read_only:
+            raise MarvinError("This agent is read-only (MARVIN_READONLY): nothing is taken back here.")
+        done: list[str] = []
+        for entry in await in_thread(entries):
+            claim = await in_thread(lambda entry=entry: self._ledger().claim(entry))  # type: ignore[misc]
+            if claim is None:
+                continue  # another Marvin takes it back just now
+            try:
+                await self._take(entry, claim)
+            except (MarvinError, OSError, ValueError) as error:
+                before = "".join(f"Taken back: {line}\n" for line in done)
+                text = f"{before}Not taken back: {told(entry)}. {error}"
+                raise MarvinError(self._parts.bus.clean(text)) from error
+            done.append(self._parts.bus.clean(told(entry)))
+        if done and self._parts.conversation.messages:
+            self._parts.inbox.send(f"[The user took back: {'; '.join(done)}]", "marvin")
+        return done
+
+    async def _take(self, entry: LedgerEntry, claim: Claim) -> None:
+        try:
+            inverse = await in_thread(claim.inverse)
+            if inverse.call is not None:
+                await self._call(inverse.call)
+            elif inverse.span is not None:
+                from .undo_commands import put_back
+
+                await put_back(self._parts, entry, inverse.span, claim)
+            else:
+                await in_thread(lambda: self._put_back(inverse.files))
+        except BaseException as error:
+            if isinstance(error, ValueError):
+                claim.done()
+                raise ValueError(f"What was kept of it {error}, and was removed.") from error
+            if isinstance(error, NeverTakenBack):
+                claim.done()  # it would be in the way of all before it
+            else:
+                claim.give_back()
+            raise
+        claim.done()
+
+    async def _call(self, call: Call) -> None:
+        output = await self._dispatcher().by_hand(call.name, call.arguments, "undo")
+        if output.is_error:
+            raise MarvinError(output.text.removeprefix("Error: "))
+
+    def _put_back(self, files: Sequence[FileState]) -> None:
+        """Put files back as they were: all of them, or none where one of them is not as the call left it."""
+        missing = [f"{state.path}: {state.lacks}" for state in files if state.lacks]
+        if missing:
+            raise NeverTakenBack(
+                f"It cannot be: {'; '.join(missing)}. It is no longer listed; the next try takes the one before."
+            )
+        linked = [state.path for state in files if _is_behind_a_link(state)]
+        if linked:
+            raise MarvinError(f"Somebody put a link in the place of {', '.join(linked)}. Remove it, or do it by hand.")
+        changed = [state for state in files if self._now(state) not in (state.before, state.after)]
+        if changed:
+            diffs = "\n".join(self._difference(state) for state in changed)
+            raise MarvinError(f"Somebody changed this since then; take that back first, or do it by hand:\n{diffs}")
+        for state in files:
+            paths, now = self._parts.workspace.paths_of(Path(state.root)), self._now(state)
+            if now == state.before:
+                continue
+            if now != state.after:
+                raise MarvinError(f"Somebody changed {state.path} just now. Try again.")
+            if state.before is None:
+                paths.remove(state.path)
+            else:
+                paths.replace(state.path, state.before)
+                if now is None:
+                    with paths.open(state.path) as stream:
+                        os.fchmod(stream.fileno(), state.mode)
+
+    def _now(self, state: FileState, more: int = 1) -> bytes | None:
+        """The file as it is; of one that has become larger since, only so many bytes `more` than it had."""
+        most = max(len(state.before or b""), len(state.after or b"")) + more
+        return content_of(self._parts.workspace.paths_of(Path(state.root)), state.path, most)
+
+    def _difference(self, state: FileState) -> str:
+        now = self._now(state, _COMPARED)
+        if now is None:
+            return f"{state.path} was removed."
+        if state.after is None:
+            return f"{state.path} is there again."
+        if len(now) + len(state.after) > _COMPARED:
+            return f"{state.path} is too large to show the difference; it had {len(state.after):,} bytes."
+        try:
+            return cut(unified_diff(state.path, state.after.decode(), now.decode()), _DIFF)
+        except UnicodeDecodeError:
+            return f"{state.path} is no text; it has {len(now):,} bytes, and had {len(state.after):,}."
+
+
+def _is_behind_a_link(state: FileState) -> bool:
+    """Whether the place of a file leads to another one by now, which the call did not change."""
+    place = os.path.join(state.root, state.path)
+    return os.path.realpath(place) != place
+
+
+def told(entry: LedgerEntry) -> str:
+    """A call in a line."""
+    return f"{entry.tool}: {entry.what}" if entry.what else entry.tool

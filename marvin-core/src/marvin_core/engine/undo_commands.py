@@ -1,0 +1,171 @@
+"""Taking back what commands changed: the files of a folder as its snapshots have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ..api.errors import MarvinError
+from ..guard.undo.ledger import Claim, Inverse, LedgerEntry, NeverTakenBack, Span, is_live
+from ..guard.undo.restoring import FOLDER, blocked_by, put_files_back, read_now, remove_created, state_of
+from ..guard.undo.snapshots import Change, Kept, SnapshotFailure, Snapshots
+from ..kit.files.diffs import unified_diff
+from ..util.text import counted, cut, shortened
+from ..util.threads import in_thread
+from .parts import SessionParts
+
+_COMPARED, _DIFF = 1_000_000, 4_000
+_NAMED = 20
+_SHOWN = 3
+"""Files of which the difference is shown."""
+_AT_A_TIME = 30_000_000
+"""Bytes of files that are put back at a time."""
+
+
+def snapshots_of(parts: SessionParts, root: Path) -> Snapshots:
+    """The snapshots of a folder."""
+    config = parts.config
+    found = Snapshots(config.data_folder / "snapshots", root, parts.processes, config.limits, config.timeouts)
+    found.without = parts.workspace.own_places(root)
+    return found
+
+
+async def put_back(parts: SessionParts, entry: LedgerEntry, span: Span, claim: Claim) -> None:
+    """Put the files back that commands changed, all of them or none.
+
+    Raises:
+        NeverTakenBack: what they were is no longer kept.
+        MarvinError: somebody changed one of them since then, or the commands still run.
+    """
+    if parts.config.writable_files is not None:
+        raise MarvinError("This agent writes some files only (MARVIN_WRITABLE_FILES), and this changes others.")
+    root = Path(span.root)
+    snapshots = snapshots_of(parts, root)
+    if not span.after:
+        await _complete(snapshots, entry, span, claim)
+        return
+    try:
+        changes = await snapshots.changes(span.before, span.after)
+        sizes = await snapshots.sizes([change.before.content for change in changes if change.before is not None])
+        if span.is_shared:
+            claim.complete(Inverse(span=span.replace(is_shared=False)))
+            raise MarvinError(
+                "Another Marvin worked in this folder at the same time, so some of this may be its work: "
+                f"{_named(changes)}. Do the same again to take all of that back."
+            )
+    except SnapshotFailure as error:
+        raise NeverTakenBack(f"{error} It is no longer listed; the next try takes the one before.") from error
+    todo = await _unchanged_since(snapshots, root, changes)
+    await in_thread(lambda: remove_created(root, [change for change in todo if change.before is None]))
+    for piece in _pieces(todo, sizes):
+        wanted = {change.before.content: sizes[change.before.content] for change in piece if change.before is not None}
+        contents = await snapshots.contents(wanted)
+        await in_thread(
+            lambda piece=piece, contents=contents: put_files_back(root, piece, contents, span.modes)  # type: ignore[misc]
+        )
+
+
+async def _complete(snapshots: Snapshots, entry: LedgerEntry, span: Span, claim: Claim) -> None:
+    """Of commands during which Marvin ended, what is there now counts as what they left, once it was shown."""
+    if is_live(entry.process):
+        raise MarvinError("Its commands still run. Wait for their end.")
+    after = await snapshots.take()
+    changes = await snapshots.changes(span.before, after)
+    if not changes:
+        return
+    claim.complete(Inverse(span=span.replace(after=after, modes=snapshots.modes_of(changes))))
+    raise MarvinError(
+        f"Marvin ended before its commands did, so it is not known who changed what since then: {_named(changes)}. "
+        "Do the same again to take all of that back."
+    )
+
+
+async def _unchanged_since(snapshots: Snapshots, root: Path, changes: Sequence[Change]) -> Sequence[Change]:
+    """The files that are to be put back, without those that are as they were already.
+
+    Raises:
+        MarvinError: one is neither as it was nor as the commands left it.
+    """
+    todo: list[Change] = []
+    others: list[Change] = []
+    blocked: list[str] = []
+
+    links = {change.path for change in changes if change.after is not None and change.after.is_link}
+
+    def look() -> None:
+        for change in changes:
+            now: Kept | None = None
+            try:
+                if not (change.after is None and links.intersection(_folders_of(change.path))):
+                    now = state_of(root, change.path)
+            except OSError as error:
+                blocked.append(f"{_shown(change)}: {error.strerror or error}")
+                continue
+            is_folder_now = now is not None and now.mode == FOLDER and change.after is None
+            if now == change.after or is_folder_now:  # a folder that is not empty then is in the way, see below
+                todo.append(change)
+            elif now != change.before:
+                others.append(change)
+        created = {change.path for change in todo if change.before is None}
+        for change in todo:
+            if change.before is not None:
+                blocked.extend(blocked_by(root, change, created))
+
+    await in_thread(look)
+    if blocked:
+        raise MarvinError(f"Something is in the way: {shortened(blocked)}. Remove it, or do it by hand.")
+    if others:
+        diffs = [await _difference(snapshots, root, change) for change in others[:_SHOWN]]
+        more = f"\nand {counted(len(others) - _SHOWN, 'more file')}" if len(others) > _SHOWN else ""
+        text = "\n".join(diffs) + more
+        raise MarvinError(f"Somebody changed this since then; take that back first, or do it by hand:\n{text}")
+    return todo
+
+
+async def _difference(snapshots: Snapshots, root: Path, change: Change) -> str:
+    """What is there now against what the commands left."""
+    name = _shown(change)
+    now = await in_thread(lambda: read_now(root, change.path, _COMPARED + 1))
+    if now is None:
+        return f"{name} was removed."
+    if change.after is None:
+        return f"{name} is there again."
+    sizes = await snapshots.sizes([change.after.content])
+    if len(now) + sum(sizes.values()) > _COMPARED:
+        return f"{name} is too large to show the difference; it had {sum(sizes.values()):,} bytes."
+    left = (await snapshots.contents(sizes))[change.after.content]
+    try:
+        diff = await in_thread(lambda: unified_diff(name, left.decode(), now.decode()))
+        return cut(diff, _DIFF) or f"{name} has other permissions."
+    except UnicodeDecodeError:
+        return f"{name} is no text; it has {len(now):,} bytes, and had {len(left):,}."
+
+
+def _folders_of(path: bytes) -> Iterator[bytes]:
+    """The folders on the way to a file."""
+    while path := path.rpartition(b"/")[0]:
+        yield path
+
+
+def _pieces(changes: Sequence[Change], sizes: Mapping[str, int]) -> Iterator[Sequence[Change]]:
+    """The files that were there before, so many at a time as fit into memory."""
+    piece: list[Change] = []
+    total = 0
+    for change in changes:
+        if change.before is None:
+            continue
+        size = sizes[change.before.content]
+        if piece and total + size > _AT_A_TIME:
+            yield piece
+            piece, total = [], 0
+        piece.append(change)
+        total += size
+    yield piece
+
+
+def _named(changes: Sequence[Change]) -> str:
+    return shortened([f"{change.verb} {_shown(change)}" for change in changes], _NAMED)
+
+
+def _shown(change: Change) -> str:
+    return change.path.decode("utf-8", "backslashreplace")

@@ -1,0 +1,93 @@
+"""The way to the folders below a root, and making and removing them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from ...api.errors import PathRefused, ToolError
+from .path_checks import PathChecks
+
+if TYPE_CHECKING:
+    from .folder_descriptors import Descent
+
+
+class FolderPaths(PathChecks):
+    """Folders below one root. Thread-safe; holds no descriptor between calls."""
+
+    def make_folder(self, path: str) -> bool:
+        """Make a folder and those above it, where they are missing; whether it was missing.
+
+        Raises:
+            PathRefused: where the path, or what it links to, is outside or protected.
+            ToolError: where it cannot be made, as where a file has that name.
+        """
+
+        def guard(made: tuple[str, ...]) -> None:
+            self._check(path, made, writing=True)
+            self._check_writable(path, made)
+
+        parts = self._parts(path)
+        self._check(path, parts, writing=True)
+        with self._failures(path, parts, "make"), self._descent(path) as descent:
+            try:
+                # What is in it has a place only where all of its folders are there.
+                self._check(path, descent.place((*parts, "x"), make=guard).parts[:-1], writing=True)
+                return descent.has_made
+            except BaseException:
+                descent.remove_made_folders()
+                raise
+
+    def remove_folder(self, path: str) -> None:
+        """Delete a folder that is empty.
+
+        Raises:
+            PathRefused: where the path is outside or protected.
+            ToolError: where there is none, it is not empty, or is a link.
+        """
+        parts = self._parts(path)
+        self._check(path, parts, writing=True)
+        with self._failures(path, parts, "remove"), self._descent(path) as descent:
+            place = descent.place(parts)
+            self._check(path, place.parts, writing=True)
+            self._check_writable(path, place.parts)
+            os.rmdir(place.name, dir_fd=place.folder)
+
+    @contextmanager
+    def _descent(self, path: str) -> Iterator[Descent]:
+        from .folder_descriptors import Descent
+
+        def outside() -> PathRefused:
+            return self._refused(f"{path!r} is refused: a link in it leads out of the working directory.")
+
+        with ExitStack() as stack:
+            yield Descent(self._root, stack, outside)
+
+    @contextmanager
+    def _failures(self, path: str, parts: tuple[str, ...], action: str) -> Iterator[None]:
+        """Turn what the system refuses into what the model can act on."""
+        try:
+            yield
+        except OSError as error:
+            if not self._root.is_dir():
+                text = f"The working directory {self._root} does not exist any more. Choose another one."
+                raise ToolError(text) from error
+            if isinstance(error, FileNotFoundError):
+                text = f"File not found: {path!r}.{self._nearest(parts)} List its folder, or search for the name."
+                raise ToolError(f"{text}\n{self.overview()}") from error
+            from .errors import describe_failure
+
+            raise ToolError(describe_failure(error, path, action)) from error
+
+    def _nearest(self, parts: tuple[str, ...]) -> str:
+        if not parts:
+            return ""
+        with suppress(OSError, ToolError), self._descent(parts[-1]) as descent:
+            folder = descent.folder(parts[:-1])
+            names = [name for name in folder.list() if not self._is_hidden((*folder.parts, name))]
+            from .errors import nearest_names
+
+            return nearest_names(parts, names)
+        return ""

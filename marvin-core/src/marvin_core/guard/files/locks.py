@@ -1,0 +1,84 @@
+"""Locks for files of a project, so that of two Marvins that write one file neither loses what the other wrote.
+
+They lie in Marvin's state folder, and are named by the device and the inode of the file. A lock is held while a file is
+looked at for a second time and replaced, and never across calls. Whoever holds it removes it: each replacement makes a
+new inode, so that locks would pile up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from ...api.errors import ToolError
+from ...api.timeouts import Timeouts
+from ...util.state_files import LockTimeout, acquire, make_private_folder
+
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class ProjectLocks:
+    """The locks of one Marvin.
+
+    Args:
+        folder: where they lie.
+    """
+
+    def __init__(self, folder: Path, timeouts: Timeouts) -> None:
+        self._folder = folder
+        self._limit = timeouts.project_lock
+        self._poll = timeouts.lock_poll
+
+    @contextmanager
+    def held(self, files: Iterable[os.stat_result]) -> Iterator[None]:
+        """Hold the locks of several files.
+
+        Raises:
+            ToolError: another Marvin holds one for too long, or the folder cannot be written.
+        """
+        # In one order, so that two who want the same files do not wait for each other.
+        names = sorted({f"{file.st_dev:x}-{file.st_ino:x}.lock" for file in files})
+        with ExitStack() as stack:
+            try:
+                for name in names:
+                    stack.enter_context(self._one(self._folder / name))
+            except LockTimeout:
+                raise ToolError(
+                    "Another Marvin is writing the file, for longer than "
+                    f"{self._limit:g} s; nothing was changed. Read the file again, then try again."
+                ) from None
+            except OSError as error:
+                raise ToolError(
+                    f"The lock of the file cannot be made in {self._folder}: {error.strerror}; nothing was changed. "
+                    "The user has to make that folder writable."
+                ) from error
+            yield
+
+    @contextmanager
+    def _one(self, path: Path) -> Iterator[None]:
+        make_private_folder(path.parent)
+        while True:
+            descriptor = os.open(path, _OPEN, 0o600)
+            try:
+                acquire(descriptor, self._limit, self._poll, path.name)
+                if _is_there(path, descriptor):
+                    break
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)  # whoever held it has removed it meanwhile
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.unlink(path)
+            os.close(descriptor)
+
+
+def _is_there(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,137 @@
+"""The way to a place without any link on it, for walks: they follow none, and none that was swapped in just now."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from ...util.state_files import make_private_folder
+
+_PATH_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
+_ROOT = os.O_RDONLY | os.O_DIRECTORY
+_FOLDER = _ROOT | os.O_NOFOLLOW
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""How a file is opened that could be anything: no link is followed, nothing is waited for."""
+
+
+@contextmanager
+def opened_folder(root: Path | str, path: str) -> Iterator[int]:
+    """A folder as a descriptor, reached from the root by one name after the other.
+
+    Args:
+        path: relative to the root, without `..`; `.` is the root itself.
+
+    Raises:
+        OSError: it is not there, or a part of the path is a link or no folder.
+    """
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    with _walked(os.open(root, _ROOT), names, _FOLDER) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def standing_for(path: Path) -> Iterator[int]:
+    """A descriptor that stands for an absolute path, for which nothing on the way need be readable.
+
+    Raises:
+        OSError: it is not there, or a part of the path is a link.
+    """
+    first = os.open("/", _PATH_ONLY | os.O_DIRECTORY)
+    with _walked(first, path.parts[1:], _PATH_ONLY | os.O_NOFOLLOW) as descriptor:
+        if stat.S_ISLNK(os.fstat(descriptor).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        yield descriptor
+
+
+@contextmanager
+def own_folder(root: Path, folder: Path, mode: int = 0o700) -> Iterator[int]:
+    """A folder that Marvin itself writes to, as a descriptor; what is missing of it is made.
+
+    Args:
+        root: the working directory.
+        folder: no link on the way to it is followed where it lies in `.marvin` there: a repository, or a command that
+            runs at this moment, may have put one in.
+        mode: of folders that are made there; elsewhere they are for this user alone.
+
+    Raises:
+        OSError: it cannot be made, or a part of the way is a link or no folder.
+    """
+    if not folder.is_relative_to(root / ".marvin"):
+        make_private_folder(folder)
+        root, names = folder, tuple[str, ...]()
+    else:
+        names = folder.relative_to(root).parts
+    with _walked(os.open(root, _ROOT), names, _FOLDER, made_with=mode) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def _walked(descriptor: int, names: Sequence[str], flags: int, made_with: int | None = None) -> Iterator[int]:
+    """Go on from a folder, which is closed, by one name after the other; with a mode, what is missing is made."""
+    try:
+        for name in names:
+            if made_with is not None:
+                with suppress(FileExistsError):
+                    os.mkdir(name, made_with, dir_fd=descriptor)
+            inner = os.open(name, flags, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def open_file(root: Path | str, path: str) -> BinaryIO:
+    """A file, opened for reading. Raises OSError as `opened_folder`, and where the file is a link."""
+    folder, _, name = path.rpartition("/")
+    with opened_folder(root, folder) as descriptor:
+        return os.fdopen(os.open(name, READ, dir_fd=descriptor), "rb")
+
+
+@contextmanager
+def scanned(root: Path | str, path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """What a folder holds, nothing where it cannot be read. What an entry is asked for it says only in the block."""
+    with ExitStack() as stack:
+        try:
+            descriptor = stack.enter_context(opened_folder(root, path))
+            entries: Iterator[os.DirEntry[str]] = stack.enter_context(os.scandir(descriptor))
+        except OSError:
+            entries = iter(())
+        yield entries
+
+
+class Statuses:
+    """What is known of many files, one after the other. The folder of the last one stays open until the block ends."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folder = ""
+        self._descriptor: int | None = None
+
+    def of(self, path: str) -> os.stat_result:
+        """What is there; a link is not followed. Raises OSError as `opened_folder`."""
+        folder, _, name = path.rstrip("/").rpartition("/")
+        if self._descriptor is None or folder != self._folder:
+            self._close()
+            with opened_folder(self._root, folder) as descriptor:
+                self._folder, self._descriptor = folder, os.dup(descriptor)
+        return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+
+    def _close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()

@@ -1,0 +1,177 @@
+"""What a call would write: files as they would be, while the disk stays as it is."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
+
+from ...api.errors import ToolError
+from .sandbox import SandboxPaths
+
+if TYPE_CHECKING:
+    from ...api.tool_context import FileInfo, FileWrite
+
+_LARGEST = 4_000_000
+"""Bytes of a file beyond which nothing is tried: the difference would be too long to read."""
+
+
+class NoPreviewError(Exception):
+    """What a call would do cannot be known without doing it."""
+
+
+class PreviewPaths(SandboxPaths):
+    """Files as they are, and as a call would leave them. What it refuses the real one would refuse, too.
+
+    Several calls may be tried one after the other: each sees what those before it would have written.
+    """
+
+    def __init__(self, paths: SandboxPaths) -> None:
+        super().__init__(paths.root)
+        vars(self).update(vars(paths))
+        self._written: dict[str, bytes | None] = {}
+        self.changes: dict[str, tuple[bytes, bytes]] = {}
+        """What the call that is tried would change: the content before and after, by path; none is empty."""
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """One call; where it fails nothing of it stays."""
+        before, self.changes = dict(self._written), {}
+        try:
+            yield
+        except BaseException:
+            self._written = before
+            raise
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading, as it would be."""
+        place = self._place(path)
+        if place not in self._written:
+            return super().open(path)
+        data = self._written[place]
+        with self._failures(path, self._parts(path), "read"):
+            if data is None:
+                raise FileNotFoundError
+            stream = tempfile.TemporaryFile()  # noqa: SIM115  # whoever asked for it closes it
+            stream.write(data)
+            stream.seek(0)
+        return stream
+
+    def replace(self, path: str, data: bytes, *, create_only: bool = False) -> None:
+        """Note what would be in a file."""
+        place = self._place_to_change(path)
+        before = self._content(path, place)
+        if create_only and before is not None:
+            with self._failures(path, self._parts(path), "write"):
+                raise FileExistsError
+        self._note(place, before, data)
+
+    def write_together(self, changes: Sequence[FileWrite]) -> None:
+        """Note what would be in several files."""
+        for change in changes:
+            if change.data is None:
+                self.remove(change.path)
+            else:
+                self.replace(change.path, change.data, create_only=change.create_only)
+
+    def append(self, path: str, data: bytes) -> None:
+        """Note what would be at the end of a file."""
+        place = self._place_to_change(path)
+        before = self._content(path, place)
+        self._note(place, before, (before or b"") + data)
+
+    def remove(self, path: str) -> None:
+        """Note that a file would be gone."""
+        place = self._place_to_change(path)
+        before = self._content(path, place)
+        with self._failures(path, self._parts(path), "remove"):
+            if before is None:
+                raise FileNotFoundError
+        self._note(place, before, None)
+
+    def make_folder(self, path: str) -> NoReturn:
+        """A folder is no text to be shown before."""
+        raise NoPreviewError
+
+    def remove_folder(self, path: str) -> NoReturn:
+        """The same."""
+        raise NoPreviewError
+
+    def exists(self, path: str) -> bool:
+        """Whether there would be something."""
+        place = self._place(path)
+        return self._written[place] is not None if place in self._written else super().exists(path)
+
+    def stat(self, path: str) -> FileInfo:
+        """What is there; of what is not written yet nothing is known."""
+        if self._place(path) in self._written:
+            raise NoPreviewError
+        return super().stat(path)
+
+    def list(self, path: str = ".", most: int = 10_000) -> tuple[FileInfo, ...]:
+        """What is in a folder, as long as nothing would have been written."""
+        self._nothing_written()
+        return super().list(path, most)
+
+    def glob(self, pattern: str, most: int = 1_000) -> tuple[str, ...]:
+        """What fits a pattern, as long as nothing would have been written."""
+        self._nothing_written()
+        return super().glob(pattern, most)
+
+    @contextmanager
+    def real_file(self, path: str, *, writing: bool = False) -> Iterator[Path]:
+        """A copy for reading; what a library would write is not known."""
+        self._nothing_written()
+        if writing:
+            raise NoPreviewError
+        with super().real_file(path) as copy:
+            yield copy
+
+    def _nothing_written(self) -> None:
+        if self._written:
+            raise NoPreviewError
+
+    def _note(self, place: str, before: bytes | None, after: bytes | None) -> None:
+        first = self.changes.get(place, (before or b"", b""))[0]
+        self._written[place] = after
+        self.changes[place] = (first, after or b"")
+
+    def _content(self, path: str, place: str) -> bytes | None:
+        """What is, or would be, in a file; None where there is none."""
+        if place in self._written:
+            return self._written[place]
+        try:
+            with super().open(path) as stream:
+                data = stream.read(_LARGEST + 1)
+        except ToolError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return None
+            raise
+        if len(data) > _LARGEST:
+            raise NoPreviewError
+        return data
+
+    def _place(self, path: str, *, writing: bool = False) -> str:
+        """The path of what is meant, links followed, whether or not it is there."""
+        parts = self._parts(path)
+        with self._failures(path, parts, "write" if writing else "read"), self._descent(path) as descent:
+            existing = descent.deepest(parts)
+            place = descent.follow(descent.place(parts[: existing + 1]))
+            found = (*place.parts, *parts[existing + 1 :])
+            self._check(path, found, writing=writing)
+            if writing:
+                self._check_writable(path, found)
+                if existing == len(parts) - 1:
+                    self._writable_status(path, place)
+                elif place.exists():
+                    raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        return "/".join(found)
+
+    def _place_to_change(self, path: str) -> str:
+        if path.endswith("/"):
+            raise ToolError(f"{path!r} names a folder. Name a file, without a slash at its end.")
+        return self._place(path, writing=True)

@@ -1,0 +1,44 @@
+"""Play mode: which tools an agent has while it is left alone in its playground, and what becomes of questions."""
+
+from __future__ import annotations
+
+from ...api.hooks import Ask, Deny, Verdict
+from ...api.tools import Access, ToolSpec
+from ..permissions.verdicts import Allow
+
+_PROGRAMS_ALONE: frozenset[Access] = frozenset({"read", "exec", "state"})
+"""What a tool touches that does all of its work by programs, which the sandbox holds."""
+
+
+def closed_in_play(spec: ToolSpec, *, holds: bool) -> str:
+    """Why a tool is not offered in play mode, to complete "not available here: ..."; empty where it is.
+
+    What changes something is offered where that stays in the playground: files that it reaches through the context,
+    and programs in the sandbox.
+
+    Args:
+        holds: whether the sandbox holds what programs do.
+    """
+    if spec.interactive:
+        return "nobody is there in play mode"
+    if "exec" in spec.access:
+        if not holds:
+            return "no sandbox holds programs here, so play mode runs none"
+        if not spec.typed and not spec.access <= _PROGRAMS_ALONE:
+            return "in play mode programs run in the sandbox only"
+    elif "write" in spec.access and "writable-files" not in spec.passes:
+        return "in play mode nothing is changed outside of the playground"
+    if spec.confirm and not spec.typed:
+        return "it asks before each call, and nobody is there in play mode"
+    return ""
+
+
+def verdict_in_play(verdict: Allow | Verdict, *, by_declaration: bool) -> Allow | Verdict:
+    """What holds in play mode, where nobody is asked: what a rule or a hook asks about is denied.
+
+    Args:
+        by_declaration: it is the tool or the permission mode that wants the question. The playground is its answer.
+    """
+    if not isinstance(verdict, Ask):
+        return verdict
+    return None if by_declaration else Deny(reason=f"{verdict.reason}, and in play mode nobody is asked")

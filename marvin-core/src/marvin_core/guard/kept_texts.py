@@ -1,0 +1,96 @@
+"""What is written to disk of what people and models say: without secrets, and without what looks like a key.
+
+The model gets a key of somebody else's that a person gives it, to work with it. A file that stays gets none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from .message_texts import with_texts
+from .redaction import REDACTED, Redactor
+
+if TYPE_CHECKING:
+    import re
+
+    from ..api.messages import Message
+
+_BEGINS = r"(?<![A-Za-z0-9_-])"
+_WORD = "[A-Za-z0-9_-]"
+_PRIVATE = "(?:[A-Z]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+_KINDS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    # Anthropic, OpenAI, DeepSeek and OpenRouter: the keys that their consoles give. The digit keeps out CSS classes.
+    "an API key (sk-...)": (("sk-",), rf"{_BEGINS}sk-(?={_WORD}{{0,80}}\d){_WORD}{{20,}}"),
+    # docs.github.com, "About authentication to GitHub", token formats.
+    "a GitHub token": (
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        rf"{_BEGINS}(?:gh[pousr]_[A-Za-z0-9]{{36,}}|github_pat_[A-Za-z0-9_]{{22,}})",
+    ),
+    # docs.aws.amazon.com, IAM user guide, "IAM identifiers": the prefixes of unique ids.
+    "an AWS access key": (("AKIA", "ASIA"), rf"{_BEGINS}(?:AKIA|ASIA)[A-Z0-9]{{16}}(?![A-Za-z0-9])"),
+    # cloud.google.com, "Manage API keys".
+    "a Google API key": (("AIza",), rf"{_BEGINS}AIza{_WORD}{{35}}"),
+    # docs.slack.dev, "Tokens".
+    "a Slack token": (("xox", "xapp-"), rf"{_BEGINS}(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{{10,}}"),
+    # docs.stripe.com, "API keys".
+    "a Stripe key": (("k_live_",), rf"{_BEGINS}[sr]k_live_[A-Za-z0-9]{{16,}}"),
+    # docs.gitlab.com, "Token overview", token prefixes.
+    "a GitLab token": (("glpat-",), rf"{_BEGINS}glpat-[A-Za-z0-9_.-]{{20,}}"),
+    # The consoles of Groq, xAI and Hugging Face; npm and PyPI name theirs in their documentation of tokens.
+    "an access token": (
+        ("gsk_", "xai-", "hf_", "npm_", "pypi-AgE"),
+        rf"{_BEGINS}(?:(?:gsk_|xai-)[A-Za-z0-9]{{40,}}|(?:hf_|npm_)[A-Za-z0-9]{{30,}}|pypi-AgE{_WORD}{{50,}})",
+    ),
+    # RFC 7468, and what OpenSSH and PGP make of it.
+    "a private key": (
+        ("PRIVATE KEY",),
+        rf"-----BEGIN {_PRIVATE}[^-]*+(?:-(?!----)[^-]*+)*+-----END {_PRIVATE}",
+    ),
+}
+"""What looks like a key: texts of which one is in each, and the pattern of a whole one."""
+_PARTS = tuple(part for parts, _ in _KINDS.values() for part in parts)
+
+
+class KeptTexts:
+    """Makes texts fit to be written to disk. `tell` hears, once, that one had what looks like a key of somebody's."""
+
+    def __init__(self, redactor: Redactor | None = None, tell: Callable[[str], None] = lambda text: None) -> None:
+        self._redactor = redactor or Redactor(tuple)
+        self._tell = tell
+        self._told = False
+        self._patterns: dict[str, re.Pattern[str]] = {}
+
+    def text(self, text: str) -> str:
+        """The text as it may be kept."""
+        return self._without_keys(self._redactor.text(text))
+
+    def message(self, message: Message) -> Message:
+        """A message of a conversation, which has no secrets any more, as it may be kept."""
+        return with_texts(message, lambda texts: [*map(self._without_keys, texts)])
+
+    def _without_keys(self, text: str) -> str:
+        if not any(map(text.__contains__, _PARTS)):
+            return text
+        for kind, (parts, pattern) in _KINDS.items():
+            if any(part in text for part in parts):
+                clean = self._pattern(kind, pattern).sub(REDACTED, text)
+                if clean != text:
+                    self._say(kind)
+                text = clean
+        return text
+
+    def _pattern(self, kind: str, pattern: str) -> re.Pattern[str]:
+        if kind not in self._patterns:
+            import re
+
+            self._patterns[kind] = re.compile(pattern)
+        return self._patterns[kind]
+
+    def _say(self, kind: str) -> None:
+        if not self._told:
+            self._told = True
+            self._tell(
+                f"What looks like {kind} is in this conversation. The model can read it; in what Marvin writes to disk "
+                f"{REDACTED} stands for it. If it should not have been said, have its service replace it."
+            )

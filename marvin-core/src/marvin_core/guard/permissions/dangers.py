@@ -1,0 +1,271 @@
+"""The short list of what must not happen without a person's yes, told by the words of one command."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ...util.patterns.texts import GAP, GAPS, HERE, HOME, TILDE, is_known, shown
+from .outputs import has_letter, operands, outputs
+
+REMOVAL = "removes the working directory, or a folder outside of it"
+DOWNLOADED = "runs what it downloads"
+FORCE = "force-pushes"
+INTERPRETER = re.compile(r"(python|pypy)[\d.]*|perl|ruby|node|nodejs|php|lua|deno|bun|tclsh|osascript")
+DOWNLOADERS = frozenset(["curl", "wget", "fetch", "aria2c", "http", "https", "xh", "curlie"])
+
+_NO_DEVICES = ("null", "stdin", "stdout", "stderr", "tty", "zero", "full", "fd/", "shm/", "pts/", "tcp/", "udp/")
+_GIT_VALUES = frozenset(
+    ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--attr-source"]
+)
+_PUSH_VALUES = frozenset(["-o", "--push-option", "--repo", "--receive-pack", "--exec"])
+_NARROWING = re.compile(
+    r"-(i?(name|path|wholename|regex|lname)|size|empty|[acm](time|min)|[ac]?newer.*|perm|user|group|uid|gid"
+    r"|nouser|nogroup|samefile|inum|links|executable|writable|readable)"
+)
+_EVERYTHING = frozenset(["*", "./*", "**", "*/*", "?*", "*?"])
+_VOLUMES = {"lvremove": "", "vgremove": "", "zfs": "destroy", "zpool": "destroy"}
+"""What destroys a volume that is named, by a sub-command where one stands here."""
+_WILD = frozenset("*.?")
+_FOLDER = frozenset(["", ".", ".."])
+
+
+class Danger(NamedTuple):
+    """Something of the list. `certain` is False where it depends on what only turns out when the shell runs."""
+
+    what: str
+    certain: bool
+
+
+class Surroundings(NamedTuple):
+    """Where a command may run: the working directory of the session, the home folder, and the folders it may be in."""
+
+    root: Path
+    home: Path
+    places: frozenset[str | None]
+    """None stands for a folder that is not known."""
+    fill: tuple[str, ...] = ()
+    """What stands for a word that is not known as a whole, as `{}` of find."""
+
+
+def dangers(name: str, words: Sequence[str], around: Surroundings) -> Iterator[Danger]:
+    """What one command does of the list. `words` are marked as in `util.patterns`, its name in front."""
+    found = [danger for target in _removed(name, words) for danger in removals(target, around)]
+    if name in ("rm", "srm") and not _is_recursive(words):
+        # Options that are not known may make it recursive.
+        found = [danger._replace(certain=False) for danger in found if danger.certain and GAPS in words]
+    yield from found
+    if name == "git" and _force_pushes(words):
+        yield Danger(FORCE, certain=True)
+    if name in _VOLUMES and (not _VOLUMES[name] or _VOLUMES[name] in words):
+        for volume in [word for word in operands(words) if word != _VOLUMES[name]][:1]:
+            yield Danger(f"writes to the device {shown(volume)}", certain=is_known(volume))
+    yield from devices(outputs(name, words), around)
+
+
+def removals(target: str, around: Surroundings) -> Iterator[Danger]:
+    """Whether removing a target with all below it takes the root along, or something outside of it."""
+    targets = around.fill if target in (GAP, GAPS) and around.fill else (target,)
+    for one in targets:
+        for place in around.places:
+            certain = _takes_root_along(one, place, around)
+            if certain is not False:
+                yield Danger(REMOVAL, certain=certain is True)
+
+
+def devices(targets: Iterable[str], around: Surroundings) -> Iterator[Danger]:
+    """The devices among the files that something writes to, links to them too."""
+    for target in targets:
+        for place in around.places:
+            path, rest = resolved(target, place, around)
+            if path is not None and _is_device(path, rest):
+                yield Danger(f"writes to the device {shown(target)}", certain=not rest)
+                break
+
+
+def _is_device(path: str, rest: bool) -> bool:
+    if path != "/dev" and not path.startswith("/dev/"):
+        path = path if rest else _physical(f"{path}/", has_rest=False)
+    below = path.removeprefix("/dev/") if path.startswith("/dev/") else "" if path == "/dev" and rest else None
+    return below is not None and not below.startswith(_NO_DEVICES) and bool(below or rest)
+
+
+def resolved(text: str, place: str | None, around: Surroundings) -> tuple[str | None, bool]:
+    """The absolute path that a word means, without links resolved, and whether something unknown follows.
+
+    The path ends at the last folder that is known. None where not even that is known.
+    """
+    path, has_rest = _absolute(text, place, around)
+    return None if path is None else "/" + os.path.normpath(path).lstrip("/"), has_rest
+
+
+def _absolute(text: str, place: str | None, around: Surroundings) -> tuple[str | None, bool]:
+    """The same with every `..` that the word has."""
+    if text.startswith(TILDE):
+        text = f"{around.home}{text[1:]}" if text[1:2] in ("", "/") else f"/home/{text[1:]}"
+    text = text.replace(HOME, str(around.home))
+    if HERE in text:
+        text = text.replace(HERE, GAP if place is None else place)
+    gap = min((at for at in (text.find(GAP), text.find(GAPS)) if at >= 0), default=-1)
+    if gap >= 0:
+        text = text[:gap].rpartition("/")[0] + ("/" if "/" in text[:gap] else "")
+    text = shown(text)
+    if text.startswith("/"):
+        return text, gap >= 0
+    return (None if place is None else f"{place}/{text}"), gap >= 0
+
+
+def _takes_root_along(operand: str, place: str | None, around: Surroundings) -> bool | None:
+    """True, False, or None where that is not known. Links of the file system are followed as `rm` would."""
+    path, has_rest = _absolute(operand, place, around)
+    if path is None or operand.startswith((GAP, GAPS)):
+        return None
+    lexical = _takes_along("/" + os.path.normpath(path).lstrip("/"), str(around.root), has_rest)
+    if lexical is not False:
+        return lexical
+    return _takes_along(_physical(path, has_rest), os.path.realpath(around.root), has_rest)
+
+
+def _takes_along(path: str, root: str, has_rest: bool) -> bool | None:
+    if has_rest:
+        inside = _is_below(path, root)
+        above = path == root or _is_below(root, path)
+        return False if inside else None if above else True
+    folder, _, name = path.rpartition("/")
+    if name and set(_without_wide_sets(name)) <= _WILD:
+        path = folder or "/"  # all that is in a folder
+    return not _is_below(path, root)
+
+
+def _without_wide_sets(name: str) -> str:
+    """A pattern with `?` for each set that most characters are in: one that is turned round, or has a range."""
+    parts: list[str] = []
+    at = 0
+    while (begin := name.find("[", at)) >= 0:
+        end = name.find("]", begin + (3 if name[begin + 1 : begin + 2] in ("!", "^") else 2))
+        if end > 0 and name[end - 1] == ":":  # the end of a class of characters in the set
+            end = name.find("]", end + 1)
+        if end < 0:
+            break
+        inside = name[begin + 1 : end]
+        is_wide = inside[0] in "!^" or "-" in inside[1:-1] or "[:" in inside
+        parts += [name[at:begin], "?" if is_wide else name[begin : end + 1]]
+        at = end + 1
+    return "".join([*parts, name[at:]])
+
+
+def _physical(path: str, has_rest: bool) -> str:
+    """Where a path leads; a link that it ends with is removed by itself."""
+    folder, _, name = path.rpartition("/")
+    try:
+        return os.path.realpath(path) if has_rest or name in _FOLDER else f"{os.path.realpath(folder or '/')}/{name}"
+    except (OSError, ValueError):
+        return os.path.normpath(path)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path != folder and path.startswith(folder.rstrip("/") + "/")
+
+
+def _removed(name: str, words: Sequence[str]) -> Iterator[str]:
+    """What a command removes with all that is below it."""
+    if name in ("rm", "srm"):
+        yield from operands(words)
+    elif name == "find" and "-delete" in words:
+        yield from find_targets(words, "-delete")
+
+
+def _is_recursive(words: Sequence[str]) -> bool:
+    ends = list(words).index("--") if "--" in words else len(words)
+    return has_letter(words[:ends], "rR") or any(
+        len(word) > 2 and "--recursive".startswith(word) for word in words[1:ends]
+    )
+
+
+def find_targets(words: Sequence[str], action: str) -> list[str]:
+    """What find would remove: the folders that it starts from, or something below them where its tests choose.
+
+    Args:
+        action: the word that removes, as `-delete`; what stands behind it chooses nothing.
+    """
+    index, starts = find_starts(words)
+    narrowed = all(map(_is_narrowed, _ways_to(action, words[index:])))
+    follows = bool({"-L", "-H", "-follow"} & set(words))
+    end = "/found" if narrowed else "/" if follows else ""
+    return [f"{start}{end}" for start in starts or ["."]]
+
+
+def _ways_to(action: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The words of an expression that stand before each of its actions, back to the last `-o` outside of brackets."""
+    depth = begin = 0
+    for at, word in enumerate(words):
+        depth += (word == "(") - (word == ")")
+        if not depth and word in ("-o", "-or", ","):
+            begin = at + 1
+        if word == action:
+            yield words[begin:at]
+
+
+def _is_narrowed(words: Sequence[str]) -> bool:
+    """Whether a test chooses by something; one that is turned round chooses nearly all."""
+    for at, word in enumerate(words):
+        is_negated = at > 0 and words[at - 1] in ("!", "-not")
+        if _NARROWING.fullmatch(word) and not is_negated:
+            chosen = _without_wide_sets((words[at + 1 : at + 2] or [""])[0])
+            if chosen not in _EVERYTHING:
+                return True
+    return False
+
+
+def find_starts(words: Sequence[str]) -> tuple[int, list[str]]:
+    """Where the expression of find begins, and the folders before it."""
+    index = 1
+    while index < len(words) and re.fullmatch(r"-[HLPXdEsx]+|-O\d*|-D", words[index]):
+        index += 2 if words[index] == "-D" else 1
+    starts = []
+    while index < len(words) and not words[index].startswith(("-", "(", "!")):
+        starts.append(words[index])
+        index += 1
+    return index, starts
+
+
+def _force_pushes(words: Sequence[str]) -> bool:
+    """`--force-with-lease` is none: it overwrites only what the user has seen."""
+    index = git_command(words)
+    if words[index : index + 1] != ["push"]:
+        return False
+    rest, skip = ["push"], False
+    for word in words[index + 1 :]:
+        if not skip:
+            rest.append(word)
+        skip = not skip and word in _PUSH_VALUES
+    return has_letter(rest, "f") or any(
+        word == "--force" or (len(word) > 3 and "--mirror".startswith(word)) or word.startswith("+")
+        for word in rest[1:]
+    )
+
+
+def git_command(words: Sequence[str]) -> int:
+    """The place of git's sub-command, behind its own options."""
+    index = 1
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] in _GIT_VALUES else 1
+    return index
+
+
+def runs_its_input(words: Sequence[str]) -> bool:
+    """Whether an interpreter takes its program, and not only its data, from its input."""
+    if has_letter(words, "cmenpE"):
+        return False
+    return all(word in ("-", "/dev/stdin") for word in operands(words))
+
+
+def of_unnamed(words: Sequence[str], around: Surroundings) -> Iterator[Danger]:
+    """What a command whose name is not known may do, by its other words."""
+    for name in ("rm", "git", "dd"):
+        if name != "rm" or _is_recursive(words):
+            for danger in dangers(name, [name, *words[1:]], around):
+                yield danger._replace(certain=False)

@@ -1,0 +1,73 @@
+"""The rules of config.yaml: which calls each of them speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from ...api.config import Permissions
+from ...api.hooks import Deny
+from ...util.patterns.texts import Pattern
+
+
+class Rule:
+    """One rule: `tool`, or `tool(pattern)` where the pattern is matched against each text argument."""
+
+    def __init__(self, text: str) -> None:
+        tool, _, rest = text.strip().partition("(")
+        self.text = text
+        self.tool = tool.strip()
+        self.pattern = Pattern(rest.removesuffix(")") if rest else "*")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it speaks of all calls of its tool."""
+        return self.pattern.text == "*"
+
+    def names(self, tool: str) -> bool:
+        """Whether it speaks of this tool."""
+        return fnmatchcase(tool, self.tool)
+
+    def fits(self, tool: str, values: Iterable[str]) -> bool:
+        """Whether it speaks of a call of this tool with one of these values."""
+        return self.names(tool) and (self.is_whole or any(map(self.pattern.fits, values)))
+
+
+class Rules:
+    """All rules, by what they say."""
+
+    def __init__(self, permissions: Permissions) -> None:
+        self.deny = list(map(Rule, permissions.deny))
+        self.ask = list(map(Rule, permissions.ask))
+        self.allow = list(map(Rule, permissions.allow))
+
+    def of(self, tool: str) -> Rules:
+        """Those that speak of one tool."""
+        found = Rules(Permissions())
+        found.deny, found.ask, found.allow = (
+            [rule for rule in rules if rule.names(tool)] for rules in (self.deny, self.ask, self.allow)
+        )
+        return found
+
+    @property
+    def everything(self) -> Sequence[Rule]:
+        """All of them."""
+        return [*self.deny, *self.ask, *self.allow]
+
+
+def denied(rule: Rule, doubt: str = "") -> str:
+    """Why a rule forbids a call, as the start of a sentence that a full stop ends."""
+    return f"the rule `deny: {rule.text}` of config.yaml forbids it" + (f", since {doubt}" if doubt else "")
+
+
+def nobody_there(what: str) -> Deny:
+    """The denial of what is always asked about, where nobody is there. `what` is the start of a sentence."""
+    return Deny(
+        reason=f"{what}, which needs a person's yes, and nobody is there to ask. "
+        "Do it another way, or leave it to the user (--on-ask allow-all permits it)"
+    )
+
+
+def asked(rule: Rule, doubt: str = "") -> str:
+    """Why a rule wants a yes."""
+    return f"the rule `ask: {rule.text}` of config.yaml wants a yes" + (f", since {doubt}" if doubt else "")

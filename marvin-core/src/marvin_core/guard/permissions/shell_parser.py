@@ -1,0 +1,182 @@
+"""Shell text as a tree, from shfmt, which runs as a child process within limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ...util.patterns.texts import MARKS
+
+if TYPE_CHECKING:
+    from ...api.limits import Limits
+    from ...api.timeouts import Timeouts
+
+Node: TypeAlias = "dict[str, Any]"
+
+# A control character that a shell takes for part of a word, and shfmt for something else: `\` before a carriage
+# return is no line that goes on.
+_BASH_KINDS = frozenset("ArithmCmd TestClause ProcSubst ExtGlob LetClause CoprocClause".split())
+_BASH_OPERATORS = frozenset(["&>", "&>>", "|&", "<<<", "<>"])
+_ELEMENT = re.compile(
+    r"(?:^|[;&|\n({]|\b(?:coproc|then|do|else|time) )[ \t]*\w+(\[\w+\])\+?=[^\s;&|()'\"$`<>]*[ \t]+[^\s;&|)#]", re.M
+)
+_MOST_ELEMENTS = 8
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]|[\ud800-\udfff]")
+_NESTING = re.compile(r"[|&(`{]")
+_WORD = re.compile(r"[^\s;]+")
+_END = re.compile(r"[;\n]+")
+_QUOTED = re.compile(r"'[^']*'")
+_SIGN = re.compile(r"[$'\"\\]")
+_HERE_DOCUMENT = re.compile(r"""<<-?[ \t]*(['"]?)(\w+)\1""")
+
+
+class NotUnderstood(Exception):
+    """A text cannot be taken apart for certain; the message is the end of a sentence that says why."""
+
+
+class TooDeep(NotUnderstood):
+    """Commands run commands that run commands, further than anybody looks."""
+
+
+@cache
+def program() -> str:
+    """Where shfmt is: beside this Python, where its package puts it, else on PATH; "" where it is missing."""
+    from shutil import which
+
+    beside = Path(sys.executable).parent / "shfmt"
+    return str(beside) if os.access(beside, os.X_OK) else which("shfmt") or ""
+
+
+def parse(text: str, limits: Limits, timeouts: Timeouts) -> Node:
+    """The tree of a text, as shfmt's `--to-json` gives it. Blocks while the child runs.
+
+    Raises:
+        NotUnderstood: the text is no bash, or too long or too deep to be taken apart in the time there is.
+    """
+    check(text, limits)
+    if _is_large(text, limits):
+        raise NotUnderstood("it has too many parts")
+    if not program():
+        raise NotUnderstood("the program shfmt, which takes commands apart, is not installed (pip install shfmt-py)")
+    for _ in range(_MOST_ELEMENTS):
+        element = _ELEMENT.search(text)
+        if element is None:
+            break
+        # bash takes what shfmt refuses: an element of an array that is assigned in front of a command.
+        text = f"{text[: element.start(1)]}_{text[element.start(1) + 1 : element.end(1) - 1]}_{text[element.end(1) :]}"
+    try:
+        tree = json.loads(_output(text, limits, timeouts))
+    except OSError as error:
+        raise NotUnderstood(f"shfmt, which takes commands apart, cannot be started: {error.strerror}") from error
+    except ValueError:
+        tree = None
+    if not isinstance(tree, dict):
+        raise NotUnderstood("shfmt gives no tree")
+    return tree
+
+
+def _is_large(text: str, limits: Limits) -> bool:
+    """Whether the tree would be larger than is worth waiting for; texts between quotes do not count."""
+    outline = _QUOTED.sub("'", _without_here_documents(text))
+    return (
+        len(_NESTING.findall(outline)) > limits.command_operators
+        or len(_END.findall(outline)) > limits.command_parts
+        or len(_WORD.findall(outline)) > limits.command_words
+        or len(_SIGN.findall(outline)) > limits.command_words
+    )
+
+
+def _without_here_documents(text: str) -> str:
+    """A text without the lines of its here-documents, as far as those are plain to see."""
+    if "<<" not in text:
+        return text
+    lines = text.split("\n")
+    last = {line.lstrip("\t"): at for at, line in enumerate(lines)}
+    kept: list[str] = []
+    end = ""
+    for at, line in enumerate(lines):
+        if end:
+            end = "" if line.lstrip("\t") == end else end
+            continue
+        kept.append(line)
+        found = _HERE_DOCUMENT.search(line)
+        if found is not None and last.get(found[2], 0) > at:
+            end = found[2]
+    return "\n".join(kept)
+
+
+def only_posix(node: Any) -> None:
+    """Look for what a shell other than bash reads as something else: `((a))` is two subshells to it.
+
+    Raises:
+        NotUnderstood: for such a part.
+    """
+    if isinstance(node, list):
+        for inner in node:
+            only_posix(inner)
+    elif isinstance(node, dict):
+        kind = node.get("Type")
+        is_bash = kind in _BASH_KINDS or node.get("Op") in _BASH_OPERATORS
+        if is_bash or (node.get("Dollar") is True) or node.get("Bracket") or node.get("Array") or node.get("RsrvWord"):
+            raise NotUnderstood("it has a part that only bash reads so, and another shell runs it")
+        for inner in node.values():
+            if isinstance(inner, (dict, list)):
+                only_posix(inner)
+
+
+def check(text: str, limits: Limits) -> None:
+    """Look for what makes a text too long to be judged, or unlike what it looks.
+
+    Raises:
+        NotUnderstood: for such a text.
+    """
+    if len(text) > limits.command or len(text.encode("utf-8", "replace")) > limits.command:
+        raise NotUnderstood(f"it is longer than {limits.command:,} bytes")
+    if _CONTROL.search(text) or MARKS.search(text):
+        raise NotUnderstood("it holds control characters")
+
+
+def _output(text: str, limits: Limits, timeouts: Timeouts) -> bytes:
+    import subprocess  # most runs need none of it
+
+    # Go's collector is slow to start with; the hard limit below is what bounds the memory.
+    env = {"GOMEMLIMIT": str(limits.command_memory // 2), "GOMAXPROCS": "1"}
+    with subprocess.Popen(
+        [program(), "-ln=bash", "--to-json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env=env,
+    ) as child:
+        _limit(child.pid, limits.command_memory)
+        try:
+            output, errors = child.communicate(text.encode(), timeout=timeouts.command_parse)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            raise NotUnderstood("taking it apart takes too long") from None
+    if child.returncode:
+        told = errors.decode("utf-8", "replace").strip().splitlines()
+        why = re.sub(r"^<standard input>:", "", told[0]) if told and child.returncode == 1 else ""
+        raise NotUnderstood(f"it cannot be parsed ({why or 'shfmt failed'})")
+    if len(output) > limits.command_tree:
+        raise NotUnderstood("it has too many parts")
+    return output
+
+
+def _limit(pid: int, memory: int) -> None:
+    """Bound what the child may take, where the system can do that from outside."""
+    try:
+        from resource import RLIMIT_CPU, RLIMIT_DATA, prlimit
+    except ImportError:  # not on macOS: there the limits on the text alone bound it
+        return
+    try:
+        prlimit(pid, RLIMIT_DATA, (memory, memory))
+        prlimit(pid, RLIMIT_CPU, (1, 2))
+    except OSError:
+        return  # it has ended already

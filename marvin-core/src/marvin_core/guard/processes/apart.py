@@ -1,0 +1,297 @@
+"""Marvins that go on when the one ends that started them: each with a record, and a lock that tells that it lives.
+
+The lock of one is held by its process alone, from before that runs its first line. So no record can tell of one that
+was killed as if it still ran, whatever became of its number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...api.errors import ToolError
+from ...api.processes import Job
+from ...api.record import Record
+from ...api.timeouts import Timeouts
+from ...util.state_files import LockTimeout, locked, make_private_folder, replace_file
+from ...util.threads import in_thread
+
+if TYPE_CHECKING:
+    from ...api.config import Config
+
+FOLDER = "apart"
+"""Below Marvin's state folder."""
+_NAME = re.compile(r"[a-z][a-z0-9]{0,30}-[A-Za-z0-9-]{1,60}")
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_LOG = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+_HIGH = 16
+"""Above the numbers that a program finds its descriptors under."""
+_HELD = 3
+"""Under this number its process finds the lock."""
+_LISTED = 500
+_RECORD = ".json"
+_LARGEST = 100_000
+_DAY = 86_400
+
+
+class ApartOrder(Record):
+    """What is to be started."""
+
+    name: str
+    """Its id: a word that says of what kind it is, a dash, and what tells it apart."""
+    title: str
+    """What it does, for people."""
+    root: Path
+    """The folder whose sessions list it, links resolved."""
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    most: int
+    """How many of this kind may run at a time, whatever their folders."""
+
+
+class ApartJobs:
+    """All that go on by themselves, of all folders.
+
+    Args:
+        folder: where their records, locks and logs lie, in Marvin's state folder.
+        days: how long the records of those that ended are kept.
+    """
+
+    def __init__(self, folder: Path, timeouts: Timeouts, days: int = 30) -> None:
+        self._folder = folder
+        self._timeouts = timeouts
+        self._days = days
+
+    @classmethod
+    def of(cls, config: Config) -> ApartJobs:
+        """All that this user has started."""
+        return cls(config.state_folder / FOLDER, config.timeouts, config.limits.agent_days)
+
+    async def start(self, order: ApartOrder) -> Job:
+        """Start one. It is started all the same where the waiting for it is cancelled.
+
+        Raises:
+            ToolError: too many of its kind run, its name is taken, or it cannot be started.
+        """
+        if not _NAME.fullmatch(order.name):
+            raise ToolError(f"{order.name!r} is no name of a job: a word, a dash, then letters and digits.")
+        return await asyncio.shield(asyncio.ensure_future(self._start(order)))
+
+    def list(self, root: Path | None = None) -> Sequence[Job]:
+        """Those of a folder, or of all, the oldest first. Blocks for a moment."""
+        return [self._job(name, data) for name, data in self._records() if root is None or data["root"] == str(root)]
+
+    def running(self, root: Path) -> Sequence[Job]:
+        """Those of a folder that run. Blocks for less than a moment: what has ended is not looked into."""
+        found = ((name, self._read(name)) for name in self._names() if self._is_held(name))
+        return [self._job(name, data) for name, data in found if data is not None and data["root"] == str(root)]
+
+    def find(self, name: str) -> Job | None:
+        """One of them by its id; None where there is none. Blocks for a moment."""
+        data = self._read(name) if _NAME.fullmatch(name) else None
+        return None if data is None else self._job(name, data)
+
+    async def stop(self, name: str) -> Job:
+        """End one, with all that it started; returns when it has ended.
+
+        Raises:
+            ToolError: there is none of this id, or it cannot be ended.
+        """
+        job = self.find(name)
+        if job is None:
+            raise ToolError(f"There is no job {name!r}.")
+        limits = self._timeouts
+        patience = 2 * (limits.close + limits.agent_end)  # it ends its agents, then itself
+        for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, limits.kill_limit)):
+            if not self._is_held(name):
+                break
+            self._signal(job.pid, number)
+            await self._until_ended(name, wait)
+        found = self.find(name)
+        if found is None or found.running:
+            raise ToolError(f"{name} (process {job.pid}) could not be ended. Ask the user to end it.")
+        return found
+
+    def output(self, name: str, most: int, since: int = 0) -> tuple[bytes, int]:
+        """The newest bytes of its log, `most` of them, without the first `since`, and how many there are.
+
+        Raises:
+            ToolError: there is none of this id, or its log cannot be read.
+        """
+        job = self.find(name)
+        if job is None:
+            raise ToolError(f"There is no job {name!r}.")
+        try:
+            descriptor = os.open(job.log, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as log:
+                size = os.fstat(descriptor).st_size
+                wanted = max(0, min(most, size - since))
+                log.seek(size - wanted)
+                return log.read(wanted), size
+        except OSError as error:
+            raise ToolError(f"The log {job.log} cannot be read: {error.strerror}.") from error
+
+    async def _start(self, order: ApartOrder) -> Job:
+        record = {"root": str(order.root), "title": order.title, "pid": 0, "begun": time.time()}
+        try:
+            with ExitStack() as held:
+                lock, log = await in_thread(lambda: self._prepared(order, record, held))
+                try:
+                    # Not in a thread: the event loop is not to see a child that nobody owns yet.
+                    record["pid"] = _spawned(order, lock, log)
+                except OSError:
+                    (self._folder / f"{order.name}.json").unlink(missing_ok=True)
+                    raise
+                await in_thread(lambda: self._write(order.name, record))
+        except OSError as error:
+            raise ToolError(
+                f"{order.name} was not started: {error.strerror or error} ({error.filename or self._folder})."
+            ) from error
+        except LockTimeout as error:
+            raise ToolError(str(error)) from error
+        return self._job(order.name, record)
+
+    def _prepared(self, order: ApartOrder, record: Mapping[str, object], held: ExitStack) -> tuple[int, int]:
+        """The descriptors of the lock and the log of a new one, with its record written."""
+        make_private_folder(self._folder)
+        held.enter_context(locked(self._folder / "all", self._timeouts.lock, self._timeouts.lock_poll))
+        self._remove_old()
+        self._check_room(order)
+        lock = held.enter_context(_opened(self._folder / f"{order.name}.lock", _OPEN))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ToolError(f"There is a job {order.name} already.") from None
+        log = held.enter_context(_opened(self._folder / f"{order.name}.log", _LOG))
+        self._write(order.name, record)
+        return lock, log
+
+    def _check_room(self, order: ApartOrder) -> None:
+        kind = order.name.partition("-")[0]
+        running = [job.id for job in self.list() if job.running and job.id.partition("-")[0] == kind]
+        if len(running) >= order.most:
+            raise ToolError(
+                f"{len(running)} of this kind run already, and no more may: {', '.join(running)}. Wait until one of "
+                "them has ended, or stop one."
+            )
+
+    def _records(self) -> Iterator[tuple[str, Mapping[str, object]]]:
+        found = [(name, data) for name in self._names() if (data := self._read(name)) is not None]
+        yield from sorted(found, key=lambda pair: str(pair[1]["begun"]))
+
+    def _names(self) -> Sequence[str]:
+        try:
+            with os.scandir(self._folder) as entries:
+                found = sorted(entry.name for entry in entries if entry.name.endswith(_RECORD))
+        except OSError:  # as a rule there has never been one
+            return ()
+        return [name.removesuffix(_RECORD) for name in found[-_LISTED:]]
+
+    def _read(self, name: str) -> Mapping[str, object] | None:
+        try:
+            with open(self._folder / f"{name}.json", "rb") as file:
+                data = json.loads(file.read(_LARGEST))
+        except (OSError, ValueError, RecursionError):
+            return None
+        if not isinstance(data, dict) or not isinstance(data.get("pid"), int):
+            return None
+        return data if data.keys() >= {"root", "title", "begun"} else None
+
+    def _write(self, name: str, record: Mapping[str, object]) -> None:
+        replace_file(self._folder / f"{name}.json", json.dumps(record).encode())
+
+    def _job(self, name: str, data: Mapping[str, object]) -> Job:
+        return Job(
+            id=name,
+            command=str(data["title"]),
+            log=self._folder / f"{name}.log",
+            pid=int(str(data["pid"])),
+            running=self._is_held(name),
+        )
+
+    def _is_held(self, name: str) -> bool:
+        """Whether its process lives."""
+        try:
+            with _opened(self._folder / f"{name}.lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW) as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def _signal(self, pid: int, number: signal.Signals) -> None:
+        """Signal the process that holds the lock. It leads a session, as hardly any other does that has its number."""
+        with suppress(OSError):
+            if pid > 1 and os.getsid(pid) == pid:
+                os.kill(pid, number)
+
+    async def _until_ended(self, name: str, limit: float) -> None:
+        deadline = time.monotonic() + limit
+        while True:
+            if not self._is_held(name) or time.monotonic() > deadline:
+                return
+            await asyncio.sleep(self._timeouts.job_poll)
+
+    def _remove_old(self) -> None:
+        oldest = time.time() - self._days * _DAY
+        for entry in list(os.scandir(self._folder)):
+            name, _, kind = entry.name.rpartition(".")
+            if kind in ("json", "lock", "log") and _NAME.fullmatch(name):
+                with suppress(OSError):
+                    if entry.stat(follow_symlinks=False).st_mtime < oldest and not self._is_held(name):
+                        os.unlink(entry.path)
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _spawned(order: ApartOrder, lock: int, log: int) -> int:
+    """Start the process; what it gets is the lock, nothing to read, and its log to write to."""
+    from .tree import own  # only who starts one needs it
+
+    high = fcntl.fcntl(lock, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+    try:
+        pid = os.posix_spawn(
+            order.argv[0],
+            list(order.argv),
+            dict(order.environment),
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, log, 1),
+                (os.POSIX_SPAWN_DUP2, log, 2),
+                (os.POSIX_SPAWN_DUP2, high, _HELD),
+            ],
+            setsid=True,
+            setsigmask=(),
+            setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGQUIT),
+        )
+    finally:
+        os.close(high)
+    own(pid)  # no call of a tool is to take it for something that it left behind
+    threading.Thread(target=_await_end, args=(pid,), name=f"end of {order.name}", daemon=True).start()
+    return pid
+
+
+def _await_end(pid: int) -> None:
+    from .tree import disown
+
+    with suppress(OSError):
+        os.waitpid(pid, 0)
+    disown(pid)

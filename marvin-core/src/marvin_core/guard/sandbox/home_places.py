@@ -1,0 +1,59 @@
+"""What of a home folder tools do not read, and do not change without a yes, where it is the working directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path, PurePath
+
+from . import places
+
+_KEPT = (*places.KEYS, *places.BROWSERS, *places.RUN_BY_THEMSELVES)
+_PRIVATE = (*places.KEYS, *places.BROWSERS)
+
+
+def kept_place(paths: Iterable[str], root: Path, home: Path) -> str:
+    """The first of the paths that leads to keys, or to what programs run or obey by themselves; empty where none does.
+
+    Args:
+        paths: as a tool gets them, relative to the root.
+        root: the working directory. Where no home folder is it, or lies in it, no tool reaches such a place.
+        home: the user's own; others are those that this user could change.
+
+    Returns an absolute path.
+    """
+    return _first(paths, root, home, lambda path: places.is_one_of(path, _KEPT))
+
+
+def private_place(paths: Iterable[str], root: Path, home: Path) -> str:
+    """The first of the paths that leads to what the sandbox hides from commands: keys, profiles, histories.
+
+    As `kept_place` else.
+    """
+    return _first(paths, root, home, _is_private)
+
+
+def _is_private(path: PurePath) -> bool:
+    return places.is_one_of(path, _PRIVATE) or any(
+        place.match(pattern) for place in (path, *path.parents[:-1]) for pattern in places.HISTORIES
+    )
+
+
+def _first(paths: Iterable[str], root: Path, home: Path, is_meant: Callable[[PurePath], bool]) -> str:
+    folders = {Path(os.path.realpath(folder)) for folder in places.homes(home)}
+    reached = [folder for folder in folders if folder.is_relative_to(root)]
+    for path in paths if reached else ():
+        for found in _meant(root, path):
+            for folder in reached:
+                if found.is_relative_to(folder) and is_meant(found.relative_to(folder)):
+                    return str(found)
+    return ""
+
+
+def _meant(root: Path, path: str) -> Iterable[Path]:
+    """Where a path is by its name, and where links lead to."""
+    named = os.path.normpath(root / path)
+    try:
+        return Path(named), Path(os.path.realpath(root / path))
+    except (OSError, ValueError):
+        return (Path(named),)

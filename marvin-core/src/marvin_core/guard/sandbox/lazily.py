@@ -1,0 +1,85 @@
+"""The sandbox of a session, of which nothing is imported before a command runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from ...util.state_files import read_trusted_json
+
+if TYPE_CHECKING:
+    from ...api.config import Config
+    from ..processes.program import Launcher
+    from .network import SandboxNetwork
+    from .session import SessionSandbox, Where
+    from .state import SandboxState
+
+
+class LazySandbox:
+    """Makes the `SessionSandbox` of a session when it is first needed; see there for what each method does."""
+
+    def __init__(
+        self,
+        config: Config,
+        where: Where,
+        environment: Mapping[str, str],
+        network: Callable[[], SandboxNetwork],
+        warn: Callable[[str], None],
+    ) -> None:
+        def make() -> SessionSandbox:
+            from .session import SessionSandbox
+
+            return SessionSandbox(config, where, environment, network(), warn)
+
+        self._config = config
+        self._where = where
+        self._environment = environment
+        self._make = make
+        self._made: SessionSandbox | None = None
+
+    @property
+    def _session(self) -> SessionSandbox:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def is_expected(self) -> bool:
+        """Whether commands will run in a sandbox, as far as can be told without trying; it stays so for a session."""
+        if self._config.sandbox == "off" or sys.platform != "linux":
+            return False
+        from .state import RESULT
+
+        kept = read_trusted_json(self._config.cache_folder / RESULT)
+        if isinstance(kept, dict) and isinstance(kept.get("found"), dict):
+            return bool(kept["found"].get("bubblewrap"))
+        from .bubblewrap import candidates
+
+        return bool(candidates(self._environment.get("PATH", os.defpath), self._where.root))
+
+    async def state(self) -> SandboxState:
+        """What holds commands back."""
+        if self._config.sandbox == "off":
+            from .state import SandboxState
+
+            return SandboxState(kind="none", why="it is switched off")
+        return await self._session.state()
+
+    async def launcher(self) -> Launcher | None:
+        """What starts programs in the sandbox; None where there is none."""
+        return None if self._config.sandbox == "off" else await self._session.launcher()
+
+    def news(self) -> str:
+        """What the model is to be told once."""
+        return self._made.news() if self._made is not None else ""
+
+    async def close(self) -> None:
+        """End everything in it, and remove what it had of its own."""
+        if self._made is not None:
+            await self._made.close()
+
+    def kill(self) -> None:
+        """End everything in it, at once."""
+        if self._made is not None:
+            self._made.kill()

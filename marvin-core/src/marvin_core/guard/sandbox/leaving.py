@@ -1,0 +1,35 @@
+"""The parameter `outside`, which the guard adds to what tools take, so that a call can ask to leave the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...api.tools import ToolSpec
+
+PARAMETER = "outside"
+_SCHEMA: Mapping[str, Any] = {
+    "type": "string",
+    "description": "Why this call has to run outside of the sandbox, which the user is then asked about; leave it out "
+    "unless the sandbox held back what the task needs",
+}
+
+
+def with_parameter(spec: ToolSpec) -> ToolSpec:
+    """The tool as it is offered where a call may leave the sandbox: one that runs programs has the parameter."""
+    properties = spec.parameters.get("properties", {})
+    if not spec.command or PARAMETER in properties:
+        return spec
+    return spec.replace(parameters={**spec.parameters, "properties": {**properties, PARAMETER: _SCHEMA}})
+
+
+def takes(spec: ToolSpec) -> bool:
+    """Whether the guard gave a tool the parameter."""
+    return spec.parameters.get("properties", {}).get(PARAMETER) is _SCHEMA
+
+
+def without(spec: ToolSpec, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments that the tool itself is given."""
+    if not takes(spec) or PARAMETER not in arguments:
+        return arguments
+    return {name: value for name, value in arguments.items() if name != PARAMETER}

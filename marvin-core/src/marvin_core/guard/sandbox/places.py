@@ -1,0 +1,173 @@
+"""What of a user's home and of the machine no command may read, and the caches that commands may change a copy of."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path, PurePath
+
+KEYS = (
+    ".ssh .gnupg .aws .azure .kube .docker .password-store .local/share/keyrings .local/share/kwalletd .vault-token"
+    " .config/gcloud .config/gh .config/hub .config/glab-cli .config/op .config/sops .config/age .config/rclone"
+    " .config/doctl .config/heroku .config/stripe .config/netlify .config/containers/auth.json .config/git/credentials"
+    " .config/github-copilot .config/configstore .config/pulumi .netrc .pypirc .git-credentials .pgpass .my.cnf"
+    " .mylogin.cnf .s3cfg .boto .oci .fly .databrickscfg .terraform.d/credentials.tfrc.json .terraformrc"
+    " .cargo/credentials .cargo/credentials.toml .gem/credentials .huggingface/token .cache/huggingface/token"
+    " .Xauthority .ICEauthority .authinfo .authinfo.gpg .msmtprc .smbcredentials .vnc .subversion/auth .kaggle"
+    " .config/hcloud .config/flyctl .config/ngrok .config/anthropic .config/openai .config/Bitwarden"
+    " .config/1Password .config/keepassxc .config/msmtp .config/pypoetry/auth.toml .config/composer/auth.json"
+    " .composer/auth.json .m2/settings-security.xml .cloudflared .bitcoin"
+    " .ethereum .electrum"
+    " .pulumi/credentials.json .codex .claude .claude.json .gemini .copilot .snowflake .config/kwalletrc .pki"
+).split()
+"""Keys, tokens and passwords below a home folder."""
+BROWSERS = (
+    ".mozilla .thunderbird .librewolf .zen .config/google-chrome .config/google-chrome-beta .config/chromium"
+    " .config/BraveSoftware .config/microsoft-edge .config/vivaldi .config/opera .config/Signal .config/Slack"
+    " .config/discord snap/firefox snap/chromium .var/app .cache/mozilla .cache/google-chrome .cache/chromium"
+    " .cache/BraveSoftware .cache/thunderbird"
+).split()
+"""Profiles of browsers and of what holds conversations, and what they keep of pages."""
+HISTORIES = (
+    ".*_history .*_hist .histfile .lesshst .viminfo .wget-hsts .zsh_sessions .local/share/fish/fish_history"
+    " .local/share/nvim/shada .local/state/nvim/shada .local/state/*_history .ipython/profile_default/history.sqlite"
+    " .local/share/recently-used.xbel .config/*_history"
+).split()
+"""What shells, interpreters and editors keep of what was typed, as patterns."""
+WITH_TOKENS: Mapping[str, bytes] = {".npmrc": b"_auth", ".yarnrc.yml": b"npmAuth", ".config/pip/pip.conf": b"@"}
+"""Settings that programs need, each with what stands in one that holds a token and is then hidden."""
+OF_MACHINE = (
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssl/private",
+    "/etc/krb5.keytab",
+    "/var/lib/docker",
+    "/var/lib/containerd",
+)
+"""What only the administrator may read, who may be the one that runs Marvin."""
+RUN_BY_THEMSELVES = (
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .bashrc.d .profile .profile.d .zshrc .zshenv"
+    " .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .logout .inputrc .xprofile .xinitrc"
+    " .xsession .xsessionrc .pam_environment .oh-my-zsh .config/fish .config/zsh .config/autostart"
+    " .config/autostart-scripts .config/systemd .config/environment.d .config/plasma-workspace .config/i3"
+    " .config/sway .config/hypr .local/share/systemd .local/share/applications .local/share/dbus-1 .local/bin"
+    " .local/lib bin Library/LaunchAgents .gitconfig .config/git .hgrc .config/hg .vimrc .vim .gvimrc .exrc"
+    " .config/nvim .local/share/nvim .emacs .emacs.d .config/emacs .tmux.conf .config/tmux .screenrc .gdbinit"
+    " .config/gdb .lldbinit .pdbrc .pythonstartup .ipython .jupyter .irbrc .pryrc .Rprofile .psqlrc .sqliterc"
+    " .lesskey .npmrc .yarnrc .yarnrc.yml .gemrc .config/pip .pip .condarc .cargo/config .cargo/config.toml"
+    " .cargo/bin .cargo/env .gradle/init.gradle .gradle/init.d .m2/settings.xml .config/Code/User"
+    " .config/VSCodium/User .vscode .vscode-server .vscode-oss .cursor .pyenv .rbenv .nvm .asdf .sdkman .direnvrc"
+    " .config/direnv .config/mise .config/starship.toml .forward .procmailrc .muttrc .mailcap .rhosts .shosts"
+).split()
+"""What shells, sessions and programs run or obey by themselves, and where they find programs, below a home folder."""
+CACHES = (
+    ".cache .npm .cargo/registry .cargo/git go/pkg/mod .gradle/caches .m2/repository .nuget/packages .yarn"
+    " .local/share/pnpm .bun/install/cache .bundle/cache .composer/cache .conda/pkgs .deno .rustup/downloads"
+).split()
+"""Where package managers keep what they have fetched, below a home folder."""
+CACHE_VARIABLES: Mapping[str, str] = {
+    "XDG_CACHE_HOME": ".cache",
+    "npm_config_cache": ".npm",
+    "GOMODCACHE": "go/pkg/mod",
+    "NUGET_PACKAGES": ".nuget/packages",
+    "YARN_CACHE_FOLDER": ".yarn",
+    "PIP_CACHE_DIR": "",
+    "UV_CACHE_DIR": "",
+    "GOCACHE": "",
+}
+"""The variables that say where caches are, each with the place below the home folder where none is set."""
+RUN_KEPT = (
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager/resolv.conf",
+    "/run/NetworkManager/no-stub-resolv.conf",
+    "/run/current-system",
+    "/run/wrappers",
+    "/run/opengl-driver",
+    "/run/binfmt",
+)
+"""Of /run, which is full of sockets that lead out of the sandbox, what programs cannot do without."""
+TEMPORARY = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # they are what the sandbox replaces
+"""What the sandbox has of its own."""
+_HOMES = 100
+_SETTINGS_READ = 1_000_000
+_SOCKETS_LEFT_OUT = ("/run", "/dev", "/proc", "/sys", "/var/lib/sss/pipes")
+"""Where the sandbox has its own, and where names of users are looked up."""
+_SOCKETS_LISTED = 10_000
+
+
+def is_one_of(path: PurePath, names: Sequence[str]) -> bool:
+    """Whether a path, relative to a home folder, is one of those places or lies in one. Case does not count."""
+    text = f"{path}/".casefold()
+    return any(text.startswith(f"{name}/".casefold()) for name in names)
+
+
+def hidden_in(home: Path) -> Iterator[Path]:
+    """The keys, browser profiles and histories that there are below a home folder."""
+    for name in (*KEYS, *BROWSERS):
+        path = home / name
+        if os.path.lexists(path):
+            yield path
+    for pattern in HISTORIES:
+        yield from home.glob(pattern)
+    for name, sign in WITH_TOKENS.items():
+        if sign in beginning(home / name, _SETTINGS_READ):
+            yield home / name
+
+
+def beginning(path: Path, size: int) -> bytes:
+    """The beginning of a file; empty where there is none that can be read. A pipe is not waited for."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, size)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def sockets() -> Iterator[Path]:
+    """The sockets with a path on which programs of this machine listen, as far as they may be reached from inside."""
+    left_out = tuple(f"{place}/" for place in _SOCKETS_LEFT_OUT)
+    try:
+        with open("/proc/net/unix", "rb") as lines:
+            listed = [line.split(maxsplit=7) for line in islice(lines, _SOCKETS_LISTED)]
+    except OSError:
+        return
+    for path in {os.fsdecode(fields[7].rstrip(b"\n")) for fields in listed if len(fields) == 8}:
+        real = os.path.realpath(path)
+        if path.startswith("/") and not real.startswith(left_out) and _is_socket(real):
+            yield Path(real)
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def homes(own: Path) -> Sequence[Path]:
+    """The home folders whose content this process could read: its own, that of its user, and all for root."""
+    import pwd
+
+    found = [own]
+    try:
+        found.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
+    except KeyError:  # a user that only a number stands for, as in containers
+        pass
+    if os.getuid() == 0:
+        try:
+            found += sorted(Path("/home").iterdir())[:_HOMES]
+        except OSError:
+            pass
+    return list(dict.fromkeys(path for path in found if path != Path("/")))

@@ -1,0 +1,216 @@
+"""The first process inside a sandbox: it starts commands for Marvin and tells how they ended.
+
+It runs as a script of its own, so it imports the standard library alone. Marvin sends a request with the three
+descriptors of the command, and gets back a pidfd of it, later its exit status. When Marvin is gone the socket ends,
+so does this process, and with it, as it is number 1 here, everything in the sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+from array import array
+from contextlib import ExitStack
+from typing import Any, NoReturn
+
+_LARGEST = 262_144
+_BACKLOG = 128
+_MOST_DESCRIPTORS = 4
+_PR_SET_DUMPABLE = 4
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_RESTRICT_SELF = 444, 446
+_SCOPE_ABSTRACT_SOCKETS = 1
+_KEYCTL: dict[str, int] = {"x86_64": 250, "i686": 288, "armv7l": 311, "ppc64le": 271, "s390x": 280}
+_KEYCTL_OF_OTHERS = 219
+_JOIN_SESSION_KEYRING = 1
+_FEWEST_NUMBERS = 301
+"""Linux takes no less for the largest number of a process, which is one more than there can be."""
+
+
+class Supervisor:
+    """Starts commands and waits for them; `channel` leads to Marvin."""
+
+    def __init__(self, channel: socket.socket, *, with_proxy: bool) -> None:
+        self._channel = channel
+        self._with_proxy = with_proxy
+        self._ids: dict[int, int] = {}
+        self._failures: dict[int, int] = {}
+        self._woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        # Number 1 gets from inside only what it has a handler for, as Python has one for this.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def serve(self) -> None:
+        """Do what Marvin asks for until it is gone."""
+        with ExitStack() as stack:
+            own = stack.enter_context(os.fdopen(os.pidfd_open(os.getpid()), closefd=True))
+            descriptors, port = [own.fileno()], 0
+            if self._with_proxy:
+                # Marvin serves it from outside. A socket stays in the network that it was made in.
+                listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG))
+                descriptors.append(listener.fileno())
+                port = listener.getsockname()[1]
+            self._tell({"ready": os.getpid(), "port": port}, *descriptors)
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        while True:
+            ready = dict(poll.poll())
+            if self._woken in ready:
+                os.read(self._woken, 1024)
+                self._reap()
+            if self._channel.fileno() in ready and not self._take():
+                return
+
+    def _tell(self, message: dict[str, Any], *descriptors: int) -> None:
+        socket.send_fds(self._channel, [json.dumps(message).encode()], descriptors)
+
+    def _take(self) -> bool:
+        """Take one request; False where there is no Marvin any more."""
+        data, descriptors = received(self._channel)
+        if not data:
+            return False
+        if len(descriptors) > 3:  # too long for a message: it is in a file of its own
+            with os.fdopen(descriptors.pop(), "rb") as stream:
+                data = stream.read()
+        request = json.loads(data)
+        try:
+            self._start(request, descriptors)
+        except OSError as error:
+            self._tell({"id": request["id"], "failed": error.errno})
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return True
+
+    def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
+        failure, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                _become(request, descriptors, told)
+        except OSError:
+            os.close(failure)
+            raise
+        finally:
+            os.close(told)
+        self._ids[pid] = request["id"]
+        self._failures[pid] = failure
+        pidfd = os.pidfd_open(pid)
+        try:
+            self._tell({"id": request["id"]}, pidfd)
+        finally:
+            os.close(pidfd)
+
+    def _reap(self) -> None:
+        """Take what has ended, orphans of commands among it, off the system's table."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid in self._ids:
+                with os.fdopen(self._failures.pop(pid), "rb") as stream:
+                    failure = stream.read(8) or b"0"
+                ended = {"id": self._ids.pop(pid), "code": os.waitstatus_to_exitcode(status)}
+                self._tell({**ended, "failed": int(failure)})
+
+
+def received(channel: socket.socket) -> tuple[bytes, list[int]]:
+    """A message and the descriptors that came with it, which no command is to inherit."""
+    room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array("i").itemsize)
+    data, ancillary, _, _ = channel.recvmsg(_LARGEST, room, socket.MSG_CMSG_CLOEXEC)
+    descriptors = array("i")
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(content[: len(content) - len(content) % descriptors.itemsize])
+    return data, list(descriptors)
+
+
+def _become(request: dict[str, Any], descriptors: list[int], told: int) -> NoReturn:
+    """Turn into the command, in a session of its own and with nothing of this process left open."""
+    code = 127
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        for place, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, place)
+        os.chdir(request["cwd"])
+        os.execve(request["program"], request["argv"], request["env"])
+    except OSError as error:
+        os.write(told, str(error.errno).encode())
+    except BaseException:  # whatever it is, this must not go on as a second supervisor
+        code = 126
+    os._exit(code)
+
+
+def _restrict(limits: dict[str, int]) -> None:
+    """Hold the descendants back in what the namespaces do not: own limits, and sockets of the machine."""
+    for name in ("RLIMIT_NPROC", "RLIMIT_DATA"):
+        if limits.get(name):
+            resource.setrlimit(getattr(resource, name), (limits[name], limits[name]))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    # Commands run as the same user: without this they could read its memory and take its descriptors.
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    # A keyring is inherited, and in that of a login there are tickets and keys: from now on there is an empty one.
+    libc.syscall(_KEYCTL.get(os.uname().machine, _KEYCTL_OF_OTHERS), _JOIN_SESSION_KEYRING, None)
+    if limits.get("abstract"):
+        ruleset = libc.syscall(
+            _LANDLOCK_CREATE_RULESET,
+            struct.pack("QQQ", 0, 0, _SCOPE_ABSTRACT_SOCKETS),
+            ctypes.c_size_t(24),
+            ctypes.c_uint32(0),
+        )
+        if ruleset >= 0:
+            libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, ctypes.c_uint32(0))
+            os.close(ruleset)
+
+
+def _limit_numbers(folder: int, most: int) -> None:
+    """Let there be no more processes than this, for root too, where Linux counts them here (6.14).
+
+    The folder is /proc/sys/kernel of outside. Inside that can only be read.
+    """
+    try:
+        place = os.open("pid_max", os.O_WRONLY | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return
+    try:
+        os.write(place, str(max(most, _FEWEST_NUMBERS)).encode())
+    except OSError:
+        return
+    finally:
+        os.close(place)
+
+
+def main() -> None:
+    """Supervise until Marvin is gone. The arguments: the number of the socket, and the limits as JSON."""
+    number = int(sys.argv[1])
+    limits = json.loads(sys.argv[2])
+    if limits.get("numbers"):
+        _limit_numbers(limits["folder"], limits["numbers"])
+    os.closerange(3, number)
+    os.closerange(number + 1, 4096)
+    os.set_inheritable(number, False)
+    _restrict(limits)
+    with socket.socket(fileno=number) as channel:
+        try:
+            Supervisor(channel, with_proxy=bool(limits.get("proxy"))).serve()
+        except (BrokenPipeError, ConnectionResetError):  # Marvin went in the middle of a message
+            return
+
+
+if __name__ == "__main__":
+    main()

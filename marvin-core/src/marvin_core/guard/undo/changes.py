@@ -1,0 +1,141 @@
+"""The files that one call changes, as they were before it and as it left them."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from ...api.errors import ToolError
+from ...api.record import Record
+from ..files.sandbox import SandboxPaths
+
+
+class FileState(Record):
+    """A file that was changed: its content before and after, None where there was no such file."""
+
+    root: str
+    """The folder that the path is relative to."""
+    path: str
+    before: bytes | None
+    after: bytes | None
+    mode: int = 0
+    """The permissions that it had."""
+    lacks: str = ""
+    """Why the change cannot be taken back, as in `it was too large`; empty where it can."""
+
+    @property
+    def verb(self) -> str:
+        """What the change did."""
+        if self.lacks:
+            return "changed"  # what it was is not known
+        return "created" if self.before is None else "removed" if self.after is None else "changed"
+
+
+_OPENED = 32
+"""How many of the files that a call opened are told; one that opens more is searching."""
+_FILES = 4
+"""How many times the largest file all contents of a call may have together, those before and after it."""
+
+
+class _Seen(Record):
+    paths: SandboxPaths
+    content: bytes | None
+    mode: int
+    lacks: str
+
+
+class Changes:
+    """Keeps what files of a call were before it changed them. Thread-safe, as tools may run in threads.
+
+    Args:
+        largest: bytes of a file beyond which its content is not kept; of all files of the call together some more are.
+    """
+
+    def __init__(self, largest: int) -> None:
+        self._largest = largest
+        self._left = _FILES * largest
+        self._seen: dict[tuple[Path, str], _Seen] = {}
+        self._lock = threading.Lock()
+        self._opened: dict[tuple[Path, str], None] = {}
+        self._over = False
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Let nothing be changed from here on: the call was given up, and a thread that it left would go on."""
+        self._stopped = True
+
+    def check(self) -> None:
+        """Raise `ToolError` where the call was given up."""
+        if self._stopped:
+            raise ToolError("Nothing was written: this call was stopped before.")
+
+    def wants(self, root: Path, path: str) -> bool:
+        """Whether it has not seen this file yet."""
+        return not self._over and (root, path) not in self._seen
+
+    def opened(self, root: Path, path: str) -> None:
+        """A file was opened for reading."""
+        if len(self._opened) <= _OPENED:
+            self._opened[root, path] = None
+
+    def used(self, root: Path) -> list[str]:
+        """The files below a folder that the call read or changed; none of a call that searched through many."""
+        found = dict.fromkeys((*tuple(self._opened), *tuple(self._seen)))
+        return [path for base, path in found if base == root] if len(found) <= _OPENED else []
+
+    def before(self, paths: SandboxPaths, path: str, stream: BinaryIO | None, lacks: str = "") -> None:
+        """A file as it is before the change."""
+        content, too_large = self._kept(stream)
+        lacks = lacks or too_large
+        mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode) if stream is not None else 0
+        with self._lock:
+            self._seen.setdefault((paths.root, path), _Seen(paths=paths, content=content, mode=mode, lacks=lacks))
+
+    @property
+    def any(self) -> bool:
+        """Whether a file was about to be changed."""
+        return bool(self._seen)
+
+    def _kept(self, stream: BinaryIO | None) -> tuple[bytes | None, str]:
+        """The content of a file, or why it is not kept."""
+        content = stream.read(self._largest + 1) if stream is not None else None
+        if content is None:
+            return None, ""
+        if len(content) > self._largest:
+            return None, f"it is larger than {self._largest:,} bytes (limits.undo_file)"
+        with self._lock:
+            if len(content) > self._left:
+                return None, "the call changed too much to be kept (limits.undo_file)"
+            self._left -= len(content)
+        return content, ""
+
+    def result(self) -> Sequence[FileState]:
+        """The files that are not as they were; the call is over, and what is changed from here on is not seen."""
+        with self._lock:
+            self._over = True
+            seen = dict(self._seen)
+        found = [self._state(root, path, before) for (root, path), before in seen.items()]
+        return [state for state in found if state.lacks or state.before != state.after]
+
+    def _state(self, root: Path, path: str, before: _Seen) -> FileState:
+        lacks, after = before.lacks, None
+        if not lacks:
+            try:
+                if before.paths.exists(path):
+                    with before.paths.open(path) as stream:
+                        after, lacks = self._kept(stream)
+            except ToolError:
+                lacks = "what it left could not be read"
+        return FileState(root=str(root), path=path, before=before.content, after=after, mode=before.mode, lacks=lacks)
+
+
+def content_of(paths: SandboxPaths, path: str, most: int) -> bytes | None:
+    """The first bytes of a file, None where there is none. Raises `ToolError` where it cannot be read."""
+    if not paths.exists(path):
+        return None
+    with paths.open(path) as stream:
+        return stream.read(most)

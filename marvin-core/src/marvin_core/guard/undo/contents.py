@@ -1,0 +1,137 @@
+"""Reading files for a snapshot, by folder descriptors: a process in the sandbox may put links in their place meanwhile.
+
+What git itself opened by its path could lie outside of the folder, and would be put into it by taking back.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import sha1
+from pathlib import Path
+
+from ...api.record import Record
+from ..files.no_links import READ, opened_folder
+
+_BLOB = 3
+"""The number of its kind in a pack."""
+
+
+class Read(Record):
+    """A file as it was read: its name, its mode as git has it, its permissions, and its content."""
+
+    path: bytes
+    mode: int
+    permissions: int
+    content: bytes
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link, whose content is where it leads."""
+        return self.mode == 0o120000
+
+
+class Folders:
+    """Opens one folder after the other; the last one stays open."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folder: str | None = None
+        self._descriptor = -1
+
+    def of(self, folder: str) -> int:
+        """The descriptor of a folder. Raises OSError as `opened_folder`."""
+        if folder != self._folder:
+            self.close()
+            with opened_folder(self._root, folder) as opened:
+                self._folder, self._descriptor = folder, os.dup(opened)
+        return self._descriptor
+
+    def close(self) -> None:
+        """Close the last one."""
+        if self._folder is not None:
+            os.close(self._descriptor)
+            self._folder = None
+
+
+@contextmanager
+def _folders(root: Path) -> Iterator[Folders]:
+    folders = Folders(root)
+    try:
+        yield folders
+    finally:
+        folders.close()
+
+
+def read_files(root: Path, names: Iterable[bytes], largest: int) -> Iterator[tuple[bytes, Read | None]]:
+    """Each of the files, one after the other; None for what is gone, behind a link, too large, or no file."""
+    with _folders(root) as folders:
+        for path in names:
+            found: Read | None = None
+            with suppress(OSError):
+                folder, _, name = os.fsdecode(path).rpartition("/")
+                found = _read(path, name, folders.of(folder), largest)
+            yield path, found
+
+
+def _read(path: bytes, name: str, folder: int, largest: int) -> Read | None:
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISLNK(status.st_mode):
+        target = os.fsencode(os.readlink(name, dir_fd=folder))
+        return Read(path=path, mode=0o120000, permissions=0o777, content=target)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > largest:
+        return None
+    descriptor = os.open(name, READ, dir_fd=folder)
+    try:
+        opened = os.fstat(descriptor)
+        if not stat.S_ISREG(opened.st_mode) or opened.st_size > largest:
+            return None
+        content = os.read(descriptor, opened.st_size)
+        while len(content) < opened.st_size and (more := os.read(descriptor, opened.st_size - len(content))):
+            content += more
+    finally:
+        os.close(descriptor)
+    mode = 0o100755 if opened.st_mode & 0o100 else 0o100644
+    return Read(path=path, mode=mode, permissions=stat.S_IMODE(opened.st_mode), content=content)
+
+
+def name_of(content: bytes) -> str:
+    """The name that git has for a content."""
+    return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def pack_of(contents: Sequence[bytes]) -> bytes:
+    """The contents as a pack, as git reads it."""
+    parts = [struct.pack(">4sLL", b"PACK", 2, len(contents))]
+    for content in contents:
+        parts += [_head(len(content)), zlib.compress(content, 1)]
+    data = b"".join(parts)
+    return data + sha1(data, usedforsecurity=False).digest()
+
+
+def _head(size: int) -> bytes:
+    """The kind and the size of an object: four bits of the size at first, then seven a byte."""
+    value, size = _BLOB << 4 | size & 15, size >> 4
+    head = bytearray()
+    while size:
+        head.append(value | 0x80)
+        value, size = size & 0x7F, size >> 7
+    return bytes([*head, value])
+
+
+def name_lines(names: Iterable[str]) -> bytes:
+    """What asks git for objects of these names."""
+    return "".join(f"{name}\n" for name in names).encode()
+
+
+def index_lines(files: Mapping[bytes, tuple[int, str] | None]) -> bytes:
+    """What has git's index hold these files by mode and content, and without those that are None."""
+    lines = []
+    for path, kept in files.items():
+        mode, content = kept if kept is not None else (0, "0" * 40)
+        lines.append(b"%o %s\t%s\0" % (mode, content.encode(), path))
+    return b"".join(lines)

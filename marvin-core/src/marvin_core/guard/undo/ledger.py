@@ -1,0 +1,293 @@
+"""What is kept to take calls back: one file for each call, readable by this user alone.
+
+A file has two lines of JSON: what lists show, and what taking back needs. It is written as a whole or not at all, so
+that a Marvin that is killed leaves nothing behind that is half right, and several Marvins need no lock. Names sort by
+time. Whoever takes a call back gives its file another name first, so that nobody else takes it back as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ...api.errors import MarvinError
+from ...api.limits import Limits
+from ...api.messages import Call
+from ...api.record import Record
+from ...util.state_files import make_private_folder, replace_file
+from ...util.untrusted_json import parse_json
+from ..processes.table import start_of
+from .changes import FileState
+
+_ENDING, _TAKING = ".json", ".taking-"
+_HEAD = 100_000
+"""Bytes in which the first line of a file ends."""
+_DAY = 86_400
+_BLOCK = 4_096
+"""Bytes that a file takes on most disks, however little is in it."""
+_SHARE = 10
+"""Old entries are looked for again once so much was written: this part of what may be kept."""
+
+
+class NeverTakenBack(MarvinError):
+    """A call can never be taken back."""
+
+
+class LedgerEntry(Record):
+    """A call that can be taken back."""
+
+    path: Path
+    time: float
+    """When it was made, in seconds since the epoch."""
+    session: str
+    """The session that it was made in; empty where none had begun."""
+    process: tuple[int, int]
+    """The process that made it: its id, and when it was started."""
+    tool: str
+    what: str
+    """What it did, in one line, without secrets."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not over: its process still works at it."""
+        return not self.what and is_live(self.process)
+
+    @property
+    def is_of_another(self) -> bool:
+        """Whether another Marvin made it that still runs."""
+        return self.process[0] != os.getpid() and is_live(self.process)
+
+
+class Span(Record):
+    """What commands changed: the folder before the first of them and after the last, as trees of its snapshots."""
+
+    root: str
+    before: str
+    after: str = ""
+    """Empty as long as they are not over."""
+    is_shared: bool = False
+    """Whether another Marvin worked in the folder meanwhile, so that not all of it needs to be theirs."""
+    modes: Mapping[str, int] = MappingProxyType({})
+    """The permissions of files that they removed, where those were unusual."""
+
+
+class Inverse(Record):
+    """How a call is taken back: by another call, by the files as they were, or by snapshots of a folder."""
+
+    call: Call | None = None
+    files: Sequence[FileState] = ()
+    span: Span | None = None
+
+
+def is_live(process: tuple[int, int]) -> bool:
+    """Whether a process still runs, and its id is not that of another one by now."""
+    return start_of(process[0]) == process[1]
+
+
+def this_process() -> tuple[int, int]:
+    """The id of this process, and when it was started."""
+    return os.getpid(), start_of(os.getpid()) or 0
+
+
+class UndoLedger:
+    """The calls that were made in one folder. All methods block; different threads may call them."""
+
+    def __init__(self, base: Path, folder: Path, limits: Limits) -> None:
+        self._base = base
+        self._limits = limits
+        name = sha256(os.fsencode(folder)).hexdigest()[:24]
+        self._folder = base / name
+        self._root = str(folder)
+        self._unswept = limits.undo_bytes
+        self._lock = threading.Lock()
+
+    def record(self, entry: LedgerEntry, inverse: Inverse) -> Path:
+        """Keep a call. Its path is chosen here, and returned.
+
+        Raises:
+            OSError: where it cannot be written.
+        """
+        head = entry.replace(path=None).as_dict() | {"folder": self._root, "version": 1}
+        data = b"\n".join(json.dumps(part).encode() for part in (head, _packed(inverse))) + b"\n"
+        path = self._folder / f"{time.time_ns():020}-{os.urandom(4).hex()}{_ENDING}"
+        make_private_folder(self._folder)
+        replace_file(path, data)
+        self._sweep(len(data))
+        return path
+
+    def entries(self) -> Iterator[LedgerEntry]:
+        """The calls that can be taken back, the newest first."""
+        for name in sorted(self._names(), reverse=True):
+            entry = _entry(self._folder / name)
+            if entry is not None:
+                yield entry
+
+    def files_of(self, session: str) -> Iterator[FileState]:
+        """The files that calls of a session wrote or removed, as far as it is kept; without those of commands."""
+        for entry in self.entries():
+            if entry.session == session:
+                with suppress(OSError, ValueError, IndexError):
+                    yield from Claim(entry.path, entry.path).inverse().files
+
+    def is_shared_since(self, own: Path) -> bool:
+        """Whether another Marvin did something in the folder since an entry was made, or is at it."""
+        for entry in self.entries():
+            if entry.process != this_process() and (entry.path.name > own.name or entry.is_open):
+                return True
+        return False
+
+    def _names(self) -> list[str]:
+        """The files of calls; one that a Marvin was taking back when it ended is there again."""
+        try:
+            found = os.listdir(self._folder)
+        except FileNotFoundError:
+            return []
+        names = []
+        for name in found:
+            base, taking, by = name.partition(_TAKING)
+            if not taking:
+                names.append(name)
+            elif not is_live(_process(by)):
+                with suppress(OSError):
+                    os.rename(self._folder / name, self._folder / base)
+                    names.append(base)
+        return [name for name in names if name.endswith(_ENDING)]
+
+    def claim(self, entry: LedgerEntry) -> Claim | None:
+        """Take a call for oneself; None where another one was faster."""
+        pid, started = this_process()
+        claimed = entry.path.with_name(f"{entry.path.name}{_TAKING}{pid}-{started}")
+        try:
+            entry.path.rename(claimed)
+        except FileNotFoundError:
+            return None
+        return Claim(claimed, entry.path)
+
+    def _sweep(self, written: int) -> None:
+        """Remove what is too old, or too much; now and then."""
+        with self._lock:
+            self._unswept += written
+            if self._unswept * _SHARE < self._limits.undo_bytes:
+                return
+            self._unswept = 0
+        sweep(self._base, self._limits, time.time())
+
+
+class Claim:
+    """A call that nobody else takes back meanwhile."""
+
+    def __init__(self, path: Path, name: Path) -> None:
+        self._path = path
+        self._name = name
+
+    def inverse(self) -> Inverse:
+        """How it is taken back.
+
+        Raises:
+            ValueError, OSError: where that cannot be read.
+        """
+        return _unpacked(parse_json(self._path.read_bytes().split(b"\n")[1], largest=_LARGEST))
+
+    def complete(self, inverse: Inverse) -> None:
+        """Keep another way to take it back, which is known only now. Raises OSError."""
+        head = self._path.read_bytes().split(b"\n")[0]
+        replace_file(self._path, b"\n".join((head, json.dumps(_packed(inverse)).encode())) + b"\n")
+
+    def give_back(self) -> None:
+        """It was not taken back."""
+        with suppress(OSError):
+            self._path.rename(self._name)
+
+    def done(self) -> None:
+        """It was taken back."""
+        with suppress(OSError):
+            self._path.unlink()
+
+
+_LARGEST = 2**40
+
+
+def sweep(base: Path, limits: Limits, now: float) -> None:
+    """Remove the calls that are too old, and the oldest ones of those that are too much together."""
+    found = []
+    with suppress(OSError):
+        for folder in base.iterdir():
+            with suppress(OSError), os.scandir(folder) as entries:
+                found += [(entry.name, entry.path, max(entry.stat().st_size, _BLOCK)) for entry in entries]
+    total = 0
+    for name, path, size in sorted(found, reverse=True):
+        total += size
+        made = int(name[:20]) / 1e9 if name[:20].isdecimal() else 0.0
+        if total > limits.undo_bytes or made < now - limits.undo_days * _DAY:
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def _process(text: str) -> tuple[int, int]:
+    pid, _, started = text.partition("-")
+    return (int(pid), int(started)) if pid.isdecimal() and started.isdecimal() else (0, 0)
+
+
+def _entry(path: Path) -> LedgerEntry | None:
+    """What a file says in its first line; None for one that is none of ours, or was taken away meanwhile."""
+    try:
+        with path.open("rb") as stream:
+            head: Any = parse_json(stream.readline(_HEAD))
+        pid, started = head["process"]
+        texts = {name: str(head[name]) for name in ("session", "tool", "what")}
+        return LedgerEntry(path=path, time=float(head["time"]), process=(int(pid), int(started)), **texts)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _packed(inverse: Inverse) -> dict[str, Any]:
+    if inverse.call is not None:
+        return {"call": inverse.call.as_dict()}
+    if inverse.span is not None:
+        return {"span": inverse.span.as_dict() | {"modes": dict(inverse.span.modes)}}
+    return {"files": [_packed_file(state) for state in inverse.files]}
+
+
+def _packed_file(state: FileState) -> dict[str, Any]:
+    contents = {name: _packed_bytes(content) for name, content in (("before", state.before), ("after", state.after))}
+    return {**state.as_dict(), **contents}
+
+
+def _packed_bytes(content: bytes | None) -> str | None:
+    return None if content is None else b64encode(zlib.compress(content, 1)).decode()
+
+
+def _unpacked(data: Any) -> Inverse:
+    try:
+        if "call" in data:
+            return Inverse(call=Call(name=str(data["call"]["name"]), arguments=dict(data["call"]["arguments"])))
+        if "span" in data:
+            return Inverse(span=_unpacked_span(data["span"]))
+        return Inverse(files=[_unpacked_file(state) for state in data["files"]])
+    except (TypeError, KeyError, zlib.error) as error:
+        raise ValueError(f"it is damaged: {error}") from error
+
+
+def _unpacked_file(data: Mapping[str, Any]) -> FileState:
+    contents = {name: _unpacked_bytes(data[name]) for name in ("before", "after")}
+    return FileState(**{**data, **contents})
+
+
+def _unpacked_span(data: Mapping[str, Any]) -> Span:
+    modes = {str(name): int(mode) for name, mode in data["modes"].items()}
+    names = {name: str(data[name]) for name in ("root", "before", "after")}
+    return Span(**names, is_shared=bool(data["is_shared"]), modes=modes)
+
+
+def _unpacked_bytes(text: str | None) -> bytes | None:
+    return None if text is None else zlib.decompress(b64decode(text))

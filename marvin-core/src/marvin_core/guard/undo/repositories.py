@@ -1,0 +1,84 @@
+"""What snapshots take from the repository of the user: where it begins, and the objects that it has already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+_MOST = 20_000
+"""Objects and packs that get a second name."""
+_SMALL = 10_000
+
+
+def top_of(root: Path) -> Path:
+    """The folder in which the repository around a folder begins; the folder itself where there is none."""
+    for folder in (root, *root.parents):
+        if os.path.lexists(folder / ".git"):
+            return folder
+    return root
+
+
+def exclude_file_of(top: Path) -> Path | None:
+    """What the repository ignores in this clone alone."""
+    git = _git_folder(top)
+    found = git / "info" / "exclude" if git is not None else None
+    return found if found is not None and found.is_file() and not found.is_symlink() else None
+
+
+def share_objects(top: Path, objects: Path) -> bool:
+    """Give the objects of a repository second names in a store, so that they need not be written anew; whether it has.
+
+    They stay there when the repository is cleaned up, or removed. Where that is not possible, nothing is shared.
+    """
+    git = _git_folder(top)
+    shares = False
+    if git is None or _has_other_names(git):
+        return shares
+    for found in islice(_objects(git / "objects"), _MOST):
+        target = objects / found.parent.name / found.name
+        try:
+            target.parent.mkdir(mode=0o700, exist_ok=True)
+            with suppress(FileExistsError):
+                os.link(found, target, follow_symlinks=False)
+            shares = True
+        except OSError:  # another disk: what is not shared is written
+            break
+    return shares
+
+
+def _git_folder(top: Path) -> Path | None:
+    """The folder of a repository, or that of the repository of a worktree."""
+    git = top / ".git"
+    with suppress(OSError, ValueError):
+        if git.is_dir() and not git.is_symlink():
+            return git
+        with git.open("rb") as stream:
+            kind, _, place = stream.read(_SMALL).strip().partition(b": ")
+        if kind == b"gitdir":
+            folder = top / os.fsdecode(place)
+            with (folder / "commondir").open("rb") as stream:
+                return folder / os.fsdecode(stream.read(_SMALL).strip())
+    return None
+
+
+def _has_other_names(git: Path) -> bool:
+    """Whether its objects have names of another kind, as the newer hash makes them."""
+    try:
+        with (git / "config").open("rb") as stream:
+            return b"objectformat" in stream.read(1_000_000).lower()
+    except OSError:
+        return True
+
+
+def _objects(folder: Path) -> Iterator[Path]:
+    """The packs, each before its index, and the single objects."""
+    places = [folder / "pack", *(folder / f"{number:02x}" for number in range(256))]
+    for place in places:
+        with suppress(OSError), os.scandir(place) as entries:
+            files = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+            for name in sorted(files, key=lambda name: name.endswith(".idx")):
+                if place.name != "pack" or name.endswith((".pack", ".idx")):
+                    yield place / name

@@ -1,0 +1,399 @@
+"""Snapshots of a folder, taken around commands: trees in a git folder in Marvin's data folder.
+
+The repository of the user is only read: its objects get a second name here, so that nothing is written twice, and none
+of its settings, filters, hooks and attributes has a part in it. Each snapshot works on a copy of the index, which then
+takes its place, so that several Marvins need no lock, and one that is killed leaves nothing behind that is half right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...api.errors import MarvinError
+from ...api.limits import Limits
+from ...api.record import Record
+from ...api.timeouts import Timeouts
+from ...util.threads import in_thread
+from ..files.path_checks import PROTECTED
+from ..files.writing import TEMPORARY
+from .contents import Read, index_lines, name_lines, name_of, pack_of, read_files
+from .repositories import exclude_file_of, top_of
+from .stores import make_store, read_modes, shares_objects, used, write_modes
+
+if TYPE_CHECKING:
+    from ..processes.runner import ProcessRunner
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null core.fsmonitor=false core.untrackedCache=false core.autocrlf=false core.symlinks=true "
+    "core.fileMode=true core.fsync=none core.compression=1 gc.auto=0 core.quotepath=off"
+).split()
+_ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_NEVER = (*(f"/{name}" for name in PROTECTED[1:]), "/.marvin/memories", "/.marvin/undo")
+_NAMES = 40_000_000
+"""Bytes of the names of files that a snapshot looks at."""
+_NESTED = 64
+"""Repositories within the folder that are looked into."""
+_PIECE_FILES, _PIECE_BYTES = 5_000, 64_000_000
+"""What is written at a time; what is written stays written where the time is over."""
+_BATCH = ("cat-file", "--buffer")
+"""Of many objects git writes several lines at a time; each line would wake the reader."""
+_STALE = 50
+"""Files that are read again and again before the index is told when they were written."""
+_PACKED = 100
+"""Of so many files at a time one pack is made, of fewer a file each."""
+_USUAL = (0o644, 0o755, 0o664, 0o775)
+_SPECIAL = re.compile(rb"([*?\[\]\\ ])")
+
+
+class SnapshotFailure(MarvinError):
+    """A snapshot could not be taken, or is no longer kept; the text says why.
+
+    `is_lasting` says that the next try would end the same way, after as long a wait.
+    """
+
+    def __init__(self, text: str, *, is_lasting: bool = False) -> None:
+        super().__init__(text)
+        self.is_lasting = is_lasting
+
+
+class Kept(Record):
+    """A file as a snapshot has it: its mode and the name of its content, as git has them."""
+
+    mode: int
+    content: str
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link, whose content is where it leads."""
+        return self.mode == 0o120000
+
+
+class Change(Record):
+    """A file that differs between two snapshots; None where it is not there."""
+
+    path: bytes
+    before: Kept | None
+    after: Kept | None
+
+    @property
+    def verb(self) -> str:
+        """What became of the file."""
+        return "created" if self.before is None else "removed" if self.after is None else "changed"
+
+
+class Snapshots:
+    """Snapshots of one folder.
+
+    Args:
+        base: the folder of all of them.
+        root: the folder, links resolved.
+        without: what of it is left out beside what git ignores, as `/NAME`.
+    """
+
+    def __init__(self, base: Path, root: Path, processes: ProcessRunner, limits: Limits, timeouts: Timeouts) -> None:
+        self.store = base / sha256(os.fsencode(root)).hexdigest()[:24]
+        self.without: Sequence[str] = ()
+        self._base = base
+        self._root = root
+        self._top = top_of(root)
+        self._processes = processes
+        self._limits = limits
+        self._timeouts = timeouts
+        self._is_ready = False
+        self._shares = False
+        self._excludes: list[str] = []
+        self._modes: Mapping[str, int] = {}
+        self._last: tuple[int, str] | None = None
+        """When the index was written that the newest snapshot left, and its tree."""
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there is a git to take them."""
+        return self._processes.which("git") is not None
+
+    async def take(self) -> str:
+        """Keep the folder as it is now; returns the name of its tree.
+
+        Raises:
+            SnapshotFailure: it holds too much, or git fails.
+        """
+        deadline = time.monotonic() + self._timeouts.snapshot
+        try:
+            await self._prepared()
+            index = self.store / f"index.{os.getpid()}-{os.urandom(4).hex()}"
+            try:
+                return await self._taken(index, deadline)
+            finally:
+                for left in (index, Path(f"{index}.lock")):
+                    left.unlink(missing_ok=True)
+        except OSError as error:
+            raise SnapshotFailure(f"{self.store}: {error.strerror}") from error
+
+    async def _prepared(self) -> None:
+        if self._is_ready:
+            return
+        if not await in_thread(lambda: used(self.store)):
+            await in_thread(lambda: make_store(self._base, self.store, self._limits, self._top))
+        self._modes = await in_thread(lambda: read_modes(self.store))
+        self._shares = await in_thread(lambda: shares_objects(self.store))
+        found = await self._processes.run(
+            ["git", "config", "--global", "--type=path", "--get", "core.excludesFile"], cwd=self.store, outside=True
+        )
+        named = found.output.strip(b"\n") if found.exit_code == 0 else b""
+        self._excludes = ["-c", f"core.excludesFile={os.fsdecode(named)}"] if named else []
+        self._is_ready = True
+
+    async def _taken(self, index: Path, deadline: float) -> str:
+        with suppress(FileNotFoundError):
+            await in_thread(lambda: shutil.copy2(self.store / "index", index))  # its time tells what may be stale
+        env = {"GIT_INDEX_FILE": str(index)}
+        limit = self._timeouts.snapshot
+        said, new = await asyncio.gather(
+            self._git("diff-files", "diff-files", "--raw", "--abbrev=40", "--relative", "-z", env=env, limit=limit),
+            self._others(index, limit),
+        )
+        fields = said.split(b"\0")
+        known = {path: head.split(b" ") for head, path in zip(fields[::2], fields[1::2], strict=False) if path}
+        files = read_files(self._root, [*known, *new], self._limits.undo_file)
+        modes, begun, total, stale = dict(self._modes), False, 0, 0
+        while True:
+            piece = await in_thread(lambda: _piece(files, known, modes))
+            stale += piece.stale
+            if piece.files:
+                if begun and time.monotonic() > deadline:
+                    os.replace(index, self.store / "index")
+                    raise SnapshotFailure("the folder has too many new files to keep them at once (timeouts.snapshot)")
+                total += piece.size
+                if total > self._limits.undo_snapshots:
+                    raise SnapshotFailure(
+                        f"the folder has more than {self._limits.undo_snapshots:,} bytes (limits.undo_snapshots)",
+                        is_lasting=True,
+                    )
+                await self._write(piece, env)
+                begun = True
+            if not piece.has_more:
+                break
+        if stale + (len(new) if begun else 0) > _STALE:  # what is stale is read each time
+            await self._git("update-index", "update-index", "-q", "--refresh", env=env, may_fail=True)
+        if modes != self._modes:
+            self._modes = modes
+            await in_thread(lambda: write_modes(self.store, modes))
+        if not begun and self._last is not None and self._last[0] == os.stat(index).st_mtime_ns:
+            return self._last[1]
+        tree = (await self._git("write-tree", "write-tree", env=env)).strip().decode()
+        with suppress(FileNotFoundError):  # an empty folder has none
+            self._last = os.stat(index).st_mtime_ns, tree
+            os.replace(index, self.store / "index")
+        return tree
+
+    def modes_of(self, changes: Sequence[Change]) -> dict[str, int]:
+        """The permissions of files that are gone, as far as they were not the usual ones."""
+        gone = [os.fsdecode(change.path) for change in changes if change.after is None]
+        return {name: self._modes[name] for name in gone if name in self._modes}
+
+    async def _others(self, index: Path, limit: float) -> list[bytes]:
+        """The files that the index does not have; of repositories within the folder as well."""
+        found: list[bytes] = []
+        folders, seen = [b""], 0
+        while folders and seen <= _NESTED:
+            folder, seen = folders.pop(), seen + 1
+            where = self._root / os.fsdecode(folder) if folder else self._root
+            own = {"GIT_WORK_TREE": str(where)} if folder else {}
+            # Of a repository within the index of the whole says which files are known, so here none is.
+            env = {"GIT_INDEX_FILE": f"{index}.none" if folder else str(index), **own}
+            options = ["--others", "--exclude-standard", *self._left_out(folder), "-z"]
+            said = await self._git("ls-files", "ls-files", *options, env=env, limit=limit, cwd=where)
+            for name in said.split(b"\0"):
+                if name.endswith(b"/"):
+                    folders.append(folder + name)
+                elif name:
+                    found.append(folder + name)
+        return found
+
+    def _left_out(self, folder: bytes) -> list[str]:
+        """Options that leave out what is Marvin's own, and what the repository ignores for this clone alone."""
+        if folder:
+            return []
+        prefix = os.fsencode(self._root.relative_to(self._top)) if self._root != self._top else b""
+        below = b"/" + _SPECIAL.sub(rb"\\\1", prefix) if prefix else b""
+        own_places = [_SPECIAL.sub(rb"\\\1", os.fsencode(name)) for name in self.without]
+        places = [*map(os.fsencode, _NEVER), *own_places]
+        options = [f"--exclude={os.fsdecode(below + place)}" for place in places]
+        own = exclude_file_of(self._top)
+        options.append(f"--exclude={TEMPORARY}")
+        return [*options, f"--exclude-from={own}"] if own is not None else options
+
+    async def _write(self, piece: _Piece, env: Mapping[str, str]) -> None:
+        """Keep the contents of files that are not kept yet, and have the index hold them."""
+        contents = await in_thread(piece.contents)
+        if self._shares and len(contents) > _PACKED:
+            stdin = await in_thread(lambda: name_lines(contents))
+            said = await self._git("cat-file", *_BATCH, "--batch-check=%(objectname)", stdin=stdin)
+            contents = await in_thread(lambda: piece.contents(said))
+        if contents:
+            pack = await in_thread(lambda: pack_of(list(contents.values())))
+            reader = ["index-pack", "--stdin"] if len(contents) > _PACKED else ["unpack-objects", "-q"]
+            await self._git(reader[0], *reader, stdin=pack)
+        prefix = os.fsencode(self._root.relative_to(self._top)) + b"/" if self._root != self._top else b""
+        lines = await in_thread(lambda: index_lines({prefix + path: kept for path, kept in piece.files.items()}))
+        await self._git(
+            "update-index", "update-index", "-z", "--add", "--replace", "--index-info", env=env, stdin=lines
+        )
+
+    async def changes(self, before: str, after: str) -> list[Change]:
+        """The files that differ between two trees. Raises `SnapshotFailure` where one is no longer kept."""
+        prefix = f"--relative={self._root.relative_to(self._top)}" if self._root != self._top else "--no-relative"
+        said = await self._git("diff-tree", "diff-tree", "-r", "-z", "--no-renames", "--raw", prefix, before, after)
+
+        def found() -> list[Change]:
+            fields = said.split(b"\0")
+            return [_change(head, path) for head, path in zip(fields[::2], fields[1::2], strict=False) if path]
+
+        return await in_thread(found)
+
+    async def sizes(self, contents: Sequence[str]) -> dict[str, int]:
+        """How many bytes each of the contents has. Raises `SnapshotFailure` where one is no longer kept."""
+        if not contents:
+            return {}
+        stdin = await in_thread(lambda: name_lines(contents))
+        said = await self._git("cat-file", *_BATCH, "--batch-check=%(objectname) %(objectsize)", stdin=stdin)
+
+        def read() -> dict[str, int]:
+            found = dict(line.split(b" ", 1) for line in said.splitlines() if b" " in line)
+            if any(not size.isdigit() for size in found.values()) or len(found) != len({*contents}):
+                raise SnapshotFailure("What its files were is no longer kept, or not whole.")
+            return {name.decode(): int(size) for name, size in found.items()}
+
+        return await in_thread(read)
+
+    async def contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
+        """The contents of these names and sizes. Raises `SnapshotFailure` where one is no longer kept."""
+        if not sizes:
+            return {}
+        stdin = await in_thread(lambda: name_lines(sizes))
+        said = await self._git("cat-file", *_BATCH, "--batch", stdin=stdin, most=sum(sizes.values()) + 200 * len(sizes))
+        found, at = {}, 0
+        for name, size in sizes.items():
+            begin = said.find(b"\n", at) + 1
+            if said[at:begin].split()[:1] != [name.encode()] or len(said) < begin + size:
+                raise SnapshotFailure("What its files were is no longer kept, or not whole.")
+            found[name], at = said[begin : begin + size], begin + size + 1
+        return found
+
+    async def _git(
+        self,
+        what: str,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+        limit: float | None = None,
+        cwd: Path | None = None,
+        most: int = _NAMES,
+        may_fail: bool = False,
+    ) -> bytes:
+        """The output of git on the store. Raises `SnapshotFailure` where it fails, or has more to say than that."""
+        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+        places = {"GIT_DIR": str(self.store), "GIT_WORK_TREE": str(self._top)}
+        result = await self._processes.run(
+            ["git", "--no-pager", *settings, *self._excludes, *arguments],
+            cwd=cwd or self._root,
+            stdin=stdin,
+            timeout=limit or self._timeouts.snapshot_git,
+            output_limit=most * 2,
+            env={**_ENVIRONMENT, **places, **(env or {})},
+            outside=True,
+        )
+        if result.timed_out:
+            raise SnapshotFailure("looking through the folder took too long (timeouts.snapshot)", is_lasting=True)
+        if result.omitted:
+            raise SnapshotFailure("the folder has too many files", is_lasting=True)
+        if result.exit_code != 0 and not may_fail:
+            raise SnapshotFailure(f"git {what}: {result.stderr.decode('utf-8', 'replace').strip()[-500:]}")
+        return result.output
+
+
+class _Piece(Record):
+    """Some of the files: what the index is to hold of them, those that were read, and how many it holds already.
+
+    `size` is in bytes, of what was read.
+    """
+
+    files: Mapping[bytes, tuple[int, str] | None]
+    read: Sequence[Read]
+    size: int
+    stale: int
+    has_more: bool
+
+    def contents(self, said: bytes | None = None) -> dict[str, bytes]:
+        """The contents by name; only those that are missing, where git was asked."""
+        found = {kept[1]: file.content for file in self.read if (kept := self.files[file.path]) is not None}
+        if said is None:
+            return found
+        missing = {line.split()[0].decode() for line in said.splitlines() if line.endswith(b" missing")}
+        return {name: found[name] for name in missing}
+
+
+def _piece(
+    files: Iterator[tuple[bytes, Read | None]], known: Mapping[bytes, Sequence[bytes]], modes: dict[str, int]
+) -> _Piece:
+    """The next of the files.
+
+    Args:
+        known: what the index holds of them, as git tells differences.
+        modes: the unusual permissions of files by name; those of these files are noted there.
+    """
+    kept: dict[bytes, tuple[int, str] | None] = {}
+    read: list[Read] = []
+    size = stale = 0
+    for path, found in files:
+        if found is None:
+            if path in known:
+                kept[path] = None
+        else:
+            name = name_of(found.content)
+            _note_mode(modes, found)
+            before = known.get(path)
+            if before is not None and (before[0], before[2]) == (b":%o" % found.mode, name.encode()):
+                stale += 1
+                continue
+            kept[path] = (found.mode, name)
+            read.append(found)
+            size += len(found.content)
+        if len(kept) >= _PIECE_FILES or size > _PIECE_BYTES:
+            return _Piece(files=kept, read=read, size=size, stale=stale, has_more=True)
+    return _Piece(files=kept, read=read, size=size, stale=stale, has_more=False)
+
+
+def _note_mode(modes: dict[str, int], file: Read) -> None:
+    name = os.fsdecode(file.path)
+    if file.is_link or file.permissions in _USUAL:
+        modes.pop(name, None)
+    else:
+        modes[name] = file.permissions
+
+
+def _change(head: bytes, path: bytes) -> Change:
+    old_mode, new_mode, old, new, _ = head.decode().lstrip(":").split(" ")
+    return Change(path=path, before=_kept(old_mode, old), after=_kept(new_mode, new))
+
+
+def _kept(mode: str, content: str) -> Kept | None:
+    return None if set(content) == {"0"} else Kept(mode=int(mode, 8), content=content)

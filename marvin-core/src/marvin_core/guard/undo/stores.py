@@ -1,0 +1,121 @@
+"""The folders that snapshots are kept in: who uses them, and which are removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ...api.limits import Limits
+from ...util.state_files import make_private_folder, private, read_trusted_json, replace_file
+from .ledger import is_live, this_process
+from .repositories import share_objects
+
+_READY, _USER, _SHARES = "ready", "user-", "shares"
+_MODES = "modes.json"
+_DAY = 86_400
+_FILES = {
+    "HEAD": "ref: refs/heads/none\n",
+    "config": "[core]\nrepositoryformatversion = 0\nbare = false\nsharedRepository = 0600\n",
+    # Files are kept byte by byte, whatever the attributes of the user's repository say.
+    "info/attributes": "* -text !eol !crlf -ident !filter !working-tree-encoding\n",
+}
+
+
+def used(store: Path) -> bool:
+    """Say that this process uses a store; False where it is none that is whole."""
+    if not (store / _READY).exists():
+        return False
+    _use(store)
+    return True
+
+
+def make_store(base: Path, store: Path, limits: Limits, top: Path) -> None:
+    """Make a store for a folder of the repository at `top`; what is old or too much is removed first."""
+    make_private_folder(base)
+    sweep_stores(base, limits, time.time())
+    make_private_folder(store)
+    _use(store)
+    for folder in ("refs", "objects", "objects/pack", "info"):
+        make_private_folder(store / folder)
+    for name, text in _FILES.items():
+        _write(store / name, text)
+    shares = share_objects(top, store / "objects")
+    _write(store / _READY, _SHARES if shares else "")
+
+
+def _use(store: Path) -> None:
+    pid, started = this_process()
+    (store / f"{_USER}{pid}-{started}").touch(mode=0o600)
+
+
+def _write(file: Path, text: str) -> None:
+    with open(file, "w", encoding="utf-8", opener=private) as stream:
+        stream.write(text)
+
+
+def shares_objects(store: Path) -> bool:
+    """Whether a store has objects of the user's repository."""
+    return (store / _READY).read_text(encoding="utf-8") == _SHARES
+
+
+def read_modes(store: Path) -> dict[str, int]:
+    """The permissions of the files that have unusual ones, by name."""
+    try:
+        found = read_trusted_json(store / _MODES)
+        return {str(name): int(mode) for name, mode in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def write_modes(store: Path, modes: Mapping[str, int]) -> None:
+    """Keep them. Raises OSError."""
+    replace_file(store / _MODES, json.dumps(modes).encode())
+
+
+def sweep_stores(base: Path, limits: Limits, now: float) -> None:
+    """Remove what nobody has used for too long, and what was used longest ago where all is too much together."""
+    found = []
+    with suppress(OSError):
+        found = [(_last_use(store), store) for store in base.iterdir() if store.is_dir() and not _is_in_use(store)]
+    total = 0
+    for last, store in sorted(found, reverse=True):
+        total += _size(store)
+        if total > limits.undo_snapshots or last < now - limits.undo_days * _DAY:
+            shutil.rmtree(store, ignore_errors=True)
+
+
+def _last_use(store: Path) -> float:
+    with suppress(OSError):
+        return (store / "index").stat().st_mtime
+    with suppress(OSError):
+        return store.stat().st_mtime
+    return 0.0
+
+
+def _is_in_use(store: Path) -> bool:
+    """Whether a Marvin that runs uses it; the names of those that have ended are removed."""
+    in_use = False
+    with suppress(OSError):
+        for user in store.glob(f"{_USER}*"):
+            pid, _, started = user.name.removeprefix(_USER).partition("-")
+            if pid.isdecimal() and started.isdecimal() and is_live((int(pid), int(started))):
+                in_use = True
+            else:
+                user.unlink(missing_ok=True)
+    return in_use
+
+
+def _size(store: Path) -> int:
+    """The bytes that would come free."""
+    total = 0
+    for folder, _, names in os.walk(store):
+        for name in names:
+            with suppress(OSError):
+                status = os.lstat(os.path.join(folder, name))
+                total += status.st_size if status.st_nlink == 1 else 0
+    return total

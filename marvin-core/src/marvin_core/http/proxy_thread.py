@@ -1,0 +1,67 @@
+"""The filtering proxy in a thread and loop of its own: a download must not make a chat stutter."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .filter_proxy import FilterProxy
+
+if TYPE_CHECKING:
+    from .outward import Outward
+
+Decide: TypeAlias = "Callable[[str, int], Coroutine[Any, Any, str]]"
+"""Why a host and port may not be reached; empty where they may. The host is as `folded` gives it."""
+_OVER = "the session has ended"
+
+
+class ProxyThread:
+    """Runs a `FilterProxy`. Made on the loop of the session, where `decide` is called.
+
+    Args:
+        decide: says what may be reached.
+        timeout: seconds until a program has said what it wants.
+        most: connections at a time.
+    """
+
+    def __init__(self, decide: Decide, outward: Outward, *, timeout: float, most: int) -> None:
+        self._decide = decide
+        self._session = asyncio.get_running_loop()
+        self._loop = asyncio.new_event_loop()
+        self._proxy = FilterProxy(self._asked, outward, timeout=timeout, most=most)
+        self._thread = threading.Thread(target=self._run, name="filter-proxy", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    async def _asked(self, host: str, port: int) -> str:
+        if self._session.is_closed():
+            return _OVER
+        question = asyncio.run_coroutine_threadsafe(self._decide(host, port), self._session)
+        asked = asyncio.wrap_future(question)
+        # What became of the question is the session's to tell; here it was not answered.
+        await asyncio.wait([asked])
+        return _OVER if asked.cancelled() or asked.exception() else asked.result()
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Serve what connects to a listening socket, which belongs to the proxy from now on."""
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._proxy.serve(listener), self._loop))
+
+    async def close(self) -> None:
+        """End all connections and the thread."""
+        if not self._thread.is_alive():
+            return
+        closing = asyncio.run_coroutine_threadsafe(self._proxy.close(), self._loop)
+        try:
+            await asyncio.wrap_future(closing)
+        finally:
+            with suppress(RuntimeError):  # it has ended meanwhile
+                self._loop.call_soon_threadsafe(self._loop.stop)

@@ -1,0 +1,80 @@
+"""Applying patches to files: all of them, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from ...api.errors import FileChanged
+from ...api.tool_context import Paths
+from .failures import EditFailed, Problem, failed, whole_problem
+from .known import KnownFiles
+from .patch import FilePatch
+from .planning import EditedFile, Plan
+
+_TRIES = 50
+"""How often everything is located anew where another program was faster; each time one of the two got on."""
+
+
+def edit_files(
+    paths: Paths,
+    patches: Sequence[FilePatch],
+    *,
+    known: KnownFiles | None = None,
+    keep_earlier: bool = False,
+    dry_run: bool = False,
+) -> tuple[EditedFile, ...]:
+    """Make the changes of patches. Blocks, as files do.
+
+    Everything is located first, each change in the file as it is; then all files are written, or none. Where another
+    program writes one of them meanwhile, everything is located again.
+
+    Args:
+        known: what the session knows of files. What was changed since it was read is not replaced as a whole, nor
+            where a text is there with small differences only.
+        dry_run: write nothing, and return what would be written.
+        keep_earlier: write one file after the other, and keep those before the first that fails, as Codex does.
+
+    Raises:
+        EditFailed: a change has no place, or several; the text shows what comes near.
+        ToolError: a file cannot be read or written.
+    """
+    if not keep_earlier:
+        return _together(paths, patches, known, dry_run=dry_run)
+    done: list[EditedFile] = []
+    for patch in patches:
+        try:
+            done += _together(paths, [patch], known, dry_run=dry_run)
+        except EditFailed as error:
+            if not done:
+                raise
+            names = [file.path for file in done]
+            raise failed([whole_problem(patch.path, str(error))], 0, names) from error
+    return tuple(done)
+
+
+def _together(
+    paths: Paths, patches: Sequence[FilePatch], known: KnownFiles | None, *, dry_run: bool
+) -> tuple[EditedFile, ...]:
+    for left in reversed(range(_TRIES)):
+        with ExitStack() as stack:
+            plan = Plan(paths, stack, known)
+            problems: list[Problem] = []
+            for patch in patches:
+                problems += plan.add(patch)
+            if problems:
+                raise failed(problems, plan.placed)
+            writes = plan.writes()
+            if not writes:
+                raise EditFailed("Nothing was changed: the files are already as the patch leaves them. Read them.")
+            result = plan.result()
+            if dry_run:
+                return result
+            try:
+                paths.write_together(writes)
+            except FileChanged:
+                if not left:
+                    raise
+                continue
+            return result
+    raise AssertionError("the last try returns or raises")

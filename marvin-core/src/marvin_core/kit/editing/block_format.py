@@ -1,0 +1,113 @@
+"""Edits as blocks of two texts: SEARCH and REPLACE, or ORIGINAL and UPDATED, with the path above the block."""
+
+from __future__ import annotations
+
+import re
+
+from .patch import FilePatch, Hunk, PatchError
+
+MARK = r"(?:<{5,9}|-{5,9}) ?(?:SEARCH|ORIGINAL)\b"
+"""What a line of a patch of this format begins with."""
+_OPEN = re.compile(r"(?:<{5,9}|-{5,9}) ?(SEARCH|ORIGINAL)\b>?")
+_MIDDLE = re.compile(r"={5,9}\s*$")
+_CLOSE = re.compile(r"(?:>{5,9}|\+{5,9}) ?(REPLACE|UPDATED?)\b")
+_DECORATION = re.compile(r"^(?:[#*`>\s-]|(?i:file(?:name|path)?|path)\s*:)+|[`*:\s]+$")
+_ENDING = re.compile(r"\.\w{1,10}$")
+_ABOVE = 4
+"""Lines above a block in which the path is looked for."""
+_LONGEST_PATH = 1_000
+"""Characters of a line beyond which it is no path."""
+
+
+def has_blocks(text: str) -> bool:
+    """Whether a text is, or begins, a block."""
+    return any(_OPEN.match(line) for line in text.split("\n"))
+
+
+def read_blocks(text: str, path: str = "") -> list[FilePatch]:
+    """The patches of all files, in their order; blocks that follow each other in one file are one patch.
+
+    Args:
+        path: the file of the first blocks, where none is named above them.
+
+    Raises:
+        PatchError: a block is not closed, has a divider too many, or has no path.
+    """
+    patches: list[FilePatch] = []
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    at, above = 0, 0
+    while at < len(lines):
+        opened = _OPEN.match(lines[at])
+        if opened is None:
+            at += 1
+            continue
+        path = _path_above(lines[above:at]) or path
+        if not path:
+            raise PatchError(f"The block in line {at + 1} names no file. Give path, or write it in a line above.")
+        middle, end = _limits(lines, at)
+        hunk = _hunk(opened[1], lines[at + 1 : middle], lines[middle + 1 : end])
+        if patches and patches[-1].path == path:
+            patches[-1] = patches[-1].replace(hunks=(*patches[-1].hunks, hunk))
+        else:
+            patches.append(FilePatch(path=path, hunks=(hunk,)))
+        at = above = end + 1
+    return patches
+
+
+def _limits(lines: list[str], start: int) -> tuple[int, int]:
+    """Where the divider of a block and its last line are."""
+    dividers: list[int] = []
+    for number in range(start + 1, len(lines)):
+        if _CLOSE.match(lines[number]):
+            break
+        if _MIDDLE.match(lines[number]):
+            dividers.append(number)
+        elif _OPEN.match(lines[number]):
+            raise PatchError(f"The block in line {start + 1} is not closed before the one in line {number + 1}.")
+    else:
+        raise PatchError(f"The block in line {start + 1} has no line '>>>>>>> REPLACE', so it may be cut off.")
+    size = len(lines[start]) - len(lines[start].lstrip("<-"))  # of several, the divider is as long as the first line
+    alike = [divider for divider in dividers if len(lines[divider].rstrip()) == size]
+    if len(dividers) == 1 or len(alike) == 1:
+        return (alike or dividers)[0], number
+    if not dividers:
+        raise PatchError(f"The block in line {start + 1} has no line '=======' between the old text and the new.")
+    found = ", ".join(str(divider + 1) for divider in dividers[:5])
+    raise PatchError(
+        f"The block in line {start + 1} has {len(dividers)} lines '=======' (lines {found}), and one is the divider. "
+        "Where the text itself has such a line, give path, old_str and new_str instead."
+    )
+
+
+def _hunk(kind: str, old: list[str], new: list[str]) -> Hunk:
+    if kind == "ORIGINAL":  # these have texts rather than lines: taking all of one out leaves an empty line
+        return Hunk(old="\n".join(old), new="\n".join(new))
+    return Hunk(old="".join(f"{line}\n" for line in old), new="".join(f"{line}\n" for line in new), by_lines=True)
+
+
+def _path_above(lines: list[str]) -> str:
+    """The path that stands nearest above a block, or nothing."""
+    seen = 0
+    for line in reversed(lines):
+        bare = line.strip()
+        if not bare or bare == "..." or bare.strip("`~") == "":
+            continue
+        seen += 1
+        if seen > _ABOVE:
+            break
+        if len(bare) > _LONGEST_PATH:
+            continue
+        name = _DECORATION.sub("", bare)
+        if bare.startswith(("```", "~~~")):
+            name = name.rpartition(" ")[2]  # the language comes first
+            if "." not in name and "/" not in name:
+                continue
+        if name and (" " not in name or _ENDING.search(name)) and _looks_like_path(name, seen):
+            return name
+    return ""
+
+
+def _looks_like_path(name: str, distance: int) -> bool:
+    if re.search(r"[<>|\"'(){};=,!?]", name) or name.endswith("."):
+        return False
+    return "/" in name or _ENDING.search(name) is not None or distance == 1

@@ -1,0 +1,106 @@
+"""What is wrong with a patch, said so that the next try lands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...api.errors import ToolError
+from ...api.record import Record
+from ...util.text import one_line
+from .document import Document
+from .locating import Ambiguous
+from .near import advice
+from .patch import FilePatch
+
+SHOWN = 5
+"""Problems that are told of."""
+_NAMED = 60
+
+
+class EditFailed(ToolError):
+    """A patch was not applied, or not all of it; the text says what is wrong and what was changed.
+
+    `occurs_often` says that nothing else is wrong than that the one text to be replaced occurs more than once.
+    """
+
+    occurs_often = False
+
+
+class Problem(Record):
+    """One thing that is wrong. `alone` says it where nothing else is; `among` among others."""
+
+    path: str
+    alone: str
+    among: str
+    cause: ToolError | None = None
+
+
+def whole_problem(path: str, text: str, cause: ToolError | None = None) -> Problem:
+    """What is wrong with a file as a whole."""
+    return Problem(path=path, alone=text, among=text, cause=cause)
+
+
+def problem_of(patch: FilePatch, number: int, error: ToolError, document: Document, *, secret: bool = False) -> Problem:
+    """What is wrong with one change of a file."""
+    hunk = patch.hunks[number - 1]
+    name = f"Change {number} of {len(patch.hunks)} in {patch.path!r} ({one_line(hunk.old.strip(), _NAMED)!r})"
+    if isinstance(error, Ambiguous):
+        lines = ", ".join(map(str, error.lines[:20])) + (", ..." if error.count > len(error.lines) else "")
+        where = f", at line {lines}" if error.lines else ""
+        count = f"occurs {error.count} times" if error.count else str(error)
+        if error.wanted:
+            count += f" and not {error.wanted}"
+        how = "Add lines before or after it, to the new text as well, until it is unique"
+        if hunk.in_order:
+            how += ", or name the function or class above it behind @@"
+        return Problem(
+            path=patch.path,
+            alone=f"The text to be replaced {count} in {patch.path!r}{where}; nothing was changed. {how}.",
+            among=f"{name} {count}{where}. {how}.",
+            cause=error,
+        )
+    said = str(error)
+    hint = _earlier(patch, number) or advice(document, hunk, secret=secret)
+    return Problem(
+        path=patch.path,
+        alone=f"The text to be replaced {said} in {patch.path!r}; nothing was changed. {hint}",
+        among=f"{name} {said}. {hint}",
+    )
+
+
+def _earlier(patch: FilePatch, number: int) -> str:
+    """What to do where a change looks for what another one writes."""
+    old = patch.hunks[number - 1].old.strip()
+    for other, hunk in enumerate(patch.hunks[: number - 1], 1):
+        if old and old in hunk.new:
+            return f"Change {other} writes it: all are looked for in the file as it is. Make one change of the two."
+    return ""
+
+
+def failed(problems: Sequence[Problem], placed: int, applied: Sequence[str] = ()) -> EditFailed:
+    """The error for all that is wrong.
+
+    Args:
+        placed: how many changes have a place, and could be made.
+        applied: the files that were changed all the same.
+    """
+    first = problems[0]
+    if len(problems) == 1 and not placed and not applied:
+        error = EditFailed(first.alone)
+        error.occurs_often = isinstance(first.cause, Ambiguous)
+    else:
+        lines = [f"- {problem.among}" for problem in problems[:SHOWN]]
+        if len(problems) > SHOWN:
+            lines.append(f"- and {len(problems) - SHOWN} more")
+        error = EditFailed("\n".join([_head(problems, placed, applied), *lines]))
+    error.__cause__ = first.cause.__cause__ if first.cause is not None else None
+    return error
+
+
+def _head(problems: Sequence[Problem], placed: int, applied: Sequence[str]) -> str:
+    if applied:
+        return f"Changed: {', '.join(applied)}. The rest was not, for this:"
+    others = "" if not placed else f" The other {placed} could be made; send them again with it."
+    if len(problems) == 1 and placed:
+        return f"Nothing was changed, since one change cannot be made.{others}"
+    return f"Nothing was changed, since {len(problems)} changes cannot be made.{others}"

@@ -1,0 +1,50 @@
+"""The lines of a file that the headings of a patch stand for, as `@@ class A` and `@@ def f` name them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+
+from .document import Document
+
+
+class Headings:
+    """Finds them in one document; each is looked for once."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._named: dict[str, list[int]] = {}
+
+    def lines(self, headings: Sequence[str]) -> list[int]:
+        """The lines, from 0 on, that the last heading stands for, each below lines of those before it."""
+        below: list[int] | None = None
+        for heading in headings:
+            found = self._lines_named(" ".join(heading.split()))
+            if below is None:
+                below = found
+            else:
+                nearest = [bisect_right(found, above) for above in below]
+                below = [found[index] for index in dict.fromkeys(nearest) if index < len(found)]
+        return below or []
+
+    def _lines_named(self, heading: str) -> list[int]:
+        """The lines that are a heading, else those that begin with it, else those that have it in them."""
+        if heading not in self._named:
+            forms = (f"\n{heading}\n", f"\n{heading}", heading) if heading else ()
+            self._named[heading] = next(filter(None, map(self._bare_lines_with, forms)), [])
+        return self._named[heading]
+
+    def _bare_lines_with(self, form: str) -> list[int]:
+        bare = self._bare_lines
+        numbers: list[int] = []
+        at = bare.text.find(form)
+        while at >= 0:
+            numbers.append(bare.line_at(at + form.startswith("\n")) - 2)
+            at = bare.text.find(form, at + 1)
+        return list(dict.fromkeys(numbers))
+
+    @cached_property
+    def _bare_lines(self) -> Document:
+        """The lines without indentation, below an empty one, so that a newline is before each."""
+        return Document("".join(["\n", *(f"{' '.join(line.split())}\n" for line in self._document.lines)]))

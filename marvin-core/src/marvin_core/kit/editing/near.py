@@ -1,0 +1,123 @@
+"""What was probably meant by a text that does not occur: bounded in time, wherever in the file it is."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+
+from .document import Document
+from .patch import Hunk
+
+_SHOWN = 3
+_SHOWN_LINES = 12
+_LINE_SHOWN = 200
+_LINES = 40
+"""Lines of a text that are looked for."""
+_PIECES = 64
+"""Pieces of these lines that are looked for."""
+_HITS = 200
+"""Places of each piece that are looked at."""
+_LIKE_ENOUGH = 0.2
+"""The part of a text that has to be somewhere, to tell of it."""
+_FINE_ENOUGH = 0.3
+"""The same where the pieces are as short as can be, which many lines have in common."""
+_TELLING = 12
+"""Characters: a shorter text may well be there for another reason."""
+_LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
+
+
+def advice(document: Document, hunk: Hunk, *, secret: bool = False) -> str:
+    """What may have gone wrong with a change whose text does not occur, and the lines that come near.
+
+    Args:
+        secret: the file is one for keys, of which nothing is shown.
+    """
+    new, old = hunk.new.replace("\r\n", "\n"), hunk.old.replace("\r\n", "\n")
+    if len(new.strip()) >= _TELLING and new.strip("\n") in document.text:
+        line = document.line_at(document.text.index(new.strip("\n")))
+        return f"The new text is already there, at line {line:,}: the change seems to be made. Read the file to check."
+    if secret:
+        return "Read the file again. Nothing of it is shown here, since it is one for keys or passwords."
+    stripped = _LINE_NUMBER.sub("", old)
+    if stripped != old and stripped.strip("\n") in document.text:
+        return "It occurs without the line numbers: leave out the number and the tab before each line."
+    wanted = old.strip("\n").split("\n")
+    starts = nearest(document, wanted)
+    if not starts:
+        return "Nothing like it is in it. Read the file again, and check that the path is right."
+    shown = "\n...\n".join(excerpt(document, start, len(wanted)) for start in starts)
+    return f"The nearest lines:\n{shown}\nCopy the text exactly, or read the file again."
+
+
+def excerpt(document: Document, start: int, count: int) -> str:
+    """Some lines, from 0 on, with their numbers."""
+    lines = document.lines[start : start + min(count, _SHOWN_LINES)]
+    return "\n".join(f"{number}\t{_cut(line)}" for number, line in enumerate(lines, start + 1))
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LINE_SHOWN else f"{line[:_LINE_SHOWN]} [... cut]"
+
+
+def nearest(document: Document, wanted: list[str]) -> list[int]:
+    """The lines, from 0 on, at which a text would begin if its pieces stood where some of them stand."""
+    found = _likely(document, list(_pieces(wanted)), _LIKE_ENOUGH)
+    return found or _likely(document, list(_fine_pieces(wanted)), _FINE_ENOUGH)
+
+
+def _likely(document: Document, pieces: list[tuple[int, str]], like_enough: float) -> list[int]:
+    pieces = list(dict.fromkeys(pieces))
+    if len(pieces) > _PIECES:
+        pieces = [pieces[i * len(pieces) // _PIECES] for i in range(_PIECES)]
+    found = [(piece, _begins(document, offset, piece)) for offset, piece in pieces]
+    telling = [(piece, lines) for piece, lines in found if len(lines) < _HITS] or found
+    votes: dict[int, float] = defaultdict(float)
+    there: dict[int, int] = defaultdict(int)
+    for piece, lines in telling:
+        for line in lines:
+            votes[line] += len(piece) / len(lines)  # what is rare tells more
+            there[line] += len(piece)
+    total = sum(len(piece) for piece, _ in telling)
+    best = sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))
+    likely = [max(0, line) for line, vote in best if there[line] >= like_enough * total and vote * 2 >= best[0][1]]
+    return list(dict.fromkeys(likely))[:_SHOWN]
+
+
+def _begins(document: Document, offset: int, piece: str) -> set[int]:
+    """The lines at which a text would begin that has a piece so many lines below."""
+    return {_line_of(document, hit) - offset for hit in _hits(document.text, piece)}
+
+
+def _pieces(wanted: list[str]) -> Iterator[tuple[int, str]]:
+    """Parts of the lines, each with the number of its line."""
+    for offset, line in enumerate(wanted[:_LINES]):
+        bare = line.strip()
+        if len(bare) < 2:
+            continue
+        yield offset, bare
+        size = 5 if len(bare) <= 30 else 10
+        for start in range(0, min(len(bare), 20 * size) - size + 1, size):
+            yield offset, bare[start : start + size]
+
+
+def _fine_pieces(wanted: list[str]) -> Iterator[tuple[int, str]]:
+    """Each three characters that follow one another: of a short line with a typo no longer ones may be left."""
+    for offset, line in enumerate(wanted[:_LINES]):
+        bare = line.strip()
+        for start in range(min(len(bare), _PIECES) - 2):
+            yield offset, bare[start : start + 3]
+
+
+def _hits(text: str, piece: str) -> Iterator[int]:
+    at = text.find(piece)
+    for _ in range(_HITS):
+        if at < 0:
+            return
+        yield at
+        at = text.find(piece, at + len(piece))
+
+
+def _line_of(document: Document, position: int) -> int:
+    return bisect_right(document.starts, position, 0, max(1, len(document.starts) - 1)) - 1

@@ -1,0 +1,365 @@
+"""What a patch would make of files: everything is located before anything is written."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from ...api.errors import ToolError
+from ...api.record import Record
+from ...api.tool_context import FileWrite, Paths
+from ..files.diffs import unified_diff
+from ..files.encodings import UTF8, Codec, count_lines
+from .document import Document, Span
+from .failures import SHOWN, Problem, problem_of, whole_problem
+from .known import KnownFiles
+from .locating import Locator, Match
+from .patch import FilePatch, Hunk
+from .snapshot import Snapshot, place_of
+
+_DIFF_LIMIT = 1_000_000
+"""Characters of a text, old or new, beyond which no difference is made."""
+EditKind: TypeAlias = Literal["changed", "created", "replaced", "deleted", "moved"]
+
+
+class EditedPlace(Record):
+    """One change: the line of the new file that it begins at, how many lines went and came, and what was different."""
+
+    line: int
+    removed: int
+    added: int
+    how: str = ""
+
+
+class EditedFile(Record):
+    """What became of a file. `before` and `after` are its texts; `path` is the new one of a file that was moved."""
+
+    path: str
+    kind: EditKind
+    before: str = ""
+    after: str = ""
+    places: tuple[EditedPlace, ...] = ()
+    moved_from: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff; empty where it would be too long to read."""
+        if max(len(self.before), len(self.after)) > _DIFF_LIMIT:
+            return ""
+        return unified_diff(self.path, self.before, self.after)
+
+
+class Draft:
+    """A file as it would be.
+
+    `snapshot` is it as it is, None where there is none; `source` is the file that its content comes from.
+    """
+
+    def __init__(self, path: str, snapshot: Snapshot | None, missing: ToolError | None) -> None:
+        self.path = path
+        self.snapshot = snapshot
+        self.missing = missing
+        self.text: str | None = None
+        self.bytes: bytes | None = None
+        self.is_gone = snapshot is None
+        self.is_touched = False
+        self.source = snapshot
+        self.moved_from = ""
+        self.moved_to = ""
+        self.places: list[EditedPlace] = []
+        self.whole = False
+        self.notes: list[str] = []
+
+    @property
+    def codec(self) -> Codec:
+        """What it is to be encoded in."""
+        return UTF8 if self.source is None else self.source.codec
+
+    def document(self) -> Document:
+        """Its text by now. Raises `ToolError` where there is none."""
+        if self.is_gone:
+            raise self.missing or ToolError(f"{self.path!r} is deleted by the same patch. Leave one of the two out.")
+        if self.text is not None:
+            return Document(self.text)
+        assert self.source is not None
+        return self.source.document
+
+    def take_over(self, other: Draft) -> None:
+        """Have it be what another file would be, which is gone with that."""
+        assert other.source is not None or other.text is not None
+        self.text, self.bytes = other.text, other.bytes
+        if self.text is None and self.bytes is None and other.source is not None:
+            self.bytes = other.source.data
+        self.source, self.places = other.source, other.places
+        self.moved_from, self.moved_to = other.moved_from or other.path, ""
+        self.is_gone, self.is_touched = False, True
+        other.remove()
+        other.moved_to = self.path
+
+    def remove(self) -> None:
+        """Have it be gone."""
+        self.is_gone = self.is_touched = True
+        self.text = self.bytes = None
+        self.moved_from = ""
+
+    def put(self, text: str, *, whole: bool = False) -> None:
+        """Have it be this text."""
+        self.text, self.bytes, self.is_gone, self.is_touched = text, None, False, True
+        self.moved_to = ""
+        self.whole = self.whole or whole
+
+    def data(self) -> bytes:
+        """The bytes that it is to have. Raises `ToolError` where its encoding lacks a character."""
+        if self.bytes is not None:
+            return self.bytes
+        return self.codec.encode(self.text or "", self.path)
+
+
+class Plan:
+    """The files that patches would change.
+
+    Args:
+        stack: keeps what was read open until it is closed.
+        known: what the session knows of files; None where that does not matter.
+    """
+
+    def __init__(self, paths: Paths, stack: ExitStack, known: KnownFiles | None = None) -> None:
+        self._paths = paths
+        self._stack = stack
+        self._known = known
+        self._drafts: dict[str, Draft] = {}
+        self.placed = 0
+
+    def add(self, patch: FilePatch) -> list[Problem]:
+        """Locate the changes of one file; returns what is wrong with them."""
+        if any("\0" in text for hunk in patch.hunks for text in (hunk.new,)) or "\0" in patch.content:
+            return [whole_problem(patch.path, "The new text holds a NUL character, which no text has. Leave it out.")]
+        try:
+            draft = self._draft(patch.path)
+            draft.notes += patch.notes
+            if patch.kind == "add":
+                self._check_new(draft, patch)
+                self._check_known(draft)
+                draft.put(patch.content, whole=True)
+                self.placed += 1
+                return []
+            if patch.kind == "update" or patch.hunks:
+                problems = self._update(draft, patch)
+                if problems:
+                    return problems
+            if patch.kind == "delete":
+                self._delete(draft, patch)
+            if patch.move_to:
+                self._move(draft, patch.move_to)
+        except ToolError as error:
+            return [whole_problem(patch.path, str(error), error)]
+        return []
+
+    def _draft(self, path: str) -> Draft:
+        place = place_of(self._paths, path)
+        if place not in self._drafts:
+            missing: ToolError | None = None
+            snapshot: Snapshot | None = None
+            try:
+                snapshot = Snapshot(self._paths, path, self._stack)
+            except ToolError as error:
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    raise
+                missing = error
+            self._drafts[place] = Draft(path, snapshot, missing)
+        return self._drafts[place]
+
+    @staticmethod
+    def _check_new(draft: Draft, patch: FilePatch) -> None:
+        """Refuse to replace a file that a patch takes to be missing."""
+        if patch.is_new and not draft.is_gone and draft.document().raw not in ("", patch.content):
+            raise ToolError(
+                f"{patch.path!r} exists already, and the patch takes it to be new; nothing was changed. "
+                "Give hunks against what it holds."
+            )
+
+    def _check_known(self, draft: Draft) -> None:
+        """Refuse to replace all of a file that somebody changed since it was read."""
+        if draft.snapshot is not None and not draft.is_touched and self._standing(draft) == "changed":
+            raise ToolError(
+                f"{draft.path!r} was changed since it was read here, by the user or another program; nothing was "
+                "changed. Read it again."
+            )
+
+    def _standing(self, draft: Draft) -> str:
+        return "unknown" if draft.snapshot is None else draft.snapshot.standing(self._known)
+
+    def _update(self, draft: Draft, patch: FilePatch) -> list[Problem]:
+        if not patch.hunks:
+            if draft.is_gone:
+                draft.document()
+            return []
+        if _only_creates(patch.hunks):
+            if not draft.is_gone and draft.document().text and self._standing(draft) != "same":
+                raise ToolError(_not_empty(patch.path, draft.document().text))
+            draft.put(patch.hunks[0].new, whole=True)
+            self.placed += 1
+            return []
+        document = draft.document()
+        locator = Locator(document)
+        matches: list[tuple[int, Match]] = []
+        problems: list[Problem] = []
+        after = 0
+        for number, hunk in enumerate(patch.hunks, 1):
+            try:
+                match = locator.find(hunk, after)
+            except ToolError as error:
+                secret = draft.snapshot is not None and draft.snapshot.is_secret
+                if len(problems) < SHOWN:  # what comes near is looked for in all of the file
+                    problems.append(problem_of(patch, number, error, document, secret=secret))
+                else:
+                    problems.append(whole_problem(patch.path, str(error), error))
+                continue
+            matches.append((number, match))
+            after = match.end
+        overlapping = _overlaps(patch, matches)
+        if not overlapping:
+            self.placed += len(matches)
+        problems += overlapping
+        if not problems:
+            self._check_lenient(draft, [match for _, match in matches])
+            self._make(draft, document, [match for _, match in matches])
+        return problems
+
+    def _check_lenient(self, draft: Draft, matches: Sequence[Match]) -> None:
+        """What is not exactly there is not guessed at in a file that is not the one that was read."""
+        if any(match.how for match in matches) and draft.snapshot is not None:
+            self._check_known(draft)
+
+    @staticmethod
+    def _make(draft: Draft, document: Document, matches: Sequence[Match]) -> None:
+        found = [(span, match.how) for match in matches for span in match.spans]
+        found.sort(key=lambda one: one[0].start)
+        line, at, shift = 1, 0, 0
+        for span, how in found:
+            old = document.text[span.start : span.end]
+            line, at = line + document.text.count("\n", at, span.start), span.start
+            if old != span.new:
+                removed, added = count_lines(old), count_lines(span.new)
+                draft.places.append(EditedPlace(line=line + shift, removed=removed, added=added, how=how))
+            shift += span.new.count("\n") - old.count("\n")
+        spans = [span for span, _ in found]
+        draft.put(document.replaced(spans))
+
+    @staticmethod
+    def _delete(draft: Draft, patch: FilePatch) -> None:
+        if draft.is_gone:
+            draft.document()
+        if patch.hunks and draft.text:
+            raise ToolError(f"{patch.path!r} has lines that the patch does not remove, so it is not deleted. Read it.")
+        draft.remove()
+
+    def _move(self, draft: Draft, target: str) -> None:
+        if draft.is_gone:
+            draft.document()
+        there = self._draft(target)
+        if there is draft:
+            return
+        if not there.is_gone:
+            self._check_known(there)
+        there.take_over(draft)
+
+    def writes(self) -> list[FileWrite]:
+        """What has to be written, so that files are as planned. Raises `ToolError` where a character cannot be."""
+        return [_write_of(draft) for draft in self._drafts.values() if _is_changed(draft)]
+
+    def result(self) -> tuple[EditedFile, ...]:
+        """What becomes of each file."""
+        drafts = [draft for draft in self._drafts.values() if _is_changed(draft) and not draft.moved_to]
+        return tuple(self._edited(draft) for draft in drafts)
+
+    def _edited(self, draft: Draft) -> EditedFile:
+        before = _text_of(draft.source)
+        kind: EditKind = "changed"
+        if draft.is_gone:
+            kind = "deleted"
+        elif draft.moved_from:
+            kind = "moved"
+        elif draft.snapshot is None:
+            kind = "created"
+        elif draft.whole:
+            kind = "replaced"
+        return EditedFile(
+            path=draft.path,
+            kind=kind,
+            before=before,
+            after="" if draft.is_gone else draft.text if draft.text is not None else before,
+            places=tuple(draft.places),
+            moved_from=draft.moved_from,
+            notes=tuple(self._notes(draft)),
+        )
+
+    def _notes(self, draft: Draft) -> list[str]:
+        notes = list(draft.notes)
+        if draft.snapshot is not None and not draft.is_gone:
+            if draft.snapshot.other_names:
+                notes.append(
+                    f"It has {draft.snapshot.other_names} other name(s), hard links, which keep the old content."
+                )
+            if draft.moved_from:
+                notes.append("It replaces a file that was there.")
+            elif self._known is not None and self._standing(draft) == "changed":
+                notes.append("The file was changed by another program since it was read here; that is kept.")
+        return notes
+
+
+def _only_creates(hunks: Sequence[Hunk]) -> bool:
+    return len(hunks) == 1 and not hunks[0].old and not hunks[0].in_order
+
+
+def _not_empty(path: str, text: str) -> str:
+    return (
+        f"The text to be replaced is empty, which makes a new file; {path!r} is there, has {count_lines(text):,} "
+        "line(s), and was not read, so nothing was changed. Give lines of it, and what they are to become; or read "
+        "it, then the same call replaces all of it."
+    )
+
+
+def _overlaps(patch: FilePatch, matches: Sequence[tuple[int, Match]]) -> list[Problem]:
+    """Changes that reach into each other."""
+    found = [(span, number) for number, match in matches for span in match.spans]
+    spans: list[tuple[Span, int]] = sorted(found, key=lambda one: (one[0].start, one[0].end))
+    problems = []
+    for (first, number), (second, other) in pairwise(spans):
+        if second.start < first.end:
+            text = f"Changes {number} and {other} reach into each other. Make one change of the two."
+            problems.append(whole_problem(patch.path, text))
+    return problems[:3]
+
+
+def _is_changed(draft: Draft) -> bool:
+    if not draft.is_touched:
+        return False
+    if draft.is_gone:
+        return draft.snapshot is not None
+    return draft.snapshot is None or bool(draft.moved_from) or draft.data() != draft.snapshot.data
+
+
+def _write_of(draft: Draft) -> FileWrite:
+    snapshot = draft.snapshot
+    expected = snapshot.status if snapshot is not None else None
+    if draft.is_gone:
+        return FileWrite(path=draft.path, data=None, expected=expected)
+    mode = None
+    if draft.moved_from and draft.source is not None:
+        mode = stat.S_IMODE(draft.source.status.st_mode)
+    return FileWrite(path=draft.path, data=draft.data(), expected=expected, create_only=snapshot is None, mode=mode)
+
+
+def _text_of(snapshot: Snapshot | None) -> str:
+    """A text to show what changed; nothing for what is none."""
+    if snapshot is None:
+        return ""
+    try:
+        return snapshot.document.raw
+    except ToolError:
+        return ""

@@ -1,0 +1,90 @@
+"""A file as it is before it is changed: read once, open until it is written."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from functools import cached_property
+
+from ...api.errors import ToolError
+from ...api.tool_context import Paths
+from ...guard.files.key_files import is_key_file
+from ..files.encodings import HEAD_BYTES, Codec, binary_kind, codec_of
+from .document import Document
+from .known import KnownFiles, Standing
+
+LARGEST = 20_000_000
+"""Bytes of a file that is edited; all of it is held in memory."""
+
+
+class Snapshot:
+    """A file that is there.
+
+    Args:
+        stack: closes it. Until then its inode is that of no other file.
+
+    Raises:
+        ToolError: it is not there, is no file, or cannot be read.
+    """
+
+    def __init__(self, paths: Paths, path: str, stack: ExitStack) -> None:
+        self.path = path
+        self.place = place_of(paths, path)
+        self._stream = stack.enter_context(paths.open(path))
+        self.status = os.fstat(self._stream.fileno())
+
+    @cached_property
+    def data(self) -> bytes:
+        """All of it. Raises `ToolError` where that is too much."""
+        size = self.status.st_size
+        if size > LARGEST:
+            raise ToolError(
+                f"{self.path!r} has {size:,} bytes, and up to {LARGEST:,} are edited; nothing was changed. "
+                "Change it with a program that reads it in pieces, as sed does."
+            )
+        self._stream.seek(0)
+        return self._stream.read()
+
+    @cached_property
+    def codec(self) -> Codec:
+        """How it is encoded. Raises `ToolError` where it is no text, or that is not certain."""
+        data = self.data
+        kind = binary_kind(data[:HEAD_BYTES])
+        codec = None if kind else codec_of(data)
+        if not kind and b"\0" in data and (codec is None or not codec.name.startswith("utf-16")):
+            kind = "a binary file"
+        if kind:
+            raise ToolError(
+                f"{self.path!r} is {kind} of {len(data):,} bytes, not text; nothing was changed. "
+                "Use a program that knows the format, or another file."
+            )
+        if codec is None:
+            raise ToolError(
+                f"{self.path!r} is not UTF-8, and in which encoding it is cannot be told with certainty; nothing was "
+                "changed. Convert it to UTF-8 with iconv first, if the user agrees."
+            )
+        return codec
+
+    @cached_property
+    def document(self) -> Document:
+        """Its text."""
+        return Document(self.codec.decode(self.data))
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it is a file for keys, of which no error shows a line."""
+        return is_key_file(self.path)
+
+    @property
+    def other_names(self) -> int:
+        """How many other names it has (hard links)."""
+        return max(0, self.status.st_nlink - 1)
+
+    def standing(self, known: KnownFiles | None) -> Standing:
+        """Whether it is as the session knows it."""
+        return "unknown" if known is None else known.standing(self.place, self.status, self.data)
+
+
+def place_of(paths: Paths, path: str) -> str:
+    """Where a file really is, by one name for all spellings."""
+    return str(paths.root / paths.locate(path))

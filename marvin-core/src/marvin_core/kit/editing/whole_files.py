@@ -1,0 +1,179 @@
+"""Text files that are written as a whole, or added to at the end."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+
+from ...api.errors import FileChanged, ToolError
+from ...api.record import Record
+from ...api.tool_context import FileWrite, Paths
+from ..files.diffs import unified_diff
+from ..files.encodings import UTF8, Codec, utf16_codec
+from .known import KnownFiles
+from .snapshot import LARGEST, Snapshot, place_of
+
+_DIFF_LIMIT = 1_000_000
+"""Bytes of a file, old or new, beyond which no difference is made."""
+
+
+class WrittenFile(Record):
+    """A file that was written as a whole: its bytes now and before, the latter None where there was none.
+
+    `diff` is empty where nothing changed, and where one of the two is too large for it or no text.
+    """
+
+    size: int
+    old_size: int | None = None
+    diff: str = ""
+
+
+class AppendedText(Record):
+    """A text that was appended: its bytes, and those of the whole file now.
+
+    `joins_line` says that the file did not end in a newline, so that its last line goes on with the text;
+    `mixes_line_ends` that the file has CRLF line ends and the text LF.
+    """
+
+    size: int
+    total: int
+    joins_line: bool = False
+    mixes_line_ends: bool = False
+    diff: str = ""
+
+
+def write_text_file(
+    paths: Paths, path: str, text: str, *, create_only: bool = False, known: KnownFiles | None = None
+) -> WrittenFile:
+    """Write a whole text file, its folders made where they are missing.
+
+    An old one keeps its encoding, a new one is UTF-8.
+
+    Args:
+        create_only: it must not exist yet.
+        known: what the session knows of files; then one with content is only replaced if it was read, and is as it was.
+
+    Raises:
+        FileChanged: another program wrote it meanwhile.
+        ToolError: it cannot be written, or with `create_only` exists (the cause is then a `FileExistsError`).
+    """
+    _refuse_nul(text)
+    if create_only:
+        data = UTF8.encode(text, path)
+        paths.replace(path, data, create_only=True)
+        return WrittenFile(size=len(data), diff=_diff(path, "", text, len(data)))
+    with ExitStack() as stack:
+        old = _snapshot(paths, path, stack)
+        if old is None:
+            data = UTF8.encode(text, path)
+            paths.write_together([FileWrite(path=path, data=data, create_only=True)])
+            return WrittenFile(size=len(data), diff=_diff(path, "", text, len(data)))
+        require_known(old, known)
+        codec, before = _codec_of(old)
+        data = codec.encode(text, path)
+        paths.write_together([FileWrite(path=path, data=data, expected=old.status)])
+        size = old.status.st_size
+        diff = "" if before is None else _diff(path, before, text, max(size, len(data)))
+        return WrittenFile(size=len(data), old_size=size, diff=diff)
+
+
+def append_to_file(paths: Paths, path: str, text: str, *, known: KnownFiles | None = None) -> AppendedText:
+    """Append a text to an existing text file, exactly as it is given, in the encoding of the file.
+
+    Args:
+        known: what the session knows of files; then one with content has to be as it was when it was read.
+
+    Raises:
+        ToolError: there is no such file (the cause is a `FileNotFoundError`), it is no text, or cannot be written.
+    """
+    _refuse_nul(text)
+    with ExitStack() as stack:
+        old = Snapshot(paths, path, stack)
+        require_known(old, known)
+        size = old.status.st_size
+        if size > LARGEST:
+            return _append_to_large(paths, old, text)
+        addition = old.codec.replace(mark=b"").encode(text, path)
+        before = old.document.raw
+        if old.other_names:
+            paths.write_together([FileWrite(path=path, data=old.data + addition, expected=old.status)])
+        else:
+            paths.append(path, addition)
+        return AppendedText(
+            size=len(addition),
+            total=size + len(addition),
+            joins_line=bool(before) and not before.endswith("\n"),
+            mixes_line_ends=b"\r\n" in old.data and "\n" in text.replace("\r\n", ""),
+            diff=_diff(path, before, before + text, size + len(addition)),
+        )
+
+
+def require_known(file: Snapshot, known: KnownFiles | None) -> None:
+    """Refuse to write a file that has content of which the session does not know.
+
+    Raises:
+        FileChanged: it was not read, or was changed since.
+    """
+    if known is None or not file.status.st_size:
+        return
+    content = file.data if file.status.st_size <= LARGEST else b""
+    standing = known.standing(file.place, file.status, content)
+    if standing == "unknown":
+        raise FileChanged(f"{file.path!r} exists, and was not read here yet; nothing was changed. Read it first.")
+    if standing == "changed":
+        raise FileChanged(
+            f"{file.path!r} was changed since it was read here, by the user or another program; nothing was changed. "
+            "Read it again."
+        )
+
+
+def note_written(paths: Paths, path: str, known: KnownFiles) -> None:
+    """What was just written counts as read; what is gone is forgotten."""
+    try:
+        with paths.open(path) as stream:
+            status = os.fstat(stream.fileno())
+            known.note(place_of(paths, path), status, stream.read() if status.st_size <= LARGEST else None)
+    except ToolError:
+        known.forget(place_of(paths, path))
+
+
+def _append_to_large(paths: Paths, old: Snapshot, text: str) -> AppendedText:
+    """Append to a file that is not read: what is ASCII is the same in every encoding of text but the wide ones."""
+    with paths.open(old.path) as stream:
+        head = stream.read(4)
+    if not text.isascii() or utf16_codec(head) is not None:
+        raise ToolError(
+            f"{old.path!r} has {old.status.st_size:,} bytes, too many to tell its encoding; nothing was changed. "
+            "Append ASCII text only, or use a program."
+        )
+    addition = text.encode("ascii")
+    paths.append(old.path, addition)
+    return AppendedText(size=len(addition), total=old.status.st_size + len(addition))
+
+
+def _snapshot(paths: Paths, path: str, stack: ExitStack) -> Snapshot | None:
+    try:
+        return Snapshot(paths, path, stack)
+    except ToolError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        return None
+
+
+def _codec_of(old: Snapshot) -> tuple[Codec, str | None]:
+    """How a file that is replaced is encoded, and its text; UTF-8 where it is none."""
+    if old.status.st_size > LARGEST:
+        return UTF8, None
+    try:
+        return old.codec, old.document.raw
+    except ToolError:
+        return UTF8, None
+
+
+def _refuse_nul(text: str) -> None:
+    if "\0" in text:
+        raise ToolError("The text holds a NUL character, which no text file has; nothing was changed. Leave it out.")
+
+
+def _diff(path: str, old: str, new: str, size: int) -> str:
+    return "" if size > _DIFF_LIMIT else unified_diff(path, old, new)

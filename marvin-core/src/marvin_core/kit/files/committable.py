@@ -1,0 +1,59 @@
+"""Which new files belong into a commit, and which are left out until somebody names them."""
+
+from __future__ import annotations
+
+import re
+
+from ...guard.files.key_files import is_key_file
+
+HABITUALLY_IGNORED = tuple(
+    (
+        "node_modules bower_components __pycache__ .venv venv .tox .nox .mypy_cache .pytest_cache .ruff_cache"
+        " .hypothesis .gradle .terraform .next .nuxt .cache .parcel-cache .eggs"
+    ).split()
+)
+"""Folders that people ignore by habit: what is in them is fetched or made again."""
+_NAMES = tuple(
+    (re.compile(pattern), reason)
+    for pattern, reason in (
+        (r".*\.log|.*\.log\.\w+|npm-debug\.log.*|nohup\.out", "a log"),
+        (r".*\.(?:orig|rej|bak|swp|swo|undo)|.*~|\.#.*|#.*#|\.marvin-.*\.tmp", "a copy for undoing"),
+        (r"core|core\.\d+|vgcore\.\d+|.*\.(?:core|dump|dmp|hprof|stackdump|heapsnapshot)|hs_err_pid.*", "a dump"),
+        (
+            r"(?:creds|credentials|secrets?|client_secret.*|service[-_]account.*)(?:\.(?:json|ya?ml|toml|ini|txt))?",
+            "it may hold keys",
+        ),
+        (r".*\.tfstate(?:\.backup)?|.*\.ovpn", "it may hold keys"),
+        (r"\.ds_store|thumbs\.db|desktop\.ini", "the system's own"),
+    )
+)
+"""Names of files, in lower case, and why they are left out."""
+_MARVINS = re.compile(r"(?:^|/)\.marvin/(?:(?:logs|memories|undo|worktrees)(?:/|$)|\.gitignore$)")
+_LARGEST = 20_000_000
+_PRIVATE_KEY = re.compile(rb"^-----BEGIN [A-Z ]*PRIVATE KEY", re.MULTILINE)
+KEY_SAMPLE = 4_096
+"""Bytes of the beginning of a file in which a private key is looked for."""
+
+
+def is_marvins(name: str) -> bool:
+    """Whether a file is a log, a memory or the like of Marvin's own."""
+    return _MARVINS.search(name) is not None
+
+
+def why_left_out(name: str) -> str:
+    """Why a new file is left out of a commit, told from its name as git has it; empty where it is not."""
+    if name.endswith("/"):
+        return "a repository of its own"
+    if is_marvins(name):
+        return "Marvin's own"
+    if is_key_file(name):
+        return "it may hold keys"
+    base = name.rpartition("/")[2].lower()
+    return next((reason for pattern, reason in _NAMES if pattern.fullmatch(base)), "")
+
+
+def why_content_left_out(size: int, sample: bytes) -> str:
+    """The same told from its size and from its first `KEY_SAMPLE` bytes."""
+    if size > _LARGEST:
+        return f"over {_LARGEST // 1_000_000} MB"
+    return "it holds a private key" if _PRIVATE_KEY.search(sample) else ""

@@ -1,0 +1,320 @@
+"""Searching with ripgrep; what it finds is looked at again without following a link."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO
+
+from ...api.errors import ToolError
+from ...api.processes import ProcessResult
+from ...api.tool_context import ToolContext
+from ...guard.files.no_links import Statuses, open_file
+from ...util.threads import in_thread
+from .encodings import has_utf8_mark, utf16_codec
+from .listing import in_repository
+from .old_texts import OldTexts
+from .search_lines import OUTPUT_BYTES, FoundLine, LineReader, RawLine, parsed_counts
+from .search_program import lines_of
+from .search_results import SearchPlaces, SearchQuery, SearchResult, as_counts, as_result, takes_too_long
+from .widening import widened
+
+_BATCH_CHARACTERS = 100_000  # of file names in one command line
+_ARGUMENT_BYTES = 100_000
+"""The system takes no argument over 128 KiB."""
+_RIPGREP = (
+    "rg",
+    "--no-config",
+    "--no-heading",
+    "--with-filename",
+    "--null",
+    "--color=never",
+    "--no-messages",
+    "--no-ignore-dot",
+    "--crlf",
+    "--iglob=!.git",
+    "--iglob=!.tickets",
+    "--glob=!.*",
+)
+_LINES = ("--line-number", "--column", "--byte-offset", "--no-context-separator")
+_PCRE2 = ("--pcre2", "--no-mmap")
+"""Without the second the whole of a file is in memory."""
+_SORTED = "--sort=path"
+"""With it ripgrep works on one file at a time."""
+_MANY = 2_000
+"""Matches that are taken in no order, to be put into one afterwards."""
+_ALL = 1_000_000_000
+_MARK_BYTES = 3
+
+
+class CannotSearch(ToolError):
+    """The program is missing, or does not understand the pattern."""
+
+
+class _HasNoSuchExpression(CannotSearch):
+    """The pattern may be one for PCRE2."""
+
+
+async def ripgrep(context: ToolContext, query: SearchQuery, places: SearchPlaces) -> SearchResult:
+    """Search with ripgrep.
+
+    Raises:
+        CannotSearch: where it is not installed, or does not take the pattern.
+        ToolError: the pattern takes too long.
+    """
+    if len(os.fsencode(query.pattern)) > _ARGUMENT_BYTES:
+        raise ToolError(f"The pattern is longer than {_ARGUMENT_BYTES:,} bytes. Search for a part of it.")
+    search = _Search(context, query, places)
+    try:
+        return await search.run(())
+    except _HasNoSuchExpression:
+        return await search.run(_PCRE2)
+
+
+class _Search:
+    """One search; the second try of it may use another engine."""
+
+    def __init__(self, context: ToolContext, query: SearchQuery, places: SearchPlaces) -> None:
+        self._context = context
+        self._query = query
+        self._places = places
+
+    async def run(self, engine: Sequence[str]) -> SearchResult:
+        find = self._count if self._query.output == "count" else self._lines
+        wide = "" if engine else self._widened()
+        if wide:
+            with suppress(CannotSearch):  # it is longer than the plain one, and may be too long
+                return await find(self._calls(["-e", wide]), is_wide=True)
+        return await find(self._calls([*engine, *self._pattern()]))
+
+    def _widened(self) -> str:
+        query = self._query
+        return widened(query.pattern, literal=query.literal, ignore_case=query.ignore_case)
+
+    def _pattern(self) -> list[str]:
+        return [*(["--fixed-strings"] if self._query.literal else []), "-e", self._query.pattern]
+
+    def _calls(self, pattern: Sequence[str], files: Sequence[str] | None = None) -> list[list[str]]:
+        """The command lines of a search in some files; without them where the query says."""
+        command = [*_RIPGREP, *self._options(), *pattern, "--"]
+        files = self._places.files if files is None else files
+        batches = _batches([self._query.start] if files is None else files)
+        return [[*command, *batch] for batch in batches]
+
+    def _options(self) -> Iterator[str]:
+        query = self._query
+        yield "--ignore-case" if query.ignore_case else "--case-sensitive"
+        if query.output == "count":
+            yield "--count"
+        else:
+            yield from _LINES
+            yield f"--context={0 if query.output == 'files' else query.context_lines}"
+            yield f"--max-count={1 if query.output == 'files' else query.most + 1}"
+        if not in_repository(self._context.paths.root):
+            # A .gitignore of the home folder says nothing about a project that is in no repository.
+            yield from ("--no-require-git", "--no-ignore-parent")
+        if self._places.files is None:
+            yield from self._places.wanted.for_ripgrep()
+
+    def _counts(self, path: str) -> bool:
+        return self._places.counts(path, self._query.start)
+
+    async def _lines(self, calls: list[list[str]], *, is_wide: bool = False) -> SearchResult:
+        """The first matches, in the order of the files.
+
+        What is frequent is found soon in that order. What is rare is found sooner by many threads, in any order.
+
+        Args:
+            is_wide: the calls look for the widened expression.
+
+        Raises:
+            CannotSearch: much of what a widened expression found is no match, and there may be others.
+        """
+        reader = LineReader(self._query.most, self._counts)
+        in_order = [[*argv[:1], _SORTED, *argv[1:]] for argv in calls]
+        if not await self._read(in_order, reader, self._context.timeouts.search_in_order):
+            reader = LineReader(max(_MANY, self._query.most), self._counts)
+            await self._read(calls, reader)
+            if reader.is_enough:
+                reader = LineReader(self._query.most, self._counts)
+                await self._read(in_order, reader)
+        raw = reader.lines
+        old: list[RawLine] = []
+        if is_wide:
+            raw, old = await self._looked_at_again(raw)
+            if reader.is_enough and sum(line.is_match for line in (*raw, *old)) <= self._query.most:
+                raise CannotSearch("The widened expression fits too much.")
+        found: list[FoundLine] = []
+        known = {line.path for line in old}
+        for path, of_file in groupby(sorted([*raw, *old], key=_place), key=lambda line: line.path):
+            lines = list(of_file)
+            if path in known:
+                found += [line.line() for line in lines]
+            else:
+                found += await in_thread(partial(_confirmed, self._context.paths.root, path, lines))
+            if sum(line.is_match for line in found) > self._query.most:
+                break
+        return as_result(self._query, found, is_cut=reader.is_cut)
+
+    async def _looked_at_again(self, lines: list[RawLine]) -> tuple[list[RawLine], list[RawLine]]:
+        """The lines that the plain expression fits, and those of files in old encodings, which are as they are shown.
+
+        A widened expression fits lines of ASCII as the plain one does.
+        """
+        doubtful = {line.path for line in lines if line.is_match and not line.data.isascii()}
+        sure = [line for line in lines if line.path not in doubtful]
+        old, others = await self._in_old(doubtful)
+        if others:
+            reader = LineReader(max(_MANY, self._query.most), self._counts)
+            await self._read(self._calls(self._pattern(), others), reader)
+            sure += reader.lines
+        return sure, old
+
+    async def _in_old(self, paths: Iterable[bytes]) -> tuple[list[RawLine], list[str]]:
+        """The first lines that match in files of old encodings, in the order of the files, and the other files.
+
+        Raises:
+            ToolError: they are too many.
+        """
+        query, root = self._query, self._context.paths.root
+        left = sorted(paths, key=lambda path: path.split(b"/"))
+        deadline = time.monotonic() + self._context.timeouts.search
+        found: list[RawLine] = []
+        others: list[str] = []
+        around = query.context_lines if query.output == "lines" else 0
+        case = "--ignore-case" if query.ignore_case else "--case-sensitive"
+        argv = [*_RIPGREP, case, *_LINES, f"--context={around}", *self._pattern(), "--", "-"]
+        while left and not self._is_enough(found):
+            texts, done = await in_thread(partial(OldTexts.read, root, left))
+            left = left[done:]
+            others += texts.others
+            reader = LineReader(query.most if query.output == "lines" else _ALL, lambda _: True)
+            if texts.data:
+                await self._ran(argv, reader, stdin=texts.data)
+            if time.monotonic() > deadline or (reader.is_cut and query.output == "count"):
+                raise ToolError(
+                    f"{query.pattern[:200]!r} takes too long: it was looked for in many files that are not UTF-8. "
+                    "Search a smaller part, or for letters of ASCII alone."
+                )
+            found += texts.apart(reader.lines, around)
+        return found, others
+
+    def _is_enough(self, lines: list[RawLine]) -> bool:
+        if self._query.output == "lines":
+            return sum(line.is_match for line in lines) > self._query.most
+        return self._query.output == "files" and len({line.path for line in lines}) > self._query.most
+
+    async def _read(self, calls: list[list[str]], reader: LineReader, seconds: float | None = None) -> bool:
+        """Have a reader take what the programs write, until it has enough; returns whether the time sufficed."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        for argv in calls:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if (await self._ran(argv, reader, left)).timed_out and not reader.is_enough:
+                return False
+            if reader.is_enough:
+                break
+        return True
+
+    async def _count(self, calls: list[list[str]], *, is_wide: bool = False) -> SearchResult:
+        counts = await self._counted(calls)
+        if is_wide:
+            plain = await self._counted(self._calls(self._pattern()))
+            doubtful = [path for path, count in counts.items() if plain.get(path) != count and self._counts(path)]
+            old, _ = await self._in_old(map(os.fsencode, doubtful))
+            counts = {**plain, **Counter(os.fsdecode(line.path) for line in old)}
+        return as_counts(self._query, await in_thread(partial(self._confirmed_counts, counts)))
+
+    async def _counted(self, calls: list[list[str]]) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for argv in calls:
+            counts |= parsed_counts((await self._ran(argv, None)).output)
+        return counts
+
+    def _confirmed_counts(self, counts: dict[str, int]) -> dict[str, int]:
+        wanted = {path: count for path, count in counts.items() if self._counts(path)}
+        with Statuses(self._context.paths.root) as statuses:
+            return {path: count for path, count in wanted.items() if _is_file(statuses, path)}
+
+    async def _ran(
+        self, argv: list[str], reader: LineReader | None, seconds: float | None = None, stdin: bytes | None = None
+    ) -> ProcessResult:
+        processes, root = self._context.processes, self._context.paths.root
+        try:
+            result = await processes.run(
+                argv, cwd=root, stdin=stdin, output_limit=OUTPUT_BYTES, enough=reader, timeout=seconds
+            )
+        except ToolError as error:
+            raise CannotSearch(str(error)) from error
+        if result.exit_code in (0, 1) or result.timed_out:
+            return result
+        reason = result.stderr.decode("utf-8", "replace")
+        if "limit exceeded" in reason:
+            raise takes_too_long(self._query)
+        if "regex parse error" in reason and "--pcre2" not in argv:
+            raise _HasNoSuchExpression(reason)
+        if not result.output:
+            raise CannotSearch(reason)
+        return result
+
+
+def _is_file(statuses: Statuses, path: str) -> bool:
+    try:
+        return stat.S_ISREG(statuses.of(path).st_mode)
+    except OSError:
+        return False
+
+
+def _place(line: RawLine) -> list[bytes]:
+    return line.path.split(b"/")
+
+
+def _confirmed(root: Path, path: bytes, lines: list[RawLine]) -> list[FoundLine]:
+    """Those of the lines of a file that it has, reached without a link. Blocks.
+
+    A program opens files by their names. Where a folder became a link meanwhile, it has read what is outside.
+    """
+    try:
+        with open_file(root, os.fsdecode(path)) as file:
+            head = file.read(_MARK_BYTES)
+            if utf16_codec(head) is not None:
+                return _confirmed_wide(file, lines)
+            mark = _MARK_BYTES if has_utf8_mark(head) else 0
+            return [raw.line() for raw in lines if _has(file, raw, {0, mark})]
+    except OSError:
+        return []
+
+
+def _has(file: BinaryIO, raw: RawLine, marks: set[int]) -> bool:
+    """Whether a line stands where the program found it; it does not count the mark at the beginning of a file."""
+    for mark in marks:
+        file.seek(raw.start + mark)
+        if file.read(len(raw.data)) == raw.data:
+            return True
+    return False
+
+
+def _confirmed_wide(file: BinaryIO, lines: list[RawLine]) -> list[FoundLine]:
+    wanted = {raw.number: raw.line() for raw in lines}
+    file.seek(0)
+    has = enumerate(lines_of(file), 1)
+    return [wanted[number] for number, text in has if number in wanted and wanted[number].text == text]
+
+
+def _batches(files: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    characters = 0
+    for name in files:
+        batch.append("./-" if name == "-" else name)  # by itself it is standard input
+        characters += len(name) + 1
+        if characters > _BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,140 @@
+"""The keys of model services: tried out with a request that costs nothing, kept, and forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...api.errors import AuthFailed, ConfigError, ProviderError, UsageError
+from ...api.providers import ProviderSpec, Secret
+from ...api.ui import UI, AsksSecrets
+from ...config.program import command_name
+from ...config.secrets import Secrets
+from ...util.text import counted
+from .catalog import Catalog, how_to_use
+
+if TYPE_CHECKING:
+    from ...api.models import KeyPlace
+    from ...config.stored_keys import StoredKeys
+    from .models import Models
+
+
+class ServiceKeys:
+    """The `KeyControl` of a run. `ui` asks the user, where one is there to be asked."""
+
+    def __init__(self, catalog: Catalog, secrets: Secrets, models: Models, ui: UI | None = None) -> None:
+        self._catalog = catalog
+        self._secrets = secrets
+        self._models = models
+        self._ui = ui
+
+    def services(self) -> Sequence[str]:
+        """The services that take a key."""
+        return [name for name, spec in self._catalog.known.items() if self._catalog.key_variable(spec)]
+
+    def variable(self, service: str) -> str:
+        """The variable that the key of a service belongs to.
+
+        Raises:
+            UsageError: where there is no such service, or it takes no key; the text says what to do instead.
+        """
+        spec = self._catalog.spec(service, "", by_flag=True)
+        found = self._catalog.key_variable(spec)
+        if not found:
+            way = how_to_use(spec)
+            what = f"{way[:1].upper()}{way[1:]}." if way else f"It can be used as it is: --provider {service}."
+            raise UsageError(f"{service} takes no key. {what}")
+        return found
+
+    def has_login(self, service: str) -> bool:
+        """Whether a service has accounts instead of keys."""
+        spec = self._catalog.known.get(service)
+        return spec is not None and spec.login
+
+    async def try_out(self, service: str, key: Secret) -> str:
+        """Use a key from now on; returns what its service says to it, which is asked for its models.
+
+        Raises:
+            UsageError: as `variable`, and where it can be no key.
+            AuthFailed: where the service does not accept it; the key before is used again, as after a cancel.
+        """
+        variable, value = self.variable(service), key.reveal().strip()
+        if not value or not value.isascii() or not value.isprintable() or " " in value:
+            raise UsageError("That is no key: a key has no spaces, and letters, digits and signs only. Copy it again.")
+        before = self._secrets.given(variable)
+        self._use(variable, Secret(value))
+        try:
+            served = await self._models.served(service)
+        except AuthFailed as error:
+            self._use(variable, before)
+            raise AuthFailed(
+                f"{service} does not accept this key, so it was not kept: {error} Copy it again.", provider=service
+            ) from None
+        except ProviderError as error:
+            return f"It could not be tried out: {error}"
+        except BaseException:  # who cancels it does not want the key
+            self._use(variable, before)
+            raise
+        return f"{service} answers" + (f", with {counted(len(served), 'model')}." if served else ".")
+
+    async def read(self, question: str) -> str | None:
+        """What the user types, unseen; None where the interface cannot read so."""
+        asks: object = self._ui
+        return await asks.ask_secret(question) if isinstance(asks, AsksSecrets) else None
+
+    async def place(self) -> KeyPlace:
+        """Where the user wants to have a key kept, where there is a choice."""
+        from ...util.threads import in_thread
+
+        if self._ui is None:
+            return "file"
+        problem = await in_thread(self.keyring_problem)
+        if problem:
+            return "file"
+        asked = "Where is the key to be kept: in this system's keyring, or in a file that only you can read?"
+        return "keyring" if await self._ui.ask(asked, ("keyring", "file")) == "keyring" else "file"
+
+    def keyring_problem(self) -> str:
+        """Why keys cannot be kept in the system's keyring; empty where they can. Blocks."""
+        return self._stored.keyring_problem()
+
+    def keep(self, service: str, key: Secret, place: KeyPlace) -> str:
+        """Keep a key for later runs; returns what to tell. Blocks.
+
+        Raises:
+            ConfigError, MarvinError, OSError: where that is not possible.
+        """
+        variable = self.variable(service)
+        self._stored.keep(variable, key.reveal().strip(), place)
+        told = f"The key of {service} is kept in {self._stored.place(variable)}."
+        if self._secrets.in_environment(variable):
+            told += f" The variable {variable} is set and counts more at the next start: unset it."
+        return told
+
+    def forget(self, service: str) -> str:
+        """Forget the key that was kept for a service; returns what to tell. Blocks, raises as `keep`."""
+        variable = self.variable(service)
+        place, spec = self._stored.place(variable), self._catalog.known[service]
+        if not self._stored.remove(variable):
+            told = f"Marvin keeps no key of {service}."
+        else:
+            told = f"The key of {service} is removed from {place}."
+            self._use(variable, None)
+        if self._secrets.in_environment(variable):
+            return f"{told} The variable {variable} is still set."
+        if self._has_key_file(spec):
+            return f"{told} The file ~/{spec.key_file} still holds one."
+        return told
+
+    def _has_key_file(self, spec: ProviderSpec) -> bool:
+        return bool(spec.key_file and self._secrets.get(self._catalog.key_variable(spec), spec.key_file))
+
+    def _use(self, variable: str, key: Secret | None) -> None:
+        self._secrets.use_key(variable, key)
+        self._models.renew()
+
+    @property
+    def _stored(self) -> StoredKeys:
+        if self._secrets.stored is None:
+            raise ConfigError(f"This run keeps no keys. Use `{command_name()} login` in a shell.")
+        return self._secrets.stored

@@ -1,0 +1,95 @@
+"""The tool ask_user: a question of the model to the person, where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from ..api.errors import ToolError
+from ..api.tool_context import ToolContext
+from ..api.tools import tool
+from ..util.text import one_line
+
+_MOST = 4
+"""Choices of a question."""
+_LONGEST = 2_000
+"""Characters of a question."""
+_LINES = 30
+_LONGEST_CHOICE = 300
+_CAREFUL = "Take the most careful reading, go on, and say in your answer which one you took."
+_NAMES = {
+    "question": ("prompt", "message", "text", "query"),
+    "choices": ("options", "answers", "suggestions", "follow_up"),
+}
+_IGNORED = (
+    *("header", "multiSelect", "multi_select", "multiple", "allow_multiple", "explanation", "description", "context"),
+    *("id", "default", "custom"),
+)
+_LABELS = ("label", "title", "text", "value", "name")
+
+
+def _arguments(given: dict[str, Any]) -> Mapping[str, Any]:
+    """The arguments of ask_user: other programs ask several questions at once, and describe each choice.
+
+    Raises:
+        ToolError: for several questions.
+    """
+    several = given.pop("questions", None)
+    if isinstance(several, list) and several:
+        if len(several) > 1:
+            raise ToolError(f"There are {len(several)} questions, and nothing was asked. Ask one in each call.")
+        first = several[0]
+        given |= {**first, "choices": first.get("options")} if isinstance(first, dict) else {"question": first}
+        given.pop("options", None)
+    choices = given.get("choices")
+    if isinstance(choices, list):
+        given["choices"] = [_choice(choice) for choice in choices]
+    return given
+
+
+def _choice(given: Any) -> Any:
+    """A choice as text; what is none stays for the check."""
+    if not isinstance(given, dict):
+        return given
+    label = next((given[name] for name in _LABELS if isinstance(given.get(name), str)), None)
+    described = given.get("description")
+    return given if label is None else f"{label}: {described}" if isinstance(described, str) and described else label
+
+
+@tool(access=["read"], sets=["coding", "surf"], aliases=_NAMES, ignores=_IGNORED, adapt=_arguments)
+async def ask_user(
+    context: ToolContext,
+    question: Annotated[str, "One question"],
+    choices: Annotated[Sequence[str], "Up to 4, the most careful first"] = [],
+) -> str:
+    """Ask the user what only they can decide. If nobody is there, the first choice counts at once."""
+    asked, offered = question.strip(), [one_line(choice) for choice in choices]
+    _check(asked, offered)
+    if not context.session.interactive:
+        if not offered:
+            return f"Nobody is there to answer. {_CAREFUL}"
+        return f"Nobody is there to answer, so the first choice counts: {offered[0]}\nSay so in your answer."
+    answer = (await context.ask_text(asked, offered)).strip()
+    if not answer:
+        return f"The user gave no answer. {_CAREFUL}"
+    return f"The user chose: {answer}" if answer in offered else f"The user answers: {answer}"
+
+
+def _check(question: str, choices: Sequence[str]) -> None:
+    """Raise `ToolError` for what cannot be asked."""
+    if not question:
+        raise ToolError("The question is empty, and nothing was asked. Say what the user is to decide.")
+    if len(question) > _LONGEST or question.count("\n") >= _LINES:
+        raise ToolError(
+            f"The question is too long to be read at once, and nothing was asked. Use {_LONGEST:,} characters and "
+            f"{_LINES} lines at most; what explains it belongs in a text before."
+        )
+    if len(choices) > _MOST:
+        raise ToolError(f"{len(choices)} choices are too many, and nothing was asked. Give {_MOST} at most.")
+    if not all(choices) or len(set(choices)) < len(choices):
+        raise ToolError("A choice is empty, or there twice, and nothing was asked. Give each once, in words.")
+    if max(map(len, choices), default=0) > _LONGEST_CHOICE:
+        raise ToolError(
+            f"A choice is too long, and nothing was asked. Use {_LONGEST_CHOICE} characters at most, and explain it in "
+            "the question."
+        )

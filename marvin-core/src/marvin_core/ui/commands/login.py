@@ -1,0 +1,61 @@
+"""The slash commands `/login` and `/logout`: the key of a model service, set without leaving the chat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...api.errors import UsageError
+from ...api.providers import OFFLINE, Secret
+from ...config.program import command_name
+from ...util.threads import in_thread
+from .settings import check_free
+
+if TYPE_CHECKING:
+    from ...api.session import SessionControl
+
+
+async def login(session: SessionControl, words: str) -> str:
+    """Read a key, try it out, keep it, and go on with its service where no other one answers."""
+    keys = session.keys()
+    if not words:
+        return (
+            f"/login NAME sets the key of a service: {', '.join(keys.services())}. "
+            f"Services with accounts: `{command_name()} login codex` in a shell; Copilot: `gh auth login`."
+        )
+    name, *more = words.split()
+    if more:
+        return (
+            f"The key is not typed behind the name, where it stays on the screen. Type /login {name}: it asks for the "
+            "key, which is not shown. If others could see this one, have its service replace it."
+        )
+    check_free(session)
+    if keys.has_login(words):
+        return f"{words} is logged in to with a browser. In a shell: {command_name()} login {words}"
+    variable = keys.variable(words)
+    read = await keys.read(f"The key of {words} ({variable}), which is not shown:")
+    if read is None:
+        return f"This interface cannot read a key unseen. In a shell: {command_name()} login {words}"
+    key = Secret(read.strip())
+    if not key:
+        return "No key was given, so nothing has changed."
+    said = await keys.try_out(words, key)
+    place = await keys.place()
+    kept = await in_thread(lambda: keys.keep(words, key, place))
+    return "\n".join(filter(None, [said, kept, _gone_on(session, words)]))
+
+
+def _gone_on(session: SessionControl, service: str) -> str:
+    models = session.models
+    if session.configured and models.provider_name not in (OFFLINE, service):
+        return f"/model {service} goes on with it."
+    models.use(f"{service}/{models.model}" if models.provider_name == service and models.model else service)
+    return f"{models.model or 'The default model'} of {models.provider_name} answers from here on."
+
+
+async def logout(session: SessionControl, words: str) -> str:
+    """Forget the key that Marvin keeps for a service."""
+    keys = session.keys()
+    if not words:
+        raise UsageError(f"Which one? /logout NAME, as in /logout {keys.services()[0]}.")
+    check_free(session)
+    return await in_thread(lambda: keys.forget(words))

@@ -1,0 +1,47 @@
+"""The slash command that shows and changes how much is asked before calls run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...api.session import SessionControl
+from ...util.text import one_line
+from ...util.threads import in_thread
+
+if TYPE_CHECKING:
+    from ...api.permissions import ProjectTrust
+
+_SHOWN = 100
+
+
+async def permissions(session: SessionControl, words: str) -> str:
+    """Tell the mode, what was allowed, and the trust in the folder; or go over to another mode."""
+    if words == "trust":
+        return _trust_line(await session.permissions.trust_project())
+    if words == "distrust":
+        await in_thread(session.permissions.distrust_project)
+        return "What this folder brings is not trusted."
+    from ...guard.permissions.modes import MEANINGS
+
+    if words:
+        session.permissions.switch(words)
+        return f"Permission mode {words}: {MEANINGS[session.permissions.mode]}."
+    await session.permissions.settle()
+    mode = session.permissions.mode
+    lines = [f"{'*' if name == mode else ' '} {name:9} {meaning}" for name, meaning in MEANINGS.items()]
+    allowed = [one_line(line, _SHOWN) for line in session.permissions.remembered]
+    if allowed:
+        lines += ["Allowed for this session:", *(f"  {line}" for line in allowed)]
+    project = await in_thread(session.permissions.project)
+    if project.brings:
+        lines.append(_trust_line(project))
+    lines.append("/permissions MODE goes over to another one, Shift+Tab to the next. Rules of config.yaml come first.")
+    return "\n".join(lines)
+
+
+def _trust_line(project: ProjectTrust) -> str:
+    if not project.brings:
+        return "This folder brings nothing that would need trust."
+    state = "is trusted" if project.trusted else "is not trusted, and not loaded"
+    change = "/permissions distrust takes that back." if project.trusted else "/permissions trust changes that."
+    return f"What this folder brings {state}: {project.why}. {change}\n  {one_line(', '.join(project.brings))}"

@@ -1,0 +1,109 @@
+"""Hosts as settings name them: `example.com`, `*.example.com`, with a port where only that one is meant."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+
+from ...api.record import Record
+
+_LARGEST_PORT = 65_535
+_LONGEST = 253
+"""Characters of a name: RFC 1035, section 2.3.4, without the dot at its end."""
+_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
+_FORM = "Write a host, as in example.org, *.example.com or git.example.com:443"
+
+
+class HostPattern(Record):
+    """One entry of a list of hosts. `below` stands for all sub-domains of the name and not for the name itself."""
+
+    name: str
+    below: bool = False
+    port: int | None = None
+    """None stands for every port."""
+
+    def fits(self, host: str, port: int) -> bool:
+        """Whether a host, as `folded` gives it, is meant."""
+        is_named = host.endswith(f".{self.name}") if self.below else host == self.name
+        return is_named and self.port in (None, port)
+
+
+def host_pattern(text: str) -> HostPattern:
+    """An entry of a list of hosts.
+
+    Raises:
+        ValueError: it can be no host; the text says why, and how one is written.
+    """
+    written = text.strip()
+    name, port = _split(written)
+    below = name.startswith("*.")
+    try:
+        plain = folded(name.removeprefix("*."))
+    except ValueError:
+        raise ValueError(f"{text!r} is no host. {_FORM}, without scheme and path.") from None
+    if below and _is_address(plain):
+        raise ValueError(f"{text!r} is no host: an address has no sub-domains. {_FORM}.")
+    return HostPattern(name=plain, below=below, port=port)
+
+
+def _split(written: str) -> tuple[str, int | None]:
+    """The name and the port of an entry; an IPv6 address with a port stands in brackets."""
+    if written.count(":") > 1 and not written.startswith("["):
+        return written, None
+    head, colon, digits = written.rpartition(":")
+    if not colon or written.endswith("]"):
+        return written, None
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 5 and 0 < int(digits) <= _LARGEST_PORT):
+        raise ValueError(f"{written!r} has no port behind its colon: those are from 1 to {_LARGEST_PORT}. {_FORM}.")
+    return head, int(digits)
+
+
+def folded(host: str) -> str:
+    """A host in the one spelling by which hosts are compared; an address as Python writes it.
+
+    Raises:
+        ValueError: it is none, or longer than names can be.
+    """
+    plain = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if len(plain) > _LONGEST + 1:
+        raise ValueError("longer than the name of a host can be")
+    try:
+        return str(ipaddress.ip_address(plain))
+    except ValueError:
+        pass
+    name = plain.removesuffix(".").lower()
+    if not name.isascii():
+        name = name.encode("idna").decode("ascii")  # UnicodeError is a ValueError
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+        raise ValueError("no name of a host")
+    return name
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class HostList:
+    """The hosts that may be reached. Reading it from another thread than the one that adds is safe."""
+
+    def __init__(self, entries: Iterable[str] = ()) -> None:
+        self._entries: dict[str, HostPattern] = {}
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: str) -> None:
+        """Add an entry. Raises `ValueError` as `host_pattern`."""
+        self._entries = {**self._entries, entry.strip(): host_pattern(entry)}
+
+    def entries(self) -> tuple[str, ...]:
+        """The entries, as they were written."""
+        return tuple(self._entries)
+
+    def allows(self, host: str, port: int) -> bool:
+        """Whether an entry stands for a host, as `folded` gives it, and this port."""
+        return any(pattern.fits(host, port) for pattern in self._entries.values())

@@ -1,0 +1,138 @@
+"""Patterns with *, ? and [...], matched against texts of which a part may not be known.
+
+A line may hold marks, characters of the private use area: `GAP` and `GAPS` stand for text that only turns out when
+a shell runs the line, `STAR`, `ONE` and `SET` for wildcards that the shell itself expands, and a `FIRM` character for
+one of the shell's own signs, which no wildcard of a pattern takes in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+GAP, GAPS, STAR, ONE, SET, HOME, HERE, TILDE = map(chr, range(0xE000, 0xE008))
+"""One word that is not known, any number of words, unquoted `*`, `?`, `[`, the home folder, the current one, `~`."""
+FIRM = {"=": "\ue008", ">": "\ue009", "<": "\ue00a", "&": "\ue00b", "|": "\ue00c"}
+MARKS = re.compile("[\ue000-\ue01f]")
+_OPEN = re.compile("[\ue000-\ue006]")
+_SHOWN = str.maketrans(
+    {GAP: "…", GAPS: "…", STAR: "*", ONE: "?", SET: "[", HOME: "$HOME", HERE: "$PWD", TILDE: "~"}
+    | {mark: sign for sign, mark in FIRM.items()}
+)
+_LONGEST = 4_000
+"""Characters of a line with marks that are looked at; what comes behind counts as not known."""
+
+
+def shown(line: str) -> str:
+    """A line as people read it: marks become what they stand for, or `…`."""
+    return line.translate(_SHOWN)
+
+
+def is_known(line: str) -> bool:
+    """Whether nothing of a line waits for a shell to expand it."""
+    return _OPEN.search(line) is None
+
+
+class Pattern:
+    """A pattern in which `*` stands for any text, `?` for a character and `[...]` for one of several.
+
+    One that ends with a blank and `*` also fits what has nothing there: `git *` fits `git`.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.is_exact = not set(text) & set("*?[")
+        self._spellings = [text, text[:-2]] if text.endswith(" *") and len(text) > 2 else [text]
+        self._automata: list[_Automaton] | None = None
+
+    @property
+    def folded(self) -> Pattern:
+        """The same for texts without upper-case letters."""
+        return Pattern(self.text.casefold())
+
+    def fits(self, text: str) -> bool:
+        """Whether it fits a text without marks."""
+        return any(fnmatchcase(text, spelling) for spelling in self._spellings)
+
+    def covers(self, line: str) -> bool:
+        """Whether it fits a line whatever its marks turn out to be."""
+        if MARKS.search(line) is None:
+            return self.fits(line)
+        return len(line) <= _LONGEST and any(one.accepts(line, possible=False) for one in self._compiled())
+
+    def may_fit(self, line: str) -> bool:
+        """Whether it fits a line for some of what its marks may turn out to be."""
+        if MARKS.search(line) is None:
+            return self.fits(line)
+        if len(line) > _LONGEST:
+            line = line[:_LONGEST] + GAPS
+        return any(one.accepts(line, possible=True) for one in self._compiled())
+
+    def _compiled(self) -> list[_Automaton]:
+        if self._automata is None:
+            self._automata = [_Automaton(spelling) for spelling in self._spellings]
+        return self._automata
+
+
+class _Automaton:
+    """The places that a pattern may have reached, as the bits of a number."""
+
+    def __init__(self, pattern: str) -> None:
+        self._steps = list(_steps(pattern))
+        self._stars = sum(1 << at for at, step in enumerate(self._steps) if step == "*")
+        self._accepting = 1 << len(self._steps)
+        self._by_character: dict[str, int] = {}
+
+    def accepts(self, line: str, *, possible: bool) -> bool:
+        places = self._past_stars(1)
+        for char in line:
+            if char < GAP or char > "\ue01f":
+                places = self._take(places, char)
+            elif possible and _OPEN.match(char):
+                lowest = places & -places
+                places = (self._accepting << 1) - lowest
+            elif char in (STAR, ONE, SET):
+                places = self._take(places, shown(char))
+            elif _OPEN.match(char):
+                places &= self._stars
+            elif possible:
+                places = self._take(places, shown(char))
+            else:
+                places = (places & self._exactly(shown(char)[0])) << 1
+            places = self._past_stars(places)
+            if not places:
+                return False
+        return bool(places & self._accepting)
+
+    def _take(self, places: int, char: str) -> int:
+        return ((places & self._taking(char)) << 1) | (places & self._stars)
+
+    def _past_stars(self, places: int) -> int:
+        while True:
+            further = places | ((places & self._stars) << 1)
+            if further == places:
+                return places
+            places = further
+
+    def _taking(self, char: str) -> int:
+        if char not in self._by_character:
+            fitting = (1 << at for at, step in enumerate(self._steps) if step != "*" and fnmatchcase(char, step))
+            self._by_character[char] = sum(fitting)
+        return self._by_character[char]
+
+    def _exactly(self, char: str) -> int:
+        return sum(1 << at for at, step in enumerate(self._steps) if step == char)
+
+
+def _steps(pattern: str) -> Iterator[str]:
+    """The pattern piece by piece: `*`, or what stands for one character."""
+    at = 0
+    while at < len(pattern):
+        end = at + 1
+        if pattern[at] == "[":
+            closing = pattern.find("]", at + 3 if pattern[at + 1 : at + 2] == "!" else at + 2)
+            end = closing + 1 if closing > 0 else end
+        piece = pattern[at:end]
+        yield "[[]" if piece == "[" else piece
+        at = end

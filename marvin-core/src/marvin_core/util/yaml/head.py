@@ -1,0 +1,50 @@
+"""The head of a Markdown file: YAML between two lines of `---` at its beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .checked import check_yaml
+
+_FENCE = "---"
+_LONGEST = 16_384
+"""Characters of a head."""
+
+
+def split_head(text: str) -> tuple[str | None, str]:
+    """The head of a text and what follows it; None where it has no head."""
+    lines = text.removeprefix("\ufeff").splitlines(keepends=True)
+    if not lines or lines[0].rstrip() != _FENCE:
+        return None, text
+    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
+    if end is None:
+        return None, text
+    return "".join(lines[1:end]), "".join(lines[end + 1 :])
+
+
+def load_head(head: str) -> Mapping[str, Any]:
+    """The keys of a head.
+
+    Raises:
+        ValueError: where it is too long, no YAML or no mapping, or nothing that a person writes.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    if len(head) > _LONGEST:
+        raise ValueError(f"it has more than {_LONGEST:,} characters")
+    check_yaml(head)
+    try:
+        found = YAML(typ="safe", pure=True).load(head)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"line {mark.line + 2}: " if mark is not None else ""
+        raise ValueError(f"{where}{error.problem or 'it is not YAML'}. Put a text with a colon in quotes") from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise ValueError("it is not YAML") from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise ValueError("expected keys such as `name: value`")
+    return found

@@ -1,0 +1,88 @@
+"""Phase 4b: the program is tried from end to end, as somebody would who uses it.
+
+An agent writes `.marvin/smoke.sh`, which uses the program by its real entry point. That it is worth something is not
+for the agent to say: in an empty folder the script has to fail.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from marvin_core import in_thread
+
+from .commands import ProjectCommand
+from .debug import Suite
+from .files import is_file, text_of
+from .mending import Finding, Mending, mend, time_for_command
+from .running import commands_of, run_command
+
+if TYPE_CHECKING:
+    from ..run.context import Run
+    from ..run.ends import PhaseEnd
+
+SCRIPT = ".marvin/smoke.sh"
+_LARGEST = 100_000
+_MISSING = (
+    f"There is no script {SCRIPT} yet. Write it: a Bash script that is run in the project's folder and uses the "
+    "program by its real entry point, as somebody would who has only read how to use it."
+)
+_WORTHLESS = (
+    f"{SCRIPT} also succeeds in an empty folder, where the program is not. So it tries nothing of it. Have it use the "
+    "program by its real entry point, compare what it prints and writes with what it should, and end with another exit "
+    "code than 0 where they differ."
+)
+
+
+async def run_e2e(run: Run) -> PhaseEnd:
+    """Try the program and mend until it works, for `e2e_rounds` rounds at most.
+
+    Raises:
+        BudgetExceeded: the money or the time is used up.
+    """
+    suite = Suite(run)
+    commands = await commands_of(run.folder, run.control.session.processes)
+    mending = Mending(phase="4b", role="e2e", rounds=run.settings.e2e_rounds, commands=commands.told)
+
+    async def check() -> Finding:
+        smoke = await _smoke(run)
+        if smoke.failure:
+            return smoke
+        found = await commands_of(run.folder, run.control.session.processes)
+        tested = await suite.run(found.of("install", "build", "test", "e2e"))
+        return tested.replace(summary=f"{smoke.summary} {tested.summary}")
+
+    return await mend(run, mending, check)
+
+
+async def _smoke(run: Run) -> Finding:
+    script = run.folder / SCRIPT
+    if not await in_thread(lambda: is_file(script) and bool(text_of(script).strip())):
+        return Finding(failure="no script", text=_MISSING, lines=(f"{SCRIPT} is missing.",))
+    processes, timeout = run.control.session.processes, time_for_command(run)
+    command = ProjectCommand(kind="e2e", argv=("bash", SCRIPT), why="the trial from end to end")
+    done = await run_command(processes, run.folder, command, timeout)
+    if done.exit_code != 0:
+        return Finding(
+            failure=done.fingerprint, text=done.told, lines=(f"{done.command.shown}: {done.ending}",), failed=1
+        )
+    empty = await in_thread(lambda: _copied(script, run.folder))
+    try:
+        elsewhere = await run_command(processes, empty, command, timeout)
+    finally:
+        await in_thread(lambda: shutil.rmtree(empty, ignore_errors=True))
+    if elsewhere.exit_code == 0:
+        return Finding(failure="worthless script", text=_WORTHLESS, lines=(f"{SCRIPT} tries nothing.",))
+    return Finding(passed=1, summary=f"{SCRIPT} works.")
+
+
+def _copied(script: Path, root: Path) -> Path:
+    """An empty folder with nothing but the script in it, below `.marvin`, where the sandbox lets it be run."""
+    for left in (root / ".marvin").glob("empty-*"):  # of a run that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix="empty-", dir=root / ".marvin"))
+    (folder / ".marvin").mkdir()
+    (folder / SCRIPT).write_text(text_of(script, _LARGEST), encoding="utf-8")
+    return folder

@@ -1,0 +1,152 @@
+"""Phase 4c: where the project serves a frontend, it is built, served and looked at as a browser would load it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from marvin_core import Processes, Record, ToolError, in_thread, output_text
+
+from ..run.ends import PhaseEnd
+from .commands import PORT, ProjectCommand, ProjectCommands
+from .debug import Suite
+from .files import files_below, is_file
+from .mending import Finding, Mending, mend, time_for_command
+from .running import commands_of, run_until_failure
+
+if TYPE_CHECKING:
+    from ..run.context import Run
+
+_PROGRAM = f"{__package__}.frontend_program"
+_STATIC = ("dist", "build", "public", "static", "docs", ".")
+_PAGES = (".html", ".htm", ".jsx", ".tsx", ".vue", ".svelte", ".astro", ".jinja", ".j2")
+_OUTPUT = 200_000
+_PROBLEMS = 40
+
+
+async def run_frontend(run: Run) -> PhaseEnd:
+    """Build, serve and look, and mend what is wrong, for `fe_rounds` rounds at most. Skipped without a frontend.
+
+    Raises:
+        BudgetExceeded: the money or the time is used up.
+    """
+    processes = run.control.session.processes
+    commands = await commands_of(run.folder, processes)
+    if await in_thread(lambda: serving(run.folder, commands)) is None:
+        return PhaseEnd(outcome="skipped", reason="The project serves no frontend.")
+    suite = Suite(run)
+    mending = Mending(phase="4c", role="frontend", rounds=run.settings.fe_rounds, commands=commands.told)
+
+    async def check() -> Finding:
+        found = await commands_of(run.folder, processes)
+        built = await run_until_failure(processes, run.folder, found.of("install", "build"), time_for_command(run))
+        if built and not built[-1].passed:
+            last = built[-1]
+            return Finding(
+                failure=last.fingerprint, text=last.told, lines=(f"{last.command.shown}: {last.ending}",), failed=1
+            )
+        seen = await _seen(run, found)
+        if seen.failure:
+            return seen
+        tested = await suite.run(found.of("test")) if found.of("test") else Finding()
+        return tested.replace(summary=f"{seen.summary} {tested.summary}")
+
+    return await mend(run, mending, check)
+
+
+def serving(root: Path, commands: ProjectCommands) -> ProjectCommand | None:
+    """The command that serves the frontend of a project; None where it has none. Blocks."""
+    if not any(path.suffix in _PAGES for path in files_below(root)):
+        return None
+    if commands.of("serve"):
+        return commands.of("serve")[0]
+    folder = next((name for name in _STATIC if is_file(root / name / "index.html")), "")
+    if not folder:
+        return None
+    argv = (sys.executable, "-m", "http.server", PORT, "--bind", "127.0.0.1", "--directory", folder)
+    return ProjectCommand(kind="serve", argv=argv, why=f"{folder}/index.html")
+
+
+async def _seen(run: Run, commands: ProjectCommands) -> Finding:
+    """What is wrong with the pages."""
+    command = await in_thread(lambda: serving(run.folder, commands))
+    if command is None:
+        line = "The project does not serve its frontend any more."
+        return Finding(failure="not served", text=line, lines=(line,), failed=1)
+    settings = run.settings
+    limits = ProbeLimits(
+        start=settings.serve_timeout,
+        request=run.control.config.timeouts.http,
+        poll=run.control.config.timeouts.job_poll,
+        all=time_for_command(run),
+    )
+    seen = await probe(run.control.session.processes, run.folder, command, limits)
+    if not seen.problems:
+        return Finding(passed=seen.pages, summary=f"{command.shown}: {seen.pages} pages, {seen.assets} assets.")
+    listed = "\n".join(f"- {problem}" for problem in seen.problems)
+    return Finding(
+        failure=sha256("\n".join(seen.problems).encode("utf-8", "replace")).hexdigest()[:16],
+        text=f"$ {command.shown}\n{listed}\n\nThe server printed:\n{seen.log}",
+        lines=seen.problems,
+        failed=len(seen.problems),
+    )
+
+
+class ProbeLimits(Record):
+    """Seconds: for the server to answer, for one request, between two looks whether it answers, and for all of it."""
+
+    start: float
+    request: float
+    poll: float
+    all: float
+
+
+class Seen(Record):
+    """What a look at a frontend found."""
+
+    problems: tuple[str, ...]
+    pages: int = 0
+    assets: int = 0
+    log: str = ""
+
+
+async def probe(processes: Processes, root: Path, command: ProjectCommand, limits: ProbeLimits) -> Seen:
+    """Serve a frontend and look at it. Both happen in the sandbox, whose network may be one of its own."""
+    folder = root / command.folder
+    argv = list(command.argv)
+    if "/" in argv[0] and not argv[0].startswith("/"):
+        argv[0] = str(folder / argv[0])
+    order = json.dumps(
+        {
+            "argv": argv,
+            "folder": str(folder),
+            "environment": command.environment,
+            "start": limits.start,
+            "request": limits.request,
+            "poll": limits.poll,
+        }
+    )
+    try:
+        done = await processes.run(
+            [sys.executable, "-P", "-m", _PROGRAM, order],
+            cwd=folder,
+            timeout=limits.all,
+            output_limit=_OUTPUT,
+            title=command.shown,
+        )
+    except ToolError as error:
+        return Seen(problems=(str(error),))
+    try:
+        said = json.loads(done.output)
+        return Seen(
+            problems=tuple(str(problem) for problem in said["problems"][:_PROBLEMS]),
+            pages=int(said["pages"]),
+            assets=int(said["assets"]),
+            log=str(said["log"]),
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        why = "took too long" if done.timed_out else "failed"
+        return Seen(problems=(f"Serving and looking {why}. {output_text(done.stderr)[-500:]}".strip(),))

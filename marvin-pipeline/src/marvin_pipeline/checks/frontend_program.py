@@ -1,0 +1,216 @@
+"""A program that serves a project, looks at its pages as a browser would load them, and ends it again.
+
+It runs in the sandbox, beside what it serves. It takes an order as JSON in its one argument and prints JSON:
+`problems`, `pages` and `assets` that it looked at, and the end of what the server printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+_PAGES, _ASSETS = 20, 60
+_BYTES = 3_000_000
+_LOG = 6_000
+_FAULTS = ("Traceback (most recent call last)", "Internal Server Error", "Cannot GET /")
+"""What servers of the field put on a page in place of it."""
+
+
+class Page(HTMLParser):
+    """The links of a page, and what it loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.assets: list[str] = []
+        self.ids: set[str] = set()
+        self.doubled: list[str] = []
+        self.title = ""
+        self.unlabelled = 0
+        self.text = 0
+        self._inside = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what an element loads or leads to."""
+        values = {name: value or "" for name, value in attrs}
+        self._inside = tag
+        if (name := values.get("id")) and name in self.ids:
+            self.doubled.append(name)
+        elif name:
+            self.ids.add(name)
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+        elif tag in ("script", "img", "source", "video", "audio") and values.get("src"):
+            self.assets.append(values["src"])
+        elif tag == "link" and values.get("href") and values.get("rel", "").lower() in ("stylesheet", "modulepreload"):
+            self.assets.append(values["href"])
+        if tag == "img" and "alt" not in values:
+            self.unlabelled += 1
+
+    def handle_data(self, data: str) -> None:
+        """Note the title, and how much text there is."""
+        if self._inside == "title":
+            self.title += data.strip()
+        elif self._inside not in ("script", "style"):
+            self.text += len(data.strip())
+
+
+class Probe:
+    """Looks at the pages of one server."""
+
+    def __init__(self, base: str, timeout: float) -> None:
+        self._base = base
+        self._timeout = timeout
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self.problems: list[str] = []
+        self.pages = 0
+        self.assets = 0
+        self._seen: set[str] = set()
+
+    def answers(self) -> bool:
+        """Whether the server answers at all, with whatever."""
+        try:
+            self._get(self._base)
+        except urllib.error.HTTPError:
+            return True
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def look(self) -> None:
+        """Look at the first page, at what it loads, and at the pages that it leads to."""
+        waiting = [self._base]
+        while waiting and self.pages < _PAGES:
+            address = waiting.pop(0)
+            if address in self._seen:
+                continue
+            self._seen.add(address)
+            waiting += self._page(address)
+
+    def _page(self, address: str) -> list[str]:
+        self.pages += 1
+        found = self._loaded(address)
+        if found is None:
+            return []
+        kind, body = found
+        if "html" not in kind:
+            if address == self._base:
+                self.problems.append(f"/ is no page but {kind or 'of no type'}")
+            return []
+        text = body.decode("utf-8", "replace")
+        page, name = Page(), urlsplit(address).path or "/"
+        page.feed(text)
+        for fault in _FAULTS:
+            if fault in text:
+                self.problems.append(f"{name} shows an error: {fault}")
+        if not page.title:
+            self.problems.append(f"{name} has no title")
+        if not page.text and not page.assets:
+            self.problems.append(f"{name} is empty: it has no text, and loads nothing")
+        if page.doubled:
+            self.problems.append(f"{name} uses the id {page.doubled[0]!r} more than once")
+        if page.unlabelled:
+            self.problems.append(f"{name} has {page.unlabelled} pictures without alt")
+        for asset in page.assets:
+            self._asset(urljoin(address, asset))
+        return [link for one in page.links if (link := self._own(urljoin(address, one)))]
+
+    def _asset(self, address: str) -> None:
+        own = self._own(address)
+        if own and own not in self._seen and self.assets < _ASSETS:
+            self._seen.add(own)
+            self.assets += 1
+            found = self._loaded(own)
+            if found is not None and "html" in found[0] and not own.endswith((".html", ".htm")):
+                self.problems.append(f"{urlsplit(own).path} is a page where a script, style or picture should be")
+
+    def _own(self, address: str) -> str:
+        """The address without its fragment, where it is of this server; else nothing."""
+        plain = urldefrag(address)[0]
+        return plain if plain.startswith(self._base) else ""
+
+    def _loaded(self, address: str) -> tuple[str, bytes] | None:
+        path = urlsplit(address).path or "/"
+        try:
+            return self._get(address)
+        except urllib.error.HTTPError as error:
+            self.problems.append(f"{path} is answered with status {error.code}")
+        except (OSError, ValueError) as error:
+            self.problems.append(f"{path} cannot be loaded: {error}")
+        return None
+
+    def _get(self, address: str) -> tuple[str, bytes]:
+        request = urllib.request.Request(address, headers={"Accept": "text/html,*/*"})
+        with self._opener.open(request, timeout=self._timeout) as answer:
+            return answer.headers.get("Content-Type", ""), answer.read(_BYTES)
+
+
+def main(order: dict[str, Any]) -> dict[str, Any]:
+    """Serve, look, and end the server.
+
+    Args:
+        order: `argv`, `folder` and `environment` of the command, with `{port}` where the port goes; `start`, `request`
+            and `poll` in seconds.
+    """
+    port = _free_port()
+
+    def filled(text: str) -> str:
+        return text.replace("{port}", str(port))
+
+    variables = [f"{name}={filled(value)}" for name, value in order["environment"]]
+    with tempfile.TemporaryFile() as log:
+        server = subprocess.Popen(
+            ["env", *variables, *(filled(word) for word in order["argv"])],
+            cwd=order["folder"],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        probe = Probe(f"http://127.0.0.1:{port}/", order["request"])
+        try:
+            if _is_up(probe, server, order["start"], order["poll"]):
+                probe.look()
+            elif (code := server.poll()) is not None:
+                probe.problems.append(f"the server ended with exit code {code} before it answered")
+            else:
+                probe.problems.append(f"the server did not answer on port {port} within {order['start']:g} s")
+        finally:
+            with suppress(OSError):
+                os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+        log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG))
+        printed = log.read().decode("utf-8", "replace").replace(str(port), "PORT")
+    problems = [problem.replace(str(port), "PORT") for problem in probe.problems]
+    return {"problems": problems, "pages": probe.pages, "assets": probe.assets, "log": printed}
+
+
+def _is_up(probe: Probe, server: subprocess.Popen[bytes], limit: float, poll: float) -> bool:
+    deadline = time.monotonic() + limit
+    while time.monotonic() < deadline and server.poll() is None:
+        if probe.answers():
+            return True
+        time.sleep(poll)
+    return False
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(json.loads(sys.argv[1]))))

@@ -1,0 +1,138 @@
+"""The commands of a JavaScript or TypeScript project, by its package.json and its lock file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from .commands import PORT, CommandKind, ProjectCommand, Which
+from .files import files_below, folders_in, is_file, is_folder, text_of
+
+_LOCKS = (
+    ("package-lock.json", "npm"),
+    ("pnpm-lock.yaml", "pnpm"),
+    ("yarn.lock", "yarn"),
+    ("bun.lock", "bun"),
+    ("bun.lockb", "bun"),
+)
+_PLACEHOLDER = "no test specified"
+"""What `npm init` writes as the test of a package that has none."""
+_RUNNERS = ("vitest", "jest", "mocha")
+_ONCE = (("CI", "1"), ("NO_COLOR", "1"))
+"""Runners that would watch for changes, or colour what they print, do neither."""
+_TEST_FILES = (".test.js", ".test.mjs", ".test.cjs", ".spec.js", ".spec.mjs", "_test.js", "-test.js")
+_SERVING = ("preview", "serve", "start", "dev")
+_PORT_FLAGS = (("vite", ("--port", PORT, "--strictPort")), ("next", ("--port", PORT)), ("astro", ("--port", PORT)))
+
+Package: TypeAlias = Mapping[str, Any]
+
+
+def javascript_commands(folder: Path, name: str, which: Which) -> Sequence[ProjectCommand]:
+    """The commands of a folder with a package.json, or with tests for the runner of Node; none for any other."""
+    if not is_file(folder / "package.json"):
+        return _by_node(folder, name, which)
+    package = package_of(folder)
+    manager = _manager(folder, package)
+    scripts = _section(package, "scripts")
+    found = []
+    if _depends(package) and not is_folder(folder / "node_modules"):
+        found.append(_command("install", name, (manager, "install"), "no node_modules"))
+    found += [
+        _command("build", name, (manager, "run", script), f"the script {script}")
+        for script in ("typecheck", "build")
+        if scripts.get(script)
+    ]
+    found += _tests(folder, name, package, which)
+    found += [
+        _command("e2e", name, (manager, "run", script), f"the script {script}")
+        for script in ("test:e2e", "e2e")
+        if scripts.get(script)
+    ][:1]
+    return [*found, *_serving(name, manager, scripts)]
+
+
+def package_of(folder: Path) -> Package:
+    """What a package.json says; nothing where it says nothing that can be read."""
+    try:
+        data = json.loads(text_of(folder / "package.json"))
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def has_workspaces(folder: Path) -> bool:
+    """Whether the packages below a folder are managed, and tested, from it."""
+    return bool(package_of(folder).get("workspaces")) or is_file(folder / "pnpm-workspace.yaml")
+
+
+def depends_on(package: Package, *names: str) -> bool:
+    """Whether a package depends on one of these."""
+    found = {**_section(package, "dependencies"), **_section(package, "devDependencies")}
+    return any(name in found for name in names)
+
+
+def _section(package: Package, name: str) -> dict[str, str]:
+    section = package.get(name)
+    if not isinstance(section, dict):
+        return {}
+    return {str(key): value for key, value in section.items() if isinstance(value, str)}
+
+
+def _depends(package: Package) -> bool:
+    return bool(_section(package, "dependencies") or _section(package, "devDependencies"))
+
+
+def _manager(folder: Path, package: Package) -> str:
+    declared = str(package.get("packageManager") or "").partition("@")[0]
+    if declared in ("npm", "pnpm", "yarn", "bun"):
+        return declared
+    return next((manager for lock, manager in _LOCKS if is_file(folder / lock)), "npm")
+
+
+def _tests(folder: Path, name: str, package: Package, which: Which) -> Sequence[ProjectCommand]:
+    script = _section(package, "scripts").get("test", "")
+    if script and _PLACEHOLDER not in script:
+        return [_command("test", name, (_manager(folder, package), "run", "test"), "the script test")]
+    for runner in _RUNNERS:
+        if depends_on(package, runner):
+            once = ("run",) if runner == "vitest" else ()
+            return [_command("test", name, ("npx", "--no-install", runner, *once), f"it depends on {runner}")]
+    return _by_node(folder, name, which)
+
+
+def _by_node(folder: Path, name: str, which: Which) -> Sequence[ProjectCommand]:
+    """Tests that need nothing but Node. A folder without a package.json counts where its tests lie in a known place."""
+    if not which("node"):
+        return []
+    places = [folder] if is_file(folder / "package.json") else [folder / "test", folder / "tests", *_flat(folder)]
+    if any(path.name.endswith(_TEST_FILES) for place in places for path in files_below(place)):
+        return [_command("test", name, ("node", "--test"), "files of tests for Node's runner")]
+    return []
+
+
+def _flat(folder: Path) -> list[Path]:
+    return [one for one in folders_in(folder) if one.name in ("src", "lib", "__tests__")]
+
+
+def _serving(name: str, manager: str, scripts: Mapping[str, str]) -> list[ProjectCommand]:
+    for script in _SERVING:
+        if text := scripts.get(script):
+            words = text.split()
+            flags = next((flags for program, flags in _PORT_FLAGS if program in words), ())
+            handed = ("--", *flags) if flags and manager == "npm" else flags
+            return [
+                ProjectCommand(
+                    kind="serve",
+                    argv=(manager, "run", script, *handed),
+                    folder=name,
+                    why=f"the script {script}",
+                    environment=(*_ONCE, ("PORT", PORT), ("HOST", "127.0.0.1"), ("BROWSER", "none")),
+                )
+            ]
+    return []
+
+
+def _command(kind: CommandKind, folder: str, argv: Sequence[str], why: str) -> ProjectCommand:
+    return ProjectCommand(kind=kind, argv=tuple(argv), folder=folder, why=why, environment=_ONCE)

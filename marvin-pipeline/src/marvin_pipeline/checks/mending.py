@@ -1,0 +1,166 @@
+"""Look, mend, look again: the loop of the phases that work on a program until a check finds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from marvin_core import Record, head_and_tail, one_line
+
+from ..review.texts import fenced
+from ..run.ends import PhaseEnd
+from .persistence import Attempt, EndReason, Persistence, Step
+
+if TYPE_CHECKING:
+    from ..run.context import Run
+
+_SHOWN, _DIAGNOSIS = 200, 8_000
+_ROUNDS_TOLD = 8
+_BLOCKING = 20
+"""Lines of what is left that a report names."""
+
+
+class Finding(Record):
+    """What a check found. `failure` is empty where all is well, else a fingerprint of what is wrong."""
+
+    failure: str = ""
+    text: str = ""
+    """What is wrong, for an agent that mends it: the command, and what it printed."""
+    lines: tuple[str, ...] = ()
+    """The same for people, one line each."""
+    passed: int = 0
+    failed: int = 0
+    summary: str = ""
+    """What was looked at, for the report."""
+
+
+Check: TypeAlias = Callable[[], Awaitable[Finding]]
+"""Looks at the program. It changes nothing that counts."""
+
+
+def time_for_command(run: Run) -> float:
+    """The seconds that a command of the project may take: no more than the run has left.
+
+    Raises:
+        BudgetExceeded: the money or the time is used up.
+    """
+    run.limits.check()
+    most, left = run.settings.command_timeout, run.limits.time_left
+    return most if left is None else min(most, left)
+
+
+class Mending(Record):
+    """What a phase mends, and who does it."""
+
+    phase: str
+    role: str
+    """The role of the agent that mends; its prompt has the same name."""
+    rounds: int
+    commands: str = ""
+    """The commands of the project, for the agent."""
+
+
+_WHY: dict[EndReason, str] = {
+    "rounds": "its {rounds} rounds are used up",
+    "repeated": "the same failure came again and again, also after the strategy was changed",
+    "no progress": "nothing got better for many rounds, also after the strategy was changed",
+}
+
+
+async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
+    """Check and mend until the check finds nothing, or until it is no use to go on.
+
+    A failure that comes again changes the strategy: first an agent that changes nothing looks for the cause, then the
+    one that mends is told to take another way. Each round ends with a checkpoint.
+
+    Raises:
+        BudgetExceeded: the money or the time is used up.
+        GitFault: a checkpoint cannot be made.
+    """
+    machine = Persistence(mending.rounds)
+    history: list[str] = []
+    begun = await run.git.checkpoint(f"{mending.phase}: before the first check")
+    while True:
+        finding = await check()
+        content = await run.git.content()
+        step = machine.next(
+            Attempt(failure=finding.failure, tree=content, passed=finding.passed, failed=finding.failed)
+        )
+        run.journal.note(
+            "check",
+            phase=mending.phase,
+            round=machine.done,
+            failure=finding.failure,
+            passed=finding.passed,
+            failed=finding.failed,
+            strategy="" if step.end else step.strategy,
+            end=step.end,
+            lines=list(finding.lines[:_BLOCKING]),
+        )
+        if step.end:
+            return _end(mending, machine.done, step, finding)
+        run.tell(f"{mending.phase}: round {machine.done} of {mending.rounds}, {step.strategy}: {_first(finding)}")
+        history.append(f"{machine.done}. {step.strategy}: {_first(finding)}")
+        await _round(run, mending, step, finding, _Told(round=machine.done, history=tuple(history), begun=begun))
+        await run.git.checkpoint(f"{mending.phase}: after round {machine.done} ({step.strategy})")
+
+
+class _Told(Record):
+    """What an agent is told of the rounds so far. `begun` is the commit that the loop began with."""
+
+    round: int
+    history: tuple[str, ...]
+    begun: str
+
+
+async def _round(run: Run, mending: Mending, step: Step, finding: Finding, told: _Told) -> None:
+    values = {
+        "commands": mending.commands,
+        "failure": fenced(finding.text),
+        "round": f"{told.round} of {mending.rounds}",
+        "history": "\n".join(told.history[-_ROUNDS_TOLD:]),
+        "begun": told.begun[:12],
+    }
+    diagnosis = ""
+    if step.strategy == "diagnose":
+        said = await run.ask("diagnosis", values, phase=mending.phase, read_only=True)
+        diagnosis = head_and_tail(said.text.strip(), _DIAGNOSIS) if said.answered else ""
+    strategy = _strategy(step, diagnosis)
+    result = await run.ask(mending.role, {**values, "strategy": strategy}, phase=mending.phase)
+    if not result.answered:
+        run.tell(f"{mending.phase}: the agent did not finish ({result.ended}): {one_line(result.reason, _SHOWN)}")
+
+
+def _strategy(step: Step, diagnosis: str) -> str:
+    """How this round is to go about it."""
+    parts = []
+    if step.is_unchanged:
+        parts.append("Nothing in the project has changed since the last round: what was said then was not done.")
+    elif step.is_repeated:
+        parts.append("This failure was there before, and what was changed since did not mend it.")
+    if diagnosis:
+        parts.append(f"Another agent looked for the cause and changed nothing. Check what it says:\n\n{diagnosis}")
+    elif step.strategy == "diagnose":
+        parts.append("Do not change code yet: find the cause, and show it by the smallest command that tells it apart.")
+    if step.strategy == "rethink":
+        parts.append(
+            "The way that was tried leads nowhere. Look with git at what was changed for it, take back what is of no "
+            "use, and mend the cause in another place or in another way."
+        )
+    return "\n\n".join(parts) or "Mend the first cause, not its symptoms; what follows from it goes with it."
+
+
+def _end(mending: Mending, rounds: int, step: Step, finding: Finding) -> PhaseEnd:
+    done = f"after {rounds} round{'s' if rounds != 1 else ''} of mending" if rounds else "at once"
+    if step.end == "passed":
+        return PhaseEnd(outcome="passed", reason=f"{finding.summary} All of it passed {done}.".strip())
+    why = _WHY[step.end].format(rounds=mending.rounds)
+    return PhaseEnd(
+        outcome="failed",
+        reason=f"The phase ended {done}, since {why}. {_first(finding)}",
+        blocking=finding.lines[:_BLOCKING] or (_first(finding),),
+    )
+
+
+def _first(finding: Finding) -> str:
+    return one_line(finding.lines[0] if finding.lines else finding.text, _SHOWN)

@@ -1,0 +1,46 @@
+"""Phase 5: the program is attacked, what is found is mended, and the tests pass afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..run.ends import PhaseEnd
+from .debug import Suite
+from .mending import Mending, mend
+from .running import commands_of
+
+if TYPE_CHECKING:
+    from ..run.context import Run
+
+_PHASE = "5"
+_LENSES = "its security, its speed with large input, and the edges of what it takes"
+
+
+async def run_qa(run: Run) -> PhaseEnd:
+    """Attack and mend, for `qa_rounds` rounds at most, then see to it that the tests still pass.
+
+    Raises:
+        BudgetExceeded: the money or the time is used up.
+        ReviewFailed: the attacker said nothing at all.
+    """
+    from ..review.convergence import Rules
+    from ..review.rounds import ReviewLoop
+    from ..review.subjects import CODE_KEYWORD, Reviewer, Subject
+
+    commands = await commands_of(run.folder, run.control.session.processes)
+    end = PhaseEnd(outcome="skipped", reason="No rounds of attacks are asked for.")
+    if run.settings.qa_rounds:
+        subject = Subject(
+            name="qa",
+            phase=_PHASE,
+            reviewers=(Reviewer(name="main", role="qa_reviewer", focus=_LENSES),),
+            rules=Rules(rounds=run.settings.qa_rounds, floor=run.settings.review_floor),
+            fixer="qa_fixer",
+            keyword=CODE_KEYWORD,
+            values={"document": "the program", "tdd": "", "since": "", "commands": commands.told},
+        )
+        end = end.then(await ReviewLoop(run, subject).run())
+    if not end.goes_on:
+        return end
+    mending = Mending(phase=_PHASE, role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
+    return end.then(await mend(run, mending, Suite(run).check))

@@ -1,0 +1,147 @@
+"""Where a review job works: in a git worktree on a branch of its own, so that nobody's files change meanwhile."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from marvin_core import Processes, ProcessResult, ToolError, in_thread, output_text, own_folder
+
+from .records import KIND, ReviewOrder
+
+_GIT = ("git", "--no-pager", "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+_ENVIRONMENT = {"LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0"}
+_OUTPUT = 2_000_000
+_WORKTREES = ".marvin/worktrees"
+_TRIES = 20
+_LEFT_OUT = "Leave out what the review kept for itself"
+
+
+class Place:
+    """The repository of a folder that is to be reviewed.
+
+    Args:
+        folder: the folder, links resolved.
+        processes: the way to git.
+        timeout: seconds for a step of git.
+    """
+
+    def __init__(self, folder: Path, processes: Processes, timeout: float) -> None:
+        self._folder = folder
+        self._processes = processes
+        self._timeout = timeout
+
+    async def open(self, focus: str, documents: str, rounds: int) -> ReviewOrder:
+        """Make the worktree and the branch of a new job.
+
+        Raises:
+            ToolError: there is no repository with a commit, or the worktree cannot be made.
+        """
+        base = (await self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).output.decode().strip()
+        top = await self._try("rev-parse", "--show-toplevel")
+        if top.exit_code != 0 or not base:
+            raise ToolError(
+                f"{self._folder} is in no git repository with a commit. The review works on a branch, so begin one: "
+                "git init, then commit."
+            )
+        if Path(os.fsdecode(top.output.rstrip(b"\n"))) != self._folder:
+            raise ToolError(
+                f"{self._folder} is a part of the repository {os.fsdecode(top.output.strip())}. Name that one as "
+                "working_dir, and the part as focus."
+            )
+        changed = await self._run("status", "--porcelain", "-z", "--untracked-files=no")
+        left_out = sum(1 for line in changed.split(b"\0") if line)
+        await in_thread(self._make_folder)
+        now = datetime.now(UTC)
+        for extra in range(_TRIES):
+            stamp = f"{now:%Y%m%d-%H%M%S}" + (f"-{extra}" if extra else "")
+            branch, tree = f"{KIND}/{stamp}", self._folder / _WORKTREES / f"{KIND}-{stamp}"
+            added = await self._try("worktree", "add", "--quiet", "-b", branch, str(tree), base)
+            if added.exit_code == 0:
+                return ReviewOrder(
+                    id=f"{KIND}-{stamp}",
+                    folder=str(self._folder),
+                    tree=str(tree),
+                    branch=branch,
+                    base=base,
+                    focus=focus,
+                    documents=documents,
+                    rounds=rounds,
+                    left_out=left_out,
+                )
+            if b"already exists" not in added.stderr + added.output:
+                raise _fault("worktree add", added)
+        raise ToolError("No free name was found for the branch of the review. Try again in a second.")
+
+    async def remove(self, order: ReviewOrder, *, with_branch: bool = False) -> None:
+        """Remove a worktree, and a branch that holds nothing, unless a change of a file that git knows is uncommitted.
+
+        What is left there beside that are caches, logs and the like, which no commit takes.
+        """
+        tree = Place(Path(order.tree), self._processes, self._timeout)
+        if (await tree._try("diff", "--quiet", "--ignore-submodules", "HEAD")).exit_code != 0:
+            return
+        # A sandbox cannot remove the folder that it is made around. No hook, filter or monitor has a part in this.
+        await self._try("worktree", "remove", "--force", order.tree, outside=True)
+        if with_branch:
+            await self._try("branch", "-D", order.branch, outside=True)
+
+    async def tidy(self, order: ReviewOrder) -> int:
+        """Take out of the branch what Marvin keeps in a project beside the code; returns the commits of the branch.
+
+        Raises:
+            MarvinError: git fails.
+        """
+        tree = Place(Path(order.tree), self._processes, self._timeout)
+        kept = [name for name in (".marvin", ".tickets") if await tree._differs(order.base, name)]
+        if kept:
+            await tree._run("reset", "--quiet", order.base, "--", *kept)
+            who = ("-c", "user.name=Marvin", "-c", "user.email=marvin@localhost", "-c", "commit.gpgSign=false")
+            await tree._run("commit", "--quiet", "--no-verify", "-m", _LEFT_OUT, who=who)
+        if (await tree._try("diff", "--quiet", order.base, "HEAD")).exit_code == 0:
+            return 0
+        return int((await tree._run("rev-list", "--count", f"{order.base}..HEAD")).strip() or b"0")
+
+    async def _differs(self, base: str, name: str) -> bool:
+        return (await self._try("diff", "--cached", "--quiet", base, "--", name)).exit_code == 1
+
+    def _make_folder(self) -> None:
+        try:
+            with own_folder(self._folder, self._folder / _WORKTREES, 0o777) as opened:
+                try:
+                    descriptor = os.open(
+                        ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=opened
+                    )
+                except FileExistsError:
+                    return
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    file.write("*\n")
+        except OSError as error:
+            folder = self._folder / _WORKTREES
+            raise ToolError(f"No worktree can be made in {folder}: {error.strerror}. Is a link there?") from error
+
+    async def _run(self, *arguments: str, who: tuple[str, ...] = ()) -> bytes:
+        done = await self._try(*arguments, who=who)
+        if done.exit_code != 0:
+            raise _fault(arguments[0], done)
+        return done.output
+
+    async def _try(self, *arguments: str, who: tuple[str, ...] = (), outside: bool = False) -> ProcessResult:
+        return await self._processes.run(
+            [*_GIT, *who, *arguments],
+            cwd=self._folder,
+            timeout=self._timeout,
+            output_limit=_OUTPUT,
+            env=_ENVIRONMENT,
+            outside=outside,
+        )
+
+
+class GitFailed(ToolError):
+    """A step of git failed."""
+
+
+def _fault(what: str, done: ProcessResult) -> GitFailed:
+    said = output_text(done.stderr or done.output).strip()
+    return GitFailed(f"git {what} {'took too long' if done.timed_out else f'failed: {said}'}")

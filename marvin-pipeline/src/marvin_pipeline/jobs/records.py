@@ -1,0 +1,133 @@
+"""Review jobs as they are kept: what was asked for, how far each one is, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from marvin_core import JsonFile, Record, Timeouts, ToolError, in_thread
+
+JobState: TypeAlias = Literal["running", "passed", "ended", "failed", "budget", "stopped", "died"]
+"""passed: nothing above the floor is left. ended: it came to an end before that. failed: findings above the floor are
+left, or it could not go on. budget: its money or its time was used up. stopped: somebody ended it. died: its process is
+gone without a word.
+"""
+KIND = "review"
+_FOLDER = "reviews"
+
+
+class ReviewOrder(Record):
+    """What a job is to do."""
+
+    id: str
+    folder: str
+    """The folder that is reviewed, links resolved."""
+    tree: str
+    """The git worktree in which the job works."""
+    branch: str
+    base: str
+    """The commit that the branch begins with."""
+    focus: str = "all"
+    documents: str = ""
+    """The folder of the documents that explain what the code is for; empty for none."""
+    rounds: int = 4
+    left_out: int = 0
+    """How many files of the folder are not reviewed as they are, since their changes are not committed."""
+
+
+class ReviewJob(Record):
+    """A job, and how it stands."""
+
+    order: ReviewOrder
+    begun: float
+    """Seconds since the epoch."""
+    state: JobState = "running"
+    reason: str = ""
+    round: int = 0
+    blocking: tuple[str, ...] = ()
+    """What is left above the floor, a line each."""
+    carried: tuple[str, ...] = ()
+    """What is left below it."""
+    cost: float | None = None
+    """USD so far; None where that is not known."""
+    seconds: float = 0.0
+    commits: int = 0
+    """The commits of its branch."""
+
+
+class ReviewJobs:
+    """The jobs of all folders of this user.
+
+    Args:
+        folder: the state folder of the pack.
+        lives: whether the process of a job lives, by its id. It may block for a moment.
+    """
+
+    def __init__(self, folder: Path, lives: Callable[[str], bool], timeouts: Timeouts) -> None:
+        self._folder = folder / _FOLDER
+        self._lives = lives
+        self._timeouts = timeouts
+
+    async def add(self, job: ReviewJob) -> None:
+        """Keep a new job. Raises `ToolError` where it cannot be written."""
+        await self.change(job.order.id, lambda _: job)
+
+    async def get(self, job_id: str) -> ReviewJob | None:
+        """A job; None where there is none of this id. Raises `ToolError` where it cannot be read."""
+        if not await in_thread(lambda: job_id in self._ids()):
+            return None
+        job = _job(await self._file(job_id).read())
+        return None if job is None else await in_thread(lambda: self._now(job))
+
+    async def of_folder(self, folder: Path) -> Sequence[ReviewJob]:
+        """The jobs of a folder and of those below it, the oldest first."""
+        found = []
+        for job_id in await in_thread(self._ids):
+            try:
+                job = await self.get(job_id)
+            except ToolError:  # damaged, and moved aside by now
+                continue
+            if job is not None and Path(job.order.folder).is_relative_to(folder):
+                found.append(job)
+        return sorted(found, key=lambda job: job.begun)
+
+    async def change(self, job_id: str, work: Callable[[ReviewJob | None], ReviewJob]) -> None:
+        """Change a job. Raises `ToolError` where it cannot be written."""
+
+        def changed(data: dict[str, Any]) -> None:
+            after = work(_job(data)).as_dict()
+            data.clear()
+            data.update({**after, "order": after["order"].as_dict()})
+
+        await self._file(job_id).change(changed)
+
+    def report(self, job_id: str) -> Path:
+        """Where the report of a job is, once it has ended."""
+        return self._folder / job_id / "report.md"
+
+    def _file(self, job_id: str) -> JsonFile[dict[str, Any]]:
+        return JsonFile(self._folder / job_id / "job.json", dict, timeouts=self._timeouts)
+
+    def _ids(self) -> Sequence[str]:
+        try:
+            return sorted(path.name for path in self._folder.iterdir() if path.name.startswith(f"{KIND}-"))
+        except OSError:
+            return ()
+
+    def _now(self, job: ReviewJob) -> ReviewJob:
+        """The job as it is: its process may have been killed, which it could not write down."""
+        if job.state != "running":
+            return job
+        if self._lives(job.order.id):
+            return job
+        return job.replace(state="died", reason="Its process is gone without a word, as after a kill.")
+
+
+def _job(data: Mapping[str, Any]) -> ReviewJob | None:
+    try:
+        fields = {**data, "order": ReviewOrder(**data["order"])}
+        job = ReviewJob(**{**fields, "blocking": tuple(data["blocking"]), "carried": tuple(data["carried"])})
+    except (KeyError, TypeError):
+        return None
+    return job if job.state in get_args(JobState) else None

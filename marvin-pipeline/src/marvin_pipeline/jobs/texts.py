@@ -1,0 +1,72 @@
+"""What is told of review jobs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from marvin_core import one_line, output_text
+
+from ..run.limits import words_of
+from .records import ReviewJob
+
+_LISTED, _NEWS = 30, 300
+
+
+def job_line(job: ReviewJob) -> str:
+    """A job in one line."""
+    found = f"{len(job.blocking)} findings above the floor, {len(job.carried)} below"
+    cost = "cost unknown" if job.cost is None else f"{job.cost:.4f} USD"
+    facts = [f"round {job.round} of {job.order.rounds}", cost, words_of(job.seconds)]
+    return f"{job.order.id}  {job.state}  {job.order.branch}  ({'; '.join([*facts, found])})"
+
+
+def job_text(job: ReviewJob, news: str = "", report: str = "") -> str:
+    """All of a job.
+
+    Args:
+        news: the last line that a running one wrote.
+        report: the path of its report; empty for none.
+    """
+    order = job.order
+    parts = [job_line(job), f"It reviews {order.folder} ({order.focus}), from the commit {order.base[:12]} on."]
+    if order.left_out:
+        parts.append(f"Not in it: {order.left_out} files whose changes were not committed when it began.")
+    parts += [job.reason] if job.reason else []
+    parts += [f"Last: {news}"] if news and job.state == "running" else []
+    parts += _listed("Left above the floor", job.blocking) + _listed("Left below the floor", job.carried)
+    if job.state == "running":
+        parts.append(f"review_status shows how far it is; /jobs stop {order.id} ends it.")
+    else:
+        if job.state in ("stopped", "died"):
+            parts.append(f"What it did until then is in {order.tree}, on its branch.")
+        if job.commits:
+            branch = shlex.quote(order.branch)
+            parts.append(
+                f"Its {job.commits} commits are on {branch}: `git diff {order.base[:12]}...{branch}` shows them, "
+                f"`git merge {branch}` takes them over."
+            )
+        parts += [f"Report: {report}"] if report else []
+    return "\n".join(parts)
+
+
+def jobs_text(jobs: Sequence[ReviewJob]) -> str:
+    """All jobs of a folder, the newest first."""
+    lines = [job_line(job) for job in reversed(jobs)]
+    more = [f"[{len(lines) - _LISTED} older ones are left out.]"] if len(lines) > _LISTED else []
+    return (
+        "\n".join([*lines[:_LISTED], *more]) or "There are no review jobs of this folder. review_codebase starts one."
+    )
+
+
+def last_line(output: bytes) -> str:
+    """The last line of what a job printed; empty for none."""
+    lines = output_text(output).strip().splitlines()
+    return one_line(lines[-1].removeprefix("marvin: "), _NEWS) if lines else ""
+
+
+def _listed(title: str, lines: Sequence[str]) -> list[str]:
+    if not lines:
+        return []
+    more = [f"- and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
+    return [f"{title}:", *(f"- {line}" for line in lines[:_LISTED]), *more]

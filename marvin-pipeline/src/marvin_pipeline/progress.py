@@ -1,0 +1,93 @@
+"""What is done of a phase that is not finished, so that a run that was killed goes on in the middle of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .run.files import ProjectFiles
+
+_FOLDER = "logs/progress"
+_CARRIED = "carried"
+_NAMES = ("spec", "ux", "design", "code", "writers", _CARRIED)
+_LARGEST = 20_000_000
+"""Bytes that are read."""
+
+
+class Progress:
+    """The progress of one piece of work.
+
+    Args:
+        files: the pipeline's own files of the project.
+        phase: the phase it belongs to.
+        name: what is worked on: spec, ux, design or code; or writers, for those who write the code.
+    """
+
+    def __init__(self, files: ProjectFiles, phase: str, name: str) -> None:
+        self._files = files
+        self._name = f"{_FOLDER}/{phase}-{name}.jsonl"
+        self._copy = f"{_FOLDER}/{phase}-{name}.before"
+
+    def read(self) -> Sequence[Mapping[str, Any]]:
+        """What was noted. A line that a kill cut off counts as not noted: what it tells of is done again.
+
+        Raises:
+            FileFault: it cannot be read.
+        """
+        noted = []
+        for line in (self._files.read(self._name, _LARGEST) or b"").splitlines():
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                noted.append(value)
+        return noted
+
+    def note(self, **fields: Any) -> None:
+        """Add what is done, on a line of its own whatever the last one looks like.
+
+        Raises:
+            FileFault: it cannot be written.
+        """
+        self._files.append(self._name, f"\n{json.dumps(fields)}\n".encode())
+
+    def keep(self, document: bytes) -> None:
+        """Keep a document as it is before somebody mends it. Raises `FileFault` where that cannot be written."""
+        self._files.write(self._copy, document)
+
+    def kept(self) -> bytes | None:
+        """The document as it was kept last; None where none was. Raises `FileFault` where it cannot be read."""
+        return self._files.read(self._copy)
+
+    def forget(self) -> None:
+        """Begin anew. Raises `FileFault` where a file cannot be removed."""
+        self._files.remove(self._name)
+        self._files.remove(self._copy)
+
+
+def forget(files: ProjectFiles, phases: Iterable[str]) -> None:
+    """Forget the progress of phases, which are to be done again from their beginning.
+
+    Raises:
+        FileFault: a file cannot be removed.
+    """
+    for phase in phases:
+        for name in _NAMES:
+            Progress(files, phase, name).forget()
+
+
+def carry(files: ProjectFiles, phase: str, findings: Sequence[str]) -> None:
+    """Note the findings that a finished phase leaves to later ones. Raises `FileFault`."""
+    progress = Progress(files, phase, _CARRIED)
+    progress.forget()  # it may have been killed before it was noted as finished
+    if findings:
+        progress.note(findings=list(findings))
+
+
+def carried(files: ProjectFiles, phases: Iterable[str]) -> list[str]:
+    """The findings that phases have left, a line each. Raises `FileFault`."""
+    notes = [note for phase in phases for note in Progress(files, phase, _CARRIED).read()]
+    lists = [note.get("findings") for note in notes]
+    return [str(finding) for found in lists if isinstance(found, list) for finding in found]

@@ -1,0 +1,226 @@
+"""When a review ends: a state machine that knows neither agents nor files.
+
+Each round ends in one of four ways: the fixer gets what was found, the reviewers are asked again, the loop ends, or it
+is aborted since nobody said anything. A loop always ends, after `Rules.rounds` rounds at the latest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from marvin_core import Record
+
+from .findings import Finding, Review, Severity, weight, worst
+from .similarity import say_the_same
+
+Step: TypeAlias = Literal["review", "fix", "end"]
+Ending: TypeAlias = Literal[
+    "passed", "below_floor", "no_findings", "no_progress", "diminishing_returns", "fix_without_effect", "round_limit"
+]
+"""Why a loop ended. Only `passed` is a pass."""
+
+_CLAIM_LIMIT = 4_000
+"""Characters of what several reviewers of a round say of one finding; what is more is a finding of its own."""
+_FINDINGS_LIMIT = 500
+"""Findings that a loop keeps; reviewers that write more in four rounds are beyond help."""
+
+
+class Rules(Record):
+    """What bounds a loop."""
+
+    rounds: int = 4
+    """The most rounds."""
+    adversarial: int = 1
+    """So many rounds at the beginning in which nobody can pass."""
+    floor: Severity = "high"
+    """What is less bad neither keeps the loop going nor stops the run: it goes into the report."""
+    attempts: int = 2
+    """How often the fixer gets one finding, and how often it is asked in a round where it changes nothing."""
+
+
+class Decision(Record):
+    """What comes next."""
+
+    step: Step
+    findings: tuple[Finding, ...] = ()
+    """For the fixer: what it is to mend. At the end: what is open."""
+    ending: Ending | None = None
+
+
+class Known(Record):
+    """A finding, and what became of it so far."""
+
+    finding: Finding
+    last_round: int
+    attempts: int = 0
+    """How often the fixer had it."""
+
+
+class Convergence:
+    """One loop of reviews.
+
+    Args:
+        rules: what bounds it.
+        reviewers: the names of those who review.
+    """
+
+    def __init__(self, rules: Rules, reviewers: Sequence[str]) -> None:
+        self.rules = rules
+        self.round = 1
+        """The round that is asked for next, or that the fixer works for."""
+        self.active = tuple(reviewers)
+        """Who is asked in this round: a reviewer that passed is not asked again."""
+        self.known: dict[str, Known] = {}
+        """All findings by their ids."""
+        self.decision = Decision(step="review")
+        """What comes next."""
+        self._answered: dict[str, int] = {}
+        self._weight: int | None = None
+        self._without_effect = 0
+
+    @property
+    def is_adversarial(self) -> bool:
+        """Whether this round cannot be passed."""
+        return self.round <= self.rules.adversarial
+
+    @property
+    def tried_before(self) -> frozenset[str]:
+        """The ids of the findings that the fixer had before this round."""
+        return frozenset(id for id, known in self.known.items() if known.attempts)
+
+    def judge(self, reviews: Mapping[str, Review]) -> Decision:
+        """Take the reviews of this round, by the names of the reviewers, and say what comes next.
+
+        Raises:
+            EmptyReviews: where not one of those who were asked said a word.
+        """
+        given = {name: reviews.get(name, Review(verdict="empty")) for name in self.active}
+        if all(review.verdict == "empty" for review in given.values()):
+            raise EmptyReviews
+        raised = self._register(given)
+        blocking = tuple(finding for finding in raised if finding.is_at_least(self.rules.floor))
+        for name, review in given.items():
+            if review.has_answered:
+                self._answered[name] = self.round
+            if review.verdict == "passed" and not self.is_adversarial and not self._blocks(review):
+                self.active = tuple(other for other in self.active if other != name)
+        self.decision = self._next(given, raised, blocking)
+        self._weight = weight(blocking)
+        if self.decision.step == "review":
+            self.round += 1
+        return self.decision
+
+    def fixed(self, *, changed: bool) -> Decision:
+        """The fixer is done: say what comes next.
+
+        Args:
+            changed: whether what it was to mend is not as it was before.
+        """
+        for finding in self.decision.findings:
+            known = self.known[finding.id]
+            self.known[finding.id] = known.replace(attempts=known.attempts + 1)
+        self._without_effect = 0 if changed else self._without_effect + 1
+        if changed:
+            self.round += 1
+            self.decision = Decision(step="review")
+        elif self._without_effect >= self.rules.attempts:
+            self.decision = self._end("fix_without_effect")
+        return self.decision
+
+    def _next(
+        self, given: Mapping[str, Review], raised: tuple[Finding, ...], blocking: tuple[Finding, ...]
+    ) -> Decision:
+        if not self.active:
+            return self._end("passed")
+        if self.round >= self.rules.rounds:
+            return self._end("round_limit")
+        if blocking or (raised and self.is_adversarial):
+            ending = self._in_vain(blocking)
+            return self._end(ending) if ending else Decision(step="fix", findings=raised)
+        if self.is_adversarial or any(review.verdict == "empty" for review in given.values()):
+            return Decision(step="review")
+        return self._end("below_floor" if raised else "no_findings")
+
+    def _in_vain(self, blocking: tuple[Finding, ...]) -> Ending | None:
+        """Why it is no use to go on, where it is none."""
+        if blocking and all(self.known[finding.id].attempts >= self.rules.attempts for finding in blocking):
+            return "no_progress"
+        # The first rounds say little: one that cannot be passed is followed by the first look at what was mended.
+        if self.round > _EARLY and self._weight and weight(blocking) >= self._weight:
+            return "diminishing_returns"
+        return None
+
+    def _end(self, ending: Ending) -> Decision:
+        return Decision(step="end", ending=ending, findings=self.open_findings())
+
+    def open_findings(self) -> tuple[Finding, ...]:
+        """What nobody has taken back: never given to the fixer, or not looked at again by all who had said it."""
+        return tuple(
+            known.finding
+            for known in self.known.values()
+            if not known.attempts
+            or any(self._answered.get(name, 0) <= known.last_round for name in known.finding.reviewers)
+        )
+
+    def _blocks(self, review: Review) -> bool:
+        return any(finding.is_at_least(self.rules.floor) for finding in review.findings)
+
+    def _register(self, given: Mapping[str, Review]) -> tuple[Finding, ...]:
+        """Name what was found in this round; what was found before keeps its name."""
+        ids: dict[str, None] = {}
+        earlier = frozenset(self.known)
+        for name, review in given.items():
+            own: set[str] = set()
+            for finding in review.findings:
+                id = self._known_as(finding, earlier, own) or f"R{self.round}-{len(ids) + 1}"
+                own.add(id)
+                before = self.known.get(id)
+                if before is None and len(self.known) >= _FINDINGS_LIMIT:
+                    continue
+                self.known[id] = _merged(before, finding.replace(id=id, reviewers=(name,)), self.round)
+                ids[id] = None
+        return tuple(self.known[id].finding for id in ids)
+
+    def _known_as(self, finding: Finding, earlier: frozenset[str], own: set[str]) -> str:
+        """The name that a finding already has: the reviewer says it, or the words are alike.
+
+        Args:
+            earlier: the names of earlier rounds, which reviewers were shown.
+            own: those that the reviewer has used in this round; what one reviewer tells apart is not the same.
+        """
+        if finding.id in earlier and finding.id not in own:
+            return finding.id
+        alike = (id for id, known in self.known.items() if id not in own and say_the_same(known.finding, finding))
+        return next((id for id in alike if self._has_room(id, finding)), "")
+
+    def _has_room(self, id: str, finding: Finding) -> bool:
+        known = self.known[id]
+        return known.last_round < self.round or len(known.finding.claim) + len(finding.claim) < _CLAIM_LIMIT
+
+
+_EARLY = 2
+
+
+class EmptyReviews(Exception):
+    """No reviewer of a round said anything."""
+
+
+def _merged(before: Known | None, finding: Finding, round: int) -> Known:
+    """A finding with what others said of it. In another round the newest words count, in the same one all."""
+    if before is None:
+        return Known(finding=finding, last_round=round)
+    old = before.finding
+    reviewers = (*old.reviewers, *(name for name in finding.reviewers if name not in old.reviewers))
+    if before.last_round < round:
+        merged = finding.replace(file=finding.file or old.file, reviewers=reviewers)
+    else:
+        is_new = finding.claim not in old.claim
+        merged = old.replace(
+            severity=worst([old.severity, finding.severity]),
+            claim=f"{old.claim}\n{finding.claim}" if is_new else old.claim,
+            evidence=old.evidence or finding.evidence,
+            file=old.file or finding.file,
+            reviewers=reviewers,
+        )
+    return before.replace(finding=merged, last_round=round)

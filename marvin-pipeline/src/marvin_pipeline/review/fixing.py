@@ -1,0 +1,135 @@
+"""The fixer: it mends what the reviewers found, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from marvin_core import AgentResult, Record, head_and_tail, in_thread, unified_diff
+
+from ..documents.checks import why_no_document
+from ..progress import Progress
+from .convergence import Convergence
+from .subjects import Subject
+from .texts import known_list, list_of
+
+if TYPE_CHECKING:
+    from ..run.context import Run
+
+_DIFF = 60_000
+"""Characters of a diff that reviewers get."""
+
+_FILES = 500
+"""Files of which the diff is shown."""
+_OWN = (".marvin/", ".tickets/")
+"""What the pipeline and its agents write about the project."""
+
+
+async def changed_files(run: Run, since: str) -> Sequence[str]:
+    """The files of the project that were changed since a commit.
+
+    Raises:
+        MarvinError: git fails.
+    """
+    return [name for name in await run.git.changed_since(since) if not name.startswith(_OWN)]
+
+
+class Fixed(Record):
+    """What became of a fix."""
+
+    result: AgentResult
+    changed: bool
+    """Whether what was to be mended is not as it was before."""
+    since: str
+    """The commit before it."""
+
+
+class Fixer:
+    """Who mends one subject. Of a document it can write that file alone.
+
+    Args:
+        run: what gives agents, files and git.
+        subject: what is mended.
+        progress: what is noted of the loop.
+    """
+
+    def __init__(self, run: Run, subject: Subject, progress: Progress) -> None:
+        self._run = run
+        self._subject = subject
+        self._progress = progress
+        self._document = subject.path.removeprefix(".marvin/")
+
+    async def fix(self, loop: Convergence) -> Fixed:
+        """Have the findings of the loop's decision mended.
+
+        A document that is none any more afterwards is put back as it was. Where an earlier run was killed during this
+        fix, what it changed counts as well.
+
+        Raises:
+            BudgetExceeded, MarvinError: as of `Run.ask`, and where git fails.
+        """
+        run, subject, number = self._run, self._subject, loop.round
+        since = await self._begun(number)
+        before = await in_thread(self._before) if subject.path else b""
+        files = (subject.path,) if subject.path else ()
+        result = await run.ask(subject.fixer, self._values(loop), phase=subject.phase, writable_files=files)
+        if subject.path:
+            changed = await in_thread(lambda: self._kept(before))
+        else:
+            changed = bool(await changed_files(run, since))
+        await run.git.checkpoint(f"{subject.phase}: after the fix of round {number} of {subject.name}")
+        return Fixed(result=result, changed=changed, since=since)
+
+    def _values(self, loop: Convergence) -> dict[str, str]:
+        findings = loop.decision.findings
+        given = {finding.id for finding in findings}
+        mended = (known for known in loop.known.values() if known.attempts and known.finding.id not in given)
+        earlier = known_list(mended, loop.round)
+        return {
+            **self._subject.values,
+            "findings": list_of(findings, loop.tried_before),
+            "known": earlier and f"Mended in earlier rounds; leave that as it is:\n{earlier}",
+        }
+
+    async def _begun(self, number: int) -> str:
+        """The commit before this fix, also where a run was killed during it."""
+        noted = await in_thread(self._progress.read)
+        if noted and noted[-1].get("fixing") == number:
+            return str(noted[-1].get("since", ""))
+        name = self._subject.name
+        since = await self._run.git.checkpoint(f"{self._subject.phase}: before the fix of round {number} of {name}")
+        if self._subject.path:
+            await in_thread(lambda: self._progress.keep(self._run.files.read(self._document) or b""))
+        await in_thread(lambda: self._progress.note(fixing=number, since=since))
+        return since
+
+    def _before(self) -> bytes:
+        """The document before the fix. One that a fixer was killed at, and that is none any more, is put back."""
+        kept = self._progress.kept() or b""
+        if why_no_document(self._run.files.read(self._document)) and not why_no_document(kept):
+            self._run.files.write(self._document, kept)
+        return kept
+
+    def diff(self) -> str:
+        """What the last fix changed in the document; empty for none."""
+        kept = self._progress.kept()
+        if kept is None:
+            return ""
+        now = self._run.files.read(self._document) or b""
+        difference = unified_diff(self._subject.path, kept.decode("utf-8", "replace"), now.decode("utf-8", "replace"))
+        return head_and_tail(difference, _DIFF, f"Read {self._subject.path} for the rest.")
+
+    async def diff_of_code(self, since: str) -> str:
+        """What was changed in the code since a commit; empty for nothing, and where no commit is given."""
+        changed = await changed_files(self._run, since) if since else []
+        return await self._run.git.diff_since(since, changed[:_FILES]) if changed else ""
+
+    def _kept(self, before: bytes) -> bool:
+        """Whether the document is another one than before; what is no document is put back."""
+        now = self._run.files.read(self._document)
+        why = why_no_document(now)
+        if why and not why_no_document(before):
+            self._run.files.write(self._document, before)
+            self._run.tell(f"{self._subject.phase}: the fixer left no {self._subject.path} ({why}); it was put back.")
+            return False
+        return now != before

@@ -1,0 +1,82 @@
+"""What prompts, reports and the history tell of findings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from marvin_core import one_line
+
+from .convergence import Ending, Known
+from .findings import Finding
+
+_LINE_LIMIT = 300
+_LIST_LIMIT = 60_000
+"""Characters of a list of findings."""
+
+REASONS: dict[Ending, str] = {
+    "passed": "All reviewers passed it.",
+    "below_floor": "The last round found nothing of weight.",
+    "no_findings": "The last round found nothing, though not every reviewer said that it passes.",
+    "no_progress": "The last round only repeated what the fixer had tried to mend before.",
+    "diminishing_returns": "The last round found as much as the one before it.",
+    "fix_without_effect": "The fixer changed nothing.",
+    "round_limit": "The last round that is allowed was over.",
+}
+"""Why a loop ended, in a sentence."""
+
+
+def line_of(finding: Finding) -> str:
+    """A finding in one line."""
+    return one_line(": ".join(part for part in (finding.severity, finding.file, finding.claim) if part), _LINE_LIMIT)
+
+
+def list_of(findings: Iterable[Finding], tried: Collection[str] = ()) -> str:
+    """Findings as a list of Markdown, as reviewers and fixers get them.
+
+    Args:
+        tried: the ids of those that a fixer had before.
+    """
+    parts = []
+    for finding in findings:
+        head = " ".join(filter(None, (f"**{finding.id}** ({finding.severity})", _code(finding.file))))
+        claim = finding.claim.replace("\n", "\n  ")
+        parts.append(f"- {head}: {claim}")
+        if finding.evidence:
+            parts.append(f"  Evidence: {one_line(finding.evidence, 2 * _LINE_LIMIT)}")
+        if finding.id in tried:
+            parts.append("  An earlier fix did not settle this. Go about it another way.")
+    return "\n".join(_fitting(parts))
+
+
+def known_list(known: Iterable[Known], round: int) -> str:
+    """All findings of earlier rounds with their ids, and in which round each was seen last."""
+    lines = []
+    for one in known:
+        if one.last_round < round:
+            given = "given to the fixer" if one.attempts else "not given to the fixer"
+            lines.append(f"- **{one.finding.id}** (round {one.last_round}, {given}) {line_of(one.finding)}")
+    return "\n".join(_fitting(lines))
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A text in a fence that it cannot close."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.strip()}\n{fence}"
+
+
+def _fitting(lines: list[str]) -> list[str]:
+    shown: list[str] = []
+    size = 0
+    for line in lines:
+        size += len(line) + 1
+        if size > _LIST_LIMIT:
+            shown.append(f"[{len(lines) - len(shown):,} further lines are left out.]")
+            break
+        shown.append(line)
+    return shown
+
+
+def _code(text: str) -> str:
+    return f"`{one_line(text, _LINE_LIMIT)}`" if text else ""

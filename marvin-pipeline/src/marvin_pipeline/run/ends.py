@@ -1,0 +1,52 @@
+"""How loops and phases end."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from marvin_core import Record
+
+Outcome: TypeAlias = Literal["passed", "ended", "failed", "skipped"]
+"""passed: it did all that it is for. ended: it came to an end before that, and what is left does not stop the run.
+failed: the run stops. skipped: there was nothing to do."""
+
+
+class LoopEnd(Record):
+    """How a loop of reviews and fixes ended."""
+
+    outcome: Outcome
+    reason: str
+    """Why it ended, in a sentence."""
+    rounds: int = 0
+    carried: tuple[str, ...] = ()
+    """The findings below the floor that are left, a line each: for the report, and for the agents of later phases."""
+    blocking: tuple[str, ...] = ()
+    """The findings above the floor that are left, a line each."""
+
+
+class PhaseEnd(Record):
+    """How a phase ended."""
+
+    outcome: Outcome
+    reason: str
+    carried: tuple[str, ...] = ()
+    """As of `LoopEnd`."""
+    blocking: tuple[str, ...] = ()
+    """As of `LoopEnd`."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next phase may begin."""
+        return self.outcome != "failed"
+
+    def then(self, later: LoopEnd | PhaseEnd) -> PhaseEnd:
+        """The end of this and of what came after it in the same phase: the weaker outcome counts."""
+        order: tuple[Outcome, ...] = ("skipped", "passed", "ended", "failed")
+        weaker = max(self.outcome, later.outcome, key=order.index)
+        reasons = [one.reason for one in (self, later) if one.reason and one.outcome == weaker]
+        return PhaseEnd(
+            outcome=weaker,
+            reason=" ".join(reasons),
+            carried=(*self.carried, *later.carried),
+            blocking=(*self.blocking, *later.blocking),
+        )

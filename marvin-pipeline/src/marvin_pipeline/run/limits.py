@@ -1,0 +1,86 @@
+"""The limits of a run: money, with a reserve, and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from marvin_core import BudgetExceeded, Clock
+
+_HOUR, _MINUTE = 3600, 60
+
+
+class TimeUp(BudgetExceeded):
+    """The time of the run is over."""
+
+
+class RunLimits:
+    """What a run may still use.
+
+    Args:
+        clock: what tells the time.
+        spent: the USD that the run has used so far.
+        max_cost: USD; None for no ceiling.
+        reserve: the part of the ceiling, from 0 to 1, that no new agent is started with.
+        max_time: seconds; None for no limit.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        spent: Callable[[], float],
+        max_cost: float | None = None,
+        reserve: float = 0.0,
+        max_time: float | None = None,
+    ) -> None:
+        self._clock = clock
+        self._spent = spent
+        self._begun = clock.monotonic()
+        self.max_cost = max_cost
+        self.reserve = 0.0 if max_cost is None else max_cost * reserve
+        self.max_time = max_time
+
+    @property
+    def spent(self) -> float:
+        """USD that the run has used so far, as far as that is known."""
+        return self._spent()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return self._clock.monotonic() - self._begun
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds that are left; None where there is no limit."""
+        return None if self.max_time is None else self.max_time - self.seconds
+
+    @property
+    def money_left(self) -> float | None:
+        """USD that new agents may use, the reserve taken off; None where there is no ceiling."""
+        return None if self.max_cost is None else self.max_cost - self.reserve - self.spent
+
+    def check(self) -> None:
+        """Raise where nothing new is to be started.
+
+        Raises:
+            BudgetExceeded: the money is used up but for the reserve.
+            TimeUp: the time is over.
+        """
+        time, money = self.time_left, self.money_left
+        if time is not None and time <= 0:
+            raise TimeUp(
+                f"The run has had its time of {words_of(self.max_time or 0)}. Run it again to go on where it was."
+            )
+        if money is not None and money <= 0:
+            raise BudgetExceeded(
+                f"{self.spent:.4f} of {self.max_cost:g} USD are used, and {self.reserve:g} USD of it are a reserve. "
+                "Run it again with a higher --max-cost to go on where it was."
+            )
+
+
+def words_of(seconds: float) -> str:
+    """A time for people, as `1 h 5 min`."""
+    if seconds < _MINUTE:
+        return f"{seconds:.0f} s"
+    hours, minutes = int(seconds // _HOUR), int(seconds % _HOUR // _MINUTE)
+    return " ".join(part for part in (f"{hours} h" if hours else "", f"{minutes} min" if minutes else "") if part)

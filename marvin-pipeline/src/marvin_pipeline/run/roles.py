@@ -1,0 +1,41 @@
+"""The roles of agents: the tier of the model that each one gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from marvin_core import Record
+
+
+class Role(Record):
+    """What an agent is started as. `tier` is one of those of `--model TIER=MODEL`."""
+
+    tier: str
+    words: str
+    """What it does, for tickets and reports."""
+
+
+ROLES: Mapping[str, Role] = {
+    "spec": Role(tier="plan_gen", words="write the specification"),
+    "ux": Role(tier="plan_gen", words="write the user experience"),
+    "design": Role(tier="plan_gen", words="write the design"),
+    "structure": Role(tier="test_writer", words="set up the structure of the project"),
+    "tests": Role(tier="test_writer", words="write the functional tests"),
+    "integration_tests": Role(tier="test_writer", words="write the integration tests"),
+    "implementation": Role(tier="codex", words="implement what the tests ask for"),
+    "reviewer": Role(tier="opus", words="review a document"),
+    "aux_reviewer": Role(tier="aux_reviewer", words="review a document besides"),
+    "quality_reviewer": Role(tier="aux_reviewer", words="review the quality of a document"),
+    "fixer": Role(tier="codex", words="apply the findings of a review to a document"),
+    "code_reviewer": Role(tier="opus", words="review the code of a phase"),
+    "code_fixer": Role(tier="codex", words="apply the findings of a review to the code"),
+    "diagnosis": Role(tier="opus", words="find the cause of a failure"),
+    "debug": Role(tier="plan", words="make the tests pass"),
+    "e2e": Role(tier="plan", words="try the program from end to end"),
+    "frontend": Role(tier="plan", words="check and mend the frontend"),
+    "codebase_reviewer": Role(tier="opus", words="review the code base"),
+    "codebase_fixer": Role(tier="codex", words="apply the findings of a review to the code base"),
+    "qa_reviewer": Role(tier="opus", words="attack the program"),
+    "qa_fixer": Role(tier="plan", words="mend what the attack found"),
+}
+"""The roles by name. The prompt of a role has its name, unless another one is asked for."""

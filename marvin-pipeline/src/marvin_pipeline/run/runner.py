@@ -1,0 +1,142 @@
+"""A whole run: from phase to phase, to a summary at the end, however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from traceback import format_exception
+
+from marvin_core import BudgetExceeded, MarvinError, RunControl, TurnResult, in_thread
+
+from ..progress import carry
+from ..settings import PipelineSettings
+from ..state import MEANINGS
+from .beginning import alone_in, begin, request_of
+from .context import Run
+from .ends import PhaseEnd
+from .files import ProjectFiles
+from .forecast import forecast
+from .phases import TABLE, check_ready, phases_of
+from .summary import PhaseRecord, Summary
+
+_TITLE = "Marvin's pipeline"
+_TRACEBACK = 2_000
+_MISTAKE = "`.marvin/logs/pipeline.jsonl` has the place. Run it again to go on where it was."
+
+
+class PipelineFailed(MarvinError):
+    """The run stopped before its last phase; the text says why."""
+
+
+async def run_pipeline(control: RunControl, settings: PipelineSettings) -> TurnResult:
+    """Run the pipeline as the configuration asks for it.
+
+    Raises:
+        MarvinError: it could not begin. What stops it later is in the result.
+    """
+    request = await request_of(control, settings)
+    with alone_in(ProjectFiles(request.folder)):
+        run = await begin(control, request, settings)
+        return await Runner(run).run()
+
+
+class Runner:
+    """One run, phase by phase."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._phases: list[PhaseRecord] = []
+        self._begun = run.control.clock.monotonic()
+
+    async def run(self) -> TurnResult:
+        """Go through the phases; the result has the summary, and the error where the run did not come to its end."""
+        error: MarvinError | None = None
+        try:
+            await self._through()
+        except asyncio.CancelledError:
+            await self._end("interrupted", "It was interrupted.", 130)
+            raise
+        except MarvinError as stopped:
+            error = stopped
+        except Exception as mistake:  # the run has an end and a report all the same
+            self._run.journal.note("mistake", traceback="".join(format_exception(mistake))[-_TRACEBACK:])
+            error = PipelineFailed(f"A mistake in the pipeline stopped the run: {mistake!r}. {_MISTAKE}")
+        if isinstance(error, BudgetExceeded):
+            summary = await self._end("budget", str(error), error.exit_code)
+        elif error is not None:
+            summary = await self._end("failed", str(error), 1)
+        else:
+            left = await in_thread(self._run.state.next_phase)
+            summary = await self._end("paused" if left else "done", "", 0)
+        return TurnResult(text=summary.text(), error=error)
+
+    async def _through(self) -> None:
+        run = self._run
+        first = await in_thread(run.state.next_phase)
+        for phase in phases_of(first, run.request.until_phase) if first else ():
+            if await in_thread(partial(run.state.is_done, phase)):  # another run may have been faster
+                continue
+            end = await self._phase(phase)
+            if not end.goes_on:
+                raise PipelineFailed(f"Phase {phase} ({MEANINGS[phase]}) stopped the run. {end.reason}")
+            await in_thread(partial(carry, run.files, phase, end.carried))
+            await in_thread(partial(run.state.save, phase))
+            await run.git.checkpoint(f"{phase}: {MEANINGS[phase]} ({end.outcome})")
+
+    async def _phase(self, phase: str) -> PhaseEnd:
+        """Do a phase, and note how it ended, whatever happens in it."""
+        run, begun = self._run, self._run.control.clock.monotonic()
+        check_ready(run, phase)
+        run.limits.check()
+        expected = await self._forecast(phase)
+        end = PhaseEnd(outcome="failed", reason="It was interrupted.")
+        try:
+            end = await TABLE[phase].work(run)
+        except MarvinError as error:
+            end = PhaseEnd(outcome="failed", reason=str(error))
+            raise
+        finally:
+            seconds = run.control.clock.monotonic() - begun
+            self._phases.append(PhaseRecord(phase=phase, end=end, seconds=seconds, forecast=expected))
+            run.journal.note("phase_end", phase=phase, **end.as_dict(), seconds=round(seconds, 3))
+            run.carried.extend(end.carried)
+            self._tell(f"{phase}: {end.outcome}. {end.reason}".strip())
+        return end
+
+    async def _forecast(self, phase: str) -> float | None:
+        run = self._run
+        expected = await forecast(run, TABLE[phase].agents)
+        told = "at an unknown price" if expected is None else f"for about {expected:.2f} USD"
+        run.journal.note("phase_begin", phase=phase, forecast=expected)
+        self._tell(f"{phase}: {MEANINGS[phase]}, {told}.")
+        left = run.limits.money_left
+        if expected is not None and left is not None and expected > left:
+            run.tell(f"{phase}: this may take more than the {left:.2f} USD that are left.")
+        return expected
+
+    def _tell(self, text: str) -> None:
+        self._run.tell(text)
+        self._run.control.notify(text, title=_TITLE)
+
+    async def _end(self, ended: str, reason: str, code: int) -> Summary:
+        run = self._run
+        summary = Summary(
+            ended=ended,
+            reason=reason,
+            exit_code=code,
+            phases=tuple(self._phases),
+            agents=tuple(run.journal.agents),
+            seconds=run.control.clock.monotonic() - self._begun,
+            next_phase=run.state.next_phase() or "",
+            carried=tuple(run.carried),
+            blocking=_blocking(self._phases),
+            epic=run.tickets.epic,
+        )
+        summary.save(run.files)
+        run.journal.note("end", ended=ended, reason=reason, exit_code=code)
+        return summary
+
+
+def _blocking(phases: Sequence[PhaseRecord]) -> tuple[str, ...]:
+    return phases[-1].end.blocking if phases else ()

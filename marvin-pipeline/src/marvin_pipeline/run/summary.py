@@ -1,0 +1,123 @@
+"""How a run ended: for people, and for programs in `.marvin/logs/pipeline-report.json`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from marvin_core import Record, one_line
+
+from ..state import MEANINGS
+from .ends import PhaseEnd
+from .files import ProjectFiles
+from .journal import AgentRecord
+from .limits import words_of
+
+NAME = "logs/pipeline-report.json"
+_SHOWN, _LINE = 20, 100
+
+
+class PhaseRecord(Record):
+    """A phase of this run."""
+
+    phase: str
+    end: PhaseEnd
+    seconds: float
+    forecast: float | None = None
+    """USD that it was expected to cost; None where no price is known."""
+
+
+class Summary(Record):
+    """How a run ended."""
+
+    ended: str
+    """done, paused (at --until), failed, budget, interrupted."""
+    reason: str
+    """Why, in a sentence or some more."""
+    exit_code: int
+    phases: tuple[PhaseRecord, ...]
+    agents: tuple[AgentRecord, ...]
+    seconds: float
+    next_phase: str
+    """The phase that the next run begins with; empty where all are finished."""
+    carried: tuple[str, ...] = ()
+    blocking: tuple[str, ...] = ()
+    epic: str = ""
+
+    @property
+    def cost(self) -> float | None:
+        """USD of the agents of this run; None where one did not come to tell."""
+        costs = [agent.cost for agent in self.agents]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, as the report has it."""
+        return {
+            "ended": self.ended,
+            "reason": self.reason,
+            "exit_code": self.exit_code,
+            "seconds": round(self.seconds, 3),
+            "cost": self.cost,
+            "next_phase": self.next_phase,
+            "epic": self.epic,
+            "phases": [
+                {
+                    "phase": one.phase,
+                    "ended": one.end.outcome,
+                    "reason": one.end.reason,
+                    "seconds": round(one.seconds, 3),
+                    "forecast": one.forecast,
+                    "cost": self.cost_of(one.phase),
+                    "carried": one.end.carried,
+                    "blocking": one.end.blocking,
+                }
+                for one in self.phases
+            ],
+            "agents": [agent.as_dict() for agent in self.agents],
+            "carried": self.carried,
+            "blocking": self.blocking,
+        }
+
+    def cost_of(self, phase: str) -> float | None:
+        """USD of the agents of a phase; None where one did not come to tell."""
+        costs = [agent.cost for agent in self.agents if agent.phase == phase]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
+
+    def save(self, files: ProjectFiles) -> None:
+        """Write the report. Raises `FileFault` where that cannot be done."""
+        files.write(NAME, (json.dumps(self.as_json(), indent=1) + "\n").encode())
+
+    def text(self) -> str:
+        """All of it, for people."""
+        lines = [f"The pipeline {_ENDS[self.ended]}. {self.reason}".strip(), ""]
+        lines += [
+            f"{one.phase:10} {one.end.outcome:8} {words_of(one.seconds):>10} {_money(self.cost_of(one.phase)):>12}"
+            f"  {one_line(one.end.reason, _LINE) or MEANINGS[one.phase]}"
+            for one in self.phases
+        ]
+        lines += _listed("What stops it", self.blocking) + _listed("Known and left", self.carried)
+        used = f"{len(self.agents)} agents, {words_of(self.seconds)}, {_money(self.cost)}"
+        lines += ["", f"{used}. The report: .marvin/{NAME}"]
+        if self.next_phase:
+            lines.append(f"The next run begins with {self.next_phase}.")
+        return "\n".join(lines) + "\n"
+
+
+_ENDS = {
+    "done": "is done",
+    "paused": "ended where it was to end",
+    "failed": "failed",
+    "budget": "came to its limit",
+}
+
+
+def _money(cost: float | None) -> str:
+    return "cost unknown" if cost is None else f"{cost:.4f} USD"
+
+
+def _listed(title: str, findings: Sequence[str]) -> list[str]:
+    if not findings:
+        return []
+    more = [f"- and {len(findings) - _SHOWN} more, in the report"] if len(findings) > _SHOWN else []
+    return ["", f"{title}:", *(f"- {finding}" for finding in findings[:_SHOWN]), *more]

@@ -1,0 +1,82 @@
+"""Documents of the parent project: copied to where agents read them and nobody writes."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from marvin_core import UsageError, is_key_file
+
+from .files import ProjectFiles
+
+FOLDER = "upstream"
+_ENDINGS = (".md", ".txt", ".rst", ".json", ".yaml", ".yml", ".toml")
+_MOST, _LARGEST = 100, 1_000_000
+_READ_ONLY = 0o444
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class UpstreamFault(UsageError):
+    """The folder with upstream documents cannot be used."""
+
+
+def copy_upstream(files: ProjectFiles, given: Path | None, home: Path) -> tuple[str, ...]:
+    """Copy the documents, and name those that the project has, relative to its folder. Blocks.
+
+    Args:
+        given: where they are; None for `.marvin/upstream` of the nearest folder above that has one, where the project
+            has none itself.
+        home: above it no folder is looked at.
+
+    Raises:
+        UpstreamFault: the given folder is none, or holds no document.
+        FileFault: they cannot be written.
+    """
+    own = files.root / ".marvin" / FOLDER
+    source = given
+    if source is None and not any(_documents(own)):
+        source = _above(files.root, home)
+    if given is not None and not given.is_dir():
+        raise UpstreamFault(f"--upstream {given} is no folder. Name the one with the documents.")
+    if source is not None and source.resolve() != own.resolve():
+        found = list(_documents(source))
+        if given is not None and not found:
+            raise UpstreamFault(f"--upstream {given} holds no document ({', '.join(_ENDINGS)}). Name another folder.")
+        for path in found:
+            if (data := _content(path)) is not None:
+                files.write(f"{FOLDER}/{path.name}", data, _READ_ONLY)
+    return tuple(f".marvin/{FOLDER}/{path.name}" for path in _documents(own))
+
+
+def _above(root: Path, home: Path) -> Path | None:
+    for folder in root.parents:
+        if folder == home or folder == Path(folder.anchor):
+            return None
+        if any(_documents(found := folder / ".marvin" / FOLDER)):
+            return found
+    return None
+
+
+def _documents(folder: Path) -> Iterator[Path]:
+    """The documents in a folder, by name; links, keys and what is below it are left out."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
+    except OSError:
+        return
+    wanted = [path for path in found if path.suffix.lower() in _ENDINGS and not is_key_file(path.name)]
+    yield from sorted(wanted)[:_MOST]
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        descriptor = os.open(path, _OPEN)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            data = file.read(_LARGEST + 1)
+    except OSError:
+        return None
+    return data if len(data) <= _LARGEST else None

@@ -1,0 +1,42 @@
+"""What the pipeline is configured with."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from marvin_core import Field, Settings
+
+
+class PipelineSettings(Settings):
+    """The section `packs.pipeline:` of config.yaml."""
+
+    debug_rounds: int = Field(default=50, ge=0, le=1_000)
+    """How often the tests are run and mended before phase 4a gives up."""
+    e2e_rounds: int = Field(default=10, ge=0, le=1_000)
+    """How often the program is tried and mended in phase 4b."""
+    fe_rounds: int = Field(default=10, ge=0, le=1_000)
+    """How often the frontend is checked and mended in phase 4c."""
+    qa_rounds: int = Field(default=3, ge=0, le=1_000)
+    """How often the program is attacked and mended in phase 5."""
+    command_timeout: float = Field(default=900.0, gt=0)
+    """Seconds for one run of the project's tests, and of each other command of it."""
+    serve_timeout: float = Field(default=60.0, gt=0)
+    """Seconds for what serves the project's frontend to answer."""
+    review_cost: float = Field(default=10.0, gt=0)
+    """The USD that a review job may use, where no lower ceiling binds it."""
+    review_time: float = Field(default=7_200.0, gt=0)
+    """The seconds that a review job may take."""
+    review_rounds: int = Field(default=4, ge=1, le=20)
+    """How many rounds a review has at most."""
+    review_floor: Literal["critical", "high", "medium", "low"] = "high"
+    """Findings of at least this severity are mended before a run goes on, and stop it where that does not succeed."""
+    reserve: float = Field(default=0.05, ge=0.0, le=0.9)
+    """The part of --max-cost that no new agent is started with, so that what runs can come to its end."""
+    max_time: float | None = Field(default=None, gt=0)
+    """The seconds that a run may take, where no --max-time is given."""
+    fallback: dict[str, str] = Field(default_factory=dict)
+    """By tier, the model that goes on where an agent with the tier's own fails."""
+    tickets_dir: str = ""
+    """The folder of the tickets; without it the nearest `.tickets` from the project upwards."""
+    git_timeout: float = Field(default=120.0, gt=0)
+    """Seconds for a step of git."""

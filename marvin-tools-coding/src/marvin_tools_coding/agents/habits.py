@@ -1,0 +1,45 @@
+"""How calls for agents look in other programs, and what they mean here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..habits import IGNORED, refuse, says_yes, truth
+
+LAUNCH_NAMES = {
+    "ticket_id": ("ticket", "ticketId", "issue"),
+    "prompt": ("task", "message", "query", "instructions"),
+    "working_dir": ("workdir", "cwd", "workingDir", "directory", "folder"),
+}
+LAUNCH_IGNORED = (
+    *(name for name in IGNORED if name != "instructions"),
+    *("subagent_type", "agent_type", "name", "title"),
+)
+RESEARCH_NAMES = {"query": ("prompt", "task", "question", "message", "instructions")}
+RESEARCH_IGNORED = LAUNCH_IGNORED
+_USUAL = ("", "inherit", "default")
+"""What other programs call the model that fits."""
+
+
+def launch_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
+    """The arguments of launch_agent."""
+    if says_yes(given, "worktree"):
+        given.setdefault("isolation", "worktree")
+    isolation = given.get("isolation")
+    if isinstance(isolation, str):
+        isolation = given["isolation"] = isolation.strip().lower()
+    if "isolation" in given and (truth(isolation) in (False, None) or isolation == "none"):
+        given["isolation"] = ""
+    if truth(isolation) is True:  # there is one kind of it
+        given["isolation"] = "worktree"
+    return research_arguments(given)
+
+
+def research_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
+    """The arguments of launch_research_agent, and what both tools have of them."""
+    refuse(given, ("run_in_background", "background"), "An agent is waited for; several researchers may run at once.")
+    model = given.get("model")
+    if isinstance(model, str):
+        given["model"] = "auto" if model.strip().lower() in _USUAL else model.strip()
+    return given

@@ -1,0 +1,64 @@
+"""The tool plan: the steps of a session, and how far they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from marvin_core import Table, ToolError, ToolResult, one_line, tool
+
+from ..habits import IGNORED
+from .plan_arguments import PLAN_NAMES, plan_arguments
+
+_MOST = 50
+"""Steps of a plan."""
+_LONGEST = 150
+"""Characters of a step."""
+_LOOKED_AT = 5_000
+"""Characters of a step that are looked at: the rest is not needed to know what it is about."""
+
+
+@tool(access=["state"], group="agents", aliases=PLAN_NAMES, ignores=IGNORED, adapt=plan_arguments)
+async def plan(
+    steps: Annotated[list[str], "All of them"],
+    done: Annotated[int, "How many are done"] = 0,
+) -> ToolResult:
+    """Show a plan of longer work, again after each step."""
+    if len(steps) > _MOST:
+        raise ToolError(
+            f"The plan stays as it was: {len(steps):,} steps are too many to follow. Give {_MOST} at most; "
+            "put small ones together, and plan what comes much later when it is near."
+        )
+    whole = [one_line(step[:_LOOKED_AT]) for step in steps]
+    shown = [one_line(step, _LONGEST) for step in whole]
+    _check(shown, done)
+    if not shown:
+        return ToolResult(content="The plan is empty now.", details={"steps": [], "done": 0})
+    marks = ["[x]" if number < done else "[ ]" for number in range(len(shown))]
+    title = f"Plan: {done} of {len(shown)} done"
+    lines = [f"{mark} {step}" for mark, step in zip(marks, shown, strict=True)]
+    return ToolResult(
+        content=_told(shown, done, cut=shown != whole),
+        details={"steps": shown, "done": done},
+        show=[Table(columns=("", ""), rows=[*zip(marks, shown, strict=True)], title=title)],
+        lasting="" if done == len(shown) else "\n".join([title, *lines]),
+    )
+
+
+def _check(steps: Sequence[str], done: int) -> None:
+    """Raise `ToolError` for what is no plan."""
+    empty = [number for number, step in enumerate(steps, 1) if not step]
+    if empty:
+        raise ToolError(f"The plan stays as it was: step {empty[0]} is empty. Say what is done in it, or leave it out.")
+    if not 0 <= done <= len(steps):
+        raise ToolError(
+            f"The plan stays as it was: done is {done}, and there are {len(steps)} steps. Give all steps, those that "
+            f"are finished first, and as done how many those are: 0 to {len(steps)}."
+        )
+
+
+def _told(steps: Sequence[str], done: int, *, cut: bool) -> str:
+    """What the model reads: it knows the steps, so what comes next will do."""
+    next_one = f"Next: {steps[done]}" if done < len(steps) else "All steps are done."
+    note = f"\n(Steps were cut to {_LONGEST} characters.)" if cut else ""
+    return f"{done} of {len(steps)} done. {next_one}{note}"

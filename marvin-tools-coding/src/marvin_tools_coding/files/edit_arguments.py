@@ -1,0 +1,150 @@
+"""What models send to apply_patch, in the forms that they know from other programs, as patches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from marvin_core import FilePatch, Hunk, Record, ToolError, is_patch, read_patch
+
+from ..habits import PATHS
+
+OLDS = ("old_string", "oldString", "oldText", "old_text", "old", "search", "oldStr", "original", "target_content")
+NEWS = ("new_string", "newString", "newText", "new_text", "new", "replace", "newStr", "replacement", "updated")
+PATCHES = ("patchText", "patch_text", "diff", "input", "code_edit", "patch_content", "changes")
+EVERY = ("replaceAll", "allow_multiple", "replace_all_occurrences")
+_EDITS = ("str_replace", "replace", "edit", "update", "apply_patch")
+_OTHERS = {
+    "create": 'create_file({"path": ..., "content": ...})',
+    "view": 'read_file({"path": ...})',
+    "insert": "old_str, the line before the new ones, and new_str, that line with the new ones behind it",
+    "undo_edit": "old_str and new_str the other way round",
+}
+"""What to send for the other commands of an editing tool that has several of them."""
+_CORRECT = 'Correct call: apply_patch({"path": "a.py", "old_str": "exact text", "new_str": "new text"})'
+
+
+class EditArguments(Record):
+    """The arguments of a call."""
+
+    path: str | None = None
+    old: str | None = None
+    new: str | None = None
+    patch: str | None = None
+    edits: Sequence[Any] | Mapping[str, Any] | str | None = None
+    every: bool = False
+    times: int | None = None
+    command: Sequence[str] | str | None = None
+
+
+def patches_of(given: EditArguments) -> list[FilePatch]:
+    """The changes that a call asks for.
+
+    Raises:
+        ToolError: something is missing, or cannot be read; the text says what to send.
+    """
+    text = _patch_text(given)
+    _check_command(given)
+    if text is not None:
+        path = given.path or ""
+        return read_patch(text, "" if is_patch(path) else path)
+    if given.edits:
+        return _from_edits(given)
+    return [_replacement(given)]
+
+
+def _check_command(given: EditArguments) -> None:
+    """Refuse a command that is no edit, as other programs' tools have beside it."""
+    command = given.command
+    if not command or command in _EDITS or _patch_in(command) is not None:
+        return
+    send = _OTHERS.get(command) if isinstance(command, str) else None
+    raise ToolError(
+        f"command {str(command)[:60]!r} is none of apply_patch; nothing was changed. Send {send}."
+        if send
+        else f"apply_patch takes no command; nothing was changed. Use run_command to run one. {_CORRECT}"
+    )
+
+
+def _patch_in(command: Sequence[str] | str) -> str | None:
+    """The patch in a command line of a program apply_patch."""
+    parts = [command] if isinstance(command, str) else command
+    return next((part for part in parts if is_patch(part)), None)
+
+
+def _patch_text(given: EditArguments) -> str | None:
+    """A patch, wherever it was put."""
+    if given.patch:
+        return given.patch
+    if given.command and (found := _patch_in(given.command)) is not None:
+        return found
+    if isinstance(given.edits, str) and is_patch(given.edits):
+        return given.edits
+    if given.path and is_patch(given.path):
+        return given.path
+    if given.old and given.new is None and is_patch(given.old):
+        return given.old
+    if given.new and not given.old and given.path is None and is_patch(given.new):
+        return given.new
+    return None
+
+
+def _replacement(given: EditArguments) -> FilePatch:
+    path, old, new = given.path, given.old, given.new
+    if path is None:
+        raise ToolError(f"path is missing: name the file to change. {_CORRECT}")
+    if old is None:
+        raise ToolError(f"old_str is missing: give the exact text to replace. {_CORRECT}")
+    if new is None:
+        raise ToolError(f'new_str is missing; nothing was changed. To delete old_str give "". {_CORRECT}')
+    if old == new:
+        raise ToolError("old_str and new_str are the same (identical): nothing to change. Check what should differ.")
+    several = given.times is not None and given.times > 1
+    hunk = Hunk(old=old, new=new, every=given.every or several, times=given.times or 0 if several else 0)
+    return FilePatch(path=path, hunks=(hunk,))
+
+
+def _from_edits(given: EditArguments) -> list[FilePatch]:
+    """Several changes; those that follow each other in one file are one patch."""
+    patches: list[FilePatch] = []
+    for number, edit in enumerate(_listed(given.edits), 1):
+        if not isinstance(edit, Mapping):
+            raise ToolError(f'Edit {number} is no object. Each is {{"old_str": "...", "new_str": "..."}}.')
+        try:
+            patch = _replacement(
+                EditArguments(
+                    path=_one(edit, ("path", *PATHS)) or given.path,
+                    old=_one(edit, ("old_str", *OLDS)),
+                    new=_one(edit, ("new_str", *NEWS)),
+                    every=given.every or any(edit.get(name) is True for name in ("replace_all", *EVERY)),
+                )
+            )
+        except ToolError as error:
+            raise ToolError(f"Edit {number}: {error}") from None
+        # A change of nothing makes the file that the next ones are for.
+        if (
+            patches
+            and patches[-1].path == patch.path
+            and all(hunk.old for one in (patches[-1], patch) for hunk in one.hunks)
+        ):
+            patches[-1] = patches[-1].replace(hunks=(*patches[-1].hunks, *patch.hunks))
+        else:
+            patches.append(patch)
+    return patches
+
+
+def _listed(edits: Sequence[Any] | Mapping[str, Any] | str | None) -> Sequence[Any]:
+    if isinstance(edits, str):
+        try:
+            edits = json.loads(edits, strict=False)
+        except ValueError:
+            raise ToolError('edits is no JSON. Give a list: [{"old_str": "...", "new_str": "..."}].') from None
+    return edits if isinstance(edits, list) else [edits]
+
+
+def _one(edit: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    value = next((edit[name] for name in names if edit.get(name) is not None), None)
+    if value is not None and not isinstance(value, str):
+        raise ToolError(f"{names[0]} is no text.")
+    return value

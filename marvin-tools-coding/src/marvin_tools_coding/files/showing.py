@@ -1,0 +1,97 @@
+"""What is shown of a file, whatever it holds: lines of text, an image, or parts of a document."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import BinaryIO
+
+from marvin_core import Image, Text, TextSource, ToolError, ToolResult, binary_kind, image_type, in_thread
+
+from .reading import CALL_LIMIT, HEAD_LIMIT, Range, ReadCall, Reading
+
+_IMAGE_LIMIT = 3_750_000  # in base64 just under the 5 MB that model services take
+_HEAD = 8_192
+"""Bytes from which the kind of a file is told."""
+
+
+async def shown_file(
+    call: ReadCall, wanted: Range, column: int | None, note: Callable[[BinaryIO], None] = lambda file: None
+) -> ToolResult:
+    """What one call shows of its file.
+
+    Args:
+        wanted: the lines, pages or cells that were asked for.
+        column: the character from which the first line is read on.
+        note: gets a text that can be edited, as it is open.
+
+    Raises:
+        ToolError: there is no such file or range, or the budget of all calls is used up.
+    """
+    first, last = wanted.first or 1, wanted.last
+    if last is not None and first > last:
+        names = f"{call.tool.first} {first} is after {call.tool.last} {last}"
+        raise ToolError(f"{names}. Swap them: {call.example(last, first)}.")
+    with call.files.paths.open(call.path) as file:
+        head = file.read(_HEAD)
+        if image_type(head):
+            return _image(call.path, file)
+        kind = binary_kind(head)
+        if kind or call.path.endswith(".ipynb"):
+            shown = await _document(call, file, (kind, wanted), note)
+            if shown is not None:
+                return shown
+        source = TextSource(call.path, file)
+        note(file)
+        if not source.size:
+            return ToolResult(content="(The file is empty: 0 bytes.)")
+        reading = Reading(call, source)
+        if column is not None:
+            return ToolResult(content=await reading.long_line(first, column))
+        is_head = wanted == (None, None) and source.size > HEAD_LIMIT
+        return ToolResult(content=await reading.lines(first, last, HEAD_LIMIT if is_head else CALL_LIMIT))
+
+
+async def _document(
+    call: ReadCall, file: BinaryIO, facts: tuple[str, Range], note: Callable[[BinaryIO], None]
+) -> ToolResult | None:
+    """A file that is no text, or a notebook; None where it is not one.
+
+    Args:
+        facts: its kind, as `binary_kind` tells it, and the pages or cells that were asked for.
+    """
+    kind, wanted = facts
+    if kind:
+        from .documents import Document
+
+        return await Document(call, file, kind).described(wanted)
+    from .notebooks import NOTEBOOK_LIMIT, notebook
+
+    if os.fstat(file.fileno()).st_size > NOTEBOOK_LIMIT:
+        return None
+    file.seek(0)
+    data = file.read()
+    shown = await in_thread(lambda: notebook(call, data, wanted))
+    if shown is not None:
+        note(file)
+    return shown
+
+
+def _image(path: str, file: BinaryIO) -> ToolResult:
+    size = os.fstat(file.fileno()).st_size
+    if size > _IMAGE_LIMIT:
+        raise ToolError(
+            f"{path!r} is an image of {size:,} bytes, and up to {_IMAGE_LIMIT:,} can be shown. "
+            "Make a smaller copy first."
+        )
+    import base64
+
+    file.seek(0)
+    data = file.read()
+    kind = image_type(data)
+    return ToolResult(
+        content=(
+            Text(text=f"{path}: {kind}, {size:,} bytes"),
+            Image(media_type=kind, data=base64.b64encode(data).decode("ascii")),
+        )
+    )

@@ -1,0 +1,191 @@
+"""The tool git_commit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, in_thread, output_text, tool
+
+from .habits import COMMIT_NAMES, GIT_IGNORED, commit_arguments
+from .place import Place, find
+from .running import ERROR_LIMIT, failure, names, try_write
+from .staging import Staged, shortened, stage, summary
+from .taking_back import made_since, state_before, taken_back
+
+_TEXT_STAGES = ({"1", "2", "3"}, {"2", "3"})
+_FILE_MODES = ("100644", "100755")
+_SAMPLE = 8_000
+
+
+@tool(
+    access=["write", "exec"],
+    group="git",
+    requires=["program:git"],
+    aliases=COMMIT_NAMES,
+    ignores=GIT_IGNORED,
+    adapt=commit_arguments,
+    unlisted=["take_back"],
+)
+async def git_commit(
+    context: ToolContext,
+    message: Annotated[str, "What changes, and why"],
+    add_all: Annotated[bool, "First stage the changes here; false: take what is staged"] = True,
+    paths: Annotated[list[str] | None, "Only these files or folders, staged or not"] = None,
+    take_back: Annotated[str, "Make nothing: take back this newest commit; behind a blank the index before it"] = "",
+) -> ToolResult:
+    """Stage and commit; hooks run. A ticket in work is named in the message.
+
+    New keys, logs, dumps and node_modules are left out, unless paths names them.
+    """
+    if not message.strip():
+        raise ToolError("The commit message is empty. Say in one line what changes, and why.")
+    place = await find(context, "git commit")
+    if take_back:
+        return await taken_back(context, *take_back.partition(" ")[::2])
+    before = await state_before(context, place)
+    scope = [context.paths.locate(path) for path in paths or ()]
+    await _refuse_conflicts(context, place)
+    if place.below:
+        await _refuse_staged_above(context, place, add_all=add_all or bool(scope))
+    staged = await stage(context, place, scope) if scope or add_all else Staged()
+    only = scope or (place.scope if add_all and place.below else [])
+    what = summary(await names(context, "git diff", _staged_names(only or place.scope)))
+    arguments = ["commit", "--file=-", "--cleanup=whitespace", *(["--only", "--", *only] if only else [])]
+    stdin = _with_ticket(message, context.session.ticket).encode("utf-8", "replace")
+    result = await try_write(context, arguments, stdin=stdin)
+    if result.exit_code != 0:
+        error = _nothing_to_commit(result, staged=add_all or bool(scope)) or failure(context, "git commit", result)
+        raise ToolError("\n".join(filter(None, (str(error), staged.note, what and f"Staged: {what}."))))
+    told = _committed(result, what, staged, place)
+    made = await made_since(context, before)
+    return told.replace(undo=call_of(git_commit, message=message, take_back=made)) if made else told
+
+
+def _staged_names(scope: Sequence[str]) -> list[str]:
+    return ["diff", "--cached", "--name-status", "--no-renames", "--ignore-submodules=dirty", "-z", "--", *scope]
+
+
+def _committed(result: ProcessResult, what: str, staged: Staged, place: Place) -> ToolResult:
+    text = output_text(result.output, result.omitted, "git_log and git_diff show more.").strip()
+    said = output_text(result.stderr, 0, "")[:ERROR_LIMIT].strip()
+    made = re.match(r"\[.*?([0-9a-f]{4,40})\] ", text)
+    parts = (
+        f"Committed: {text}",
+        what and f"Files: {what}.",
+        staged.note,
+        place.next_step(),
+        said and f"git and its hooks say:\n{said}",
+    )
+    return ToolResult(content="\n".join(filter(None, parts)), details={"commit": made[1] if made else ""})
+
+
+def _nothing_to_commit(result: ProcessResult, *, staged: bool) -> ToolError | None:
+    said = result.output.decode("utf-8", "replace")
+    if not re.search("^(nothing to commit|nothing added|no changes added)", said, re.MULTILINE):
+        return None
+    if staged:
+        return ToolError("Nothing to commit: there are no changes. git_log shows what is committed already.")
+    return ToolError("Nothing to commit: nothing is staged. Pass paths, or add_all=true.")
+
+
+def _with_ticket(message: str, ticket: str) -> str:
+    """The message, with the ticket's id as a trailer where it does not name the ticket already."""
+    message = message.strip()
+    if not ticket or re.search(rf"(?<![\w-]){re.escape(ticket)}(?![\w-])", message):
+        return message + "\n"
+    last = message.rpartition("\n\n")[2] if "\n\n" in message else ""
+    is_trailer = bool(last) and all(re.match(r"[A-Za-z][A-Za-z-]*: \S", line) for line in last.splitlines())
+    return f"{message}\n{'' if is_trailer else chr(10)}Ticket: {ticket}\n"
+
+
+async def _refuse_staged_above(context: ToolContext, place: Place, *, add_all: bool) -> None:
+    """What is staged outside of the working directory is not committed from here."""
+    if add_all and not place.next_step():
+        return  # the commit names the folder, and git leaves out the rest
+    fields = await names(context, "git commit", _staged_names([_up(place)]))
+    above = [name for name in fields[1::2] if not name.startswith(place.prefix)]
+    if above:
+        raise ToolError(
+            f"Nothing was committed: {shortened(above)} is staged too, outside of the working directory. "
+            f"Use set_working_dir to go to {place.top}, or add_all=true where no merge is in progress."
+        )
+
+
+def _up(place: Place) -> str:
+    return "../" * place.prefix.count("/")
+
+
+async def _refuse_conflicts(context: ToolContext, place: Place) -> None:
+    """Staging a file counts as resolving its conflict; what is not resolved for certain is refused.
+
+    A file with markers is not, and where git wrote no markers nothing tells whether somebody has decided.
+    """
+    fields = await names(
+        context, "git commit", ["ls-files", "--unmerged", "--full-name", "-z", "--", _up(place) or "."]
+    )
+    conflicts: dict[str, dict[str, str]] = {}
+    above: set[str] = set()
+    for field in fields:
+        entry, _, name = field.partition("\t")
+        mode, _, number = entry.split(" ")
+        if name.startswith(place.prefix):
+            conflicts.setdefault(name, {})[number] = mode
+        else:
+            above.add(name)
+    if above:
+        raise ToolError(
+            f"Nothing was committed: there are conflicts outside of the working directory, in "
+            f"{shortened(sorted(above))}. Use set_working_dir to go to {place.top}, and resolve them there."
+        )
+    await in_thread(lambda: _refuse_undecided(context, place, conflicts))
+
+
+def _refuse_undecided(context: ToolContext, place: Place, conflicts: Mapping[str, Mapping[str, str]]) -> None:
+    """Look into the files with conflicts; `conflicts` has the stages of each, with their modes."""
+    marked = sorted(name for name in conflicts if _has_markers(context, place, name))
+    if marked:
+        raise ToolError(
+            f"Nothing was committed: there are conflict markers (<<<<<<<) in {', '.join(marked)}. "
+            "Edit each to what it should be, then commit again."
+        )
+    bare = sorted(
+        f"{name} ({_conflict(stages)})"
+        for name, stages in conflicts.items()
+        if _no_markers(context, place, name, stages)
+    )
+    if bare:
+        raise ToolError(
+            f"Nothing was committed: there are conflicts without markers in {', '.join(bare)}. Decide each; "
+            "run_command: git add FILE keeps the file as it is now, git rm FILE deletes it, "
+            "git checkout --ours or --theirs FILE takes one side. Then commit again."
+        )
+
+
+def _conflict(stages: Mapping[str, str]) -> str:
+    if "2" not in stages and "3" not in stages:
+        return "deleted or renamed in both"
+    if "3" not in stages:
+        return "changed here, deleted there" if "1" in stages else "added here"
+    if "2" not in stages:
+        return "deleted here, changed there" if "1" in stages else "added there"
+    return "no text file"
+
+
+def _no_markers(context: ToolContext, place: Place, name: str, stages: Mapping[str, str]) -> bool:
+    if set(stages) not in _TEXT_STAGES or any(mode not in _FILE_MODES for mode in stages.values()):
+        return True
+    try:
+        with context.paths.open(name.removeprefix(place.prefix)) as file:
+            return b"\0" in file.read(_SAMPLE)
+    except ToolError:
+        return True
+
+
+def _has_markers(context: ToolContext, place: Place, name: str) -> bool:
+    try:
+        with context.paths.open(name.removeprefix(place.prefix)) as file:
+            return any(line.startswith((b"<<<<<<< ", b">>>>>>> ")) for line in file)
+    except ToolError:  # deleted in one of the two: there is nothing to mark
+        return False

@@ -1,0 +1,128 @@
+"""The tools git_show and git_blame: one commit, a file as it was, and who wrote its lines."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+from marvin_core import Field, ProcessResult, ToolContext, ToolError, output_text, tool
+
+from .habits import BLAME_NAMES, GIT_IGNORED, SHOW_NAMES, blame_arguments, show_arguments
+from .place import Place, find
+from .running import DIFF_LIMIT, LIST_LIMIT, hash_of, read, try_read
+
+_HEADER = "commit %H%d%nParents: %p%nAuthor: %an <%ae>%nDate:   %ad%n%n%w(0,4,4)%B%w()"
+_PATCH = ("--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+_BINARY_SAMPLE = 8_000
+
+
+@tool(
+    access=["read"],
+    group="git",
+    requires=["program:git"],
+    aliases=SHOW_NAMES,
+    ignores=GIT_IGNORED,
+    adapt=show_arguments,
+)
+async def git_show(
+    context: ToolContext,
+    ref: Annotated[str, "Commit, branch or tag"] = "HEAD",
+    path: Annotated[str, "A file, whole as it was then; of a folder its names"] = "",
+) -> str:
+    """Show one commit: message, changed files, diff (50 KB at most). With path: that file as it was at ref."""
+    place = await find(context, "git show", files=False)
+    commit = await hash_of(context, ref)
+    if path:
+        return await _path_at(context, place, commit, (context.paths.locate(path), f"{path} at {ref}"))
+    return await _commit(context, place, commit)
+
+
+async def _commit(context: ToolContext, place: Place, commit: str) -> str:
+    header = await read(context, "git show", ["show", "--no-patch", f"--format={_HEADER}", "--date=iso", commit])
+    scope = ["--", *place.scope]
+    options = ["show", "--format=", *_PATCH]
+    stat = await read(context, "git show", [*options, "--stat=100", commit, *scope])
+    patch = await read(context, "git show", [*options, commit, *scope], limit=2 * DIFF_LIMIT)
+    files = output_text(stat.output, stat.omitted, "git_diff with ref and path shows a part.").rstrip()
+    begin = output_text(header.output, header.omitted, "").rstrip()
+    none = f"(It changes nothing in {place.prefix})" if place.below else "(It changes no file.)"
+    diff = _cut(patch, DIFF_LIMIT, f"git_diff(ref='{commit[:12]}~1..{commit[:12]}', path=...) shows one file.")
+    return "\n\n".join(filter(None, (begin, files or none, diff)))
+
+
+def _cut(result: ProcessResult, limit: int, how: str) -> str:
+    """As many whole lines from the beginning as fit."""
+    if len(result.output) + result.omitted <= limit:
+        return result.output.decode("utf-8", "replace").rstrip("\n")
+    shown = result.output[: result.output.rfind(b"\n", 0, limit) + 1] or result.output[:limit]
+    rest = len(result.output) + result.omitted - len(shown)
+    text = shown.decode("utf-8", "replace").rstrip("\n")
+    return f"{text}\n[... {rest:,} bytes omitted after line {shown.count(bytes([10])):,}. {how}]"
+
+
+async def _path_at(context: ToolContext, place: Place, commit: str, path_and_name: tuple[str, str]) -> str:
+    path, name = path_and_name
+    whole = place.prefix + ("" if path == "." else path)
+    thing = f"{commit}:{whole}"
+    kind = await try_read(context, ["cat-file", "-t", thing])
+    if kind.exit_code != 0:
+        raise ToolError(
+            f"There is no {name}. git_log(path=...) shows the commits that changed a file; names are as they were then."
+        )
+    if kind.output == b"tree\n":
+        listed = await read(context, "git show", ["ls-tree", "--name-only", thing])
+        return output_text(listed.output, listed.omitted, "Show a folder in it.").rstrip() or "(empty folder)"
+    if kind.output != b"blob\n":
+        return f"{name} is a submodule at another repository's commit. Use set_working_dir to look into it."
+    content = await read(context, "git show", ["cat-file", "blob", thing], limit=2 * DIFF_LIMIT)
+    if b"\0" in content.output[:_BINARY_SAMPLE]:
+        return f"{name} is a binary file of {len(content.output) + content.omitted:,} bytes."
+    how = f"run_command: git show {commit[:12]}:{shlex.quote(whole)} | sed -n '1000,2000p'"
+    return _cut(content, DIFF_LIMIT, f"To read on, {how}") or "(empty file)"
+
+
+@tool(
+    access=["read"],
+    group="git",
+    requires=["program:git"],
+    aliases=BLAME_NAMES,
+    ignores=GIT_IGNORED,
+    adapt=blame_arguments,
+)
+async def git_blame(
+    context: ToolContext,
+    path: Annotated[str, "The file"],
+    start_line: Annotated[int | None, Field(ge=0), "First line, from 1"] = None,
+    end_line: Annotated[int | None, Field(ge=0), "Last line"] = None,
+) -> str:
+    """Who last changed each line of a file, and in which commit. 20 KB at most: pass lines."""
+    await find(context, "git blame")
+    lines = f"{start_line or 1},{end_line or ''}"
+    if start_line and end_line and end_line < start_line:
+        raise ToolError(f"end_line {end_line} is before start_line {start_line}. Pass them the other way round.")
+    located = context.paths.locate(path)
+    if context.paths.exists(path) and context.paths.stat(path).kind == "folder":
+        raise ToolError(f"{path} is a folder. Pass one file; git_log(path={path!r}) shows who changed a folder.")
+    options = ["blame", "--no-textconv", "--date=short", "--abbrev=8", "-L", lines]
+    result = await try_read(context, [*options, "--", located], limit=2 * LIST_LIMIT)
+    if result.exit_code != 0:
+        raise await _no_blame(context, path, located, result)
+    how = "Pass start_line and end_line for a part."
+    return _cut(result, LIST_LIMIT, how)
+
+
+async def _no_blame(context: ToolContext, path: str, located: str, result: ProcessResult) -> ToolError:
+    said = result.stderr.decode("utf-8", "replace").strip()
+    known = await try_read(context, ["ls-files", "--error-unmatch", "--", located])
+    if known.exit_code != 0 or "no such path" in said:
+        return ToolError(f"No commit has {path}: it is new, ignored or not there. git_status lists new files.")
+    if "has only 0 lines" in said:
+        return ToolError(f"{path} is empty: there are no lines to show.")
+    if "object name" in said:  # what git says quotes the file, which may lie anywhere
+        return ToolError(
+            "git blame failed: the setting blame.ignoreRevsFile names a file that is no list of commits. "
+            "Ask the user; run_command: git config --unset-all blame.ignoreRevsFile"
+        )
+    if "has only" in said:
+        return ToolError(f"{said.removeprefix('fatal: ')}. Pass a smaller start_line.")
+    return ToolError(f"git blame failed. A file that was deleted is shown by git_log and git_show.\ngit says: {said}")

@@ -1,0 +1,168 @@
+"""The tools git_status, git_diff, git_log and git_branch: what is changed, and what there is."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from marvin_core import Field, ProcessResult, ToolContext, ToolError, output_text, tool
+
+from .habits import (
+    BRANCH_NAMES,
+    DIFF_NAMES,
+    GIT_IGNORED,
+    LOG_NAMES,
+    STATUS_NAMES,
+    branch_arguments,
+    diff_arguments,
+    log_arguments,
+    status_arguments,
+)
+from .place import find
+from .running import DIFF_LIMIT, hash_of, read
+
+_STAT_LIMIT = 10_000
+_SUBMODULES = "--ignore-submodules=dirty"
+"""A submodule shows where it is at another commit. Looking for changes in it would run what its own settings name."""
+_BRANCH = (
+    "%(HEAD) %(refname:short) %(objectname:short)%(if)%(upstream)%(then) [%(upstream:short)"
+    "%(if)%(upstream:track)%(then) %(upstream:track,nobracket)%(end)]%(end) %(contents:subject)"
+)
+
+
+@tool(
+    access=["read"],
+    group="git",
+    requires=["program:git"],
+    aliases=STATUS_NAMES,
+    unlisted=["path"],
+    ignores=GIT_IGNORED,
+    adapt=status_arguments,
+)
+async def git_status(context: ToolContext, path: str | None = None) -> str:
+    """Branch, merge or rebase in progress and its next step, staged, changed and untracked files here."""
+    place = await find(context, "git status")
+    options = ["--long", "--untracked-files=normal", "--no-column", _SUBMODULES]
+    scope = [context.paths.locate(path)] if path else place.scope
+    result = await read(context, "git status", ["status", *options, "--", *scope])
+    shown = output_text(result.output, result.omitted, "Run git status -- FOLDER for a part.").strip()
+    above = f"[Only what lies in {place.prefix} of the repository {place.top} is listed.]" if place.below else ""
+    next_step = place.next_step(unmerged="nmerged paths" in shown)
+    return "\n".join(filter(None, (shown, next_step and f"[{next_step}]", above)))
+
+
+@tool(
+    access=["read"],
+    group="git",
+    requires=["program:git"],
+    aliases=DIFF_NAMES,
+    ignores=GIT_IGNORED,
+    adapt=diff_arguments,
+)
+async def git_diff(
+    context: ToolContext,
+    staged: Annotated[bool, "Staged changes instead of unstaged ones"] = False,
+    path: Annotated[str | None, "Only this file or folder"] = None,
+    ref: Annotated[str | None, "Commit or branch to compare with, or A..B"] = None,
+) -> str:
+    """Show changes in the working directory as a unified diff, 50 KB at most. For one commit use git_show.
+
+    Untracked files are left out.
+    """
+    place = await find(context, "git diff")
+    if staged and ref and ".." in ref:
+        raise ToolError(f"staged compares with one commit, and {ref!r} names two. Leave out staged, or name one.")
+    revision = await _resolved(context, ref) if ref else []
+    scope = ["--", *([context.paths.locate(path)] if path else place.scope)]
+    options = [
+        "diff",
+        _SUBMODULES,
+        "--no-ext-diff",
+        "--no-textconv",
+        "--no-color",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+    ]
+    if staged:
+        options.append("--cached")
+    result = await read(context, "git diff", [*options, *revision, *scope], limit=2 * DIFF_LIMIT)
+    if not result.output:
+        where = f" in {path}" if path else ""
+        return f"No differences{where}. Staged changes show with staged=true, untracked files in git_status."
+    if len(result.output) <= DIFF_LIMIT:
+        return result.output.decode("utf-8", "replace")
+    overview = await read(context, "git diff", [*options, "--stat=100", *revision, *scope], limit=_STAT_LIMIT)
+    return _beginning(result, overview)
+
+
+def _beginning(diff: ProcessResult, overview: ProcessResult) -> str:
+    """The list of files, and of the diff as many whole lines as fit."""
+    stat = output_text(overview.output, overview.omitted, "Pass path for one folder.").rstrip()
+    room = DIFF_LIMIT - len(stat.encode())
+    shown = diff.output[: diff.output.rfind(b"\n", 0, room) + 1] or diff.output[:room]
+    rest = len(diff.output) + diff.omitted - len(shown)
+    text = shown.decode("utf-8", "replace").rstrip("\n")
+    return f"{stat}\n\n{text}\n[... {rest:,} bytes omitted. Pass path to see one file or folder.]"
+
+
+async def _resolved(context: ToolContext, ref: str) -> list[str]:
+    """The commit or commits as hashes: where git diff finds none it compares files, also outside the sandbox."""
+    first, dots, second = re.fullmatch(r"(.*?)(?:(\.{2,3})(.*))?", ref, re.DOTALL).groups("")  # type: ignore[union-attr]  # it matches any text
+    sides = [await hash_of(context, side or "HEAD") for side in ([first, second] if dots else [first])]
+    return [dots.join(sides)]
+
+
+@tool(
+    access=["read"],
+    group="git",
+    requires=["program:git"],
+    aliases=LOG_NAMES,
+    unlisted=["ref"],
+    ignores=GIT_IGNORED,
+    adapt=log_arguments,
+)
+async def git_log(
+    context: ToolContext,
+    max_count: Annotated[int, Field(ge=1, le=200), "Commits shown"] = 10,
+    oneline: Annotated[bool, "One line a commit, or the whole message"] = True,
+    path: Annotated[str | None, "Only changes of this file or folder"] = None,
+    ref: str | None = None,
+) -> str:
+    """Recent commits, newest first: hash, date, author, branches, message. git_show shows one."""
+    shape = "%h %ad %an:%d %s" if oneline else "commit %H%d%nAuthor: %an <%ae>%nDate:   %ad%n%n%w(0,4,4)%B%w()"
+    place = await find(context, "git log", files=False)
+    revision = await _resolved(context, ref) if ref else []
+    scope = ["--", *([context.paths.locate(path)] if path else place.scope)]
+    date = "--date=short" if oneline else "--date=iso"
+    result = await read(
+        context,
+        "git log",
+        ["log", f"--max-count={max_count}", f"--format={shape}", date, "--no-color", "--no-patch", *revision, *scope],
+        limit=DIFF_LIMIT,
+    )
+    log = output_text(result.output, result.omitted, "Ask for fewer commits.").strip()
+    return log or f"No commit changes {path or 'this folder'}. git_status shows what is not committed."
+
+
+@tool(
+    access=["read"],
+    group="git",
+    requires=["program:git"],
+    aliases=BRANCH_NAMES,
+    ignores=GIT_IGNORED,
+    adapt=branch_arguments,
+)
+async def git_branch(
+    context: ToolContext,
+    all: Annotated[bool, "Those of remotes, too"] = False,
+) -> str:
+    """Branches, the last used first: `*` is the current one, then hash, [upstream, how far apart], subject."""
+    place = await find(context, "git branch", files=False)
+    options = ["--list", "--no-column", "--sort=-committerdate", f"--format={_BRANCH}", *(["--all"] if all else [])]
+    result = await read(context, "git branch", ["branch", *options])
+    branches = output_text(result.output, result.omitted, "Run git branch --list PATTERN for a part.").rstrip()
+    if not branches:
+        current = await read(context, "git branch", ["symbolic-ref", "--short", "HEAD"])
+        branches = f"There are no commits yet. The first one begins the branch {current.output.decode().strip()}."
+    next_step = place.next_step()
+    return f"{branches}\n[{next_step}]" if next_step else branches

@@ -1,0 +1,154 @@
+"""Where the repository is that a call works on, and whether it is that of the working directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from marvin_core import Record, ToolContext, ToolError
+
+from .running import failure, try_read
+
+_STEPS = {
+    "rebase-merge": "A rebase is in progress. Next: {resolve}commit, then run_command: git rebase --continue "
+    "(or git rebase --abort)",
+    "rebase-apply": "A rebase or git am is in progress. Next: {resolve}stage or commit, then run_command: "
+    "git rebase --continue or git am --continue (or --abort)",
+    "MERGE_HEAD": "A merge is in progress. Next: {resolve}git_commit ends it (or run_command: git merge --abort)",
+    "CHERRY_PICK_HEAD": "A cherry-pick is in progress. Next: {resolve}git_commit, then run_command: "
+    "git cherry-pick --continue where more commits wait (or git cherry-pick --abort)",
+    "REVERT_HEAD": "A revert is in progress. Next: {resolve}git_commit, then run_command: git revert --continue where "
+    "more commits wait (or git revert --abort)",
+    "sequencer": "More commits wait. Next, run_command: git cherry-pick --continue or git revert --continue",
+    "BISECT_LOG": "A bisect is in progress. Next: test this commit, then run_command: git bisect good or "
+    "git bisect bad (git bisect reset ends it)",
+}
+"""What comes next, by the file or folder in the git directory that tells of it; the first one counts."""
+_POINTER_LIMIT = 10_000
+
+
+class Place(Record):
+    """A repository that may be used here."""
+
+    git_dir: Path
+    top: Path | None
+    """The folder that its files lie in; None for a bare repository."""
+    root: Path
+
+    @property
+    def below(self) -> bool:
+        """Whether the working directory is a folder of the repository, and not all of it."""
+        return self.top is not None and self.top != self.root
+
+    @property
+    def scope(self) -> Sequence[str]:
+        """What limits a command to the working directory."""
+        return ["."] if self.below else []
+
+    @property
+    def prefix(self) -> str:
+        """What names of files have in front where git counts from the top."""
+        return f"{self.root.relative_to(self.top)}/" if self.top is not None and self.below else ""
+
+    def next_step(self, *, unmerged: bool = False) -> str:
+        """What a merge, rebase, cherry-pick or bisect waits for; empty where there is none."""
+        for name, step in _STEPS.items():
+            if (self.git_dir / name).exists():
+                return step.format(resolve="resolve the conflicts, " if unmerged else "")
+        return ""
+
+
+async def find(context: ToolContext, what: str, *, files: bool = True) -> Place:
+    """The repository of the working directory, which must be the folder's own or link back to it.
+
+    Args:
+        files: whether it must have a working tree.
+
+    Raises:
+        ToolError: there is none, it belongs to another folder, or git refuses it.
+    """
+    root = context.paths.root
+    result = await try_read(
+        context, ["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir", "--is-inside-work-tree"]
+    )
+    holder = _holder(root)
+    if result.exit_code != 0:
+        if holder is not None and b"not a git repository" in result.stderr and b"parent up to" not in result.stderr:
+            raise ToolError(_broken(what, holder, result.stderr.decode("utf-8", "replace")))
+        raise failure(context, what, result)
+    git_dir, common, inside = result.output.decode("utf-8", "surrogateescape").rstrip("\n").split("\n")
+    if holder is None:
+        return _bare(what, root, Path(git_dir), files=files)
+    top_of = await try_read(context, ["rev-parse", "--path-format=absolute", "--show-toplevel"])
+    top = top_of.output.decode("utf-8", "surrogateescape").rstrip("\n")
+    if inside != "true" and top_of.exit_code != 0 and not files and _own(holder, Path(git_dir), Path(common)):
+        return Place(git_dir=Path(git_dir), top=None, root=root)
+    if top_of.exit_code != 0 and "work tree" not in top_of.stderr.decode("utf-8", "replace"):
+        raise failure(context, what, top_of)
+    if not top or _real(top) != holder:
+        raise ToolError(
+            f"{what} is refused: the repository in {holder} keeps its files in another folder ({top or 'none'}), by "
+            "its setting core.worktree or core.bare. Ask the user; run_command: git config --unset core.worktree"
+        )
+    if not _own(holder, Path(git_dir), Path(common)):
+        raise ToolError(
+            f"{what} is refused: {holder}/.git leads to the repository {git_dir}, which does not lead back here as "
+            "that of a worktree or a submodule does. Ask the user; git worktree repair mends a worktree that was moved."
+        )
+    return Place(git_dir=Path(git_dir), top=holder, root=root)
+
+
+def _real(path: Path | str) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _holder(root: Path) -> Path | None:
+    """The folder, this one or the next above, that has a `.git`."""
+    return next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
+
+
+def _broken(what: str, holder: Path, said: str) -> str:
+    return (
+        f"{what} failed: {holder}/.git is there, and git takes it for no repository: its HEAD, or what it leads to, is "
+        f"missing or broken. Do not run git init; show the user what is in it.\ngit says: {said.strip()}"
+    )
+
+
+def _bare(what: str, root: Path, git_dir: Path, *, files: bool) -> Place:
+    if not files and _real(git_dir) == root:
+        return Place(git_dir=git_dir, top=None, root=root)
+    raise ToolError(
+        f"{what} is refused: {root} has no working tree: it is, or lies in, a bare repository or a git directory. "
+        "git_log, git_show and git_branch work in a bare one; for files, run_command: git worktree add FOLDER"
+    )
+
+
+def _own(holder: Path, git_dir: Path, common: Path) -> bool:
+    """Whether a git directory is that of the folder: it lies in it, or names it."""
+    real, real_common = _real(git_dir), _real(common)
+    if real == real_common:
+        return real.is_relative_to(holder) or _is_named_in_config(real, holder)
+    if real.parent != real_common / "worktrees":
+        return False
+    return _real(real / _first_line(real / "gitdir")) == _real(holder / ".git")
+
+
+def _is_named_in_config(git_dir: Path, holder: Path) -> bool:
+    """A submodule's git directory names its working tree; that git uses it was seen before."""
+    settings = "\n".join(_text(git_dir / name) for name in ("config", "config.worktree"))
+    lines = (line.strip().partition("=") for line in settings.splitlines())
+    named = (value.strip().strip('"') for key, _, value in lines if key.strip().lower() == "worktree")
+    return any(_real(git_dir / path) == holder for path in named)
+
+
+def _first_line(file: Path) -> str:
+    return _text(file).partition("\n")[0]
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(_POINTER_LIMIT).decode("utf-8", "surrogateescape")
+    except OSError:
+        return ""

@@ -1,0 +1,190 @@
+"""Running git: no string of the model is read as an option or a pattern, nothing waits for a terminal, and
+reading runs no program which the repository's configuration names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from marvin_core import ProcessResult, ToolContext, ToolError, output_text
+
+DIFF_LIMIT = 50_000
+LIST_LIMIT = 20_000
+ERROR_LIMIT = 6_000
+_NAMES_LIMIT = 20_000_000
+
+
+def _settings(*settings: str) -> tuple[str, ...]:
+    return tuple(part for setting in settings for part in ("-c", setting))
+
+
+_GIT = ("git", "--no-pager", "--literal-pathspecs", *_settings("core.quotepath=off", "color.ui=false"))
+_READING = (
+    *_GIT,
+    "--no-optional-locks",
+    *_settings("core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false"),
+    *_settings("diff.submodule=short", "status.submoduleSummary=false", "advice.statusHints=false"),
+    *_settings("diff.orderFile=/dev/null"),
+)
+# A commit must not end with housekeeping in the background.
+_WRITING = (*_GIT, *_settings("gc.auto=0", "maintenance.auto=false"))
+# What Marvin writes for itself: no hook and no monitor has a part in it.
+_PRIVATE = (*_WRITING, *_settings("core.fsmonitor=false", "core.hooksPath=/dev/null", "commit.gpgSign=false"))
+# The texts below are looked for in English.
+_ENVIRONMENT = {"LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
+# What is missing in a partial clone would be fetched, by a program that the repository may name.
+_ALONE = {**_ENVIRONMENT, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
+_FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
+_OF_THE_REPOSITORY = ("local", "worktree")
+_FILTERING = ("status", "diff", "blame")
+"""What reads files of the working directory by way of filters."""
+_UNSUPPORTED = {"check-ignore": ("--literal-pathspecs",)}
+"""Options that a command refuses. Its names begin with `./`, so that none is a pattern with magic."""
+
+_ADVICE = {
+    "dubious ownership": (
+        "The repository belongs to another user, so git refuses it. If the user trusts it, run_command: "
+        "git config --global --add safe.directory {root}"
+    ),
+    "not a git repository": (
+        "{root} is in no git repository. Use set_working_dir to go to one, or run_command: git init"
+    ),
+    "does not have any commits yet": "There are no commits yet: this is a new repository.",
+    "Needed a single revision": "There is no such commit or branch. git_log and git_branch show what there is.",
+    ".lock': File exists": (
+        "Another git command is running here, or one was killed. Try again; if it stays, and no git runs, "
+        "remove the named .lock file with run_command."
+    ),
+    "would be overwritten by checkout": (
+        "Nothing was switched. Commit the named files first with git_commit, or run_command: git stash"
+    ),
+    "resolve your current index first": "Resolve the conflicts that git_status lists first, and commit.",
+    "cannot switch branch while": "Finish or abort what git_status names first.",
+    "already checked out": "That branch is open in another worktree. Use set_working_dir to go there.",
+    "already used by worktree": "That branch is open in another worktree. Use set_working_dir to go there.",
+    "a branch named": "Leave out create_branch to switch to it, or take another name.",
+    "not a valid branch name": "Take a name without blanks, '..', '~', '^', ':' and a dash in front.",
+    "ignored by one of your .gitignore": "To commit an ignored file all the same, run_command: git add -f FILE",
+    "no such path": "There is no such path in that commit. git_status lists the changes.",
+    "did not match any file": "Such a file is neither on disk nor in git. git_status lists the changes.",
+    "partial commit during a": (
+        "A merge, cherry-pick or rebase is committed as a whole: call git_commit without paths, in the top folder."
+    ),
+    "unmerged files": "Resolve the conflicts in the files that git_status lists, then use add_all=true.",
+    "gpg failed to sign": "Commits are signed here, which needs the user: ask for the commit, or to unlock the key.",
+} | dict.fromkeys(
+    ("Please tell me who you are", "auto-detect email", "empty ident name", "auto-detection is disabled"),
+    "git does not know who commits. Ask the user, then run_command: "
+    "git config user.name NAME && git config user.email ADDRESS",
+)
+"""What to do next, by a part of what git says."""
+
+
+async def run(
+    context: ToolContext,
+    arguments: Sequence[str],
+    *,
+    limit: int = LIST_LIMIT,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] = _ENVIRONMENT,
+    on_output: Callable[[str], None] | None = None,
+) -> ProcessResult:
+    """A program in the working directory."""
+    return await context.processes.run(
+        arguments, cwd=context.paths.root, stdin=stdin, output_limit=limit, env=env, on_output=on_output
+    )
+
+
+async def write(
+    context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None
+) -> ProcessResult:
+    """Git with its hooks, its filters and its signatures. Raises `ToolError` where it fails."""
+    result = await try_write(context, arguments, stdin=stdin)
+    if result.exit_code != 0:
+        raise failure(context, what, result)
+    return result
+
+
+async def try_write(context: ToolContext, arguments: Sequence[str], *, stdin: bytes | None = None) -> ProcessResult:
+    """The same, where the caller looks at the exit code. What hooks print is shown while they run."""
+    on_output = None if "--dry-run" in arguments else context.progress
+    return await run(context, [*_WRITING, *arguments], stdin=stdin, on_output=on_output)
+
+
+async def keep(
+    context: ToolContext, arguments: Sequence[str], env: Mapping[str, str], *, stdin: bytes | None = None
+) -> ProcessResult:
+    """Git for what Marvin keeps for itself in the repository: without hooks, and nothing is fetched."""
+    filters = await _without_filters(context)
+    return await run(context, [*_PRIVATE, *arguments], env={**_ALONE, **filters, **env}, stdin=stdin)
+
+
+async def read(context: ToolContext, what: str, arguments: Sequence[str], limit: int = LIST_LIMIT) -> ProcessResult:
+    """Git that only looks. Raises `ToolError` where it fails."""
+    result = await try_read(context, arguments, limit)
+    if result.exit_code != 0:
+        raise failure(context, what, result)
+    return result
+
+
+async def try_read(context: ToolContext, arguments: Sequence[str], limit: int = LIST_LIMIT) -> ProcessResult:
+    """The same, where the caller looks at the exit code."""
+    env = {**_ALONE, **await _without_filters(context)} if arguments[0] in _FILTERING else _ALONE
+    return await run(context, [*_READING, *arguments], limit=limit, env=env)
+
+
+async def names(context: ToolContext, what: str, arguments: Sequence[str], *, stdin: bytes | None = None) -> list[str]:
+    """The names, or other fields that end with NUL, that git lists. Exit code 1 with no output means none.
+
+    Raises:
+        ToolError: git fails, or there are more than fit 20 MB.
+    """
+    env = {**_ALONE, **await _without_filters(context)} if arguments[0] in _FILTERING else _ALONE
+    options = [option for option in _READING if option not in _UNSUPPORTED.get(arguments[0], ())]
+    result = await run(context, [*options, *arguments], limit=_NAMES_LIMIT, stdin=stdin, env=env)
+    if result.exit_code not in (0, 1) or (result.exit_code == 1 and result.stderr):
+        raise failure(context, what, result)
+    if result.omitted:
+        raise ToolError(
+            f"{what} failed: there are too many files. Pass paths, or add what is not to be kept to .gitignore."
+        )
+    return [name for name in result.output.decode("utf-8", "surrogateescape").split("\0") if name]
+
+
+def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError:
+    """What git said, and what to do about it where that is known."""
+    said = output_text(result.stderr + result.output, result.omitted, "")[:ERROR_LIMIT].strip()
+    said = said.partition("\nusage: ")[0]  # outside of a repository git diff prints all its options
+    for sign, advice in _ADVICE.items():
+        if sign.lower() in said.lower():
+            return ToolError(f"{what} failed. {advice.format(root=context.paths.root)}\ngit says: {said}")
+    return ToolError(f"{what} failed with exit code {result.exit_code}. git says: {said or '(nothing)'}")
+
+
+async def _without_filters(context: ToolContext) -> dict[str, str]:
+    """Variables that switch off the filters of the repository's own configuration; those of the user stay."""
+    listed = await run(context, [*_GIT, "config", "--show-scope", "--null", "--get-regexp", _FILTERS], env=_ALONE)
+    if listed.exit_code not in (0, 1):  # 1: there is none
+        raise failure(context, "Reading the configuration", listed)
+    # A scope and a setting by turns; the name of a setting ends with a line.
+    parts = listed.output.decode("utf-8", "surrogateescape").split("\0")
+    if listed.omitted:
+        raise ToolError("The repository configures too many filters to switch them off. Use run_command: git status")
+    found = {
+        setting.partition("\n")[0]
+        for scope, setting in zip(parts[::2], parts[1::2], strict=False)
+        if scope in _OF_THE_REPOSITORY
+    }
+    variables = {"GIT_CONFIG_COUNT": str(len(found))}
+    for number, name in enumerate(sorted(found)):
+        variables[f"GIT_CONFIG_KEY_{number}"] = name
+        variables[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(".required") else ""
+    return variables
+
+
+async def hash_of(context: ToolContext, name: str) -> str:
+    """The commit of this name. Raises `ToolError` where there is none."""
+    if name.startswith("-") or "\0" in name:
+        raise ToolError(f"{name!r} is no commit: names do not start with '-'. git_log shows the commits.")
+    what = f"Looking for the commit {name!r}"
+    result = await read(context, what, ["rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}"])
+    return result.output.decode("ascii").strip()

@@ -1,0 +1,130 @@
+"""What git_commit stages, and what it leaves out until it is told."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+
+from marvin_core import (
+    HABITUALLY_IGNORED,
+    KEY_SAMPLE,
+    Record,
+    ToolContext,
+    ToolError,
+    in_thread,
+    why_content_left_out,
+    why_left_out,
+)
+
+from .place import Place
+from .running import names, write
+
+_NEVER = re.compile(r"(?:^|/)\.marvin/(?:logs|memories|undo|worktrees)(?:/|$)")
+_SHOWN = 20
+
+
+class Staged(Record):
+    """What became of the files of a call."""
+
+    left_out: tuple[str, ...] = ()
+    """Names with the reason, as people read them."""
+
+    @property
+    def note(self) -> str:
+        """What was left out, and how to have it in; empty where nothing was."""
+        if not self.left_out:
+            return ""
+        return (
+            f"Left out, not committed: {shortened(self.left_out)}. To commit such a file, name it in paths; "
+            "to hear no more of it, add it to .gitignore."
+        )
+
+
+def shortened(items: Sequence[str]) -> str:
+    """The first of them in a line, and how many more there are."""
+    rest = len(items) - _SHOWN
+    return ", ".join(items[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Staged:
+    """Stage what was changed below the paths, or below the working directory where there are none.
+
+    Files that git knows are staged as they are, and so is a file, or a folder of a name left out by habit, that is
+    named itself. Other new files are looked at.
+
+    Raises:
+        ToolError: git fails, or a path is Marvin's log, memory or undo copy.
+    """
+    for path in paths:
+        if _NEVER.search(path):
+            raise ToolError(f"{path} is refused: Marvin's logs, memories and undo copies are never committed.")
+    told = [path for path in paths if _is_told(context, path)]
+    folders = [path for path in paths if path not in told] if paths else ["."]
+    if told:
+        await write(context, "git add", ["add", "--all", "--", *told])
+    if not folders:
+        return Staged()
+    kept, left_out = await _sorted(context, folders)
+    if paths:
+        for folder in folders:  # git add says so where there is nothing of the name
+            await write(context, "git add", ["add", "--all", "--dry-run", "--ignore-errors", "--", folder])
+    await write(context, "git add", ["add", "--update", "--", *folders])
+    if kept:
+        stdin = "\0".join(kept).encode("utf-8", "surrogateescape")
+        await write(context, "git add", ["add", "--pathspec-from-file=-", "--pathspec-file-nul"], stdin=stdin)
+    return Staged(left_out=tuple(left_out))
+
+
+def _is_told(context: ToolContext, path: str) -> bool:
+    """Whether a path names what is meant, and is no folder in which something else may lie."""
+    folder = os.path.isdir(context.paths.root / path) and not os.path.islink(context.paths.root / path)
+    return not folder or any(part in HABITUALLY_IGNORED for part in path.split("/"))
+
+
+async def _sorted(context: ToolContext, folders: Sequence[str]) -> tuple[list[str], list[str]]:
+    """New files to stage, and what is left out with the reason."""
+    excluded = [f"--exclude={name}/" for name in HABITUALLY_IGNORED]
+    what = "Listing new files"
+    new = await names(context, what, ["ls-files", "-z", "--others", "--exclude-standard", *excluded, "--", *folders])
+    habitual = await _habitual(context, excluded, folders)
+    reasons = await in_thread(lambda: {name: _reason(context, name) for name in new})
+    left_out = [f"{name} ({reason})" for name, reason in reasons.items() if reason]
+    return [name for name, reason in reasons.items() if not reason], habitual + left_out
+
+
+async def _habitual(context: ToolContext, excluded: Sequence[str], folders: Sequence[str]) -> list[str]:
+    """Folders left out by habit that the repository's own rules do not ignore."""
+    what = "Listing new files"
+    options = ["ls-files", "-z", "--others", "--ignored", "--directory", *excluded, "--", *folders]
+    found = [
+        name
+        for name in await names(context, what, options)
+        if name.rstrip("/").rpartition("/")[2] in HABITUALLY_IGNORED
+    ]
+    if not found:
+        return []
+    stdin = "\0".join(f"./{name}" for name in found).encode("utf-8", "surrogateescape")
+    ignored = set(await names(context, what, ["check-ignore", "-z", "--no-index", "--stdin"], stdin=stdin))
+    return [f"{name} (ignored by habit)" for name in found if f"./{name}" not in ignored]
+
+
+def _reason(context: ToolContext, name: str) -> str:
+    """Why a new file is left out; empty where it is not."""
+    return why_left_out(name) or _reason_within(context, name)
+
+
+def _reason_within(context: ToolContext, name: str) -> str:
+    if os.path.islink(context.paths.root / name):
+        return ""  # git keeps where it leads, not what is there
+    try:
+        with context.paths.open(name) as file:
+            return why_content_left_out(os.fstat(file.fileno()).st_size, file.read(KEY_SAMPLE))
+    except ToolError:
+        return ""  # git says itself what it cannot read
+
+
+def summary(name_status: Iterable[str]) -> str:
+    """What is staged, from the fields of `--name-status -z`: a letter and a name by turns."""
+    fields = list(name_status)
+    return shortened([f"{letter} {name}" for letter, name in zip(fields[::2], fields[1::2], strict=False)])

@@ -1,0 +1,192 @@
+"""The tool git_checkout, and the snapshot that is kept before it discards changes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Annotated
+
+from marvin_core import ProcessResult, ToolContext, ToolError, ToolResult, call_of, output_text, tool
+
+from .habits import CHECKOUT_NAMES, GIT_IGNORED, checkout_arguments
+from .place import Place, find
+from .running import LIST_LIMIT, failure, hash_of, keep, names, read, try_read, write
+
+_SNAPSHOTS = "refs/marvin/snapshots"
+_AUTHOR = {
+    "GIT_AUTHOR_NAME": "Marvin",
+    "GIT_AUTHOR_EMAIL": "marvin@localhost",
+    "GIT_COMMITTER_NAME": "Marvin",
+    "GIT_COMMITTER_EMAIL": "marvin@localhost",
+}
+
+
+@tool(
+    access=["write", "exec"],
+    group="git",
+    requires=["program:git"],
+    aliases=CHECKOUT_NAMES,
+    ignores=GIT_IGNORED,
+    adapt=checkout_arguments,
+    unlisted=["expected"],
+)
+async def git_checkout(
+    context: ToolContext,
+    target: Annotated[str, "Branch, commit or tag; '-' is the branch before"],
+    create_branch: Annotated[bool, "Make target as a new branch here; changes come along"] = False,
+    path: Annotated[str | None, "Only restore this file or folder as it is in target"] = None,
+    expected: Annotated[str, "Only from this branch or commit; with path, only where it still is as in this one"] = "",
+) -> ToolResult:
+    """Switch branch or commit, or restore a file. Switching never discards changes.
+
+    What a restored file loses is kept in a snapshot, which the answer names.
+    """
+    place = await find(context, "git checkout")
+    if path is not None and create_branch:
+        raise ToolError("create_branch and path exclude each other: make the branch first, then restore the file.")
+    if path is not None:
+        return await _restored(context, place, target, path, expected)
+    before = await current(context)
+    if expected and expected not in before:
+        raise ToolError(
+            f"Nothing was switched: {before[0] or 'a new branch'} is current by now, and no longer {expected}. "
+            "Switch by hand, without expected."
+        )
+    text = await (_created(context, place, target) if create_branch else _switched(context, place, target))
+    after = await current(context)
+    undo = call_of(git_checkout, target=before[0], expected=after[0]) if before[1:] and before[0] != after[0] else None
+    return ToolResult(content=text, undo=undo)
+
+
+async def current(context: ToolContext) -> tuple[str, ...]:
+    """The branch that is current and its commit, or the commit alone; before the first commit the branch alone."""
+    branch = await try_read(context, ["symbolic-ref", "--quiet", "--short", "HEAD"])
+    commit = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
+    name, found = branch.output.decode().strip(), commit.output.decode().strip()
+    return ((name or found), found) if found else (name,)
+
+
+async def _created(context: ToolContext, place: Place, name: str) -> str:
+    if name.startswith("-") or "\0" in name:
+        raise ToolError(f"{name!r} is no name for a branch: names do not start with '-'.")
+    result = await write(context, "git checkout", ["switch", "--create", name])
+    return _told(result, place)
+
+
+async def _switched(context: ToolContext, place: Place, target: str) -> str:
+    if place.below:
+        raise ToolError(
+            f"Nothing was switched: the repository begins at {place.top}, and switching changes files outside of the "
+            f"working directory. Use set_working_dir to go to {place.top}; with path, single files are restored here."
+        )
+    options = ["switch", "--no-overwrite-ignore", "--no-recurse-submodules"]
+    if target == "-":
+        return _told(await write(context, "git checkout", [*options, "-"]), place)
+    if target.startswith("-") or "\0" in target:
+        raise ToolError(f"{target!r} is no branch or commit: names do not start with '-'. git_branch lists them.")
+    if await _is_branch(context, target):
+        return _told(await write(context, "git checkout", [*options, "--guess", target]), place)
+    commit = await hash_of(context, target)
+    result = await write(context, "git checkout", [*options, "--detach", commit])
+    hint = "[No branch is current now. git_checkout with create_branch=true keeps commits that are made here.]"
+    return f"{_told(result, place)}\n{hint}"
+
+
+async def _is_branch(context: ToolContext, name: str) -> bool:
+    """Whether it is a branch, or one that exactly one remote has, which git makes a branch of."""
+    local = await try_read(context, ["show-ref", "--verify", "--quiet", f"refs/heads/{name}"])
+    if local.exit_code == 0:
+        return True
+    known = await try_read(context, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"])
+    if known.exit_code == 0:
+        return False
+    remote = await read(context, "git branch", ["for-each-ref", "--format=%(refname:lstrip=3)", "refs/remotes"])
+    return name in remote.output.decode("utf-8", "replace").splitlines()
+
+
+def _told(result: ProcessResult, place: Place) -> str:
+    said = output_text(result.stderr + result.output, result.omitted, "git_status shows what is changed.").strip()
+    next_step = place.next_step()
+    return "\n".join(filter(None, (said or "Done.", next_step and f"[{next_step}]")))
+
+
+async def _restored(context: ToolContext, place: Place, target: str, path: str, expected: str) -> ToolResult:
+    located = context.paths.locate(path)
+    commit = await hash_of(context, target)
+    await _check_as_expected(context, located, expected)
+    thing = f"{commit}:{place.prefix}{'' if located == '.' else located}"
+    if (await try_read(context, ["cat-file", "-e", thing])).exit_code != 0:
+        raise ToolError(f"There is no {path} in {target}, so nothing was restored. git_show(ref, path) shows a folder.")
+    what = "git checkout"
+    options = ["--porcelain", "-z", "--untracked-files=all", "--ignored=matching", "--ignore-submodules=dirty"]
+    changed = await names(context, what, ["status", *options, "--no-renames", "--", located])
+    snapshot = await _snapshot(context, place, located) if changed else ""
+    result = await write(context, what, ["checkout", "--no-recurse-submodules", commit, "--", located])
+    said = output_text(result.stderr, 0, "").strip()[:LIST_LIMIT]
+    text = f"Restored {path} from {target} ({commit[:8]}). {said}".rstrip()
+    head = await _head_with(context, place, located)
+    undo = call_of(git_checkout, target=snapshot or head, path=path, expected=commit) if snapshot or head else None
+    if snapshot:
+        text += f"\n{path} had changes; they are kept. To get them back: {_way_back(snapshot, path)}"
+    return ToolResult(content=text, undo=undo)
+
+
+async def _check_as_expected(context: ToolContext, located: str, expected: str) -> None:
+    """Refuse to restore what is no longer as it is in a commit."""
+    if not expected:
+        return
+    commit = await hash_of(context, expected)
+    differs = await try_read(context, ["diff", "--no-ext-diff", "--no-textconv", "--stat", commit, "--", located])
+    if differs.exit_code != 0 or differs.output.strip():
+        said = differs.output.decode("utf-8", "replace").strip()[:LIST_LIMIT]
+        raise ToolError(f"Nothing was restored: {located} was changed since then. Keep the change first.\n{said}")
+
+
+async def _head_with(context: ToolContext, place: Place, located: str) -> str:
+    """The current commit, where it has something at a path; else empty."""
+    before = await current(context)
+    if not before[1:]:
+        return ""
+    thing = f"{before[1]}:{place.prefix}{'' if located == '.' else located}"
+    return before[1] if (await try_read(context, ["cat-file", "-e", thing])).exit_code == 0 else ""
+
+
+def _way_back(snapshot: str, path: str) -> str:
+    return f"git_checkout(target={snapshot!r}, path={path!r})"
+
+
+async def _snapshot(context: ToolContext, place: Place, located: str) -> str:
+    """Keep what lies at a path now, and what is staged, as a commit under a name of its own.
+
+    Its first parent is HEAD, its second the index. No branch, index or stash is touched.
+    """
+    head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
+    parents = [head.output.decode().strip()] if head.exit_code == 0 else []
+    index = place.git_dir / f"marvin-snapshot-{os.getpid()}-{time.monotonic_ns()}"
+    env = {**_AUTHOR, "GIT_INDEX_FILE": str(index)}
+    title = f"Before git_checkout of {located}\n".encode("utf-8", "surrogateescape")
+    try:
+        staged = await keep(context, ["write-tree"], _AUTHOR)
+        if staged.exit_code == 0:  # with conflicts there is none
+            options = [option for parent in parents for option in ("-p", parent)]
+            tree = staged.output.decode().strip()
+            parents.append(await _kept(context, ["commit-tree", *options, "-F", "-", tree], _AUTHOR, title))
+        await _kept(context, ["read-tree", *(parents[:1] if head.exit_code == 0 else ["--empty"])], env)
+        await _kept(context, ["add", "--force", "--all", "--", located], env)
+        tree = await _kept(context, ["write-tree"], env)
+        options = [option for parent in parents for option in ("-p", parent)]
+        commit = await _kept(context, ["commit-tree", *options, "-F", "-", tree], env, title)
+        name = f"{_SNAPSHOTS}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{commit[:8]}"
+        await _kept(context, ["update-ref", name, commit], env)
+    finally:
+        index.unlink(missing_ok=True)
+    return name
+
+
+async def _kept(context: ToolContext, arguments: list[str], env: Mapping[str, str], stdin: bytes | None = None) -> str:
+    result = await keep(context, arguments, env, stdin=stdin)
+    if result.exit_code != 0:
+        said = failure(context, "Keeping a snapshot", result)
+        raise ToolError(f"Nothing was restored, as the changes there could not be kept first. {said}")
+    return result.output.decode("utf-8", "replace").strip()

@@ -1,0 +1,66 @@
+"""Taking back a commit that git_commit made: the branch goes back by one, files stay as they are."""
+
+from __future__ import annotations
+
+from marvin_core import Record, ToolContext, ToolError, ToolResult
+
+from .place import Place
+from .running import failure, keep, read, try_read
+
+
+class Before(Record):
+    """A repository before a commit: where its branch stood, and what was staged, empty where that is not known."""
+
+    head: str
+    index: str
+    is_plain: bool
+
+
+async def state_before(context: ToolContext, place: Place) -> Before:
+    """The repository as it is now."""
+    head = await try_read(context, ["rev-parse", "--verify", "--quiet", "HEAD"])
+    index = await keep(context, ["write-tree"], {})
+    return Before(
+        head=head.output.decode().strip() if head.exit_code == 0 else "",
+        index=index.output.decode().strip() if index.exit_code == 0 else "",
+        is_plain=not place.next_step(),  # in a merge or a rebase more than the branch would have to go back
+    )
+
+
+async def made_since(context: ToolContext, before: Before) -> str:
+    """The commit that was made, and what was staged before it, as `take_back` takes it; empty where neither fits."""
+    said = await try_read(context, ["rev-list", "--parents", "--max-count=1", "HEAD"])
+    commit, *parents = said.output.decode().split() or [""]
+    if said.exit_code != 0 or not before.is_plain or parents != ([before.head] if before.head else []):
+        return ""
+    return f"{commit} {before.index}".rstrip()
+
+
+async def taken_back(context: ToolContext, commit: str, index: str) -> ToolResult:
+    """Have the branch end before a commit again, and the index as it was where nothing was staged since.
+
+    Raises:
+        ToolError: the commit is no longer the newest one, or was pushed.
+    """
+    said = await try_read(context, ["rev-list", "--parents", "--max-count=1", "HEAD"])
+    head, *parents = said.output.decode().split() or [""]
+    if head != commit or len(parents) > 1:
+        raise ToolError(
+            f"Nothing was taken back: {commit[:8]} is not the newest commit of this branch any more. "
+            f"Switch to its branch, or make a commit that reverts it: git revert {commit[:8]}"
+        )
+    pushed = await read(context, "git branch", ["for-each-ref", "--contains", commit, "--count=1", "refs/remotes"])
+    if pushed.output.strip():
+        raise ToolError(
+            f"Nothing was taken back: {commit[:8]} was pushed. Make a commit that reverts it: git revert {commit[:8]}"
+        )
+    staged = await keep(context, ["write-tree"], {})
+    tree = await read(context, "git show", ["rev-parse", f"{commit}^{{tree}}"])
+    move = ["update-ref", "-m", "git_commit: taken back"]
+    moved = await keep(context, [*move, "HEAD", parents[0], commit] if parents else [*move, "-d", "HEAD", commit], {})
+    if moved.exit_code != 0:
+        raise failure(context, "Taking back the commit", moved)
+    if index and staged.output == tree.output:
+        await keep(context, ["read-tree", index], {})
+        await keep(context, ["update-index", "-q", "--refresh"], {})
+    return ToolResult(content=f"Commit {commit[:8]} was taken back; the files stay as they are. git_status shows them.")

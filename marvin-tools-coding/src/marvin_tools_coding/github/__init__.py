@@ -1,0 +1,1 @@
+"""The group github: searching GitHub, and clones of its repositories to read."""

@@ -1,0 +1,189 @@
+"""GitHub's API by way of gh, which knows the user's login: answers as data, and what failed in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, one_line
+
+from .repositories import host_of
+
+TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
+"""Variables that hold a token, in gh's own order."""
+SETTINGS = ("GH_HOST",)
+
+ACCEPT = "application/vnd.github+json"
+_ANSWER = 20_000_000
+_SAID = 600
+_ENVIRONMENT = {
+    "GH_PROMPT_DISABLED": "1",
+    "GH_NO_UPDATE_NOTIFIER": "1",
+    "GH_FORCE_TTY": "",
+    "GH_DEBUG": "",
+    "GH_PAGER": "cat",
+    "NO_COLOR": "1",
+}
+_NOT_LOGGED_IN = 4
+"""The exit code of gh where it has no login (`gh help exit-codes`)."""
+_LOGIN = "Ask the user to run: gh auth login (or to set GH_TOKEN)"
+_TOO_OLD = ("unknown command", "unknown flag", "unknown shorthand flag")
+
+
+class Answer(Record):
+    """An answer of the API. The names of `headers` are in small letters."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: Any
+
+
+def environment(context: ToolContext) -> dict[str, str]:
+    """What gh is given beside the environment of all programs: how it is to behave, and its token."""
+    given = dict(_ENVIRONMENT)
+    for name in TOKENS:
+        if value := context.secret(name, None):
+            given[name] = value
+    return given
+
+
+def program(context: ToolContext) -> str:
+    """Where gh is. Raises `ToolError` where it is not installed."""
+    found = context.processes.which("gh")
+    if found is None:
+        raise ToolError(
+            "The GitHub CLI (gh) is not installed, or not in PATH. Ask the user to install it from "
+            "https://cli.github.com/ and to log in with: gh auth login"
+        )
+    return found
+
+
+async def get(
+    context: ToolContext, what: str, path: str, fields: Mapping[str, str] | None = None, *, accept: str = ACCEPT
+) -> Any:
+    """What the API answers.
+
+    Args:
+        what: what is asked for, as errors call it.
+        path: of the API, made of checked parts.
+        fields: parameters of the query; their values are sent as they are.
+
+    Raises:
+        ToolError: gh is missing, too old or not logged in, or GitHub is not reached or refuses; the text says which,
+            and what to do next.
+    """
+    given = [part for name, value in (fields or {}).items() for part in ("--raw-field", f"{name}={value}")]
+    argv = [program(context), "api", "--include", "--method", "GET", "--header", f"Accept: {accept}", *given, path]
+    # Outside of the sandbox, which hides the login: neither a model nor a repository has a say in what gh does.
+    result = await context.processes.run(
+        argv,
+        cwd=context.home,
+        env=environment(context),
+        output_limit=_ANSWER,
+        timeout=context.timeouts.http,
+        outside=True,
+    )
+    if result.timed_out:
+        raise ToolError(f"GitHub did not answer within {context.timeouts.http:g} s. Try again later.")
+    if result.omitted:
+        raise ToolError("GitHub's answer is too large. Ask for fewer results, or for something narrower.")
+    answer = await in_thread(lambda: _parsed(result.output))
+    if answer is None or answer.status >= 400 or result.exit_code:
+        raise _failure(context, what, answer, result)
+    return answer.content
+
+
+def _parsed(output: bytes) -> Answer | None:
+    """An answer with its head; None where there is none."""
+    head, _, body = output.replace(b"\r\n", b"\n").partition(b"\n\n")
+    first, *lines = head.decode("utf-8", "replace").split("\n")
+    protocol, _, status = first.partition(" ")
+    if not protocol.startswith("HTTP/") or not status[:3].isdigit():
+        return None
+    headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError):
+        content = None
+    return Answer(status=int(status[:3]), headers=headers, content=content)
+
+
+def _failure(context: ToolContext, what: str, answer: Answer | None, result: ProcessResult) -> ToolError:
+    said = result.stderr.decode("utf-8", "replace").strip()
+    if answer is not None and answer.status >= 400:
+        return _refusal(context, what, answer)
+    if answer is not None:
+        return ToolError(f"GitHub's answer cannot be understood. gh says: {one_line(said, _SAID) or '(nothing)'}")
+    if result.exit_code == _NOT_LOGGED_IN or "gh auth login" in said:
+        return ToolError(f"gh is not logged in to {host_of(context)}. {_LOGIN}")
+    if any(sign in said for sign in _TOO_OLD):
+        return ToolError(
+            f"gh is too old for this. Ask the user to update it (https://cli.github.com/). gh says: "
+            f"{one_line(said.partition(chr(10))[0], _SAID)}"
+        )
+    return ToolError(
+        f"GitHub is not reached: {one_line(said, _SAID) or 'gh says nothing'}. Try again later; where it stays, ask "
+        f"the user whether this machine reaches api.{host_of(context)}."
+    )
+
+
+def _refusal(context: ToolContext, what: str, answer: Answer) -> ToolError:
+    """What an answer with an error means."""
+    status, said = answer.status, _message(answer.content)
+    if status in (403, 429) and (waiting := _rate_limit(context, answer, said)):
+        return ToolError(waiting)
+    if status == 401:
+        used = "GH_TOKEN" if any(context.secret(name, None) for name in TOKENS) else "gh's login"
+        return ToolError(f"GitHub does not accept {used}: {said}. {_LOGIN}")
+    if status == 403 and "x-github-sso" in answer.headers:
+        return ToolError(f"The organisation wants a login of its own (SAML): {said}. Ask the user: gh auth refresh")
+    if status == 403:
+        return ToolError(f"GitHub refuses this to the login of gh: {said}. Ask the user, or use something public.")
+    if status == 404:
+        return ToolError(
+            f"GitHub does not have {what}, or it is private and the login of gh may not see it: {said}. Look for the "
+            "right name with github_search, or ask the user."
+        )
+    if status == 422:
+        return ToolError(f"GitHub does not take this query: {said}. Change the query.")
+    if status == 451:
+        return ToolError(f"GitHub has closed this for legal reasons: {said}.")
+    if status >= 500:
+        return ToolError(f"GitHub has trouble (HTTP {status}): {said}. Try again later.")
+    return ToolError(f"GitHub answers with HTTP {status}: {said}.")
+
+
+def _rate_limit(context: ToolContext, answer: Answer, said: str) -> str:
+    """How long to wait, where that is why GitHub refuses; empty where it is not.
+
+    Source: docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+    """
+    headers = answer.headers
+    is_primary = headers.get("x-ratelimit-remaining") == "0"
+    if not is_primary and "retry-after" not in headers and "rate limit" not in said.lower():
+        return ""
+    seconds = 60  # what GitHub asks for where it names no time
+    if headers.get("retry-after", "").isdigit():
+        seconds = int(headers["retry-after"])
+    elif is_primary and headers.get("x-ratelimit-reset", "").isdigit():
+        seconds = max(1, int(headers["x-ratelimit-reset"]) - int(context.clock.now()))
+    which = "the hourly or minutely number of requests is used up" if is_primary else "too many requests came at once"
+    return (
+        f"GitHub takes no more requests for now: {which}. Go on with something else, and try again in {_for(seconds)}."
+    )
+
+
+def _for(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 120 else f"{(seconds + 59) // 60} minutes"
+
+
+def _message(content: Any) -> str:
+    """What GitHub says, with the reasons that it gives."""
+    if not isinstance(content, Mapping):
+        return "no reason is given"
+    errors = content.get("errors")
+    parts = [content, *(errors if isinstance(errors, list) else [])]
+    said = [part.get("message") if isinstance(part, Mapping) else part for part in parts]
+    text = "; ".join(part for part in said if isinstance(part, str) and part)
+    return one_line(text, _SAID).rstrip(".") or "no reason is given"

@@ -1,0 +1,252 @@
+"""Making a clone: whole or not at all, one at a time for each repository, and nothing of it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import os
+import re
+import shlex
+import shutil
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, one_line
+
+from .api import environment, program
+from .repositories import FOLDER, Clones, Repository, host_of
+
+_OUTPUT = 100_000
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_SAID = 800
+_MOST_FILES = 2_000_000
+_MOST_BYTES = 20_000_000_000
+_KEPT_FREE = 500_000_000
+"""Bytes of the disk that are left to others."""
+_ENTRY = 10_000
+_SIZE = re.compile(rb"\d+ blob \w+ +(\d+)\t")
+_PERCENT = re.compile(r"(?:remote: )?(\w[\w ]*):\s+(\d+)% \((\d+)/(\d+)\)")
+# Neither what the user has git do by itself, nor what a repository asks for: it is only to be read.
+_PLAIN = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false"),
+    *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "fetch.recurseSubmodules=false"),
+)
+_UNFILTERED = ("-c", "filter.lfs.process=", "-c", "filter.lfs.smudge=", "-c", "filter.lfs.required=false")
+_ENVIRONMENT = {"LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true"}
+# The user's filters would be run on what a stranger wrote.
+_OF_NOBODY = {
+    **_ENVIRONMENT,
+    **dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"), os.devnull),
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+}
+
+
+class Order(Record):
+    """What is to be cloned. `kilobytes` is its size as far as GitHub tells it, for people to see.
+
+    `replaces` says that there is a clone already which it is to take the place of.
+    """
+
+    repository: Repository
+    shallow: bool
+    replaces: bool = False
+    kilobytes: int = 0
+
+
+class Workshop:
+    """Where the clones of one session are made, before they are put in their places.
+
+    That is a folder of the pack's own, which commands in the sandbox do not see: none of them can give git settings
+    there.
+    """
+
+    def __init__(self, context: ToolContext, clones: Clones) -> None:
+        self._context = context
+        self._clones = clones
+        self._folder = context.folders.cache / "clones"
+
+    @asynccontextmanager
+    async def alone(self, repository: Repository) -> AsyncIterator[None]:
+        """Have no other Marvin clone a repository meanwhile, and remove what one left that was killed."""
+        with _explained(self._folder):
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            lock = os.open(self._folder / f"{_key(repository)}.lock", _LOCK, 0o600)
+        try:
+            waits = False
+            while not _taken(lock):
+                if not waits:
+                    self._context.progress(f"waiting: {repository} is being cloned by another Marvin")
+                waits = True
+                await asyncio.sleep(self._context.timeouts.job_poll)
+            await in_thread(lambda: self._sweep(repository))
+            yield
+        finally:
+            os.close(lock)
+
+    def _sweep(self, repository: Repository) -> None:
+        for folder, begin in ((self._folder, ""), (self._clones.root, ".")):
+            for name in os.listdir(folder) if folder.is_dir() else ():
+                if name.startswith(f"{begin}{_key(repository)},"):
+                    shutil.rmtree(folder / name, ignore_errors=True)
+
+    async def clone(self, order: Order, place: Path) -> None:
+        """Clone, and put that in its place, where the clone that the order replaces gives way to it.
+
+        Raises:
+            ToolError: it fails; nothing of it is left then.
+        """
+        name = f"{_key(order.repository)},{os.urandom(4).hex()}"
+        made, brought = self._folder / name, self._clones.root / f".{name}"
+        try:
+            await _fetch(self._context, self._folder, order, made)
+            if await _has_commit(self._context, made):
+                await _check_size(self._context, made)
+                await _check_out(self._context, made)
+            with _explained(place):
+                await in_thread(lambda: _put(made, brought, place, replaces=order.replaces))
+        finally:
+            # The thread goes on where the call is cancelled once more; what it leaves is swept with the next clone.
+            await in_thread(lambda: _remove(made, brought))
+
+
+def _key(repository: Repository) -> str:
+    return f"{repository.owner},{repository.name}".lower()  # no name has a comma
+
+
+def _taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise ToolError(f"Nothing was cloned: ~/{FOLDER} takes no locks ({error.strerror}). Tell the user.") from error
+    return True
+
+
+async def _fetch(context: ToolContext, cwd: Path, order: Order, folder: Path) -> None:
+    host = host_of(context)
+    helper = f"credential.https://{host}.helper="
+    asked = f"{helper}!{shlex.quote(program(context))} auth git-credential"
+    login = ("-c", "credential.helper=", "-c", helper, "-c", asked)
+    depth = ("--depth=1", "--no-tags") if order.shallow else ()
+    argv = [
+        *("git", *_PLAIN, *login, "clone", "--no-checkout", "--progress", "--template=", "--no-recurse-submodules"),
+        *("--origin=origin", *depth, "--", f"https://{host}/{order.repository}.git", str(folder)),
+    ]
+    size = f" ({_size(order.kilobytes)} on GitHub)" if order.kilobytes else ""
+    context.progress(f"cloning {order.repository}{size}")
+    result = await _run(context, argv, cwd, {**environment(context), **_ENVIRONMENT})
+    if result.exit_code != 0:
+        raise _failure(order, result)
+
+
+def _size(kilobytes: int) -> str:
+    return f"{kilobytes:,} KB" if kilobytes < 10_000 else f"{kilobytes // 1000:,} MB"
+
+
+async def _has_commit(context: ToolContext, folder: Path) -> bool:
+    """Whether there is something to check out: an empty repository has nothing."""
+    argv = ["git", *_PLAIN, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"]
+    return (await _run(context, argv, folder, _OF_NOBODY)).exit_code == 0
+
+
+async def _check_size(context: ToolContext, folder: Path) -> None:
+    """Refuse what is small in git and fills the disk when its files are written."""
+    room = shutil.disk_usage(folder).free - _KEPT_FREE
+    files, size, rest = 0, 0, b""
+
+    def is_too_much(piece: bytes) -> bool:
+        nonlocal files, size, rest
+        *lines, rest = (rest + piece).split(b"\0")
+        rest = rest[-_ENTRY:]
+        files += len(lines)
+        size += sum(int(found[1]) for found in map(_SIZE.match, lines) if found is not None)
+        return files > _MOST_FILES or size > min(room, _MOST_BYTES)
+
+    argv = ["git", *_PLAIN, "ls-tree", "-r", "-l", "-z", "HEAD", "--"]
+    await context.processes.run(argv, cwd=folder, env=_OF_NOBODY, output_limit=1, outside=True, enough=is_too_much)
+    if is_too_much(b""):
+        raise ToolError(
+            f"Nothing was kept: it has {files:,} files of {size:,} bytes at least; {_MOST_FILES:,} and "
+            f"{min(room, _MOST_BYTES):,} are written here. Look into it with github_search and search_type='code'."
+        )
+
+
+async def _check_out(context: ToolContext, folder: Path) -> None:
+    argv = ["git", *_PLAIN, *_UNFILTERED, "checkout", "--force", "--progress", "HEAD", "--"]
+    result = await _run(context, argv, folder, _OF_NOBODY)
+    if result.exit_code != 0:
+        raise ToolError(f"Its files cannot be written, so nothing was kept. git says: {_said(result)}")
+
+
+async def _run(context: ToolContext, argv: list[str], cwd: Path, env: Mapping[str, str]) -> ProcessResult:
+    """Git outside of the sandbox, which would let it neither log in nor write there."""
+
+    def tell(text: str) -> None:
+        line = text.replace("\r", "\n").strip().rpartition("\n")[2]
+        found = _PERCENT.match(line)
+        if found is not None:
+            context.progress(found[1], int(found[3]), int(found[4]))
+
+    return await context.processes.run(
+        argv, cwd=cwd, env=env, output_limit=_OUTPUT, merge_stderr=True, outside=True, on_output=tell
+    )
+
+
+def _failure(order: Order, result: ProcessResult) -> ToolError:
+    said = _said(result)
+    advice = "Try again later."
+    if "No space left" in said:
+        advice = "The disk is full: ask the user to make room."
+    elif any(sign in said for sign in ("not found", "Authentication failed", "could not read Username", "denied")):
+        advice = "The login of gh may not read it: ask the user for gh auth login, or gh auth refresh."
+    elif not order.shallow:
+        advice = "Try again later, or with shallow=true, which fetches much less."
+    return ToolError(f"{order.repository} was not cloned, and nothing of it is left. {advice} git says: {said}")
+
+
+def _said(result: ProcessResult) -> str:
+    """What git said, without its progress."""
+    lines = result.output.decode("utf-8", "replace").replace("\r", "\n").split("\n")
+    kept = [line for line in map(one_line, lines) if line and "%" not in line and not line.startswith("Cloning into")]
+    return "\n".join(kept[-10:])[-_SAID:] or "(nothing)"
+
+
+def _put(made: Path, brought: Path, place: Path, *, replaces: bool) -> None:
+    """Give a clone its place, by way of a folder beside that. Where it fails the old one stays. Blocks."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        made.rename(brought)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.copytree(made, brought, symlinks=True)
+    old = _old(brought)
+    if replaces:
+        place.rename(old)
+    try:
+        brought.rename(place)  # fails where another Marvin has filled it meanwhile
+    except OSError:
+        if replaces:
+            old.rename(place)
+        raise
+
+
+def _old(brought: Path) -> Path:
+    return brought.with_name(f"{brought.name}-old")
+
+
+def _remove(made: Path, brought: Path) -> None:
+    for left in (made, brought, _old(brought)):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def _explained(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ToolError(f"{place} cannot be made: {error.strerror}. Nothing was kept.") from error

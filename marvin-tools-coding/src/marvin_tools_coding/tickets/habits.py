@@ -1,0 +1,29 @@
+"""How lines for the ticket program look when models write them, and what they mean here."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from ..habits import IGNORED
+
+LINE_NAMES = {"args": ("command", "cmd", "line", "arguments", "input", "argv")}
+LINE_IGNORED = IGNORED
+_PROGRAMS = ("tk", "ticket", "marvin-tk", "super")
+"""Names of the program, which models put in front; and the word that passes over plugins, of which there are none."""
+
+
+def line_arguments(given: dict[str, Any]) -> Mapping[str, Any]:
+    """The arguments of tk: a list of words becomes a line, and the program's own name is left out."""
+    line = given.get("args")
+    if isinstance(line, list) and all(isinstance(word, str) for word in line):
+        line = shlex.join(line)
+    if isinstance(line, str):
+        line = line.strip()
+        first, _, rest = line.partition(" ")
+        while first in _PROGRAMS:
+            line = rest.strip()
+            first, _, rest = line.partition(" ")
+        given["args"] = line
+    return given

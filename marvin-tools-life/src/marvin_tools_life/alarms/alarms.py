@@ -1,0 +1,107 @@
+"""Alarms: they go off at their time by the scheduler of the system, whether Marvin runs or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
+
+from marvin_core import (
+    Table,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    call_of,
+    did_you_mean,
+    in_thread,
+    near_names,
+    one_line,
+    tool,
+)
+
+from ..scheduling.jobs import Job, cancel, schedule, scheduled
+from .times import moment
+
+_LABEL = 60
+_MESSAGE = 2_000
+_MINUTES = {"cron", "at", "launchd"}
+"""The schedulers that know minutes only."""
+
+
+@tool(access=["write", "exec"])
+async def set_alarm(
+    time: Annotated[str, "As in 14:30, 2027-03-01 09:00, tomorrow 9am, 30m, 1h30m"],
+    message: Annotated[str, "What the notice says"],
+    label: Annotated[str, "A name by which it can be cancelled; made where empty"] = "",
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Set an alarm: a desktop notice, a sound and a push to the phone, also when Marvin is not running."""
+    message, label = message.strip(), " ".join(label.split())
+    if not message or len(message) > _MESSAGE:
+        raise ToolError(f"The message has {len(message)} characters. Give one of 1 to {_MESSAGE:,}.")
+    if len(label) > _LABEL:
+        raise ToolError(f"The label has {len(label)} characters. Use {_LABEL} at most.")
+    now = context.clock.now()
+    due = await in_thread(lambda: moment(time, now))
+    (job,) = await schedule(context, Job(due=due, title=label or "Alarm", text=message, label=label))
+    late = ", or up to a minute later" if job.scheduler in _MINUTES and due % 60 else ""
+    text = f"Alarm {job.label!r} is set for {_when(job.due)}{late} by {job.scheduler}: {told_by(job)}."
+    return ToolResult(content=text, undo=call_of(cancel_alarm, label=job.label))
+
+
+@tool(access=["read"])
+async def list_alarms(*, context: ToolContext) -> ToolResult:
+    """List the alarms that are set, the next one first, and whether the system's scheduler really has them."""
+    alarms = [(job, is_there) for job, is_there in await scheduled(context) if job.kind == "alarm"]
+    if not alarms:
+        return ToolResult(content="No alarm is set. set_alarm sets one.")
+    now = context.clock.now()
+    rows = [(job.label, _when(job.due), _state(job, is_there, now), one_line(job.text)) for job, is_there in alarms]
+    return ToolResult(
+        content="\n".join(f"{label}: {when}, {state}. {text}" for label, when, state, text in rows),
+        show=[Table(columns=("alarm", "time", "state", "message"), rows=rows)],
+    )
+
+
+@tool(access=["write", "exec"])
+async def cancel_alarm(label: Annotated[str, "The alarm"], *, context: ToolContext) -> ToolResult:
+    """Cancel an alarm."""
+    wanted = " ".join(label.split()).casefold()
+    alarms = [job for job, _ in await scheduled(context) if job.kind == "alarm"]
+    found = next((job for job in alarms if job.label.casefold() == wanted), None)
+    if found is None:
+        raise ToolError(_unknown(label, alarms))
+    await cancel(context, ids=[found.id])
+    undo = None
+    if found.due > context.clock.now():
+        exact = datetime.fromtimestamp(found.due).astimezone().isoformat()
+        undo = call_of(set_alarm, time=exact, message=found.text, label=found.label)
+    return ToolResult(content=f"Alarm {found.label!r} of {_when(found.due)} is cancelled.", undo=undo)
+
+
+def told_by(job: Job) -> str:
+    """How a job will be told, for people."""
+    push = f", and a push to {job.push.topic}" if job.push else "; no push, since no topic of ntfy is set for alarms"
+    return f"a desktop notice and a sound{push}"
+
+
+def _unknown(label: str, alarms: Sequence[Job]) -> str:
+    if not alarms:
+        return f"There is no alarm {one_line(label, 80)!r}; none is set. set_alarm sets one."
+    names = [job.label for job in alarms]
+    near = did_you_mean(near_names(label, names)) or f"Set are: {', '.join(names)}."
+    return f"There is no alarm {one_line(label, 80)!r}. {near} list_alarms tells all."
+
+
+def _state(job: Job, is_there: bool, now: float) -> str:
+    if job.began:
+        return "going off"
+    if job.due + 120 < now:
+        return "missed: the machine was off or the scheduler did not run"
+    return f"scheduled by {job.scheduler}" if is_there else f"lost: {job.scheduler} does not know it any more"
+
+
+def _when(due: float) -> str:
+    """A time as the clock of this machine shows it."""
+    return f"{datetime.fromtimestamp(due).astimezone():%a %Y-%m-%d %H:%M:%S}".removesuffix(":00")

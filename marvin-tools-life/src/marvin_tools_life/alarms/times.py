@@ -1,0 +1,82 @@
+"""Times as people write them: `14:30`, `tomorrow 9am`, `30m`, `2027-03-01 09:00`."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, tzinfo
+
+from marvin_core import ToolError
+
+_LONGEST = 100
+_LATEST = 100 * 366 * 86_400
+_FORMS = "Give a time such as '14:30', 'tomorrow 9am', '2027-03-01 09:00', '30m' or '1h30m'."
+_SECONDS = {"h": 3600, "m": 60, "s": 1}
+_SPAN = re.compile(
+    r"(\d{1,9}(?:\.\d{1,9})?) ?(h|m|s)(?:(?<=h)(?:rs?|ours?)|(?<=m)in(?:ute)?s?|(?<=s)ec(?:ond)?s?)?(?![a-z])"
+)
+_ONLY_A_DAY = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+
+
+def moment(text: str, now: float, zone: tzinfo | None = None) -> float:
+    """The time that is meant, in seconds since the epoch; of a time of day the next one. Blocks: call it in a thread.
+
+    Args:
+        now: the present, in seconds since the epoch.
+        zone: the time zone of times that name none; without it that of this machine.
+
+    Raises:
+        ToolError: it is no time, or is over.
+    """
+    written = " ".join(text.split())
+    if not written or len(written) > _LONGEST or written.isdigit():
+        raise ToolError(f"{written[:_LONGEST]!r} is no time. {_FORMS}")
+    if _ONLY_A_DAY.fullmatch(written):
+        raise ToolError(f"{written!r} is a day without a time of day. Add one, as in '{written} 09:00'.")
+    span = _span(written.lower())
+    here = datetime.fromtimestamp(now, zone)
+    due = now + span if span is not None else _seconds(_exact(written) or _parsed(written, here), zone)
+    if due is None:
+        raise ToolError(f"{written!r} is no time. {_FORMS}")
+    if due <= now:
+        raise ToolError(f"{written!r} is over: it is {here:%Y-%m-%d %H:%M} now. Give a later time.")
+    if due - now > _LATEST:
+        raise ToolError(f"{written!r} is too far away. Give a time in the next hundred years.")
+    return due
+
+
+def _span(text: str) -> float | None:
+    """Hours, minutes and seconds from now, in seconds. They are counted, whatever the clocks do meanwhile."""
+    rest = _SPAN.sub("", text.removeprefix("in ")).replace(" and ", " ").strip(" ,")
+    found = _SPAN.findall(text)
+    if not found or rest:
+        return None
+    return sum(float(number) * _SECONDS["".join(units)] for number, *units in found)
+
+
+def _exact(text: str) -> datetime | None:
+    """A time as programs write it (ISO 8601), of which nothing has to be guessed."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _parsed(text: str, here: datetime) -> datetime | None:
+    import dateparser  # it takes a third of a second
+
+    settings = {"PREFER_DATES_FROM": "future", "RELATIVE_BASE": here.replace(tzinfo=None)}
+    try:
+        # English first: reading the words of all languages takes seconds.
+        return dateparser.parse(text, languages=["en"], settings=settings) or dateparser.parse(text, settings=settings)
+    except (ValueError, OverflowError, RecursionError):
+        return None
+
+
+def _seconds(found: datetime | None, zone: tzinfo | None) -> float | None:
+    """A time in seconds since the epoch; one without a zone is of this one, with its rules of that day."""
+    if found is None:
+        return None
+    try:
+        return (found if found.tzinfo else found.replace(tzinfo=zone)).timestamp()
+    except (OverflowError, ValueError, OSError):
+        return float("inf")

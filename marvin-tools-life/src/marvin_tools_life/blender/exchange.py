@@ -1,0 +1,85 @@
+"""A program that asks the MCP add-on of Blender one thing: an order as JSON on standard input, its answer as output.
+
+The order has `host`, `port`, `timeout` in seconds, `most` bytes of an answer, and `request`, which is sent as it is.
+The output begins with a line of one word: answered, refused, failed, late, ended, large or strange. Behind it is the
+answer, or what the system says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import sys
+from typing import Any
+
+_CHUNK = 64 * 1024
+_TOKEN = re.compile(rb'["{}\[\]]|\\.', re.DOTALL)
+
+
+def main(order: dict[str, Any]) -> tuple[str, bytes]:
+    """What came of an order."""
+    try:
+        with socket.create_connection((order["host"], order["port"]), timeout=order["timeout"]) as connection:
+            connection.sendall(order["request"].encode())
+            return _answer(connection, order["most"])
+    except TimeoutError:
+        return "late", b""
+    except ConnectionRefusedError:
+        return "refused", b""
+    except OSError as error:
+        return "failed", (error.strerror or str(error)).encode()
+
+
+def _answer(connection: socket.socket, most: int) -> tuple[str, bytes]:
+    """The bytes of one JSON object: it is over where its brackets are, as the connection stays open."""
+    content = bytearray()
+    scanner = Scanner()
+    while not scanner.is_over:
+        chunk = connection.recv(_CHUNK)
+        content += chunk
+        scanner.feed(chunk)
+        if not chunk:
+            return "ended", b""
+        if len(content) > most:
+            return "large", b""
+        if scanner.is_wrong:
+            return "strange", b""
+    return "answered", bytes(content)
+
+
+class Scanner:
+    """Finds the end of a JSON object, each byte looked at once."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.is_wrong = False
+        self._depth = 0
+        self._in_text = False
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        data = self._rest + chunk
+        if self._depth == 0 and data.lstrip()[:1] not in (b"", b"{"):
+            self.is_wrong = True
+            return
+        # A backslash at the end belongs to what comes next.
+        ends = len(data) - len(data.rstrip(b"\\"))
+        self._rest = b"\\" if ends % 2 else b""
+        for match in _TOKEN.finditer(data[: len(data) - ends % 2]):
+            self._take(match[0])
+
+    def _take(self, token: bytes) -> None:
+        if token == b'"':
+            self._in_text = not self._in_text
+        elif not self._in_text and token in (b"{", b"["):
+            self._depth += 1
+        elif not self._in_text and token in (b"}", b"]"):
+            self._depth -= 1
+            self.is_over = self.is_over or self._depth <= 0
+
+
+if __name__ == "__main__":
+    outcome, content = main(json.load(sys.stdin))
+    sys.stdout.buffer.write(outcome.encode() + b"\n" + content)

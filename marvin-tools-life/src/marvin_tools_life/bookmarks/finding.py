@@ -1,0 +1,67 @@
+"""The tools bookmark_list and bookmark_search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from marvin_core import Field, ToolContext, ToolError, in_thread, numbered, tool
+
+from .store import Bookmark, bookmarks, split_tags, tags_of, told
+
+_CHARACTERS = 20_000
+_TAGS_NAMED = 30
+
+
+@tool(access=["read"], aliases={"limit": ("max_results", "most")})
+async def bookmark_list(
+    tag: Annotated[str, "Only those with this tag"] = "",
+    limit: Annotated[int, Field(ge=1, le=200), "Most bookmarks"] = 20,
+    *,
+    context: ToolContext,
+) -> str:
+    """List bookmarks, the newest first."""
+    found = await bookmarks(context).read()
+    if not found:
+        return "There are no bookmarks yet. bookmark_save saves one."
+    wanted = set(split_tags(tag))
+    chosen = [one for one in reversed(found) if wanted <= {name.casefold() for name in tags_of(one)}]
+    if not chosen:
+        tags = sorted({name for one in found for name in tags_of(one)})
+        more = ", ..." if len(tags) > _TAGS_NAMED else ""
+        return f"No bookmark has the tag {tag.strip()!r}. There are: {', '.join(tags[:_TAGS_NAMED]) or 'none'}{more}."
+    return _shown(chosen, limit)
+
+
+@tool(access=["read"], aliases={"query": ("text", "q", "keyword"), "limit": ("max_results", "most")})
+async def bookmark_search(
+    query: Annotated[str, "Words, in any case"],
+    limit: Annotated[int, Field(ge=1, le=200), "Most bookmarks"] = 10,
+    *,
+    context: ToolContext,
+) -> str:
+    """Search the titles, addresses, tags and notes of bookmarks."""
+    words = [word.lstrip("#") for word in query.casefold().split()]
+    if not any(words):
+        raise ToolError("The query is empty. Give a word, or list all with bookmark_list.")
+    found = await bookmarks(context).read()
+    chosen = await in_thread(lambda: _chosen(found, words))
+    if not chosen:
+        return f"None of the {len(found):,} bookmarks has {query.strip()!r}. Try fewer words, or bookmark_list."
+    return _shown(chosen, limit)
+
+
+def _chosen(found: Sequence[Bookmark], words: Sequence[str]) -> list[Bookmark]:
+    """The bookmarks with all words: those with more of them in titles and tags first, then the newest."""
+    ranked: list[tuple[int, int, Bookmark]] = []
+    for place, bookmark in enumerate(found):
+        named = f"{bookmark.get('title') or ''} {' '.join(tags_of(bookmark))}".casefold()
+        whole = f"{named} {bookmark['url']} {bookmark.get('notes') or ''}".casefold()
+        if all(word in whole for word in words):
+            ranked.append((sum(word in named for word in words), place, bookmark))
+    return [bookmark for _, _, bookmark in sorted(ranked, key=lambda one: (-one[0], -one[1]))]
+
+
+def _shown(chosen: Sequence[Bookmark], limit: int) -> str:
+    advice = "Search for more words, or raise limit."
+    return numbered(told(chosen[:limit]), _CHARACTERS, total=len(chosen), advice=advice)

@@ -1,0 +1,1 @@
+"""The group calendar: one iCalendar file (RFC 5545) of the profile, which other programs may write as well."""

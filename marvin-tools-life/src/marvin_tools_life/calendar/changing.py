@@ -1,0 +1,150 @@
+"""The tools calendar_add_event and calendar_delete_event."""
+
+from __future__ import annotations
+
+import uuid
+from base64 import b64decode, b64encode
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Annotated, Any
+
+from marvin_core import ToolContext, ToolError, ToolResult, call_of, in_thread, one_line, tool
+
+from ..scheduling.jobs import Job
+from .choosing import TITLE, chosen, digest
+from .reminders import KIND, forget, remind, reminders_of
+from .store import CalendarFile
+from .telling import span
+from .text import CalendarText, EventText
+from .times import EventTime, event_time
+
+_TITLE, _TEXT = 300, 20_000
+
+
+@tool(
+    access=["write"],
+    aliases={"title": ("summary", "name", "event"), "start": ("start_time", "date", "when"), "end": ("end_time",)},
+    unlisted=["taken_back"],
+)
+async def calendar_add_event(
+    title: Annotated[str, "Title"],
+    start: Annotated[str, "As in '2026-11-24 15:00', 'tomorrow 3pm'; a day alone is all of it"],
+    end: Annotated[str, "A time, the last day, or a span as in 90m; without it an hour or a day"] = "",
+    location: Annotated[str, "Where"] = "",
+    description: Annotated[str, "Notes"] = "",
+    taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Add an event to the calendar, with reminders an hour and half an hour before."""
+    if taken_back is not None:
+        return await _restore(context, taken_back)
+    title, location = one_line(title, _TITLE), one_line(location, _TITLE)
+    if not title:
+        raise ToolError("The event needs a title: what it is, as in title='Dentist'.")
+    now = context.clock.now()
+    when = await in_thread(lambda: event_time(start, end, now))
+    uid = f"{uuid.uuid4()}@marvin"
+    event = await in_thread(lambda: _event(uid, when, (title, location, _clean(description)), now))
+
+    def add(text: CalendarText) -> tuple[bytes, None]:
+        return text.with_event(event), None
+
+    await CalendarFile(context).change(add)
+    said = await remind(context, reminders_of(uid, title, when, location))
+    past = " It is in the past." if when.begins < now else ""
+    inverse = call_of(calendar_delete_event, uid=uid, taken_back={"event": sha256(_lines(event)).hexdigest()})
+    return ToolResult(content=f"Added {title!r}, {span(when.start, when.end)} [{uid}].{past} {said}", undo=inverse)
+
+
+@tool(access=["write"], aliases={"uid": ("id", "event_id"), "title": ("name", "summary")}, unlisted=["taken_back"])
+async def calendar_delete_event(
+    uid: Annotated[str, "Its id, as lists show it"] = "",
+    title: Annotated[str, "Instead: a part of its title"] = "",
+    taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Delete an event with all its times, and its reminders."""
+    if not uid.strip() and not title.strip():
+        raise ToolError("Say which event: give its uid, or a part of its title.")
+    if taken_back is not None and context.origin != "undo":
+        raise ToolError("taken_back is for /undo alone. Leave it out.")
+
+    def delete(text: CalendarText) -> tuple[bytes, tuple[list[EventText], bytes]]:
+        events = chosen(list(text.events()), uid.strip(), title)
+        if taken_back is not None and [digest(event) for event in events] != [taken_back["event"]]:
+            raise ToolError("Somebody changed the event since then. Delete it by hand, if it is not wanted.")
+        after = text.without([event.span for event in events])
+        return after, (events, after)
+
+    events, after = await CalendarFile(context).change(delete)
+    first = events[0]
+    gone, said = await forget(context, first.uid)
+    recurring = " with all its times" if any(event.is_recurring for event in events) else ""
+    content = f"Deleted {one_line(first.title, TITLE)!r}{recurring}.{said}"
+    if taken_back is not None:
+        return ToolResult(content=content)
+    inverse = {
+        "uid": first.uid,
+        "title": one_line(first.title, TITLE),
+        "pieces": [[event.span.start, b64encode(event.data).decode("ascii")] for event in events],
+        "left": sha256(after).hexdigest(),
+        "reminders": [[job.due, job.title, job.text, job.label] for job in gone],
+    }
+    return ToolResult(content=content, undo=call_of(calendar_add_event, title="", start="", taken_back=inverse))
+
+
+def _event(uid: str, when: EventTime, texts: tuple[str, str, str], now: float) -> bytes:
+    """An event as calendars have it, with times in UTC, which need no description of a time zone."""
+    from icalendar import Event
+
+    event = Event()
+    event.add("uid", uid)
+    event.add("dtstamp", datetime.fromtimestamp(now, UTC))
+    for name, moment in (("dtstart", when.start), ("dtend", when.end)):
+        event.add(name, moment.astimezone(UTC) if isinstance(moment, datetime) else moment)
+    for name, text in zip(("summary", "location", "description"), texts, strict=True):
+        if text:
+            event.add(name, text)
+    return bytes(event.to_ical())
+
+
+def _clean(text: str) -> str:
+    """A text of several lines without what a terminal would obey."""
+    if len(text) > _TEXT:
+        raise ToolError(f"The description has {len(text):,} characters, and up to {_TEXT:,} are kept. Shorten it.")
+    return "\n".join(one_line(line, _TEXT) for line in text.strip().splitlines())
+
+
+def _lines(event: bytes) -> bytes:
+    return event.replace(b"\r\n", b"\n")
+
+
+async def _restore(context: ToolContext, taken_back: dict[str, Any]) -> ToolResult:
+    """Put deleted events back: where they were, where nobody changed the calendar since then, else behind the last."""
+    if context.origin != "undo":
+        raise ToolError("taken_back is for /undo alone. Leave it out.")
+    pieces = [(int(place), b64decode(data)) for place, data in taken_back["pieces"]]
+
+    def put(text: CalendarText) -> tuple[bytes, None]:
+        uid = taken_back["uid"]
+        if uid and any(event.uid == uid for event in text.events()):
+            raise ToolError(f"There is an event {uid} again by now. Delete that one first.")
+        data = text.data
+        if sha256(data).hexdigest() == taken_back["left"]:
+            for place, piece in pieces:
+                data = data[:place] + piece + data[place:]
+            return data, None
+        for _, piece in pieces:
+            data = CalendarText(data).with_event(_lines(piece).replace(b"\n", b"\r\n"))
+        return data, None
+
+    await CalendarFile(context).change(put)
+    uid = taken_back["uid"]
+    jobs = [
+        Job(due=due, title=title, text=text, kind=KIND, label=label, group=uid)
+        for due, title, text, label in taken_back["reminders"]
+    ]
+    said = f" {await remind(context, jobs)}" if jobs else ""
+    return ToolResult(content=f"The event {taken_back['title']!r} is in the calendar again.{said}")

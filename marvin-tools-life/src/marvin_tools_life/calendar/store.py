@@ -1,0 +1,87 @@
+"""The calendar of a profile: a file that is read and changed as a whole, while no other Marvin changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from marvin_core import MarvinError, ToolContext, ToolError, in_thread, update_file
+
+from .text import CalendarError, CalendarText
+
+T = TypeVar("T")
+
+_LARGEST = 50_000_000
+"""Bytes of a calendar."""
+
+
+class CalendarFile:
+    """calendar.ics of the active profile, which may be a link to a file that other programs keep."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self.path: Path = context.profile_folder / "calendar.ics"
+        self._timeouts = context.timeouts
+
+    async def read(self) -> CalendarText:
+        """The calendar; an empty one where there is no file.
+
+        Raises:
+            ToolError: it cannot be read, or is no calendar. It stays as it is.
+        """
+
+        def read() -> CalendarText:
+            with self._explained():
+                self._check_size()
+                return CalendarText(self.path.read_bytes() if self.path.exists() else b"")
+
+        return await in_thread(read)
+
+    async def change(self, work: Callable[[CalendarText], tuple[bytes, T]]) -> T:
+        """Write what `work` makes of the calendar, in one step; returns the other thing that it gives. In a thread.
+
+        Raises:
+            ToolError: as `read`, and where it cannot be written or another process holds it for too long. What is in
+                the file is as before.
+        """
+        return await in_thread(lambda: self._change(work), to_the_end=True)
+
+    def _change(self, work: Callable[[CalendarText], tuple[bytes, T]]) -> T:
+        results: list[T] = []
+
+        def change(content: bytes | None) -> bytes | None:
+            after, result = work(CalendarText(content or b""))
+            if len(after) > _LARGEST:
+                raise CalendarError(f"it would be larger than {_LARGEST:,} bytes")
+            CalendarText(after)  # what cannot be read again is not written
+            results.append(result)
+            return None if after == content else after
+
+        with self._explained():
+            self._check_size()
+            update_file(self.path, change, self._timeouts)
+        return results[0]
+
+    def _check_size(self) -> None:
+        if self.path.exists() and not self.path.is_file():
+            raise CalendarError("it is no file")
+        if self.path.exists() and self.path.stat().st_size > _LARGEST:
+            raise CalendarError(f"it is larger than {_LARGEST:,} bytes")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except CalendarError as error:
+            raise ToolError(
+                f"{self.path} is no calendar that can be used: {error}. It stays as it is. Ask the user to repair it."
+            ) from error
+        except OSError as error:
+            raise ToolError(
+                f"{self.path} cannot be read or written: {error.strerror or error}. Tell the user."
+            ) from error
+        except ToolError:
+            raise
+        except MarvinError as error:
+            raise ToolError(str(error)) from error

@@ -1,0 +1,113 @@
+"""The tool search_notes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Annotated
+
+from marvin_core import (
+    Field,
+    FoundLine,
+    SearchQuery,
+    SearchResult,
+    ToolContext,
+    ToolError,
+    in_thread,
+    one_line,
+    search_files,
+    tool,
+)
+
+from .place import Notes
+
+_WORDS = 8
+"""Words of a query that are looked for by themselves where nothing has all of it in one line."""
+_LOOKED_AT = 2_000
+"""Lines with one of the words, among which the notes with most of them are chosen."""
+_NAMES_SHOWN = 10
+_NAME = 200
+
+
+@tool(access=["read"], aliases={"query": ("text", "pattern", "q", "keyword"), "max_results": ("limit", "most")})
+async def search_notes(
+    query: Annotated[str, "Words, in any case"],
+    max_results: Annotated[int, Field(ge=1, le=100), "Most lines"] = 20,
+    *,
+    context: ToolContext,
+) -> str:
+    """Search the names and lines of all notes."""
+    words = query.split()
+    if not words or "\0" in query:
+        raise ToolError("The query is empty. Give a word, or a few, that a note holds.")
+    notes = await in_thread(lambda: Notes(context))
+    if not await in_thread(lambda: notes.files.paths.exists(notes.folder(""))):
+        return f"There are no notes yet in {notes.shown}. write_note makes one."
+    names, found = await asyncio.gather(
+        in_thread(lambda: _names(notes, words)),
+        search_files(notes.files, _query(notes, r"\s+".join(map(re.escape, words)), max_results)),
+    )
+    said = [names] if names else []
+    if found.matches:
+        said.append(_told(found))
+    elif len(words) > 1:
+        said += [told] if (told := await _by_words(notes, words, max_results)) else []
+    if not said:
+        return f"No note in {notes.shown} has {query.strip()!r}. Try fewer or other words, or list them with notes_ls."
+    return "\n".join(said)
+
+
+def _query(notes: Notes, pattern: str, most: int) -> SearchQuery:
+    return SearchQuery(pattern=pattern, start=notes.start, ignore_case=True, most=most)
+
+
+def _told(found: SearchResult) -> str:
+    more = "\n[There are more lines. Search for more words, or raise max_results.]" if found.has_more else ""
+    return found.text() + more
+
+
+def _names(notes: Notes, words: list[str]) -> str:
+    """The notes whose names have all words, some of them perhaps in the names of their folders. Blocks."""
+    # Only what has the longest word in its name is looked at: there may be very many notes.
+    pattern = "".join(_in_any_case(sign) for sign in max(words, key=len).rpartition("/")[2])
+    try:
+        found = notes.files.paths.glob(f"{notes.start}/**/*{pattern}*")
+    except ToolError:  # more names than are looked at
+        return ""
+    wanted = [word.casefold() for word in words]
+    paths = [path.removeprefix(f"{notes.start}/") for path in found]
+    shown = [one_line(path, _NAME) for path in paths if all(word in path.casefold() for word in wanted)]
+    if not shown:
+        return ""
+    more = f" and {len(shown) - _NAMES_SHOWN:,} more" if len(shown) > _NAMES_SHOWN else ""
+    return f"[By name: {', '.join(shown[:_NAMES_SHOWN])}{more}]"
+
+
+def _in_any_case(sign: str) -> str:
+    """A sign in a pattern of `paths.glob`, which stands for itself."""
+    cases = {sign, sign.lower(), sign.upper()}
+    if cases == {sign}:
+        return f"[{sign}]" if sign in "[*?" else sign
+    return f"[{''.join(sorted(case for case in cases if len(case) == 1))}]"
+
+
+async def _by_words(notes: Notes, words: list[str], most: int) -> str:
+    """The lines of the notes that have most of the words, where no line has all of them together."""
+    wanted = list(dict.fromkeys(word.casefold() for word in words))[:_WORDS]
+    found = await search_files(notes.files, _query(notes, "|".join(map(re.escape, wanted)), _LOOKED_AT))
+    if not found.lines:
+        return ""
+    groups = {path: list(lines) for path, lines in groupby(found.lines, key=lambda line: line.path)}
+    counts = {path: _held(wanted, lines) for path, lines in groups.items()}
+    best = max(counts.values())
+    lines = [line for path, lines in groups.items() if counts[path] == best for line in lines]
+    said = "all of the words" if best == len(wanted) else f"{best} of the {len(wanted)} words"
+    shown = found.replace(lines=tuple(lines[:most]), has_more=len(lines) > most or found.has_more)
+    return f"[No line has these words in a row. Notes with {said}:]\n{_told(shown)}"
+
+
+def _held(words: Iterable[str], lines: Iterable[FoundLine]) -> int:
+    text = "\n".join(line.text for line in lines).casefold()
+    return sum(word in text for word in words)

@@ -1,0 +1,96 @@
+"""The tools that write notes: write_note and notes_mkdir."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+from marvin_core import (
+    FileChanged,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    append_to_file,
+    call_of,
+    in_thread,
+    note_written,
+    tool,
+    write_text_file,
+)
+
+from .place import Notes
+
+_NAMES = ("file_path", "filename", "file", "name", "title", "note")
+_TEXTS = ("text", "body", "note_content", "contents")
+
+
+@tool(access=["write"], aliases={"path": _NAMES, "content": _TEXTS})
+async def write_note(
+    path: Annotated[str, "Name or path, as in ideas/garden"],
+    content: Annotated[str, "Markdown"],
+    append: Annotated[bool, "Add to the end, in place of replacing all of it"] = False,
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Write a note, with its folders, in ~/Notes; in coding mode in .marvin/notes of the project."""
+    return await in_thread(lambda: _write(context, path, content, append=append), to_the_end=True)
+
+
+def _write(context: ToolContext, path: str, content: str, *, append: bool) -> ToolResult:
+    notes = Notes(context, writing=True)
+    place = notes.new(path)
+    if not content.strip():
+        raise ToolError("The note would be empty. Give its text as content.")
+    text = content if content.endswith("\n") else f"{content}\n"
+    exists = notes.files.paths.exists(place)
+    diff, done = _append(notes, place, text) if append and exists else _replace(notes, place, text)
+    note_written(notes.files.paths, place, notes.known)
+    return ToolResult(content=f"{done}.", details={"diff": diff} if diff else None)
+
+
+def _append(notes: Notes, place: str, text: str) -> tuple[str, str]:
+    """Add to a note, on a line of its own; the difference, and what was done."""
+    with notes.files.paths.open(place) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 1))
+        ends_open = stream.read(1) not in (b"", b"\n")
+    appended = append_to_file(notes.files.paths, place, f"\n{text}" if ends_open else text)
+    return appended.diff, f"Added to {notes.told(place)}, which has {appended.total:,} bytes now"
+
+
+def _replace(notes: Notes, place: str, text: str) -> tuple[str, str]:
+    """Write a whole note; the difference, and what was done."""
+    try:
+        known = None if notes.is_asked_by_person else notes.known
+        written = write_text_file(notes.files.paths, place, text, known=known)
+    except FileChanged as error:
+        raise ToolError(f"{error} To keep what is there, add to the note with append=true.") from error
+    if written.old_size is None:
+        return written.diff, f"Wrote the new note {notes.told(place)} ({written.size:,} bytes)"
+    before = f"which had {written.old_size:,} bytes"
+    return written.diff, f"Replaced all of {notes.told(place)}, {before}; it has {written.size:,} now"
+
+
+@tool(access=["write"], aliases={"path": ("folder", "directory", "name", "dir")}, unlisted=["remove"])
+async def notes_mkdir(
+    path: Annotated[str, "The folder, as in ideas/garden"],
+    remove: Annotated[bool, "Remove it again, as long as it is empty"] = False,
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Make a folder for notes."""
+    return await in_thread(lambda: _folder(context, path, remove=remove), to_the_end=True)
+
+
+def _folder(context: ToolContext, path: str, *, remove: bool) -> ToolResult:
+    notes = Notes(context, writing=True)
+    place = notes.folder(path)
+    if place == notes.folder(""):
+        raise ToolError("The path names no folder. Give its name, as in 'ideas'.")
+    if remove:
+        notes.files.paths.remove_folder(place)
+        return ToolResult(content=f"Removed the folder {notes.told(place)}.")
+    if not notes.files.paths.make_folder(place):
+        return ToolResult(content=f"The folder {notes.told(place)} is there already.")
+    inverse = call_of(notes_mkdir, path=path, remove=True)
+    return ToolResult(content=f"Made the folder {notes.told(place)}.", undo=inverse)

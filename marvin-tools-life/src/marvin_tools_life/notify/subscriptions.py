@@ -1,0 +1,50 @@
+"""The topics of ntfy that a profile is subscribed to, and where alarms are pushed to."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+from marvin_core import JsonFile, NtfyServer, PackContext, is_topic
+
+Subscription: TypeAlias = dict[str, Any]
+"""`topic`; `label`, which people call it; `since`, from when on its messages count, in seconds since the epoch."""
+
+TOKEN = "NTFY_TOKEN"  # noqa: S105  # the name of a variable
+
+
+class ProfileContext(PackContext, Protocol):
+    """What tools and hooks know of the profile."""
+
+    @property
+    def profile_folder(self) -> Any: ...
+
+
+def subscriptions(context: ProfileContext) -> JsonFile[list[Subscription]]:
+    """The file of the subscriptions of a profile."""
+    return JsonFile(context.profile_folder / "ntfy_subscriptions.json", list, _check, timeouts=context.timeouts)
+
+
+def _check(entries: list[Any]) -> None:
+    for entry in entries:
+        if not (isinstance(entry, dict) and isinstance(entry.get("topic"), str) and is_topic(entry["topic"])):
+            raise ValueError(f"{entry!r} is no subscription")
+        if not (isinstance(entry.get("label") or "", str) and isinstance(entry.get("since") or 0, (int, float))):
+            raise ValueError(f"{entry!r} is no subscription")
+
+
+def server(context: PackContext) -> NtfyServer:
+    """The server of notices that the user chose."""
+    from ..settings import LifeSettings  # it needs pydantic, which a chat without subscriptions does not
+
+    return NtfyServer(address=context.settings(LifeSettings).ntfy, token=context.secret(TOKEN, None) or "")
+
+
+async def alarm_topic(context: ProfileContext) -> str:
+    """The topic of alarms and reminders: the one that is set, else the only one that is subscribed, else none."""
+    from ..settings import LifeSettings
+
+    chosen = context.settings(LifeSettings).alarm_topic
+    if chosen:
+        return chosen
+    topics = [entry["topic"] for entry in await subscriptions(context).read()]
+    return topics[0] if len(topics) == 1 else ""

@@ -1,0 +1,158 @@
+"""The address book of the profile: save_place, remove_place and list_places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
+
+from marvin_core import (
+    JsonFile,
+    Table,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    call_of,
+    did_you_mean,
+    near_names,
+    one_line,
+    tool,
+)
+
+from ..undoing import Change, before_of, change
+
+Place: TypeAlias = "dict[str, Any]"
+"""`label`, and of `name`, `address`, `phone`, `website`, `lat`, `lng` and `notes` what is known."""
+
+_TEXTS = ("name", "address", "phone", "website", "notes")
+_LONGEST = 2_000
+_SHOWN = 300
+_NAMED = 20
+_LISTED = 200
+
+
+@tool(
+    access=["write"],
+    aliases={"lng": ("lon", "longitude"), "lat": ("latitude",), "website": ("url",)},
+    unlisted=["taken_back"],
+)
+async def save_place(
+    label: Annotated[str, "What the user calls it, as in home"],
+    name: Annotated[str, "Name"] = "",
+    address: Annotated[str, "Address"] = "",
+    phone: Annotated[str, "Phone"] = "",
+    website: Annotated[str, "Website"] = "",
+    lat: Annotated[float | None, "Latitude"] = None,
+    lng: Annotated[float | None, "Longitude"] = None,
+    notes: Annotated[str, "Notes"] = "",
+    taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Keep a place in the user's address book. Of a known label what is given is changed. Where the user tells of a
+    lasting place, such as home, offer it once."""
+    label = " ".join(label.split())
+    texts = dict(zip(_TEXTS, (name, address, phone, website, notes), strict=True))
+    given = {key: text.strip() for key, text in texts.items() if text.strip()} | _position(lat, lng)
+    if taken_back is None:
+        _check_given(label, given)
+
+    def save(places: list[Place]) -> tuple[str, Change]:
+        at = _index(places, label)
+        before = places[at] if at is not None else None
+        place = len(places) if at is None else at
+        if taken_back is not None:
+            old = before_of(context, taken_back, before)
+            # A place that was removed stands where it stood, as far as that is known.
+            place = min(int(taken_back.get("place", place)), len(places))
+            places[place : place + (before is not None)] = [] if old is None else [old]
+            return f"The place {label} is as it was before.", {}
+        after = {"label": label, **(before or {}), **given}
+        places[place : place + 1] = [after]
+        done = "Saved" if before is None else "Changed"
+        return f"{done}: {_told(after)}", change(before, after) if after != before else {}
+
+    said, done = await _file(context).change(save)
+    return ToolResult(content=said, undo=call_of(save_place, label=label, taken_back=done) if done else None)
+
+
+@tool(access=["write"], aliases={"label": ("name", "place")})
+async def remove_place(label: Annotated[str, "What the user calls it"], *, context: ToolContext) -> ToolResult:
+    """Remove a place from the address book."""
+
+    def remove(places: list[Place]) -> tuple[Place, int]:
+        place = _index(places, label)
+        if place is None:
+            raise ToolError(_unknown(places, label))
+        return places.pop(place), place
+
+    gone, place = await _file(context).change(remove)
+    inverse = {**change(gone, None), "place": place}
+    return ToolResult(
+        content=f"Removed: {_told(gone)}", undo=call_of(save_place, label=gone["label"], taken_back=inverse)
+    )
+
+
+@tool(access=["read"])
+async def list_places(context: ToolContext) -> ToolResult:
+    """List the places in the user's address book."""
+    places = await _file(context).read()
+    if not places:
+        return ToolResult(content="There are no saved places yet. save_place keeps one.")
+    shown = places[:_LISTED]
+    rows = [[_cell(place.get(key)) for key in ("label", "name", "address", "phone", "notes")] for place in shown]
+    left = len(places) - len(shown)
+    table = Table(columns=["place", "name", "address", "phone", "notes"], rows=rows, omitted=left)
+    more = [f"[{left:,} more are in saved_places.json of the profile.]"] if left else []
+    return ToolResult(content="\n".join([*map(_told, shown), *more]), show=[table])
+
+
+def _file(context: ToolContext) -> JsonFile[list[Place]]:
+    return JsonFile(context.profile_folder / "saved_places.json", list, _check, timeouts=context.timeouts)
+
+
+def _check(places: list[Any]) -> None:
+    for place in places:
+        if not (isinstance(place, dict) and isinstance(place.get("label"), str)):
+            raise ValueError(f"{place!r} is no place with a label")
+
+
+def _check_given(label: str, given: Mapping[str, Any]) -> None:
+    if not label:
+        raise ToolError("The place needs a label: what the user calls it, as in label='home'.")
+    if not given:
+        raise ToolError(f"Nothing is known of {label!r}. Give its address, lat and lng, or notes.")
+    if max(len(str(value)) for value in (label, *given.values())) > _LONGEST:
+        raise ToolError(f"That is too long: each field has up to {_LONGEST:,} characters. Shorten it.")
+
+
+def _position(lat: float | None, lng: float | None) -> dict[str, float]:
+    if (lat is None) != (lng is None):
+        raise ToolError("lat and lng belong together. Give both, or none.")
+    if lat is None or lng is None:
+        return {}
+    if not (-90 <= lat <= 90 and -180 <= lng <= 180):
+        raise ToolError(f"lat {lat}, lng {lng} is no place: lat goes from -90 to 90, lng from -180 to 180.")
+    return {"lat": lat, "lng": lng}
+
+
+def _index(places: list[Place], label: str) -> int | None:
+    wanted = " ".join(label.split()).casefold()
+    return next((i for i, place in enumerate(places) if place["label"].casefold() == wanted), None)
+
+
+def _unknown(places: list[Place], label: str) -> str:
+    labels = [place["label"] for place in places]
+    known = ", ".join(repr(one_line(name, 60)) for name in labels[:_NAMED]) or "none"
+    hint = did_you_mean(near_names(label, labels))
+    return f"There is no place {one_line(label, 60)!r}. {hint or f'There are: {known}.'}"
+
+
+def _cell(value: Any) -> str:
+    return one_line(str(value), _SHOWN) if value not in (None, "") else ""
+
+
+def _told(place: Place) -> str:
+    where = f"({place['lat']}, {place['lng']})" if "lat" in place and "lng" in place else ""
+    words = [_cell(place.get(key)) for key in ("name", "address")]
+    words += [where, *(_cell(place.get(key)) for key in ("phone", "website", "notes"))]
+    return f"{_cell(place['label'])}: {', '.join(filter(None, words))}"

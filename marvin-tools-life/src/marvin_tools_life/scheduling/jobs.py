@@ -1,0 +1,82 @@
+"""Jobs that the system's scheduler starts at their time, whether Marvin runs or not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from marvin_core import ToolContext, ToolError
+
+from ..notify.subscriptions import alarm_topic, server
+from ..settings import LifeSettings
+from .job import Job, PushTarget, job_of
+
+_SECONDS = 55
+"""For the program of the jobs, which waits for other Marvins that change jobs at the moment."""
+
+
+async def schedule(context: ToolContext, *jobs: Job) -> Sequence[Job]:
+    """Have jobs done at their times; returns them with ids, labels and the scheduler's name. All of them, or none.
+
+    They clean up after themselves. A scheduler that knows minutes only starts them up to a minute late, never early.
+    They are pushed to the topic of alarms, if there is one.
+
+    Raises:
+        ToolError: nothing on this machine starts programs at a time, or an alarm of that label is set already.
+    """
+    wanted = context.settings(LifeSettings).scheduler
+    topic = await alarm_topic(context)
+    if topic:
+        place = server(context)
+        push = PushTarget(topic=topic, server=place.address, token=place.token)
+        jobs = tuple(job.replace(push=push) for job in jobs)
+    told = await _told(context, {"what": "add", "scheduler": wanted, "jobs": [job.as_json() for job in jobs]})
+    return [job_of(data) for data in told["jobs"]]
+
+
+async def cancel(context: ToolContext, *, ids: Iterable[str] = (), groups: Iterable[str] = ()) -> Sequence[Job]:
+    """Take jobs back, by their ids or groups; returns those that there were.
+
+    Raises:
+        ToolError: the jobs cannot be read, or the scheduler refuses.
+    """
+    told = await _told(context, {"what": "remove", "ids": [*ids], "groups": [*groups]})
+    return [job_of(data) for data in told["jobs"]]
+
+
+async def scheduled(context: ToolContext) -> Sequence[tuple[Job, bool]]:
+    """All jobs by their times, each with whether the system's scheduler really has it.
+
+    Raises:
+        ToolError: the jobs cannot be read.
+    """
+    told = await _told(context, {"what": "list"})
+    jobs = sorted((job_of(data) for data in told["jobs"]), key=lambda job: job.due)
+    return [(job, job.id in told["scheduled"]) for job in jobs]
+
+
+async def _told(context: ToolContext, order: Mapping[str, Any]) -> dict[str, Any]:
+    """What the program made of an order. It runs outside of the sandbox, which has neither crontab nor systemd."""
+    folder = context.folders.data / "jobs"
+    result = await context.processes.run(
+        [sys.executable, "-P", "-m", f"{__package__}.program", "order"],
+        cwd=context.home,
+        stdin=json.dumps({**order, "folder": str(folder)}).encode(),
+        timeout=_SECONDS,
+        outside=True,
+    )
+    if result.timed_out:
+        raise ToolError("The scheduler of this machine did not answer in time. Try again later.")
+    try:
+        told = json.loads(result.output)
+    except ValueError:
+        said = result.stderr.decode("utf-8", "replace").strip()[-300:]
+        raise ToolError(f"The program that schedules jobs failed: {said}. Tell the user.") from None
+    if "error" in told:
+        raise ToolError(told["error"])
+    return dict(told)
+
+
+__all__ = ["Job", "PushTarget", "cancel", "schedule", "scheduled"]

@@ -1,0 +1,319 @@
+"""The schedulers of the system: what starts a program at a time, whether Marvin runs or not.
+
+Facts: crontab(5), at(1), systemd.timer(5), systemd.syntax(7), launchd.plist(5).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from xml.sax.saxutils import escape
+from zoneinfo import ZoneInfo
+
+_SECONDS = 20
+"""For one call of a scheduler's program."""
+_MINUTE = 60
+_AHEAD = 5
+"""A minute that begins sooner may begin before cron has read the new entry."""
+_FIXED_PLACES = ("/run/crond.pid", "/var/run/crond.pid")
+
+
+class SchedulerError(Exception):
+    """A scheduler cannot do what it was asked; the text says why and what to do."""
+
+
+class Scheduler(ABC):
+    """A way to have a command started once, at a time."""
+
+    name: str
+
+    @abstractmethod
+    def why_not(self) -> str:
+        """Why it cannot be used here, and what would help; empty where it can."""
+
+    @abstractmethod
+    def add(self, job: str, due: float, command: Sequence[str]) -> str:
+        """Have a command started when the time has come, at most a minute later; returns a handle.
+
+        Raises:
+            SchedulerError: the system refuses.
+        """
+
+    @abstractmethod
+    def remove(self, job: str, handle: str) -> None:
+        """Take it back; nothing where it is gone already."""
+
+    @abstractmethod
+    def known(self, jobs: Mapping[str, str]) -> set[str]:
+        """Which of these jobs, given with their handles, are really scheduled."""
+
+
+class Cron(Scheduler):
+    """The user's crontab. An entry has no year, so what it starts looks at the date itself."""
+
+    name = "cron"
+
+    def why_not(self) -> str:
+        """A crontab without a cron that runs would be read by nobody."""
+        if shutil.which("crontab") is None:
+            return "there is no cron (install the package cron)"
+        if not _runs("cron", "crond", "busybox-crond", places=_FIXED_PLACES):
+            return "cron is installed and does not run (start it: sudo service cron start)"
+        return ""
+
+    def add(self, job: str, due: float, command: Sequence[str]) -> str:
+        """One line at the head, where no variable of the user's lines changes what it means."""
+        minute = max(-(-due // _MINUTE), (time.time() + _AHEAD) // _MINUTE + 1) * _MINUTE
+        at = datetime.fromtimestamp(minute, _system_zone())
+        line = " ".join(shlex.quote(word) for word in command).replace("%", r"\%")
+        entry = f"{at.minute} {at.hour} {at.day} {at.month} * {line} >/dev/null 2>&1 {_mark(job)}\n".encode()
+        if b"\n" in entry[:-1]:
+            raise SchedulerError("a path with a line break cannot stand in a crontab")
+        self._write(entry + self._read())
+        if job not in self.known({job: ""}):  # somebody else wrote it in the same moment
+            raise SchedulerError("the crontab was changed by another program at the same time; try again")
+        return "crontab"
+
+    def remove(self, job: str, handle: str) -> None:
+        """The line with its mark; all others stay as they are, byte for byte."""
+        before = self._read()
+        # Split at line feeds alone: others are part of lines here.
+        after = b"".join(line for line in re.findall(rb"[^\n]*\n|[^\n]+", before) if _marked(line) != job)
+        if after != before:
+            self._write(after)
+
+    def known(self, jobs: Mapping[str, str]) -> set[str]:
+        """Those with a line."""
+        return {_marked(line) for line in self._read().split(b"\n")} & set(jobs)
+
+    def _read(self) -> bytes:
+        told = _run(["crontab", "-l"])
+        if told.returncode == 0:
+            return told.stdout
+        if b"no crontab for" in told.stderr:
+            return b""
+        raise SchedulerError(f"crontab -l: {_said(told)}")
+
+    def _write(self, content: bytes) -> None:
+        if content and not content.endswith(b"\n"):
+            content += b"\n"
+        told = _run(["crontab", "-"], content) if content else _run(["crontab", "-r"])
+        if told.returncode != 0:
+            raise SchedulerError(f"crontab: {_said(told)}")
+
+
+class At(Scheduler):
+    """The queue of at, which starts what was missed while the machine was off."""
+
+    name = "at"
+
+    def why_not(self) -> str:
+        """Without its daemon nothing leaves the queue."""
+        if shutil.which("at") is None:
+            return "there is no at (install the package at)"
+        if not _runs("atd", places=("/run/atd.pid", "/var/run/atd.pid")):
+            return "at is installed and atd does not run (start it: sudo service atd start)"
+        return ""
+
+    def add(self, job: str, due: float, command: Sequence[str]) -> str:
+        """The number that at prints."""
+        minute = max(-(-due // _MINUTE), time.time() // _MINUTE + 1) * _MINUTE
+        line = " ".join(shlex.quote(word) for word in command)
+        told = _run(
+            ["at", "-M", "-t", time.strftime("%Y%m%d%H%M", time.localtime(minute))],
+            f"{line} >/dev/null 2>&1 {_mark(job)}\n".encode(),
+        )
+        number = re.search(rb"\bjob (\d+) at\b", told.stderr + told.stdout)
+        if told.returncode != 0 or number is None:
+            raise SchedulerError(f"at: {_said(told)}")
+        return number[1].decode()
+
+    def remove(self, job: str, handle: str) -> None:
+        """By its number, where that is still its own: numbers begin anew some day."""
+        if handle.isdigit() and self._is_own(job, handle):
+            _run(["atrm", handle])
+
+    def known(self, jobs: Mapping[str, str]) -> set[str]:
+        """Those in the queue."""
+        queued = {
+            line.split()[0] for line in _run(["atq"]).stdout.decode("utf-8", "replace").splitlines() if line.split()
+        }
+        return {job for job, number in jobs.items() if number in queued and self._is_own(job, number)}
+
+    def _is_own(self, job: str, number: str) -> bool:
+        return _mark(job).encode() in _run(["at", "-c", number]).stdout
+
+
+class Systemd(Scheduler):
+    """Timers of the user's systemd. They are files, so that they outlive a restart of the machine."""
+
+    name = "systemd"
+
+    def __init__(self, config_home: Path) -> None:
+        self._folder = config_home / "systemd" / "user"
+
+    def why_not(self) -> str:
+        """It needs a systemd of the user that answers."""
+        if shutil.which("systemctl") is None:
+            return "there is no systemd"
+        told = _run(["systemctl", "--user", "show-environment"])
+        return "" if told.returncode == 0 else f"the user's systemd does not answer ({_said(told)})"
+
+    def add(self, job: str, due: float, command: Sequence[str]) -> str:
+        """A timer and what it starts."""
+        unit = _unit(job)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for kind, text in units(due, command).items():
+            (self._folder / f"{unit}.{kind}").write_text(text, encoding="utf-8")
+        told = _run(["systemctl", "--user", "daemon-reload"])
+        if told.returncode == 0:
+            told = _run(["systemctl", "--user", "enable", "--now", f"{unit}.timer"])
+        if told.returncode != 0:
+            self.remove(job, unit)
+            raise SchedulerError(f"systemctl: {_said(told)}")
+        return unit
+
+    def remove(self, job: str, handle: str) -> None:
+        """The timer, and the two files."""
+        unit = _unit(job)
+        if (self._folder / f"{unit}.timer").exists():
+            _run(["systemctl", "--user", "disable", "--now", f"{unit}.timer"])
+        for kind in ("timer", "service"):
+            (self._folder / f"{unit}.{kind}").unlink(missing_ok=True)
+        _run(["systemctl", "--user", "daemon-reload"])
+
+    def known(self, jobs: Mapping[str, str]) -> set[str]:
+        """Those whose timer is active."""
+        return {
+            job
+            for job in jobs
+            if _run(["systemctl", "--user", "is-active", "--quiet", f"{_unit(job)}.timer"]).returncode == 0
+        }
+
+
+class Launchd(Scheduler):
+    """The user's agents of launchd. An entry has no year, so what it starts looks at the date itself."""
+
+    name = "launchd"
+
+    def __init__(self, home: Path) -> None:
+        self._folder = home / "Library" / "LaunchAgents"
+        self._domain = f"gui/{os.getuid()}"
+
+    def why_not(self) -> str:
+        """It is part of macOS."""
+        return "" if shutil.which("launchctl") else "there is no launchd"
+
+    def add(self, job: str, due: float, command: Sequence[str]) -> str:
+        """A file that launchd reads at each login, and now."""
+        label = _unit(job)
+        at = time.localtime(max(-(-due // _MINUTE), time.time() // _MINUTE + 1) * _MINUTE)
+        when = {"Month": at.tm_mon, "Day": at.tm_mday, "Hour": at.tm_hour, "Minute": at.tm_min}
+        words = "".join(f"<string>{escape(word)}</string>" for word in command)
+        times = "".join(f"<key>{key}</key><integer>{value}</integer>" for key, value in when.items())
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{label}.plist"
+        path.write_text(
+            '<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict>'
+            f"<key>Label</key><string>{label}</string><key>ProgramArguments</key><array>{words}</array>"
+            f"<key>StartCalendarInterval</key><dict>{times}</dict></dict></plist>\n",
+            encoding="utf-8",
+        )
+        told = _run(["launchctl", "bootstrap", self._domain, str(path)])
+        if told.returncode != 0:
+            path.unlink(missing_ok=True)
+            raise SchedulerError(f"launchctl: {_said(told)}")
+        return label
+
+    def remove(self, job: str, handle: str) -> None:
+        """The file first: the second step ends whoever was started by it."""
+        (self._folder / f"{_unit(job)}.plist").unlink(missing_ok=True)
+        _run(["launchctl", "bootout", f"{self._domain}/{_unit(job)}"])
+
+    def known(self, jobs: Mapping[str, str]) -> set[str]:
+        """Those that launchd has loaded."""
+        return {job for job in jobs if _run(["launchctl", "print", f"{self._domain}/{_unit(job)}"]).returncode == 0}
+
+
+def schedulers(home: Path, config_home: Path) -> tuple[Scheduler, ...]:
+    """All that there are, the best one first."""
+    return (Systemd(config_home), Launchd(home), Cron(), At())
+
+
+def _run(argv: Sequence[str], stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(argv, input=stdin, capture_output=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(argv, 1, b"", b"it did not end in time")
+    except OSError as error:
+        return subprocess.CompletedProcess(argv, 1, b"", (error.strerror or str(error)).encode())
+
+
+def _said(told: subprocess.CompletedProcess[bytes]) -> str:
+    text = (told.stderr or told.stdout).decode("utf-8", "replace").strip()
+    return text.splitlines()[-1][:200] if text else f"exit code {told.returncode}"
+
+
+def _runs(*names: str, places: Sequence[str]) -> bool:
+    """Whether a daemon runs: by its entry among the processes, or by its file where others' processes are hidden."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if (folder / "comm").read_text().strip() in names:
+                return True
+        except OSError:
+            continue
+    return not Path("/proc").exists() or (_is_hidden() and any(Path(place).exists() for place in places))
+
+
+def _is_hidden() -> bool:
+    """Whether the processes of other users cannot be seen (the option hidepid of /proc)."""
+    return not Path("/proc/1/comm").exists()
+
+
+def _mark(job: str) -> str:
+    return f"# marvin job {job}"
+
+
+def _marked(line: bytes) -> str:
+    """The job whose line this is; empty for a line of the user's own."""
+    found = re.search(rb"# marvin job ([0-9a-f]{12})\s*$", line)
+    return found[1].decode() if found else ""
+
+
+def _unit(job: str) -> str:
+    return f"marvin-job-{job}"
+
+
+def units(due: float, command: Sequence[str]) -> dict[str, str]:
+    """The two files of systemd that start a command at a time, by their suffixes."""
+    line = " ".join(_systemd_word(word) for word in command)
+    at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(max(due, time.time() + 1)))
+    head = "[Unit]\nDescription=A reminder of Marvin\n\n"
+    return {
+        "service": f"{head}[Service]\nType=oneshot\nExecStart={line}\n",
+        "timer": (
+            f"{head}[Timer]\nOnCalendar={at}\nAccuracySec=1s\nPersistent=true\n\n[Install]\nWantedBy=timers.target\n"
+        ),
+    }
+
+
+def _systemd_word(word: str) -> str:
+    quoted = word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return '"' + quoted.replace("%", "%%").replace("$", "$$") + '"'
+
+
+def _system_zone() -> tzinfo:
+    """The time zone of the system, in which cron counts, whatever TZ says."""
+    try:
+        with open("/etc/localtime", "rb") as file:
+            return ZoneInfo.from_file(file)
+    except (OSError, ValueError):
+        return UTC

@@ -1,0 +1,83 @@
+"""The folder of a person's tickets: beside the profiles, in the format of the tickets of projects."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from marvin_core import (
+    TicketError,
+    TicketFolder,
+    TicketOutcome,
+    TicketPlace,
+    ToolContext,
+    ToolError,
+    did_you_mean,
+    in_thread,
+    near_names,
+    run_tickets,
+)
+
+T = TypeVar("T")
+
+
+def place_of(context: ToolContext) -> str:
+    """The folder of the tickets, which may be missing."""
+    return str(context.profile_folder.parents[1] / "tickets")
+
+
+async def run(context: ToolContext, *words: str) -> TicketOutcome:
+    """What a command of the ticket program comes to. Raises `ToolError` where it fails."""
+    folder = place_of(context)
+    place = TicketPlace(os.path.dirname(folder), folder)
+    place.strict = True
+    place.timeouts = context.timeouts
+    return await _explained(context, lambda: run_tickets(words, place))
+
+
+async def look(context: ToolContext, work: Callable[[TicketFolder], T]) -> T:
+    """What `work` makes of the folder, in a thread. Raises `ToolError` where there is no ticket yet."""
+    path, timeouts = place_of(context), context.timeouts
+    if not await in_thread(lambda: os.path.isdir(path)):
+        raise ToolError("There is no ticket yet. create_ticket makes one.")
+
+    def looked() -> T:
+        with TicketFolder(path, timeouts=timeouts) as folder:
+            return work(folder)
+
+    return await _explained(context, looked)
+
+
+def digest(text: str) -> str:
+    """By what a text is known again."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+async def _explained(context: ToolContext, work: Callable[[], T]) -> T:
+    try:
+        return await in_thread(work)
+    except (TicketError, OSError) as error:
+        names = await in_thread(lambda: _names(place_of(context)))
+        raise ToolError(_in_words(str(error), names)) from None
+
+
+def _names(path: str) -> Sequence[str]:
+    try:
+        with TicketFolder(path) as folder:
+            return folder.names()
+    except TicketError:
+        return ()
+
+
+def _in_words(error: str, names: Sequence[str]) -> str:
+    said = error.removeprefix("Error: ").partition("\n")[0].rstrip(".")
+    if "does not exist" in said or "no .tickets directory" in said:
+        return "There is no ticket yet. create_ticket makes one."
+    if "not found" in said:
+        asked = said.partition("'")[2].partition("'")[0]
+        return f"There is no ticket {asked!r}. {did_you_mean(near_names(asked, names)) or 'ticket_list lists them.'}"
+    if "ambiguous" in said:
+        return f"{said}. Give more of the id; ticket_list lists the tickets."
+    return f"{said}. Tell the user."

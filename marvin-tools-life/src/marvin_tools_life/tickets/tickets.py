@@ -1,0 +1,241 @@
+"""The user's own tickets: what is to be done, what it depends on, and notes on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from marvin_core import (
+    Field,
+    Table,
+    Ticket,
+    TicketFolder,
+    TicketOutcome,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    call_of,
+    one_line,
+    output_text,
+    tool,
+)
+
+from .store import digest, look, run
+
+Kind: TypeAlias = Literal["bug", "feature", "task", "epic", "chore"]
+Id: TypeAlias = Annotated[str, "Its id, or a part of it"]
+_TITLE = 200
+_TEXT = 20_000
+_LISTED = 200
+_NOTE_OVERHEAD = 80
+"""Characters that a note has beside its text: a heading and the time."""
+
+
+@tool(access=["write"])
+async def create_ticket(
+    title: Annotated[str, "What is to be done"],
+    description: Annotated[str, "What there is to know"] = "",
+    ticket_type: Annotated[Kind, "What kind of work"] = "task",
+    priority: Annotated[int, Field(ge=0, le=4), "0 is the most urgent"] = 2,
+    tags: Annotated[str, "Separated by commas"] = "",
+    parent: Annotated[str, "The id of the ticket it is a part of"] = "",
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Make a personal ticket. Those of a project are made with tk."""
+    title = one_line(title).lstrip("- ")
+    if not title or len(title) > _TITLE:
+        raise ToolError(f"The title has {len(title)} characters. Give 1 to {_TITLE}, and the rest as description.")
+    _check("description", description)
+    words = ["create", title, "-t", ticket_type, "-p", str(priority)]
+    given = {"-d": description.strip(), "--tags": ",".join(_tags(tags)), "--parent": parent.strip()}
+    words += [word for option, value in given.items() if value for word in (option, value)]
+    name = one_line("\n".join((await run(context, *words)).lines))
+    made = await look(context, lambda folder: digest(folder.read(name).text))
+    return ToolResult(content=f"Ticket {name} is made: {title}", undo=call_of(ticket_close, ticket_id=name, made=made))
+
+
+@tool(access=["write"], unlisted=["remove"])
+async def ticket_add_dep(
+    ticket_id: Id,
+    depends_on: Annotated[str, "The id of the ticket that comes first"],
+    remove: bool = False,
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Have a ticket wait for another one."""
+    if remove:
+        return ToolResult(content=_said(await run(context, "undep", ticket_id, depends_on)))
+    first, then = await look(context, lambda folder: _checked_names(folder, ticket_id, depends_on))
+    outcome = await run(context, "dep", first, then)
+    undo = call_of(ticket_add_dep, ticket_id=first, depends_on=then, remove=True) if outcome.undo else None
+    return ToolResult(content=_said(outcome), undo=undo)
+
+
+@tool(access=["write"], unlisted=["status"])
+async def ticket_start(
+    ticket_id: Id, status: Literal["in_progress", "open"] = "in_progress", *, context: ToolContext
+) -> ToolResult:
+    """Mark a ticket as in progress."""
+    return await _with_status(context, ticket_id, status)
+
+
+@tool(access=["write"], unlisted=["made"])
+async def ticket_close(ticket_id: Id, made: str = "", *, context: ToolContext) -> ToolResult:
+    """Mark a ticket as done."""
+    if made:
+        return ToolResult(content=await look(context, lambda folder: _removed(folder, ticket_id, made)))
+    return await _with_status(context, ticket_id, "closed")
+
+
+@tool(access=["write"], unlisted=["without"])
+async def ticket_add_note(
+    ticket_id: Id, note: Annotated[str, "Its text"], without: str = "", *, context: ToolContext
+) -> ToolResult:
+    """Add a note with the time to a ticket."""
+    if without:
+        return ToolResult(content=await look(context, lambda folder: _without_note(folder, ticket_id, without)))
+    _check("note", note)
+    if not note.strip():
+        raise ToolError("The note is empty. Give its text.")
+    before = await look(context, lambda folder: folder.read(folder.resolve(ticket_id)))
+    outcome = await run(context, "add-note", before.name, note.strip())
+    after = await look(context, lambda folder: folder.read(before.name))
+    undo = None
+    # Where another note came between, the length of the text before is not where this one begins.
+    if after.text.startswith(before.text) and len(after.text) - len(before.text) <= len(note) + _NOTE_OVERHEAD:
+        known = f"{len(before.text)}:{digest(after.text)}"
+        undo = call_of(ticket_add_note, ticket_id=before.name, note=note, without=known)
+    return ToolResult(content=_said(outcome), undo=undo)
+
+
+@tool(access=["read"])
+async def ticket_show(ticket_id: Id, *, context: ToolContext) -> str:
+    """Show everything about a ticket: text, notes, what it waits for and what waits for it."""
+    return _said(await run(context, "show", ticket_id))
+
+
+@tool(access=["read"])
+async def ticket_list(
+    status: Annotated[Literal["", "open", "in_progress", "closed"], "All where empty"] = "",
+    tags: Annotated[str, "Only with all of these, separated by commas"] = "",
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """List the user's own tickets, the most urgent first."""
+    tickets = await look(context, lambda folder: folder.all())
+    wanted = {tag.casefold() for tag in _tags(tags)}
+    found = [
+        ticket
+        for ticket in tickets.values()
+        if status in ("", ticket.status) and wanted <= {tag.casefold() for tag in ticket.items("tags")}
+    ]
+    if not found:
+        return ToolResult(content=f"None of the {len(tickets)} tickets is like that. Leave out status or tags.")
+    found.sort(key=lambda ticket: (ticket.status == "closed", ticket.priority, ticket.id))
+    rows = [_row(ticket) for ticket in found[:_LISTED]]
+    lines = [
+        f"{name} [{state}, P{priority}] {title}"
+        + (f" ({labels})" if labels else "")
+        + (f" waits for {on}" if on else "")
+        for name, state, priority, title, labels, on in rows
+    ]
+    if len(found) > _LISTED:
+        lines.append(f"{len(found) - _LISTED} more are left out. Give a status or tags.")
+    table = Table(columns=("ticket", "status", "priority", "title", "tags", "waits for"), rows=rows)
+    return ToolResult(content="\n".join(lines), show=[table])
+
+
+@tool(access=["read"])
+async def ticket_dep_tree(ticket_id: Id, *, context: ToolContext) -> str:
+    """Show what a ticket waits for, and what that waits for, as a tree."""
+    return _said(await run(context, "dep", "tree", ticket_id))
+
+
+async def _with_status(context: ToolContext, ticket_id: str, status: str) -> ToolResult:
+    outcome = await run(context, "status", ticket_id, status)
+    undo = None
+    if outcome.undo:
+        _, name, before = outcome.undo
+        if before == "closed":
+            undo = call_of(ticket_close, ticket_id=name)
+        else:
+            undo = call_of(ticket_start, ticket_id=name, status=before)
+    return ToolResult(content=_said(outcome), undo=undo)
+
+
+def _said(outcome: TicketOutcome) -> str:
+    return output_text("\n".join(outcome.lines).encode("utf-8", "surrogateescape")).strip()
+
+
+def _row(ticket: Ticket) -> tuple[str, ...]:
+    tags, waits_for = (", ".join(ticket.items(field)) for field in ("tags", "deps"))
+    return tuple(map(one_line, (ticket.id, ticket.status, ticket.priority, ticket.title, tags, waits_for)))
+
+
+def _line(name: str, status: str, priority: str, title: str, tags: str, waits_for: str) -> str:
+    more = (f" ({tags})" if tags else "") + (f", waits for {waits_for}" if waits_for else "")
+    return f"{name} [{status}, P{priority}] {title}{more}"
+
+
+def _tags(text: str) -> list[str]:
+    """Tags as lists of a ticket can hold them."""
+    found = []
+    for part in text.split(","):
+        tag = one_line("".join(" " if letter in "[]#'\"" else letter for letter in part))
+        if tag:
+            found.append(tag)
+    return found
+
+
+def _check(name: str, text: str) -> None:
+    if len(text) > _TEXT:
+        raise ToolError(f"The {name} has {len(text):,} characters, {_TEXT:,} are the most. Give it in several notes.")
+
+
+def _checked_names(folder: TicketFolder, ticket_id: str, depends_on: str) -> tuple[str, str]:
+    """The ids of two tickets, of which the first may wait for the second."""
+    first, then = folder.resolve(ticket_id), folder.resolve(depends_on)
+    tickets = folder.all()
+    if first == then or first in _below(tickets, then):
+        raise ToolError(
+            f"{then} waits for {first} already, so {first} cannot wait for it: neither could be done."
+            if first != then
+            else f"{first} cannot wait for itself. Give another ticket."
+        )
+    return first, then
+
+
+def _below(tickets: Mapping[str, Ticket], name: str) -> set[str]:
+    """All that a ticket waits for, however far away."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        ticket = tickets.get(waiting.pop())
+        for one in ticket.deps if ticket else ():
+            if one not in found:
+                found.add(one)
+                waiting.append(one)
+    return found
+
+
+def _removed(folder: TicketFolder, name: str, made: str) -> str:
+    """Take a ticket away that is as it was made."""
+    with folder.locked():
+        ticket = folder.read(folder.resolve(name))
+        if digest(ticket.text) != made:
+            raise ToolError(f"{ticket.name} was changed since it was made, so it stays. Close it with ticket_close.")
+        os.unlink(os.path.join(folder.path, f"{ticket.name}.md"))
+    return f"Ticket {ticket.name} is removed."
+
+
+def _without_note(folder: TicketFolder, name: str, known: str) -> str:
+    """Take the newest note away, where nothing came after it."""
+    length, _, after = known.partition(":")
+    with folder.locked():
+        ticket = folder.read(folder.resolve(name))
+        if digest(ticket.text) != after or not length.isdigit():
+            raise ToolError(f"{ticket.name} was changed since the note was added, so the note stays.")
+        folder.write(ticket.name, ticket.text[: int(length)])
+    return f"The note of {ticket.name} is removed."

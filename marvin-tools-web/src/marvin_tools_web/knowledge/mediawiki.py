@@ -1,0 +1,170 @@
+"""MediaWiki's action interface: what is asked of it, and what it answers.
+
+Source: mediawiki.org/wiki/API:Main_page, API:Search, Extension:TextExtracts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from marvin_core import Record, RequestFailed, ToolContext, plain_text
+
+from ..services import values
+from ..services.catalog import WIKIPEDIA
+from ..services.client import ServiceClient
+
+_TEXT = 3_000_000
+_SNIPPET = 400
+_TITLE = 300
+_LARGEST = 10_000_000
+
+
+class Hit(Record):
+    """An article that a search found. `words` is its length."""
+
+    title: str
+    url: str
+    snippet: str
+    words: int | None
+
+
+class Article(Record):
+    """An article as plain text. `sections` are its headings; `title` is the one after redirects."""
+
+    title: str
+    url: str
+    text: str
+    is_disambiguation: bool = False
+
+
+class Hits(Record):
+    """What a search found: the articles, how many there are, and what else may be meant."""
+
+    hits: tuple[Hit, ...]
+    total: int | None
+    suggestion: str
+
+
+async def search(context: ToolContext, query: str, most: int) -> Hits:
+    """The articles that fit a query best.
+
+    Raises:
+        RequestFailed: there is no answer, or none that can be understood.
+    """
+    params: dict[str, str | float | None] = {
+        "list": "search",
+        "srsearch": query,
+        "srlimit": most,
+        "srprop": "snippet|wordcount",
+        "srinfo": "totalhits|suggestion",
+        "meta": "siteinfo",
+        "siprop": "general",
+    }
+    client = ServiceClient(context, WIKIPEDIA)
+    return await client.get_json("", lambda answer: hits_in(answer, client.url), params=_asked(params))
+
+
+def _asked(params: Mapping[str, str | float | None]) -> dict[str, str | float | None]:
+    return {"action": "query", "format": "json", "formatversion": 2, "utf8": 1, **params}
+
+
+def hits_in(answer: Any, api: str) -> Hits:
+    _refuse_errors(answer)
+    found = values.required(answer, "query", "search")
+    hits = tuple(_hit(one, answer, api) for one in values.objects(found))
+    return Hits(
+        hits=tuple(hit for hit in hits if hit.title),
+        total=values.whole(answer, "query", "searchinfo", "totalhits"),
+        suggestion=values.plain(answer, "query", "searchinfo", "suggestion"),
+    )
+
+
+def _hit(one: Mapping[str, Any], answer: Any, api: str) -> Hit:
+    title = values.text(one, "title", limit=_TITLE)
+    snippet = values.plain(one, "snippet", limit=_SNIPPET)
+    return Hit(title=title, url=_address(answer, api, title), snippet=snippet, words=values.whole(one, "wordcount"))
+
+
+def _address(answer: Any, api: str, title: str) -> str:
+    """Where people read an article: as the site says, else by the program beside its interface."""
+    name = quote(title.replace(" ", "_"), safe="/:(),!")
+    server = values.text(answer, "query", "general", "server")
+    path = values.text(answer, "query", "general", "articlepath")
+    if server.startswith("//"):
+        server = f"{urlsplit(api).scheme}:{server}"
+    if server.startswith(("https://", "http://")) and "$1" in path:
+        return f"{server}{path.replace('$1', name)}"
+    return f"{api.rpartition('/')[0]}/index.php?title={name}"
+
+
+def _refuse_errors(answer: Any) -> None:
+    said = values.text(answer, "error", "info") or values.text(answer, "error", "code")
+    if said:
+        raise RequestFailed(f"it refused this: {said}. Change what is asked for.")
+
+
+async def article(context: ToolContext, title: str, *, lead: bool) -> Article | None:
+    """An article, or its lead; None where there is none of that title.
+
+    Raises:
+        RequestFailed: there is no answer, or none that can be understood.
+    """
+    params: dict[str, str | float | None] = {
+        "prop": "extracts|info|pageprops",
+        "titles": title,
+        "redirects": 1,
+        "inprop": "url",
+        "ppprop": "disambiguation",
+        "explaintext": 1,
+        "exsectionformat": "wiki",
+        "exintro": 1 if lead else None,
+    }
+    client = ServiceClient(context, WIKIPEDIA)
+    found = await client.get_json(
+        "", lambda answer: article_in(answer, client.url), params=_asked(params), largest=_LARGEST
+    )
+    if found is None or found.text:
+        return found
+    # The extension that makes plain text is missing, or has none for this article.
+    text = await _parsed(client, found.title, lead=lead)
+    return found.replace(text=text)
+
+
+def article_in(answer: Any, api: str) -> Article | None:
+    _refuse_errors(answer)
+    pages = values.required(answer, "query", "pages")
+    page = next(iter(values.objects(pages)), None)
+    if page is None or page.get("missing") or page.get("invalid") or page.get("special"):
+        return None
+    title = values.text(page, "title", limit=_TITLE)
+    if not title:
+        raise ValueError("an article without a title")
+    extract = page.get("extract")
+    return Article(
+        title=title,
+        url=values.address(page, "fullurl") or _address(answer, api, title),
+        text=extract[:_TEXT].strip() if isinstance(extract, str) else "",
+        is_disambiguation="disambiguation" in (values.inner(page, "pageprops") or {}),
+    )
+
+
+async def _parsed(client: ServiceClient, title: str, *, lead: bool) -> str:
+    params: dict[str, str | float | None] = {
+        "action": "parse",
+        "page": title,
+        "prop": "text",
+        "section": 0 if lead else None,
+        "disableeditsection": 1,
+        "disabletoc": 1,
+    }
+    return await client.get_json("", _parsed_text, params=_asked(params), largest=_LARGEST)
+
+
+def _parsed_text(answer: Any) -> str:
+    _refuse_errors(answer)
+    markup = values.inner(answer, "parse", "text")
+    if not isinstance(markup, str):
+        raise ValueError("there is no text")
+    return plain_text(markup)[:_TEXT]

@@ -1,0 +1,127 @@
+"""Translation by MyMemory.
+
+Source: mymemory.translated.net/doc/spec.php
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from marvin_core import Record, RequestFailed, ToolContext, ToolError, one_line, tool
+
+from ..services import values
+from ..services.backends import source_line
+from ..services.catalog import MYMEMORY
+from ..services.client import ServiceClient
+
+_BYTES = 480
+"""Of one request; the service takes 500."""
+_LONGEST = 6_000
+_CODE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z]{2,4})?")
+_TRANSLATED = 4_000
+_USED_UP = ("MYMEMORY WARNING", "YOU USED ALL AVAILABLE FREE TRANSLATIONS")
+_NAMES = {
+    "arabic": "ar", "chinese": "zh-CN", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "finnish": "fi",
+    "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu", "italian": "it",
+    "japanese": "ja", "korean": "ko", "norwegian": "no", "polish": "pl", "portuguese": "pt", "romanian": "ro",
+    "russian": "ru", "spanish": "es", "swedish": "sv", "turkish": "tr", "ukrainian": "uk", "vietnamese": "vi",
+    "zh": "zh-CN",
+}  # fmt: skip
+_SENTENCE = re.compile(r"[^.!?\n]{1,2000}[.!?\n]{0,20}\s{0,20}|[.!?\n]{1,200}\s{0,20}")
+
+
+class _Part(Record):
+    """A translated part; `source` is the language that was found out."""
+
+    text: str
+    source: str = ""
+
+
+@tool(access=["net"], labels=["MyMemory"], probe={"text": "Good morning", "target_language": "de"})
+async def translate_text(
+    text: Annotated[str, "At most 6,000 characters"],
+    target_language: Annotated[str, "Code, as in de"],
+    source_language: Annotated[str, "Code, or auto"] = "auto",
+    *,
+    context: ToolContext,
+) -> str:
+    """Translate a text."""
+    if not text.strip() or len(text) > _LONGEST:
+        wrong = "is empty" if not text.strip() else f"has {len(text):,} characters, and at most {_LONGEST:,} go"
+        raise ToolError(f"text {wrong}. Give a part of it at a time.")
+    target, source = _language(target_language), _language(source_language)
+    if target == "autodetect":
+        raise ToolError("target_language has to be a language. Give its code, as in de.")
+    parts = list(parts_of(text))
+    done: list[_Part] = []
+    for number, part in enumerate(parts):
+        if len(parts) > 1:
+            context.progress("Translating", number, len(parts))
+        done.append(await _translated(context, part, source, target) if part.strip() else _Part(text=part))
+    found = next((part.source for part in done if part.source), source)
+    pair = f"{found} to {target}" if found != "autodetect" else f"to {target}"
+    return f"{''.join(part.text for part in done).strip()}\n[{pair}] {source_line([MYMEMORY])}"
+
+
+def _language(given: str) -> str:
+    name = given.strip().replace("_", "-")
+    if name.lower() in ("auto", "autodetect", ""):
+        return "autodetect"
+    code = _NAMES.get(name.lower(), name)
+    code = code.partition("-")[0].lower() + code[code.find("-") :] if "-" in code else code.lower()
+    if not _CODE.fullmatch(code):
+        raise ToolError(f"{one_line(given, 60)!r} is no language. Give its ISO 639-1 code, as in de for German.")
+    return code
+
+
+def parts_of(text: str) -> Iterator[str]:
+    """The text in parts that are short enough for one request, cut at the ends of sentences where there are some."""
+    part = ""
+    for sentence in (found[0] for found in _SENTENCE.finditer(text)):
+        if len((part + sentence).encode("utf-8", "replace")) <= _BYTES:
+            part += sentence
+            continue
+        if part:
+            yield part
+        *whole, part = _slices(sentence)
+        yield from whole
+    if part:
+        yield part
+
+
+def _slices(sentence: str) -> list[str]:
+    """A sentence in pieces, cut between words, or anywhere in what has none."""
+    pieces = [""]
+    for word in re.findall(r"\S{1,100}\s{0,20}|\s{1,100}", sentence):
+        if len((pieces[-1] + word).encode("utf-8", "replace")) > _BYTES:
+            pieces.append("")
+        pieces[-1] += word
+    return pieces
+
+
+async def _translated(context: ToolContext, text: str, source: str, target: str) -> _Part:
+    client = ServiceClient(context, MYMEMORY)
+    params: dict[str, str | float | None] = {"q": text, "langpair": f"{source}|{target}", "mt": 1}
+    params["key"] = context.secret("MYMEMORY_KEY", None)
+    part = await client.get_json("get", part_in, params=params)
+    # The service drops the white space around a text.
+    return part.replace(text=part.text + text[len(text.rstrip()) :])
+
+
+def part_in(answer: Any) -> _Part:
+    details = values.text(answer, "responseDetails", limit=200)
+    found = values.inner(answer, "responseData", "translatedText")
+    # It tells of that in the place of the translation, too.
+    said = f"{details} {found[:200] if isinstance(found, str) else ''}".upper()
+    if answer.get("quotaFinished") is True or any(sign in said for sign in _USED_UP):
+        raise RequestFailed("the free translations of today are used up. Translate it yourself, or try again tomorrow.")
+    status = values.whole(answer, "responseStatus")
+    if status is not None and status != 200:
+        raise RequestFailed(f"it refused this: {details or status}. Check the languages.", status=status)
+    if not isinstance(found, str) or not found.strip():
+        raise ValueError("there is no translation")
+    detected = values.text(answer, "responseData", "detectedLanguage", limit=10)
+    return _Part(text=html.unescape(found[:_TRANSLATED]), source=detected)

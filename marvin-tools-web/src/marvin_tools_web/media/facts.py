@@ -1,0 +1,45 @@
+"""What the tools of this group share: facts out of what services send, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from marvin_core import Link, ToolResult, numbered
+
+from ..services import values
+
+_RESULTS = 7_000
+_NOTHING = frozenset({"", "n/a", "none", "null"})
+
+
+def joined(*facts: str) -> str:
+    """The facts that there are, on one line."""
+    return "; ".join(filter(None, facts))
+
+
+def lines(*texts: str) -> str:
+    """The texts that there are, a line each."""
+    return "\n".join(filter(None, texts))
+
+
+def labelled(label: str, value: str) -> str:
+    """A fact with what it is; nothing where there is none."""
+    return f"{label}: {value}" if value.strip().lower() not in _NOTHING else ""
+
+
+def names(value: Any, *path: str | int, key: str = "name", most: int = 8) -> str:
+    """The names of the objects in a list."""
+    return ", ".join(filter(None, (values.text(one, key, limit=80) for one in values.objects(value, *path)[:most])))
+
+
+def given(value: Mapping[str, Any], key: str, limit: int = 300) -> str:
+    """A text, empty also where the service writes that it has none."""
+    found = values.text(value, key, limit=limit)
+    return "" if found.lower() in _NOTHING else found
+
+
+def listed(entries: Iterable[str], source: str, links: Iterable[Link] = (), total: int | None = None) -> ToolResult:
+    """A numbered list with its source."""
+    text = numbered(entries, _RESULTS, total=total, advice="Use narrower words for others.")
+    return ToolResult(content=f"{text}\n{source}", show=list(links))

@@ -1,0 +1,104 @@
+"""Reads a page or a document in a process of its own: `python -m marvin_tools_web.pages.page_reader`.
+
+Asked with `kind` ("html" or "pdf"), `url`, and `type` (the media type with its parameters), it answers with `title`
+and `text`, or with `error`. The body of a page is UTF-8.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from marvin_core import plain_text
+
+from ..child_process import serve
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+TEXT = 2_000_000
+"""Characters of the text of a page or document; beyond that nobody pages."""
+_LARGE = 3_000_000
+"""Bytes of a page beyond which only its plain text is taken: what finds the article takes too long then."""
+_SCANT = 4
+"""The article that was found is taken where the whole page has at most so many times its text."""
+_SHORT = 600
+"""Characters of a page that is shown as a whole: on such a one, what finds articles leaves things out."""
+_TITLE = 300
+
+
+def read(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
+    """The title and the text of what was fetched."""
+    return _document(body) if asked["kind"] == "pdf" else page(body, str(asked["url"]))
+
+
+def page(body: bytes, url: str) -> dict[str, str]:
+    """The title and the text of a web page: its article, or all of it where none is found."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    markup = body.decode("utf-8", "replace")
+    if len(body) > _LARGE:
+        return {"title": "", "text": plain_text(markup)[:TEXT]}
+    tree = LexborHTMLParser(markup)
+    title = tree.css_first("title")
+    whole = plain_text(tree.html or markup)
+    article = _article(markup, url) if len(whole) > _SHORT else ""
+    text = article if len(article) * _SCANT >= len(whole) else whole
+    found = {"title": _line(title.text() if title is not None else ""), "text": text[:TEXT]}
+    if text is whole:
+        found["text"] = f"{whole[:TEXT]}{_links(tree, url)}"[:TEXT]
+    return found
+
+
+def _article(markup: str, url: str) -> str:
+    import trafilatura
+
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it tells of pages without an article as of errors
+    found = trafilatura.extract(
+        markup, url=url, output_format="markdown", include_links=True, include_tables=True, favor_recall=True
+    )
+    return found or ""
+
+
+def _links(tree: LexborHTMLParser, url: str) -> str:
+    """The links of a page as a list behind its text."""
+    from .links import links_in
+
+    lines = [f"- {link.text}: {link.url}" for link in links_in(tree, url)]
+    return "\n\nLinks:\n" + "\n".join(lines) if lines else ""
+
+
+def _document(body: bytes) -> dict[str, str]:
+    import pypdf
+    from pypdf.errors import PyPdfError
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it repairs is nobody's concern here
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(body))
+        if reader.is_encrypted and not reader.decrypt(""):
+            return {"error": "it is protected by a password"}
+        title = str((reader.metadata.title if reader.metadata else "") or "")
+        parts: list[str] = []
+        size = 0
+        for number, sheet in enumerate(reader.pages, 1):
+            parts.append(f"[page {number}]\n{sheet.extract_text().strip()}")
+            size += len(parts[-1])
+            if size > TEXT:
+                break
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, IndexError, OSError) as error:
+        return {"error": f"it is damaged ({_line(str(error)) or type(error).__name__})"}
+    if not parts:
+        return {"error": "it has no pages"}
+    if size < len(parts) * (len("[page 1]") + 4):
+        return {"error": f"its {len(parts)} pages hold no text, only pictures of it, as scans do"}
+    return {"title": _line(title), "text": "\n\n".join(parts)[:TEXT]}
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:_TITLE]
+
+
+if __name__ == "__main__":
+    serve(read)

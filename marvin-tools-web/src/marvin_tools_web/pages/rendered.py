@@ -1,0 +1,94 @@
+"""Takes what is wanted out of a page that a browser has shown: `python -m marvin_tools_web.pages.rendered`.
+
+Asked with `url`, `extract` and `selector`, it answers with `text`, or with `error`. The body is the page in UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from marvin_core import one_line, plain_text
+
+from ..child_process import serve
+from .links import links_in
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_TEXT = 2_000_000
+_PARTS = 500
+_SELECTOR = 500
+_NAME = 120
+"""Characters of a line that can be the name of a dish or a section."""
+_PRICE = re.compile(
+    r"(?:[$€£¥₹₩]|\b(?:USD|EUR|GBP|CHF|Fr\.|kr|zł|Rs\.?))\s{0,2}\d{1,5}(?:[.,]\d{1,2})?"
+    r"|(?<![\d.,])\d{1,5}(?:[.,]\d{2})?\s{0,2}(?:[$€£¥₹₩]|(?:USD|EUR|GBP|CHF|kr|zł)\b)"
+    r"|(?<![\d.,:/])\d{1,3}[.,]\d{2}(?![\d.,:/%])"
+)
+
+
+def taken(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
+    """What is wanted of the page, as text."""
+    from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+    markup = body.decode("utf-8", "replace")
+    tree = LexborHTMLParser(markup)
+    selector = str(asked["selector"]).strip()
+    parts: Sequence[LexborNode] | None = None
+    if selector:
+        try:
+            parts = tree.css(selector[:_SELECTOR])[:_PARTS]
+        except (SelectolaxError, ValueError) as error:
+            why = one_line(str(error), 100)
+            return {"error": f"{selector[:80]!r} is no CSS selector ({why}). Use one as in main .price, or none."}
+        if not parts:
+            return {"error": f"Nothing on the page matches {selector[:80]!r}. Leave css_selector out to see it whole."}
+        markup = "\n".join(f"<div>{part.html}</div>" for part in parts)
+    if asked["extract"] == "links":
+        return {"text": _links(LexborHTMLParser(_with_base(tree, markup)) if selector else tree, str(asked["url"]))}
+    if asked["extract"] == "menu" and not selector:
+        tree.strip_tags(["nav", "footer"], recursive=True)
+        markup = tree.html or ""
+    text = plain_text(markup)
+    if asked["extract"] == "menu":
+        text = "\n".join(menu(text.splitlines())) or f"[No prices were found. The page says:]\n\n{text}"
+    return {"text": text[:_TEXT]}
+
+
+def _with_base(tree: LexborHTMLParser, markup: str) -> str:
+    base = tree.css_first("base[href]")
+    return f"{base.html if base is not None else ''}{markup}"
+
+
+def _links(tree: LexborHTMLParser, url: str) -> str:
+    lines = [f"{number}. {link.text}\n   {link.url}" for number, link in enumerate(links_in(tree, url), 1)]
+    return "\n".join(lines)[:_TEXT] or "[There are no links.]"
+
+
+def menu(lines: Sequence[str]) -> Iterator[str]:
+    """The lines that name a dish with its price, and the headings above them.
+
+    A price that stands alone belongs to the nearest line above that has none, with what stands between.
+    """
+    waiting: list[str] = []
+    for line in map(str.strip, lines):
+        if not line:
+            continue
+        price = _PRICE.search(line)
+        if price is None:
+            waiting = [*waiting[-2:], line]
+            continue
+        named = re.sub(r"[\W\d_]", "", _PRICE.sub("", line))
+        shown = [one for one in waiting if len(one) <= _NAME]
+        if named:
+            yield from (f"\n{one}" for one in shown[-1:] if one.isupper() or len(one) < _NAME // 4)
+            yield line
+        else:
+            yield f"{' - '.join(shown) or '(no name)'}: {line}"
+        waiting = []
+
+
+if __name__ == "__main__":
+    serve(taken)

@@ -1,0 +1,106 @@
+"""Places as tools list them: for the model as numbered text, for people as a table and links."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from marvin_core import Link, Record, Table, ToolResult, numbered
+
+from ..services import values
+from .points import Point
+
+_CHARACTERS = 12_000
+_FACT = 120
+_LINKS = 5
+_TAGS = ("opening_hours", "phone", "contact:phone", "website", "contact:website", "cuisine", "wheelchair", "email")
+_METRES = 6_371_000.0
+"""The radius of the earth."""
+
+
+class FoundPlace(Record):
+    """A place: `facts` are what else is worth knowing, each as a short text; `url` is its page. `at` may be unknown."""
+
+    name: str
+    address: str
+    kind: str
+    at: Point | None
+    url: str
+    facts: tuple[str, ...] = ()
+
+
+def place(
+    *,
+    name: str,
+    address: str,
+    kind: str,
+    at: tuple[float | None, float | None],
+    url: str,
+    facts: Sequence[str] = (),
+    is_anywhere: bool = False,
+) -> FoundPlace | None:
+    """A place out of what a service sent; None where it is nowhere, unless `is_anywhere`."""
+    latitude, longitude = at
+    where = None
+    if latitude is not None and longitude is not None and abs(latitude) <= 90 and abs(longitude) <= 180:
+        where = Point(latitude=latitude, longitude=longitude, name=name)
+    elif not is_anywhere:
+        return None
+    return FoundPlace(name=name, address=address, kind=kind, at=where, url=url, facts=tuple(facts))
+
+
+def shown_tags(tags: Mapping[str, Any]) -> tuple[str, ...]:
+    """What of the tags of OpenStreetMap is worth knowing."""
+    found: dict[str, str] = {}
+    for tag in _TAGS:
+        text = values.text(tags, tag, limit=_FACT)
+        if text:
+            found.setdefault(tag.removeprefix("contact:").replace("_", " "), text)
+    return tuple(f"{name}: {text}" for name, text in found.items())
+
+
+def metres(one: Point, other: Point) -> float:
+    """How far two points are from each other, as the crow flies."""
+    latitudes = math.radians(one.latitude), math.radians(other.latitude)
+    across = math.sin((latitudes[1] - latitudes[0]) / 2) ** 2
+    along = math.cos(latitudes[0]) * math.cos(latitudes[1])
+    along *= math.sin(math.radians(other.longitude - one.longitude) / 2) ** 2
+    return 2 * _METRES * math.asin(min(1.0, math.sqrt(across + along)))
+
+
+def box(at: Point, radius: float) -> tuple[float, float, float, float]:
+    """West, north, east and south of an area around a point, `radius` in metres."""
+    high = math.degrees(radius / _METRES)
+    wide = high / max(0.01, math.cos(math.radians(at.latitude)))
+    west, east = max(-180.0, at.longitude - wide), min(180.0, at.longitude + wide)
+    return west, min(90.0, at.latitude + high), east, max(-90.0, at.latitude - high)
+
+
+def listed(
+    found: Sequence[FoundPlace], source: str, *, total: int | None = None, near: Point | None = None
+) -> ToolResult:
+    """The places as a result; with `near`, how far each of them is."""
+    texts = [_text(one, near) for one in found]
+    content = numbered(texts, _CHARACTERS, total=total, advice="Narrow the search, or raise max_results.")
+    rows = [(one.name, one.kind, one.address, one.at.coordinates if one.at else "") for one in found]
+    links = [Link(url=one.at.map_link, text=f"{one.name} on a map") for one in found[:_LINKS] if one.at]
+    return ToolResult(
+        content=f"{content}\n{source}",
+        show=[Table(columns=("place", "kind", "address", "coordinates"), rows=rows), *links],
+    )
+
+
+def _text(one: FoundPlace, near: Point | None) -> str:
+    kind = f" ({one.kind})" if one.kind and one.kind != one.name else ""
+    away = f", {_away(metres(near, one.at))} away" if near is not None and one.at is not None else ""
+    lines = [f"{one.name or 'without a name'}{kind}{away}"]
+    if one.address and one.address != one.name:
+        lines.append(one.address)
+    lines += [" ".join(filter(None, (one.at.coordinates if one.at else "", one.url)))]
+    lines += ["; ".join(one.facts)] if one.facts else []
+    return "\n".join(filter(None, lines))
+
+
+def _away(distance: float) -> str:
+    return f"{distance:.0f} m" if distance < 1_000 else f"{distance / 1_000:.1f} km"

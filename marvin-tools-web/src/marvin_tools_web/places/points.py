@@ -1,0 +1,137 @@
+"""Points on the map: as coordinates, or as names that are looked up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from marvin_core import Record, ToolContext, ToolError
+
+from ..services import values
+from ..services.backends import Backend, first_answer
+from ..services.catalog import NOMINATIM, OPEN_METEO_PLACES
+from ..services.client import Params, ServiceClient
+
+_LONGEST = 300
+_COORDINATES = re.compile(r"\s*\(?\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*[,;\s]\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*\)?\s*")
+_HOW = "Give a place as a name or as 'latitude,longitude', as in 52.52,13.405."
+
+
+class Point(Record):
+    """A point, in degrees; `name` is empty where only its coordinates are known."""
+
+    latitude: float
+    longitude: float
+    name: str = ""
+
+    @property
+    def coordinates(self) -> str:
+        """Latitude and longitude, to a metre."""
+        return f"{self.latitude:.5f},{self.longitude:.5f}"
+
+    @property
+    def shown(self) -> str:
+        """What answers call it."""
+        return f"{self.name} ({self.coordinates})" if self.name else self.coordinates
+
+    @property
+    def map_link(self) -> str:
+        """Where people see it on a map."""
+        latitude, longitude = self.coordinates.split(",")
+        return f"https://www.openstreetmap.org/?mlat={latitude}&mlon={longitude}#map=16/{latitude}/{longitude}"
+
+
+def point(latitude: float, longitude: float, name: str = "") -> Point:
+    """A point that is on the earth.
+
+    Raises:
+        ToolError: it is not; the text says how points are given.
+    """
+    if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
+        swapped = -90 <= longitude <= 90 and -180 <= latitude <= 180
+        hint = " Latitude comes first; they seem to be swapped." if swapped else ""
+        raise ToolError(
+            f"{latitude},{longitude} is no point: latitudes are from -90 to 90, longitudes from -180 to 180.{hint}"
+        )
+    return Point(latitude=float(latitude), longitude=float(longitude), name=name)
+
+
+def coordinates_in(text: str) -> Point | None:
+    """The point that a text gives as coordinates; None where it is a name."""
+    found = _COORDINATES.fullmatch(text[:_LONGEST])
+    return point(float(found[1]), float(found[2])) if found else None
+
+
+async def point_of(
+    context: ToolContext, latitude: float | None, longitude: float | None, name: str, what: str
+) -> tuple[Point, Sequence[str]]:
+    """The point that the arguments of a call mean, and which services failed before it was known.
+
+    Args:
+        what: the arguments, as the error names them where none is given.
+
+    Raises:
+        ToolError: they mean none.
+    """
+    if latitude is not None and longitude is not None:
+        return point(latitude, longitude, name.strip()[:_LONGEST] if coordinates_in(name) is None else ""), ()
+    if (latitude is None) != (longitude is None) and not name.strip():
+        raise ToolError(f"Only one of latitude and longitude was given. Give both, or a name: {what}.")
+    if not name.strip():
+        raise ToolError(f"There is no place to start from. Give {what}.")
+    return await located(context, name)
+
+
+async def located(context: ToolContext, name: str) -> tuple[Point, Sequence[str]]:
+    """The point of a name or of coordinates, and which services failed before it was known.
+
+    Raises:
+        ToolError: there is no such place, or no service can say where it is.
+    """
+    asked = " ".join(name.split())
+    if not asked or len(asked) > _LONGEST:
+        raise ToolError(f"A place is {'empty' if not asked else f'longer than {_LONGEST} characters'}. {_HOW}")
+    given = coordinates_in(asked)
+    if given is not None:
+        return given, ()
+    answered = await first_answer(
+        [
+            Backend(NOMINATIM, lambda: _by_nominatim(context, asked)),
+            Backend(OPEN_METEO_PLACES, lambda: _by_open_meteo(context, asked)),
+        ],
+        "Ask the user for the coordinates.",
+    )
+    if answered.value is None:
+        raise ToolError(f"There is no place {asked!r} on the map. Write it in another way, with its town. {_HOW}")
+    return answered.value, answered.failures
+
+
+async def _by_nominatim(context: ToolContext, name: str) -> Point | None:
+    client = ServiceClient(context, NOMINATIM)
+    params: Params = {"q": name, "format": "jsonv2", "limit": 1}
+    return await client.get_json(
+        "search", lambda answer: _first(values.required(answer), "lat", "lon", ("display_name",)), params=params
+    )
+
+
+async def _by_open_meteo(context: ToolContext, name: str) -> Point | None:
+    client = ServiceClient(context, OPEN_METEO_PLACES)
+    params: Params = {"name": name, "count": 1, "language": "en", "format": "json"}
+
+    def read(answer: Any) -> Point | None:
+        if "results" not in answer and "generationtime_ms" in answer:
+            return None  # where nothing is found there is no list
+        return _first(values.required(answer, "results"), "latitude", "longitude", ("name", "admin1", "country"))
+
+    return await client.get_json("search", read, params=params)
+
+
+def _first(found: list[object], latitude: str, longitude: str, names: Sequence[str]) -> Point | None:
+    if not found:
+        return None
+    at = values.number(found[0], latitude), values.number(found[0], longitude)
+    if at[0] is None or at[1] is None or not (-90 <= at[0] <= 90 and -180 <= at[1] <= 180):
+        raise ValueError("a place without coordinates")
+    name = ", ".join(filter(None, (values.text(found[0], key) for key in names)))
+    return Point(latitude=at[0], longitude=at[1], name=name)

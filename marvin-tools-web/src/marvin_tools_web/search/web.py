@@ -1,0 +1,163 @@
+"""The tool web_search."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from marvin_core import Fetched, Field, Link, RequestFailed, ToolContext, ToolError, ToolResult, numbered, tool
+
+from ..services import values
+from ..services.backends import Backend, first_answer
+from ..services.catalog import BRAVE, DUCKDUCKGO, MOJEEK, SEARXNG
+from ..services.client import Params, ServiceClient
+from ..settings import WebSettings
+from .results import Result, texts, unwrapped, without_duplicates
+
+_LONGEST = 500
+_CHARACTERS = 16_000
+_LINKS = 5
+_PAGE = 3_000_000
+_READER = (sys.executable, "-P", "-m", "marvin_tools_web.search.page_reader")
+_FRESHNESS = {"d": "pd", "w": "pw", "m": "pm", "y": "py"}
+_RANGES = {"d": "day", "w": "week", "m": "month", "y": "year"}
+_NOTHING = ("no-results", "No results found", "No results.", "no pages found")
+"""What pages say that found nothing."""
+_ADS = "https://duckduckgo.com/y.js?"
+
+
+@tool(
+    access=["net"],
+    labels=["SearXNG", "Brave Search", "DuckDuckGo", "Mojeek"],
+    aliases={"query": ["q", "search_term"], "max_results": ["num_results", "count"]},
+    probe={"query": "weather", "max_results": 1},
+)
+async def web_search(
+    query: Annotated[str, "As for a search engine"],
+    max_results: Annotated[int, Field(ge=1, le=20), "Most results"] = 5,
+    time_filter: Annotated[Literal["", "d", "w", "m", "y"], "Of the last day, week, month, year"] = "",
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Search the web: titles, addresses and snippets."""
+    asked = _checked(query)
+    backends: list[Backend[list[Result]]] = []
+    if context.settings(WebSettings).services.searxng:
+        backends.append(Backend(SEARXNG, lambda: _by_searxng(context, asked, time_filter)))
+    key = context.secret("BRAVE_API_KEY", None)
+    if key:
+        backends.append(Backend(BRAVE, lambda: _by_brave(context, key, asked, max_results, time_filter)))
+    backends.append(Backend(DUCKDUCKGO, lambda: _by_duckduckgo(context, asked, time_filter)))
+    if not time_filter:  # Mojeek cannot search by time
+        backends.append(Backend(MOJEEK, lambda: _by_mojeek(context, asked)))
+    answered = await first_answer(backends, "Try again later, or go to a page that is known with browse_web.")
+    found = without_duplicates(answered.value)
+    if not found:
+        return ToolResult(content=f"Nothing was found for {asked!r}. Use other or fewer words.\n{answered.source}")
+    shown = found[:max_results]
+    links = [Link(url=result.url, text=result.title) for result in shown[:_LINKS]]
+    return ToolResult(content=f"{numbered(texts(shown), _CHARACTERS)}\n{answered.source}", show=links)
+
+
+def _checked(query: str) -> str:
+    asked = " ".join(query.split())
+    if not asked or len(asked) > _LONGEST:
+        raise ToolError(f"query is {'empty' if not asked else f'longer than {_LONGEST} characters'}. Give a few words.")
+    return asked
+
+
+async def _by_brave(context: ToolContext, key: str, query: str, most: int, time_filter: str) -> list[Result]:
+    """Source: api-dashboard.search.brave.com/app/documentation/web-search"""
+    params: Params = {"q": query, "count": most, "freshness": _FRESHNESS.get(time_filter)}
+    return await ServiceClient(context, BRAVE).get_json(
+        "web/search", read_brave, params=params, headers={"x-subscription-token": key}
+    )
+
+
+def read_brave(answer: Any) -> list[Result]:
+    """What an answer of Brave says.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if values.text(answer, "type") != "search":
+        raise ValueError("it is no search")
+    if values.inner(answer, "web") is None:
+        return []  # where nothing is found
+    return _results(values.required(answer, "web", "results"), "url", "description")
+
+
+async def _by_searxng(context: ToolContext, query: str, time_filter: str) -> list[Result]:
+    """Source: docs.searxng.org/dev/search_api.html"""
+    params: Params = {"q": query, "format": "json", "time_range": _RANGES.get(time_filter)}
+    try:
+        return await ServiceClient(context, SEARXNG).get_json("search", read_searxng, params=params)
+    except RequestFailed as error:
+        if error.status != 403:
+            raise
+        raise ToolError(f"{error} Its settings have to allow JSON: `search: {{formats: [html, json]}}`.") from error
+
+
+def read_searxng(answer: Any) -> list[Result]:
+    """What an answer of SearXNG says.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return _results(values.required(answer, "results"), "url", "content")
+
+
+def _results(given: list[Any], url: str, snippet: str) -> list[Result]:
+    found = [
+        Result(title=values.plain(one, "title"), url=values.address(one, url), snippet=values.plain(one, snippet))
+        for one in given
+        if values.address(one, url)
+    ]
+    if given and not found:
+        raise ValueError("there are results without addresses")
+    return found
+
+
+async def _by_duckduckgo(context: ToolContext, query: str, time_filter: str) -> list[Result]:
+    client = ServiceClient(context, DUCKDUCKGO)
+    form = {"q": query, "b": "", "l": "us-en", **({"df": time_filter} if time_filter else {})}
+    page = await client.post_form("html/", form, _page, largest=_PAGE)
+    return await _on_page(context, client, "duckduckgo", page)
+
+
+async def _by_mojeek(context: ToolContext, query: str) -> list[Result]:
+    client = ServiceClient(context, MOJEEK)
+    page = await client.get("search", _page, params={"q": query}, largest=_PAGE)
+    return await _on_page(context, client, "mojeek", page)
+
+
+def _page(answer: Fetched) -> str:
+    if answer.kind not in ("text/html", "application/xhtml+xml", ""):
+        raise ValueError("it is no page")
+    return answer.text
+
+
+async def _on_page(context: ToolContext, client: ServiceClient, engine: str, page: str) -> list[Result]:
+    """The results on a page. A process reads it: that ends with the call, and takes no more memory than it may."""
+    asked = json.dumps({"engine": engine}).encode() + b"\n" + page.encode("utf-8", "replace")
+    result = await context.processes.run(_READER, stdin=asked, timeout=context.timeouts.http)
+    try:
+        given = json.loads(result.output)
+    except ValueError:
+        raise await client.unusable("its page cannot be read. Try another source.") from None
+    found = [one for one in map(_of_page, given) if one.url]
+    if not found and not any(said in page for said in _NOTHING):
+        # A page for people, who are to prove that they are some.
+        raise await client.unusable("it sent a page without results, as it does to programs at times. Try later.")
+    return found
+
+
+def _of_page(item: Mapping[str, Any]) -> Result:
+    url = unwrapped(values.text(item, "href", limit=2_000))
+    return Result(
+        title=values.plain(item, "title"),
+        url=url if url.startswith(("https://", "http://")) and not url.startswith(_ADS) else "",
+        snippet=values.plain(item, "body"),
+    )

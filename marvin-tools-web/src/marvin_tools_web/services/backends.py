@@ -1,0 +1,67 @@
+"""Several services for one purpose, in order: what one of them cannot answer, the next one is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from marvin_core import ToolError
+
+from .catalog import Service
+
+T = TypeVar("T")
+
+
+class Backend(Generic[T]):
+    """A service, and how it is asked for what a tool wants."""
+
+    def __init__(self, service: Service, ask: Callable[[], Awaitable[T]]) -> None:
+        self.service = service
+        self.ask = ask
+
+
+class Answered(Generic[T]):
+    """What a service answered, and what the ones before it failed with."""
+
+    def __init__(self, value: T, service: Service, failures: Sequence[str]) -> None:
+        self.value = value
+        self.service = service
+        self.failures = tuple(failures)
+
+    @property
+    def source(self) -> str:
+        """The line that names the service, and what failed before it."""
+        return source_line([self.service], self.failures)
+
+
+async def first_answer(backends: Sequence[Backend[T]], advice: str = "") -> Answered[T]:
+    """What the first backend says that answers.
+
+    Args:
+        advice: a sentence for where none does.
+
+    Raises:
+        ToolError: none answered; the text says why of each.
+    """
+    failures: list[str] = []
+    for backend in backends:
+        try:
+            return Answered(await backend.ask(), backend.service, failures)
+        except ToolError as error:
+            failures.append(str(error))
+    raise all_failed(failures, advice)
+
+
+def all_failed(failures: Sequence[str], advice: str = "") -> ToolError:
+    """The error for where no service answered."""
+    if len(failures) == 1:
+        return ToolError(" ".join(filter(None, (failures[0], advice))))
+    lines = [f"None of {len(failures)} services answered:", *(f"- {failure}" for failure in failures), advice]
+    return ToolError("\n".join(filter(None, lines)))
+
+
+def source_line(services: Sequence[Service], failures: Sequence[str] = ()) -> str:
+    """Which services an answer is from, and what failed."""
+    names = dict.fromkeys(service.source for service in services)
+    failed = "".join(f" Failed: {failure}" for failure in failures)
+    return f"[Source: {', '.join(names)}.{failed}]"

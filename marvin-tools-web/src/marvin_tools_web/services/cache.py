@@ -1,0 +1,101 @@
+"""Answers of services that are kept for a while, in the cache folder of the pack, for all Marvins of a user."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from marvin_core import Fetched, ToolContext, in_thread
+
+if TYPE_CHECKING:
+    from hishel import SqliteStorage
+
+_FILE = "answers.db"
+_MOST = 50 * 1024 * 1024
+"""Bytes of all that is kept."""
+_TYPE = "content-type"
+
+
+async def answer_cache(context: ToolContext) -> AnswerCache:
+    """The cache of the pack, opened once a session."""
+    return await context.resource(_opener(context.folders.cache / _FILE))
+
+
+class AnswerCache:
+    """Whole answers by their addresses. What cannot be kept or found is asked for again, and nothing fails."""
+
+    def __init__(self, storage: SqliteStorage) -> None:
+        self._storage = storage
+
+    async def get(self, url: str) -> Fetched | None:
+        """The answer that was kept; None where there is none, or it is too old."""
+        return await in_thread(lambda: self._get(url))
+
+    async def put(self, url: str, answer: Fetched, seconds: float) -> None:
+        """Keep an answer for so long."""
+        await in_thread(lambda: self._put(url, answer, seconds))
+
+    def _get(self, url: str) -> Fetched | None:
+        import sqlite3
+
+        try:
+            for entry in self._storage.get_entries(_key(url)):
+                content = b"".join(entry.response.stream or ())  # type: ignore[arg-type]  # that of a SqliteStorage
+                kind = entry.response.headers.get(_TYPE) or ""
+                short = kind.partition(";")[0].strip().lower()
+                return Fetched(url=url, status=200, kind=short, headers={_TYPE: kind}, content=content)
+        except (sqlite3.Error, OSError, RuntimeError, ValueError):
+            pass
+        return None
+
+    def _put(self, url: str, answer: Fetched, seconds: float) -> None:
+        import sqlite3
+
+        from hishel import Headers, Request, Response
+
+        kept = Response(
+            status_code=200,
+            headers=Headers({_TYPE: answer.headers.get(_TYPE, "")}),
+            stream=iter([answer.content]),
+        )
+        # The address may hold a key, and is known by its digest only.
+        try:
+            entry = self._storage.create_entry(Request(method="GET", url=""), kept, _key(url), ttl=seconds)
+            for _ in entry.response.stream or ():  # type: ignore[union-attr]  # it is written as it is read
+                pass
+        except (sqlite3.Error, OSError, RuntimeError):
+            pass
+
+
+def _key(url: str) -> str:
+    return hashlib.sha256(url.encode()).hexdigest()
+
+
+@cache
+def _opener(path: Path) -> Callable[[], AbstractAsyncContextManager[AnswerCache]]:
+    """What opens the cache in this file: one function for each, since a session enters each function once."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[AnswerCache]:
+        storage = await in_thread(lambda: _storage(path))
+        try:
+            yield AnswerCache(storage)
+        finally:
+            await in_thread(storage.close)
+
+    return opened
+
+
+def _storage(path: Path) -> SqliteStorage:
+    from hishel import SqliteStorage
+
+    # What it logs would be printed into the chat.
+    logging.getLogger("hishel").disabled = True
+    for name in ("hishel._core._storages._sync_sqlite", "hishel.core.spec"):
+        logging.getLogger(name).disabled = True
+    return SqliteStorage(database_path=path, max_size=_MOST)

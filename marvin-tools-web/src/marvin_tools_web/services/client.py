@@ -1,0 +1,188 @@
+"""Asking a service: its address, its turns, its cache, what went wrong in words, and how it has been."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
+from urllib.parse import urlencode
+
+from marvin_core import Fetched, RateLimit, RequestFailed, ServiceHealth, ToolContext, ToolError, fetch, in_thread, post
+
+from .. import __version__
+from ..settings import WebSettings
+from .cache import AnswerCache, answer_cache
+
+if TYPE_CHECKING:
+    from .catalog import Service
+
+T = TypeVar("T")
+Params: TypeAlias = Mapping[str, str | float | None]
+"""The parameters of a query; one with the value None is left out."""
+
+_LARGEST = 10_000_000
+"""Bytes of an answer; the largest of use, an area of Overpass, has some megabytes."""
+_TELLING = (400, 404, 413, 414, 422)
+"""Statuses that tell of what was asked for and not of the service."""
+_SHORTEST = 8
+_OPEN = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+_SECRET = re.compile(r"key|token|secret|client_id", re.IGNORECASE)
+_QUERY = re.compile(r"(https?://[^\s?]{1,500})\?\S*")
+"""Queries are not shown: some services take their key there."""
+_ACCEPT_JSON = {"accept": "application/json"}
+_ACCEPT = {"accept-language": "en"}
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+
+
+class Asking(TypedDict, total=False):
+    """What a request to a service may be made with; each can be left out.
+
+    `params` are added to the query. `headers` are sent besides the usual ones.
+    `patience` is as of `RequestOptions`. `largest` is the most bytes of an answer.
+    """
+
+    params: Params
+    headers: Mapping[str, str]
+    patience: float
+    largest: int
+
+
+class ServiceClient:
+    """A service, as one call of a tool asks it.
+
+    Each request comes with `read`, which makes of the answer what the caller wants. It runs in a thread, and raises a
+    ValueError, LookupError, TypeError or the like where the answer is not what the service describes.
+
+    A request waits for its turn and ends after `timeouts.http` seconds. A GET is sent again where the service asks for
+    patience, and an answer that `read` understood is kept for as long as `Service.cached` says. A server of the user's
+    own has neither turns nor a cache. What became of each request is noted in the health of the service.
+
+    All methods raise `RequestFailed` where there is no answer, an error, or nothing that can be understood. The text
+    begins with the name of the service.
+    """
+
+    def __init__(self, context: ToolContext, service: Service) -> None:
+        self.service = service
+        self._context = context
+        settings = context.settings(WebSettings)
+        own: str = getattr(settings.services, service.name)
+        self.url = (own or service.url).rstrip("/")
+        self.is_own = bool(own)
+        self._contact = settings.contact
+        self._private: set[str] = set()
+        self._health = ServiceHealth(context.folders.state, context.timeouts)
+
+    async def get(self, path: str, read: Callable[[Fetched], T], **options: Unpack[Asking]) -> T:
+        """What `read` makes of the answer to a GET of a path below the address of the service."""
+        url, sent = self._address(path), self._options(options)
+        kept = await self._cache()
+        # Who asks with other headers, as with another key, is answered anew.
+        known_as = f"{url}?{urlencode(sorted((name, str(value)) for name, value in sent['params'].items()))}"
+        known_as += f" {sorted(sent['headers'].items())}"
+        found = await kept.get(known_as) if kept is not None else None
+        if found is not None:
+            return await self._understood(found, read)
+
+        async def ask() -> Fetched:
+            return await fetch(self._context.http, url, **sent)
+
+        answer, value = await self._asked(ask, read)
+        if kept is not None:
+            await kept.put(known_as, answer, self.service.cached)
+        return value
+
+    async def get_json(self, path: str, read: Callable[[Any], T], **options: Unpack[Asking]) -> T:
+        """What `read` makes of the JSON that answers a GET."""
+        return await self.get(path, lambda answer: read(answer.json()), **_with(options, _ACCEPT_JSON))
+
+    async def post_json(self, path: str, value: Any, read: Callable[[Any], T], **options: Unpack[Asking]) -> T:
+        """What `read` makes of the JSON that answers a POST of JSON."""
+        url, sent = self._address(path), self._options(_with(options, _ACCEPT_JSON))
+
+        async def ask() -> Fetched:
+            return await post(self._context.http, url, json=value, **sent)
+
+        return (await self._asked(ask, lambda answer: read(answer.json())))[1]
+
+    async def post_form(
+        self, path: str, form: Mapping[str, str], read: Callable[[Fetched], T], **options: Unpack[Asking]
+    ) -> T:
+        """What `read` makes of the answer to a POST of the fields of a form."""
+        url, sent = self._address(path), self._options(options)
+
+        async def ask() -> Fetched:
+            return await post(self._context.http, url, form=form, **sent)
+
+        return (await self._asked(ask, read))[1]
+
+    async def unusable(self, why: str) -> RequestFailed:
+        """The error for an answer that turned out to be of no use after it was read: what was wrong, what to do."""
+        return await self._noted(RequestFailed(why))
+
+    def _address(self, path: str) -> str:
+        if not self.url:
+            raise RequestFailed(
+                f"{self.service.title} has no address. The user sets one as packs.web.services.{self.service.name} in "
+                f"config.yaml, or as {self.service.variable}."
+            )
+        return f"{self.url}/{path}" if path else self.url
+
+    def _options(self, options: Asking) -> Any:
+        self._private |= _private(options)
+        timeouts = self._context.timeouts
+        sent: dict[str, Any] = {"timeout": timeouts.http, "patience": timeouts.http_patience, "largest": _LARGEST}
+        sent |= {"params": {}, **_with(options, {**_ACCEPT, "user-agent": self._user_agent()})}
+        sent["params"] = {name: value for name, value in sent["params"].items() if value is not None}
+        if self.service.interval and not self.is_own:
+            sent["turns"] = RateLimit(self._context.folders.cache, self.service.interval, timeouts=timeouts)
+        return sent
+
+    def _user_agent(self) -> str:
+        contact = f"; {self._contact}" if self._contact else ""
+        if self.service.browser:
+            return f"Mozilla/5.0 (compatible; Marvin/{__version__}{contact})"
+        return f"Marvin/{__version__} (terminal assistant{contact})"
+
+    async def _cache(self) -> AnswerCache | None:
+        return await answer_cache(self._context) if self.service.cached and not self.is_own else None
+
+    async def _asked(self, ask: Callable[[], Awaitable[Fetched]], read: Callable[[Fetched], T]) -> tuple[Fetched, T]:
+        try:
+            answer = await ask()
+        except ToolError as error:
+            raise await self._noted(error) from error
+        value = await self._understood(answer, read)
+        await self._health.worked(self.service.name, self.service.title)
+        return answer, value
+
+    async def _understood(self, answer: Fetched, read: Callable[[Fetched], T]) -> T:
+        try:
+            return await in_thread(lambda: read(answer))
+        except RequestFailed as error:
+            raise await self._noted(error) from error
+        except _UNREADABLE as error:
+            why = "it answered in a form that cannot be understood. Try another source."
+            raise await self._noted(RequestFailed(why)) from error
+
+    async def _noted(self, error: ToolError) -> RequestFailed:
+        """The error with the name of the service before it, noted where it tells of the service."""
+        status = error.status if isinstance(error, RequestFailed) else None
+        text = _QUERY.sub(r"\1", str(error))
+        for secret in self._private:
+            text = text.replace(secret, "***")
+        if status not in _TELLING:
+            await self._health.failed(self.service.name, self.service.title, text)
+        wait = error.retry_after if isinstance(error, RequestFailed) else None
+        return RequestFailed(f"{self.service.title}: {text}", status=status, retry_after=wait)
+
+
+def _private(options: Asking) -> set[str]:
+    """What of a request may be a key: some services repeat it where it is wrong, and it is to be kept nowhere."""
+    values = [value for name, value in options.get("headers", {}).items() if name.lower() not in _OPEN]
+    values += [str(value) for name, value in options.get("params", {}).items() if _SECRET.search(name)]
+    return {part for value in values for part in value.split() if len(part) >= _SHORTEST}
+
+
+def _with(options: Asking, headers: Mapping[str, str]) -> Asking:
+    """The options with headers that they do not have yet."""
+    return {**options, "headers": {**headers, **options.get("headers", {})}}

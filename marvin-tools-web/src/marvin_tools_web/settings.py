@@ -1,0 +1,83 @@
+"""What the web tools are configured with."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from marvin_core import Field, Settings
+
+
+class ServiceAddresses(Settings):
+    """Where services are: an address that takes the place of the public one. Empty is the public one."""
+
+    brave: str = ""
+    """The search interface of Brave."""
+    searxng: str = ""
+    """An instance of SearXNG that answers in JSON; there is no public one for programs."""
+    duckduckgo: str = ""
+    """DuckDuckGo's page for browsers without scripts."""
+    duckduckgo_news: str = ""
+    """DuckDuckGo's news."""
+    mojeek: str = ""
+    """Mojeek's search page."""
+    gnews: str = ""
+    """GNews."""
+    newsapi: str = ""
+    """NewsAPI."""
+    google_places: str = ""
+    """Google Places."""
+    nominatim: str = ""
+    """A search for places with the interface of Nominatim."""
+    overpass: str = ""
+    """An interpreter of Overpass QL."""
+    ipwho: str = ""
+    """The first service that tells where an internet address is."""
+    ipapi: str = ""
+    """The second such service."""
+    osrm: str = ""
+    """A router with the interface of OSRM; where it is set, it serves cyclists and walkers as well."""
+    osrm_cycling: str = ""
+    """A router for cyclists."""
+    osrm_foot: str = ""
+    """A router for walkers."""
+    open_meteo: str = ""
+    """Weather forecasts with the interface of Open-Meteo."""
+    open_meteo_places: str = ""
+    """Place names with the interface of Open-Meteo."""
+    wikipedia: str = ""
+    """The action interface of a MediaWiki, up to api.php."""
+    stackexchange: str = ""
+    """Stack Exchange."""
+    semantic_scholar: str = ""
+    """Semantic Scholar."""
+    arxiv: str = ""
+    """arXiv."""
+    dictionary: str = ""
+    """A dictionary with the interface of dictionaryapi.dev."""
+    mymemory: str = ""
+    """Translations with the interface of MyMemory."""
+    omdb: str = ""
+    """OMDb, for films."""
+    rawg: str = ""
+    """RAWG, for games."""
+    steam_store: str = ""
+    """The shop of Steam."""
+    steam: str = ""
+    """Steam's interface for players."""
+    musicbrainz: str = ""
+    """MusicBrainz."""
+    themealdb: str = ""
+    """TheMealDB, for recipes."""
+    spotify: str = ""
+    """Spotify."""
+    spotify_accounts: str = ""
+    """Where people log in to Spotify."""
+
+
+class WebSettings(Settings):
+    """The section `web` below `packs:` in config.yaml."""
+
+    services: ServiceAddresses = ServiceAddresses()
+    """Where services are, for mirrors and servers of your own."""
+    contact: Annotated[str, Field(max_length=200, pattern=r"^[ -~]*$")] = ""
+    """An address of mail or of the web that services are told, so that they can reach you before they block you."""

@@ -1,0 +1,151 @@
+"""Open-Meteo: what is asked of it, and what it answers.
+
+Source: open-meteo.com/en/docs
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marvin_core import Record, ToolContext
+
+from ..places.points import Point
+from ..services import values
+from ..services.catalog import OPEN_METEO
+from ..services.client import Params, ServiceClient
+from . import wmo
+
+_NOW = (
+    "temperature_2m,relative_humidity_2m,apparent_temperature,precipitation,weather_code,wind_speed_10m,"
+    "wind_direction_10m"
+)
+_DAILY = (
+    "weather_code,temperature_2m_max,temperature_2m_min,precipitation_sum,precipitation_probability_max,"
+    "wind_speed_10m_max,sunrise,sunset"
+)
+_WINDS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
+
+
+class Now(Record):
+    """The weather now: local time as in 2026-11-23T14:15, its code, °C, %, mm, km/h."""
+
+    time: str
+    code: int | None
+    temperature: float
+    feels_like: float | None = None
+    humidity: float | None = None
+    rain: float | None = None
+    wind: float | None = None
+    wind_from: str = ""
+
+
+class Day(Record):
+    """A day: °C, mm, %, km/h, and local times as in 07:31."""
+
+    date: str
+    code: int | None
+    highest: float | None
+    lowest: float | None
+    rain: float | None
+    chance: float | None
+    wind: float | None
+    sunrise: str
+    sunset: str
+
+
+class Forecast(Record):
+    """The weather at a point."""
+
+    zone: str
+    now: Now
+    days: tuple[Day, ...]
+
+
+async def forecast(context: ToolContext, at: Point, days: int) -> Forecast:
+    """The weather now and on the next days.
+
+    Raises:
+        RequestFailed: there is no answer, or none that can be understood.
+    """
+    client = ServiceClient(context, OPEN_METEO)
+    params: Params = {
+        "latitude": round(at.latitude, 5),
+        "longitude": round(at.longitude, 5),
+        "current": _NOW,
+        "daily": _DAILY,
+        "timezone": "auto",
+        "forecast_days": days,
+    }
+    return await client.get_json("forecast", lambda answer: read(answer, days), params=params)
+
+
+def read(answer: Any, most: int) -> Forecast:
+    """What an answer says.
+
+    Raises:
+        ValueError: it is none of a forecast.
+    """
+    temperature = values.number(answer, "current", "temperature_2m")
+    if temperature is None:
+        raise ValueError("there is no temperature")
+    dates = values.required(answer, "daily", "time")[:most]
+    direction = values.number(answer, "current", "wind_direction_10m")
+    now = Now(
+        time=values.text(answer, "current", "time"),
+        code=values.whole(answer, "current", "weather_code"),
+        temperature=temperature,
+        feels_like=values.number(answer, "current", "apparent_temperature"),
+        humidity=values.number(answer, "current", "relative_humidity_2m"),
+        rain=values.number(answer, "current", "precipitation"),
+        wind=values.number(answer, "current", "wind_speed_10m"),
+        wind_from=_WINDS[round((direction % 360) / 45) % 8] if direction is not None else "",
+    )
+    zone = values.text(answer, "timezone_abbreviation") or values.text(answer, "timezone")
+    return Forecast(zone=zone, now=now, days=tuple(_day(answer, index) for index in range(len(dates))))
+
+
+def _day(answer: Any, index: int) -> Day:
+    def number(name: str) -> float | None:
+        return values.number(answer, "daily", name, index)
+
+    return Day(
+        date=values.text(answer, "daily", "time", index),
+        code=values.whole(answer, "daily", "weather_code", index),
+        highest=number("temperature_2m_max"),
+        lowest=number("temperature_2m_min"),
+        rain=number("precipitation_sum"),
+        chance=number("precipitation_probability_max"),
+        wind=number("wind_speed_10m_max"),
+        sunrise=values.text(answer, "daily", "sunrise", index)[11:16],
+        sunset=values.text(answer, "daily", "sunset", index)[11:16],
+    )
+
+
+def now_in_words(now: Now, zone: str) -> str:
+    """The weather now, on one line."""
+    facts = [f"{now.temperature:.0f} °C, {wmo.words(now.code)}"]
+    if now.feels_like is not None:
+        facts.append(f"feels like {now.feels_like:.0f} °C")
+    if now.humidity is not None:
+        facts.append(f"humidity {now.humidity:.0f} %")
+    if now.wind is not None:
+        facts.append(f"wind {now.wind:.0f} km/h{f' from {now.wind_from}' if now.wind_from else ''}")
+    if now.rain:
+        facts.append(f"{now.rain:g} mm of precipitation in the last 15 minutes")
+    at = f"{now.time.replace('T', ' ')} {zone}".strip()
+    return f"Now ({at}): {'; '.join(facts)}"
+
+
+def day_in_words(day: Day) -> str:
+    """A day, on one line."""
+    facts = [wmo.words(day.code)]
+    if day.lowest is not None and day.highest is not None:
+        facts.append(f"{day.lowest:.0f} to {day.highest:.0f} °C")
+    if day.rain is not None:
+        chance = f" ({day.chance:.0f} % chance)" if day.chance is not None else ""
+        facts.append(f"precipitation {day.rain:g} mm{chance}")
+    if day.wind is not None:
+        facts.append(f"wind up to {day.wind:.0f} km/h")
+    if day.sunrise and day.sunset:
+        facts.append(f"sun {day.sunrise} to {day.sunset}")
+    return f"{day.date}: {'; '.join(facts)}"

@@ -1,0 +1,190 @@
+"""OSRM: what is asked of it, and what it answers.
+
+Source: project-osrm.org/docs, "OSRM HTTP server"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from marvin_core import Record, RequestFailed, ToolContext, ToolError
+
+from ..places.points import Point
+from ..services import values
+from ..services.catalog import OSRM, OSRM_CYCLING, OSRM_FOOT, Service
+from ..services.client import ServiceClient
+from ..settings import WebSettings
+
+Mode: TypeAlias = Literal["driving", "cycling", "foot"]
+
+_SERVICES: Mapping[Mode, Service] = {"driving": OSRM, "cycling": OSRM_CYCLING, "foot": OSRM_FOOT}
+_LEGS = 25
+_STEPS = 2_000
+"""How much of a route is looked at."""
+_TOO_FAR = 50_000.0
+"""Metres from a point to the nearest road: OSRM takes any road, however far away, in its place."""
+_REFUSALS = {
+    "NoRoute": "There is no way between these points by such means. Try another mode, or points nearer to roads.",
+    "NoSegment": "No road is near one of these points. Give a point nearer to a road.",
+    "TooBig": "These are too many points for the service. Ask for parts of the way.",
+    "InvalidQuery": "The service does not take these points. Check the coordinates.",
+    "InvalidValue": "The service does not take these points. Check the coordinates.",
+}
+"""What the codes of errors mean for who asked."""
+
+
+class Step(Record):
+    """One step: what to do, then so many metres in so many seconds."""
+
+    text: str
+    distance: float
+    duration: float
+
+
+class Leg(Record):
+    """The way from one point to the next, in metres and seconds."""
+
+    distance: float
+    duration: float
+    steps: tuple[Step, ...]
+
+
+class Route(Record):
+    """A route through all points, in metres and seconds, and who answered.
+
+    `off_road` are the metres from each point to the road that the route takes in its place.
+    """
+
+    distance: float
+    duration: float
+    legs: tuple[Leg, ...]
+    service: Service
+    off_road: tuple[float, ...] = ()
+
+
+async def route(context: ToolContext, points: Sequence[Point], mode: Mode, *, steps: bool = False) -> Route:
+    """The fastest route through the points in their order, as if no others were on the roads.
+
+    Raises:
+        RequestFailed: there is no answer, or none that can be understood.
+        ToolError: there is no such route.
+    """
+    service = _service(context, mode)
+    # OSRM has longitude before latitude.
+    places = ";".join(f"{point.longitude:.6f},{point.latitude:.6f}" for point in points)
+    params = {"overview": "false", "steps": "true" if steps else "false"}
+    try:
+        found = await ServiceClient(context, service).get_json(
+            f"route/v1/{mode}/{places}", lambda answer: read(answer, service), params=params
+        )
+    except RequestFailed as error:
+        reason = next((text for code, text in _REFUSALS.items() if code in str(error)), "")
+        raise ToolError(f"{error} {reason}") if reason else _refused(error) from error
+    for point, metres in zip(points, found.off_road, strict=False):
+        if metres > _TOO_FAR:
+            raise ToolError(
+                f"{service.title} knows no road near {point.shown}: the nearest one is {metres / 1000:,.0f} km away. "
+                "Check the coordinates, or tell the user that it has no map of that place."
+            )
+    return found
+
+
+def _service(context: ToolContext, mode: Mode) -> Service:
+    """The server for a mode; one of the user's own serves all modes that have none themselves."""
+    addresses, service = context.settings(WebSettings).services, _SERVICES[mode]
+    return OSRM if addresses.osrm and not getattr(addresses, service.name) else service
+
+
+def _refused(error: RequestFailed) -> ToolError:
+    """The service says with status 400 why there is no route, in words of its own."""
+    if error.status != 400:
+        return error
+    return ToolError(f"{error} There may be no road between the points. Try another mode, or points nearer to roads.")
+
+
+def read(answer: Any, service: Service = OSRM) -> Route:
+    """What an answer says.
+
+    Raises:
+        ValueError: it is none of a route.
+    """
+    if values.text(answer, "code") != "Ok":
+        raise ValueError("the code is not Ok")
+    distance, duration = (values.number(answer, "routes", 0, name) for name in ("distance", "duration"))
+    if distance is None or duration is None or distance < 0 or duration < 0:
+        raise ValueError("there is no distance and duration")
+    places = values.objects(answer, "waypoints", most=_LEGS + 1)
+    off_road = tuple(values.number(place, "distance") or 0.0 for place in places)
+    legs = tuple(map(_leg, values.objects(answer, "routes", 0, "legs", most=_LEGS)))
+    return Route(distance=distance, duration=duration, legs=legs, service=service, off_road=off_road)
+
+
+def _leg(leg: Mapping[str, Any]) -> Leg:
+    return Leg(
+        distance=values.number(leg, "distance") or 0.0,
+        duration=values.number(leg, "duration") or 0.0,
+        steps=tuple(map(_step, values.objects(leg, "steps", most=_STEPS))),
+    )
+
+
+def _step(step: Mapping[str, Any]) -> Step:
+    return Step(
+        text=instruction(step),
+        distance=values.number(step, "distance") or 0.0,
+        duration=values.number(step, "duration") or 0.0,
+    )
+
+
+def instruction(step: Mapping[str, Any]) -> str:
+    """What to do at the beginning of a step."""
+    kind, side = values.text(step, "maneuver", "type"), values.text(step, "maneuver", "modifier")
+    road = " ".join(filter(None, (values.text(step, "name"), _in_brackets(values.text(step, "ref")))))
+    onto = f" onto {road}" if road else ""
+    exit_number = values.whole(step, "maneuver", "exit")
+    match kind:
+        case "depart":
+            return f"Start{f' on {road}' if road else ''}{_heading(step)}"
+        case "arrive":
+            return f"Arrive{f', {_on_side(side)}' if side in ('left', 'right') else ''}"
+        case "roundabout" | "rotary":
+            taken = f"take exit {exit_number}" if exit_number else "leave"
+            circle = values.text(step, "rotary_name")
+            return f"At the roundabout{f' {circle}' if circle else ''} {taken}{onto}"
+        case "exit roundabout" | "exit rotary":
+            return f"Leave the roundabout{onto}"
+        case "roundabout turn":
+            return f"At the small roundabout {_turn(side)}{onto}"
+        case "merge":
+            return f"Merge {side}{onto}".replace("  ", " ")
+        case "on ramp" | "off ramp":
+            return f"Take the ramp {side}{onto}".replace("  ", " ").replace("ramp straight", "ramp straight on")
+        case "fork":
+            return f"Keep {side.removeprefix('slight ') or 'straight'} at the fork{onto}"
+        case "end of road":
+            return f"At the end of the road {_turn(side)}{onto}"
+        case _:
+            turn = _turn(side)
+            return f"{turn[0].upper()}{turn[1:]}{onto}"
+
+
+def _turn(side: str) -> str:
+    if side == "uturn":
+        return "make a U-turn"
+    if side in ("", "straight"):
+        return "continue straight"
+    return f"turn {side.replace('slight ', 'slightly ')}"
+
+
+def _on_side(side: str) -> str:
+    return f"the destination is on the {side}"
+
+
+def _in_brackets(text: str) -> str:
+    return f"({text})" if text else ""
+
+
+def _heading(step: Mapping[str, Any]) -> str:
+    bearing = values.number(step, "maneuver", "bearing_after")
+    names = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
+    return "" if bearing is None else f", heading {names[round((bearing % 360) / 45) % 8]}"

@@ -1,0 +1,222 @@
+"""The tools estimate_travel_time, estimate_traffic_adjusted_time and get_directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, TypeAlias
+
+from marvin_core import Link, Record, RequestFailed, ToolContext, ToolError, ToolResult, numbered, tool
+
+from ..places.points import Point, coordinates_in, point_of
+from ..services.backends import source_line
+from ..services.catalog import OPEN_METEO, Service
+from . import osrm
+from .forecasts import forecast
+from .multipliers import Multiplier, time_of_day, weather
+from .osrm import Leg
+
+_WAYPOINTS = 20
+_CHARACTERS = 12_000
+_NEAR = 500.0
+"""Metres to a road that are not worth a word."""
+_SHORTEST = 20.0
+"""Metres of a step that is left out where it only goes on."""
+_ENGINES = {"driving": "fossgis_osrm_car", "cycling": "fossgis_osrm_bike", "foot": "fossgis_osrm_foot"}
+_BY = {"driving": "by car", "cycling": "by bicycle", "foot": "on foot"}
+_NOTE = "The multipliers are rules of thumb; the traffic of the moment is not known."
+
+Latitude: TypeAlias = Annotated[float | None, "Degrees"]
+Longitude: TypeAlias = Annotated[float | None, "Degrees"]
+Place: TypeAlias = Annotated[str, "Name, or 'lat,lng'"]
+_PROBE = {"origin": "52.517,13.389", "destination": "52.523,13.413"}
+_NAMES = {
+    "origin": ["from", "start"],
+    "destination": ["to", "dest", "end"],
+    "origin_lng": ["origin_lon"],
+    "dest_lng": ["dest_lon"],
+}
+
+
+class _Ends(Record):
+    origin: Point
+    destination: Point
+    failures: tuple[str, ...]
+
+
+@tool(access=["net"], labels=["OSRM"], aliases=_NAMES, probe=_PROBE)
+async def estimate_travel_time(
+    origin_lat: Latitude = None,
+    origin_lng: Longitude = None,
+    dest_lat: Latitude = None,
+    dest_lng: Longitude = None,
+    mode: Annotated[osrm.Mode, "How"] = "driving",
+    origin: Place = "",
+    destination: Place = "",
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Estimate how far it is and how long it takes, on empty roads."""
+    ends = await _ends(context, (origin_lat, origin_lng, origin), (dest_lat, dest_lng, destination))
+    found = await osrm.route(context, [ends.origin, ends.destination], mode)
+    lines = [
+        _head(ends, mode),
+        f"Distance: {distance(found.distance)}",
+        f"Time without traffic: {duration(found.duration)}",
+        *_off_road(found, [ends.origin, ends.destination]),
+        source_line([found.service], ends.failures),
+    ]
+    return ToolResult(content="\n".join(lines), show=[_link([ends.origin, ends.destination], mode)])
+
+
+@tool(access=["net"], labels=["OSRM", "Open-Meteo"], aliases=_NAMES, probe=_PROBE)
+async def estimate_traffic_adjusted_time(
+    origin_lat: Latitude = None,
+    origin_lng: Longitude = None,
+    dest_lat: Latitude = None,
+    dest_lng: Longitude = None,
+    mode: Annotated[osrm.Mode, "How"] = "driving",
+    origin: Place = "",
+    destination: Place = "",
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Estimate how long it takes now, with what the hour and the weather add."""
+    ends = await _ends(context, (origin_lat, origin_lng, origin), (dest_lat, dest_lng, destination))
+    found = await osrm.route(context, [ends.origin, ends.destination], mode)
+    factors, sources, failures = await _factors(context, ends.origin, mode)
+    adjusted = found.duration
+    for _, factor in factors:
+        adjusted *= factor.factor
+    lines = [
+        _head(ends, mode),
+        f"Distance: {distance(found.distance)}",
+        f"Time without traffic: {duration(found.duration)}",
+        *(f"{name}: x{factor.factor:g} ({factor.reason})" for name, factor in factors),
+        f"Estimated time now: {duration(adjusted)}",
+        *_off_road(found, [ends.origin, ends.destination]),
+        _NOTE,
+        source_line([found.service, *sources], [*ends.failures, *failures]),
+    ]
+    return ToolResult(content="\n".join(lines), show=[_link([ends.origin, ends.destination], mode)])
+
+
+@tool(access=["net"], labels=["OSRM"], aliases=_NAMES, probe=_PROBE)
+async def get_directions(
+    origin_lat: Latitude = None,
+    origin_lng: Longitude = None,
+    dest_lat: Latitude = None,
+    dest_lng: Longitude = None,
+    mode: Annotated[osrm.Mode, "How"] = "driving",
+    waypoints: Annotated[str, "On the way: 'lat,lng;lat,lng'"] = "",
+    origin: Place = "",
+    destination: Place = "",
+    *,
+    context: ToolContext,
+) -> ToolResult:
+    """Give a route turn by turn."""
+    between = _between(waypoints)
+    ends = await _ends(context, (origin_lat, origin_lng, origin), (dest_lat, dest_lng, destination))
+    points = [ends.origin, *between, ends.destination]
+    found = await osrm.route(context, points, mode, steps=True)
+    steps = [text for number, leg in enumerate(found.legs, 1) for text in _steps(leg, number, len(found.legs))]
+    if not steps:
+        raise ToolError(f"{found.service.title} sent a route without steps. Use estimate_travel_time for its length.")
+    total = f"{distance(found.distance)}, {duration(found.duration)} without traffic"
+    lines = [
+        f"{_head(ends, mode)}: {total}",
+        numbered(steps, _CHARACTERS, advice="Ask for a part of the way."),
+        *_off_road(found, points),
+        source_line([found.service], ends.failures),
+    ]
+    return ToolResult(content="\n".join(lines), show=[_link(points, mode)])
+
+
+async def _ends(
+    context: ToolContext,
+    origin: tuple[float | None, float | None, str],
+    destination: tuple[float | None, float | None, str],
+) -> _Ends:
+    begin, failures = await point_of(context, *origin, "origin, or origin_lat and origin_lng")
+    end, more = await point_of(context, *destination, "destination, or dest_lat and dest_lng")
+    return _Ends(origin=begin, destination=end, failures=(*failures, *more))
+
+
+async def _factors(
+    context: ToolContext, at: Point, mode: osrm.Mode
+) -> tuple[Sequence[tuple[str, Multiplier]], Sequence[Service], Sequence[str]]:
+    """What the hour and the weather at a point add, from where that is known, and what failed."""
+    try:
+        found = await forecast(context, at, 1)
+    except RequestFailed as error:
+        unknown = Multiplier(factor=1.0, reason="weather unknown")
+        here = _here(context)
+        hour = time_of_day(mode, here.weekday(), here.hour, here.minute)
+        named = hour.replace(reason=f"{hour.reason}, by the clock of this machine")
+        return [("Hour", named), ("Weather", unknown)], [], [str(error)]
+    try:
+        local = datetime.fromisoformat(found.now.time)
+    except ValueError:
+        local = _here(context)
+    hour = time_of_day(mode, local.weekday(), local.hour, local.minute)
+    return [("Hour", hour), ("Weather", weather(mode, found.now.code, found.now.wind))], [OPEN_METEO], []
+
+
+def _here(context: ToolContext) -> datetime:
+    """The time by the clock of this machine, in its own zone."""
+    return datetime.fromtimestamp(context.clock.now(), UTC).astimezone()
+
+
+def _between(waypoints: str) -> list[Point]:
+    given = [part for part in waypoints.split(";") if part.strip()]
+    if len(given) > _WAYPOINTS:
+        raise ToolError(f"{len(given)} waypoints are too many; {_WAYPOINTS} are allowed. Ask for parts of the way.")
+    points = [coordinates_in(part) for part in given]
+    wrong = next((part for part, found in zip(given, points, strict=True) if found is None), "")
+    if wrong:
+        raise ToolError(f"The waypoint {wrong[:100]!r} is no 'lat,lng'. Give waypoints as '52.52,13.40;52.40,13.06'.")
+    return [found for found in points if found is not None]
+
+
+def _steps(leg: Leg, number: int, legs: int) -> Iterator[str]:
+    for index, step in enumerate(leg.steps):
+        is_last = index == len(leg.steps) - 1
+        if step.distance < _SHORTEST and not is_last and index and step.text.startswith("Continue straight"):
+            continue
+        text = step.text
+        if is_last and number < legs:
+            text = f"Arrive at waypoint {number}"
+        yield text if is_last else f"{text}, {distance(step.distance)}"
+
+
+def _off_road(found: osrm.Route, points: Sequence[Point]) -> Iterator[str]:
+    """What is to be known of points that no road leads to."""
+    for point, metres in zip(points, found.off_road, strict=False):
+        if metres >= _NEAR:
+            yield f"No road leads to {point.shown}: the way is that of the nearest one, {distance(metres)} away."
+
+
+def _head(ends: _Ends, mode: osrm.Mode) -> str:
+    return f"From {ends.origin.shown} to {ends.destination.shown} {_BY[mode]}"
+
+
+def _link(points: Sequence[Point], mode: osrm.Mode) -> Link:
+    route = ";".join(point.coordinates for point in points)
+    url = f"https://www.openstreetmap.org/directions?engine={_ENGINES[mode]}&route={route}"
+    return Link(url=url, text="The route on a map")
+
+
+def distance(metres: float) -> str:
+    """A distance as people say it."""
+    if metres < 950:
+        return f"{round(metres, -1):.0f} m" if metres >= 10 else f"{metres:.0f} m"
+    return f"{metres / 1000:.1f} km" if metres < 99_500 else f"{metres / 1000:,.0f} km"
+
+
+def duration(seconds: float) -> str:
+    """A duration as people say it."""
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"

@@ -1,0 +1,270 @@
+"""Of hundreds of tools one is searched, loaded and called in one prompt, over real HTTP in each wire format."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from marvin_core.api.providers import ClientFactory, Endpoint, Provider, Secret
+from marvin_core.api.record import Record
+from marvin_core.http.client import HttpSettings, make_client
+from marvin_core.providers.anthropic import provider as anthropic
+from marvin_core.providers.chat_completions import provider as chat_completions
+from marvin_core.providers.ollama import provider as ollama
+from marvin_core.providers.responses import provider as responses
+from marvin_core.testing import Answer, ModelServer, calls, error, text
+from tests.core.tools.test_carried_tools import FIND, many
+from tests.support import answers_anthropic, answers_ollama, answers_responses, strict_wires
+from tests.support.chatting import TIMEOUTS
+from tests.support.engine import Made, make, run
+
+SPECS = (FIND, *many(300))
+QUERY = {"query": "flute number 95"}
+Calls = Callable[..., Answer]
+
+
+def native_search(name: str, arguments: Mapping[str, Any]) -> Answer:
+    """A call as a service makes it that knows the search as such."""
+    if name != "tool_search":
+        return answers_responses.calls((name, arguments))
+    item = {"type": "tool_search_call", "id": "tsc_1", "call_id": "call_s", "execution": "client"}
+    return answers_responses.answer({**item, "status": "completed", "arguments": arguments})
+
+
+class Wire(Record):
+    """A wire format: its adapter, a model of it, how it calls and speaks, and what it accepts."""
+
+    create: Callable[[Endpoint, ClientFactory], Provider]
+    model: str
+    called: Calls
+    said: Callable[[str], Answer]
+    check: strict_wires.Check
+    is_native: bool = False
+
+    def provider(self, url: str, most: int | None) -> Any:
+        given = Endpoint(
+            provider="p",
+            base_url=url,
+            model=self.model,
+            key=Secret("key"),
+            key_hint="",
+            context_window=200_000,
+            max_tools=most,
+            timeouts=TIMEOUTS,
+        )
+        return self.create(given, lambda: make_client(HttpSettings(timeouts=TIMEOUTS), timeout_read=50.0, tls=None))
+
+
+def _pair(module: Any) -> Calls:
+    return lambda name, arguments: cast("Answer", module.calls((name, arguments)))
+
+
+WIRES = {
+    "chat completions": Wire(
+        create=chat_completions.create,
+        model="some-model",
+        called=lambda name, arguments: calls((name, arguments)),
+        said=text,
+        check=strict_wires.vllm,
+    ),
+    "ollama": Wire(
+        create=ollama.create,
+        model="some-model",
+        called=_pair(answers_ollama),
+        said=answers_ollama.text,
+        check=strict_wires.ollama,
+    ),
+    "claude 4": Wire(
+        create=anthropic.create,
+        model="claude-sonnet-4-0",
+        called=_pair(answers_anthropic),
+        said=answers_anthropic.text,
+        check=strict_wires.anthropic,
+    ),
+    "claude 5": Wire(
+        create=anthropic.create,
+        model="claude-sonnet-5",
+        called=_pair(answers_anthropic),
+        said=answers_anthropic.text,
+        check=strict_wires.anthropic,
+        is_native=True,
+    ),
+    "gpt 5.1": Wire(
+        create=responses.create,
+        model="gpt-5.1",
+        called=_pair(answers_responses),
+        said=answers_responses.text,
+        check=strict_wires.responses,
+    ),
+    "gpt 5.6": Wire(
+        create=responses.create,
+        model="gpt-5.6",
+        called=native_search,
+        said=answers_responses.text,
+        check=strict_wires.responses,
+        is_native=True,
+    ),
+}
+
+
+def prompted(made: Made, *prompts: str) -> list[str]:
+    async def go() -> list[str]:
+        try:
+            return [(await made.session.submit(prompt)).text for prompt in prompts]
+        finally:
+            await made.session.close()
+
+    return run(go())
+
+
+def script(wire: Wire) -> Sequence[Answer]:
+    return wire.called("tool_search", QUERY), wire.called("g_95", {"name": "x"}), wire.said("Done.")
+
+
+def names(body: Mapping[str, Any]) -> list[str]:
+    """The tools that a model is told of at once."""
+    tools = [tool.get("function", tool) for tool in body["tools"] if not tool.get("defer_loading")]
+    return [tool.get("name", tool.get("type")) for tool in tools]
+
+
+@pytest.mark.parametrize("name", WIRES)
+@pytest.mark.parametrize("most", [None, 128, 16])
+def test_a_tool_is_searched_loaded_and_called_in_one_prompt(tmp_path: Path, name: str, most: int | None) -> None:
+    """The sizes of the requests are printed, with and without tools that wait."""
+    wire = WIRES[name]
+    with ModelServer(*script(wire)) as server, ModelServer(wire.said("Fine.")) as all_at_once:
+        made = make(tmp_path, provider=wire.provider(server.url, most), specs=SPECS)
+        assert prompted(made, "Do it.") == ["Done."]
+        bodies = [request.body for request in server.requests if "tools" in request.body]
+        raw = [len(json.dumps(body["tools"])) for body in bodies]
+        if most is None:
+            argv = ("--non-interactive", "--tool-search", "off")
+            other = make(tmp_path, provider=wire.provider(all_at_once.url, most), specs=SPECS, argv=argv)
+            prompted(other, "Do it.")
+            whole = all_at_once.requests[-1].body["tools"]
+            print(f"{name}: {len(whole)} tools, {len(json.dumps(whole)):,} bytes; with a search {raw} bytes", end="; ")
+            told = [len(json.dumps([t for t in body["tools"] if not t.get("defer_loading")])) for body in bodies]
+            print(f"told at once {told} bytes, about {[size // 4 for size in told]} tokens")
+            assert all(size * 4 < len(json.dumps(whole)) for size in told)
+    for body in bodies:
+        wire.check(body)
+        assert most is None or len(names(body)) <= most
+    assert names(bodies[0])[0] == "tool_search"
+    assert "g_95" not in names(bodies[0])
+    outputs = [output for message in made.parts.conversation.messages for output in message.outputs]
+    assert [output.is_error for output in outputs] == [False, False]
+    if wire.is_native:
+        assert names(bodies[0]) == names(bodies[1]) == names(bodies[2]), "nothing that was read before changes"
+    else:
+        assert "g_95" in names(bodies[1])
+        assert names(bodies[1])[: len(names(bodies[0]))] == names(bodies[0]), "the list only grows"
+        assert names(bodies[2]) == names(bodies[1])
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_what_was_sent_before_stands_at_the_beginning_of_what_is_sent_next(tmp_path: Path, name: str) -> None:
+    """That is what caches go by: the tools of a round that finds none, and the messages of any."""
+    wire = WIRES[name]
+    with ModelServer(*script(wire), wire.said("Yes.")) as server:
+        prompted(make(tmp_path, provider=wire.provider(server.url, None), specs=SPECS), "Do it.", "And?")
+        bodies = [request.body for request in server.requests if "tools" in request.body]
+    kept = "input" if "input" in bodies[0] else "messages"
+    for before, after in itertools.pairwise(bodies):
+        said = [_unmarked(item) for item in before[kept]]
+        assert [_unmarked(item) for item in after[kept]][: len(said)] == said
+        if wire.is_native:
+            assert after["tools"] == before["tools"]
+        else:
+            assert after["tools"][: len(before["tools"])] == before["tools"] or "cache_control" in str(before["tools"])
+    assert bodies[3]["tools"] == bodies[2]["tools"] == bodies[1]["tools"]
+
+
+def _unmarked(item: Any) -> Any:
+    """The item without what marks the end of what is cached."""
+    return json.loads(json.dumps(item).replace(', "cache_control": {"type": "ephemeral"}', ""))
+
+
+def test_claude_is_told_of_what_was_found_by_references(tmp_path: Path) -> None:
+    """platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool, "Custom tool search implementation"."""
+    wire = WIRES["claude 5"]
+    with ModelServer(*script(wire)) as server:
+        prompted(make(tmp_path, provider=wire.provider(server.url, None), specs=SPECS), "Do it.")
+        body = server.requests[1].body
+    (result,) = body["messages"][-1]["content"]
+    assert result["content"][0] == {"type": "tool_reference", "tool_name": "g_95"}
+    waiting = [tool for tool in body["tools"] if tool.get("defer_loading")]
+    assert len(waiting) + len(names(body)) == len(SPECS)
+    assert {reference["tool_name"] for reference in result["content"]} <= {tool["name"] for tool in waiting}
+    assert not any("cache_control" in tool for tool in waiting), "that is refused"
+    assert "cache_control" in body["tools"][len(names(body)) - 1]
+
+
+def test_gpt_is_told_of_what_was_found_by_definitions_in_the_output(tmp_path: Path) -> None:
+    """developers.openai.com/api/docs/guides/tools-tool-search, "Client-executed tool search"."""
+    wire = WIRES["gpt 5.6"]
+    with ModelServer(*script(wire)) as server:
+        prompted(make(tmp_path, provider=wire.provider(server.url, None), specs=SPECS), "Do it.")
+        body = server.requests[1].body
+    call, output = body["input"][-2:]
+    assert call == {
+        "type": "tool_search_call",
+        "call_id": "call_s",
+        "execution": "client",
+        "status": "completed",
+        "arguments": QUERY,
+    }
+    assert (output["type"], output["call_id"], output["execution"]) == ("tool_search_output", "call_s", "client")
+    assert output["tools"][0]["name"] == "g_95"
+    assert output["tools"][0]["defer_loading"] is True
+    assert body["tools"][0]["type"] == "tool_search"
+    assert not any(tool.get("defer_loading") for tool in body["tools"])
+
+
+REFUSALS = {
+    "claude 5": answers_anthropic.error(400, "invalid_request_error", "tools.15.defer_loading: Extra inputs."),
+    "gpt 5.6": error(400, "Unknown tool type: tool_search"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_service_that_knows_no_search_gets_the_found_ones_as_any_other(tmp_path: Path, name: str, late: bool) -> None:
+    """Such as a gateway; at the first request, or in the middle of a conversation, as behind another host."""
+    wire = WIRES[name]
+    plain = wire.replace(called=_pair(answers_responses)) if name == "gpt 5.6" else wire
+    begin = [] if late else [REFUSALS[name]]
+    middle = [REFUSALS[name]] if late else []
+    found, called, done = script(plain if not late else wire)
+    with ModelServer(*begin, found, *middle, called, done) as server:
+        made = make(tmp_path, provider=wire.provider(server.url, None), specs=SPECS)
+        assert prompted(made, "Do it.") == ["Done."]
+        last = server.requests[-1].body
+    wire.check(last)
+    assert "g_95" in names(last)
+    assert "tool_search_call" not in str(last)
+    assert "tool_reference" not in str(last)
+    assert "defer_loading" not in str(last)
+
+
+def test_what_was_found_comes_along_once_its_search_was_summed_up(tmp_path: Path) -> None:
+    wire = WIRES["claude 5"]
+    long = [wire.said("word " * 1_000) for _ in range(8)]
+    with ModelServer(*script(wire), *long, wire.said("A summary."), wire.said("Yes.")) as server:
+        made = make(tmp_path, provider=wire.provider(server.url, None), specs=SPECS)
+
+        async def go() -> None:
+            for prompt in ("Do it.", *("Go on." for _ in long)):
+                await made.session.submit(prompt)
+            await made.session.compact(1_000)
+            await made.session.submit("And now?")
+            await made.session.close()
+
+        run(go())
+        last = server.requests[-1].body
+    assert "tool_reference" not in str(last)
+    assert "g_95" in names(last)

@@ -1,0 +1,3 @@
+from tests.support.tickets import desk
+
+__all__ = ["desk"]

@@ -1,0 +1,66 @@
+"""`marvin permissions`: the rules in force, and what they say of a call."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.support_e2e import Marvin
+
+RULES = """\
+permissions:
+  allow: ["run_command(git *)"]
+  ask: ["git_comit"]
+  deny: ["run_command(touch *)"]
+"""
+
+
+def test_a_command_is_explained_part_by_part_and_not_run(unconfigured: Marvin) -> None:
+    unconfigured.config(RULES)
+    result = unconfigured.run("permissions", "test", 'git status && rm -rf "$X"; echo ${x:-$(touch p)}', "--no-sandbox")
+    assert (result.code, result.err) == (0, b"")
+    assert "allowed  'git status'\n           allow: run_command(git *)" in result.text
+    assert "asked    'rm -rf \"$X\"'" in result.text
+    assert "denied   'touch p'\n           deny: run_command(touch *)" in result.text
+    assert "Denied: the rule `deny: run_command(touch *)` of config.yaml forbids it." in result.text
+    assert "The rule git_comit speaks of no tool that there is. Did you mean 'git_commit'" in result.text
+
+
+@pytest.mark.slow
+def test_the_verdict_depends_on_sandbox_and_attendance(unconfigured: Marvin) -> None:
+    command = ("permissions", "test", 'rm -rf "$X"')
+    alone = (*command, "--unattended", "--no-sandbox")
+    assert "Asked about: this command may be one that removes" in unconfigured.run(*command, "--no-sandbox").text
+    assert "Denied: this command may be one that removes" in unconfigured.run(*alone).text
+    assert "removes" not in unconfigured.run(*command, "--unattended", "--sandbox").text
+
+
+@pytest.mark.slow
+def test_the_sandbox_of_this_machine_counts_unless_another_one_is_named(unconfigured: Marvin) -> None:
+    command = ("permissions", "test", 'rm -rf "$X"', "--unattended")
+    doctor = unconfigured.run("doctor").text
+    section = doctor[doctor.index("Sandbox for commands") : doctor.index("Installed")]
+    lacking = [line for line in section.splitlines() if "not held:" in line and "network" not in line]
+    holds = "bubblewrap works" in section and not lacking
+    assert ("removes" not in unconfigured.run(*command).text) is holds
+    unconfigured.config("sandbox: off\n")
+    assert "Denied: this command may be one that removes" in unconfigured.run(*command).text
+
+
+def test_other_tools_and_what_cannot_be_tested(unconfigured: Marvin) -> None:
+    assert (
+        "Denied: .env is a file for keys" in unconfigured.run("permissions", "test", "--tool", "read_file", ".env").text
+    )
+    result = unconfigured.run("permissions", "test", "--tool", "read_fil", "x")
+    assert result.code == 2
+    assert b"read_file" in result.err
+
+
+@pytest.mark.slow
+def test_the_rules_are_listed(unconfigured: Marvin) -> None:
+    assert "There are no rules" in unconfigured.run("permissions").text
+    unconfigured.config(RULES)
+    assert (
+        "deny   run_command(touch *)\nask    git_comit\nallow  run_command(git *)"
+        in unconfigured.run("permissions").text
+    )
+    assert "commands are taken apart by" in unconfigured.run("doctor").text

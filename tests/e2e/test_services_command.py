@@ -1,0 +1,61 @@
+"""`marvin tools health` tries the tools that ask services; `marvin doctor` shows how these services were found."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tests.e2e.support_e2e import Marvin
+from tests.tools_web.test_weather import REPLY
+
+pytestmark = pytest.mark.slow
+
+
+class _Weather(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(REPLY).encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def weather() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Weather) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_services_are_tried_and_remembered(unconfigured: Marvin, weather: str) -> None:
+    assert "Services that tools ask" not in unconfigured.run("doctor").text
+    result = unconfigured.run("tools", "health", "weather_forecast", env={"MARVIN_URL_OPEN_METEO": weather})
+    assert (result.code, result.err) == (0, b"")
+    first, *others = result.text.splitlines()
+    assert first.split()[:2] == ["ok", "weather_forecast"]
+    assert first.endswith("[Source: Open-Meteo (CC BY 4.0).]")
+    assert others[:2] == ["", "Services"]
+    assert others[2].strip().startswith("ok     Open-Meteo: last answered 2")
+
+    result = unconfigured.run("tools", "health", "weather_forecast", env={"MARVIN_URL_OPEN_METEO": f"{weather}0/x"})
+    assert result.code == 1
+    assert result.text.split()[:2] == ["BROKEN", "weather_forecast"]
+    report = unconfigured.run("doctor").text
+    assert "Services that tools ask" in report
+    assert "none   Open-Meteo: last answered 2" in report
+    assert "-> failed 2" in report
+    assert "tools health" in report
+
+
+def test_a_tool_without_services_is_not_tried(unconfigured: Marvin) -> None:
+    result = unconfigured.run("tools", "health", "read_file")
+    assert result.code == 1
+    assert "read_file asks no services" in result.said

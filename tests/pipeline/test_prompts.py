@@ -1,0 +1,76 @@
+"""Prompts: filled with what a run knows, and changed by a project that is trusted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marvin_pipeline.prompts.loading import PromptError, Prompts, names
+from marvin_pipeline.run.files import ProjectFiles
+from marvin_pipeline.run.roles import ROLES
+
+WRITERS = ("spec", "ux", "design", "structure", "tests", "integration_tests", "implementation")
+VALUES = {"request": "Build it.", "upstream": "", "carried": "", "phase": "1a", "meaning": "x", "earlier": ""}
+
+
+def own(folder: Path, name: str, text: str) -> Prompts:
+    """The prompts of a project that has its own one."""
+    files = ProjectFiles(folder)
+    files.write(f"prompts/{name}.md", text.encode())
+    return Prompts(files)
+
+
+def test_each_role_has_a_prompt() -> None:
+    assert set(ROLES) <= set(names())
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_prompts_of_writers_need_nothing_but_what_a_run_knows(name: str) -> None:
+    filled = Prompts().fill(name, VALUES)
+    assert "{{" not in filled
+    assert "\n\n\n" not in filled
+
+
+@pytest.mark.parametrize("name", ["spec", "ux", "design"])
+def test_writers_of_documents_are_told_to_write_in_sections_and_that_words_are_no_file(name: str) -> None:
+    filled = Prompts().fill(name, VALUES)
+    for told in ("create_file", "append_file", "2,000 to 4,000 words", "Build it.", f".marvin/{name}.md"):
+        assert told in filled
+    assert re.search(r"lands in no\s+file", filled)
+
+
+@pytest.mark.parametrize("name", ["design", "tests", "integration_tests"])
+def test_who_writes_tests_uses_no_mocks(name: str) -> None:
+    assert re.search(r"(never|no) mocks", Prompts().fill(name, VALUES), re.IGNORECASE)
+
+
+def test_a_project_may_have_its_own_prompt(tmp_path: Path) -> None:
+    assert own(tmp_path, "spec", "Only {{ request }}!").fill("spec", VALUES) == "Only Build it.!\n"
+    assert "acceptance criteria" in Prompts().fill("spec", VALUES), "where the project is not trusted"
+
+
+def test_a_placeholder_without_a_value_is_told_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match=r"\.marvin/prompts/spec\.md has the placeholder \{\{requets\}\}.*request"):
+        own(tmp_path, "spec", "{{requets}}").fill("spec", VALUES)
+
+
+@pytest.mark.parametrize("name", ["nothing", "../spec", "", "a/b", "SPEC", "__init__"])
+def test_a_prompt_that_there_is_not(name: str) -> None:
+    with pytest.raises(PromptError, match="prompt"):
+        Prompts().fill(name, VALUES)
+
+
+def test_a_prompt_of_the_project_has_a_limit(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="more than 200,000 bytes"):
+        own(tmp_path, "spec", "x" * 200_001).fill("spec", VALUES)
+
+
+@given(value=st.text(max_size=200))
+def test_what_is_put_in_is_never_filled_itself(value: str) -> None:
+    filled = Prompts().fill("spec", {**VALUES, "request": f"<{value}{{{{upstream}}}}>", "upstream": "SECRET"})
+    assert filled.count("SECRET") == 1
+    assert "{{upstream}}>" in filled

@@ -1,0 +1,208 @@
+"""Reviews of a code base, each in a process of its own that goes on when the one ends that started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from marvin_core.testing import answers
+from tests.e2e.support_e2e import Marvin, wait_until
+from tests.support.agents import processes_in
+from tests.support.pipeline import Asked, PipelineModels, called, found, said, steps, writer
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+REVIEWER, FIXER, PERSON = "# Review this code base", "# Mend what a review of the code base found", "Review it."
+CODE = "def mean(values):\n    return sum(values) / len(values)\n"
+MENDED = "def mean(values):\n    return sum(values) / len(values) if values else 0.0\n"
+TESTS = "from means import mean\n\n\ndef test_mean():\n    assert mean([1, 3]) == 2\n"
+
+
+def reviewer(asked: Asked) -> answers.Answer:
+    """Finds that the mean of nothing is not thought of, until it is."""
+    if "if values else" in json.dumps(asked.body["messages"]) or "This is round" in asked.prompt:
+        return said('{"findings": []}\nCODE_VERIFIED')
+    if asked.step == 0:
+        return called(("read_file", {"path": "means.py"}))
+    if any("if values else" in output for output in asked.outputs):
+        return said('{"findings": []}\nCODE_VERIFIED')
+    return said(f"```json\n{found('high', 'The mean of no values divides by zero.', 'means.py')}\n```\nREVIEW_FAILED")
+
+
+@pytest.fixture
+def project(marvin: Marvin, models: PipelineModels) -> Path:
+    """A repository with a mistake, and agents that find and mend it."""
+    folder = marvin.project
+    marvin.make_repository()
+    (folder / "means.py").write_text(CODE)
+    (folder / "test_means.py").write_text(TESTS)
+    marvin.git("add", "-A")
+    marvin.git("commit", "--quiet", "-m", "Means")
+    models.scripts |= {
+        REVIEWER: reviewer,
+        FIXER: writer({"means.py": MENDED}, "Think of no values", reads=("means.py",)),
+        PERSON: steps(called(("review_codebase", {"working_dir": "."})), said("It runs.")),
+    }
+    return folder
+
+
+def job_of(marvin: Marvin) -> str:
+    """The id of the one job that there is."""
+    (job,) = re.findall(r"^review-[\d-]+", marvin.run("pipeline", "review").text, re.MULTILINE)
+    return str(job)
+
+
+def state_of(marvin: Marvin) -> str:
+    """Its state, as the command line lists it."""
+    return marvin.run("pipeline", "review").text.split()[1]
+
+
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+def test_a_review_that_is_waited_for_mends_on_a_branch(
+    marvin: Marvin, models: PipelineModels, project: Path, sandbox: str
+) -> None:
+    marvin.env["MARVIN_SANDBOX"] = sandbox
+    (project / "means.py").write_text(f"{CODE}# not committed\n")
+    done = marvin.run("pipeline", "review", ".", limit=300)
+    assert done.code == 0, done.err.decode() + done.text
+    branch = re.search(r"review/[\d-]+", done.text)
+    assert branch is not None
+    assert "passed" in done.text
+    assert "Not in it: 1 files" in done.text
+    # The person's folder is as it was, and the branch has the change and nothing of Marvin's own.
+    assert (project / "means.py").read_text() == f"{CODE}# not committed\n"
+    assert marvin.git("branch", "--show-current") != branch[0]
+    assert marvin.git("diff", "--name-only", f"HEAD...{branch[0]}").split() == ["means.py"]
+    assert marvin.git("show", f"{branch[0]}:means.py") == MENDED
+    assert not list((project / ".marvin/worktrees").glob("review-*"))
+    status = marvin.run("tools", "call", "review_status", f"job_id={job_of(marvin)}").text
+    assert "git merge" in status
+    assert models.asked.count(REVIEWER) >= 3
+    report = re.search(r"Report: (\S+)", status)
+    assert report is not None
+    assert "divides by zero" in Path(report[1]).read_text()
+
+
+def test_a_review_that_finds_nothing_leaves_nothing_behind(
+    marvin: Marvin, models: PipelineModels, project: Path
+) -> None:
+    models.scripts[REVIEWER] = steps(said('{"findings": []}\nCODE_VERIFIED'))
+    done = marvin.run("pipeline", "review", ".", limit=300)
+    assert done.code == 0, done.err.decode() + done.text
+    assert models.asked == [REVIEWER, REVIEWER]
+    assert marvin.git("branch", "--list", "review/*") == ""
+    assert not list((project / ".marvin/worktrees").glob("review-*"))
+
+
+def test_a_review_goes_on_when_the_session_ends_that_started_it(
+    marvin: Marvin, models: PipelineModels, project: Path
+) -> None:
+    goes_on = models.holds[REVIEWER] = threading.Event()
+    done = marvin.run("--non-interactive", "--prompt", PERSON, limit=200)
+    assert done.code == 0, done.err.decode()
+    assert state_of(marvin) == "running"
+    listed = marvin.run("tools", "call", "review_status").text
+    assert "running" in listed
+    # A later session of this folder tells its model of it.
+    models.scripts["Again look."] = steps(said("I see."))
+    marvin.run("--non-interactive", "--prompt", "Again look.", limit=200)
+    (system,) = {
+        str(request.body["messages"][0]["content"])
+        for request in models.requests
+        if request.method == "POST" and "Again look." in json.dumps(request.body["messages"])
+    }
+    assert f"Background jobs: {job_of(marvin)}" in system
+    goes_on.set()
+    wait_until(lambda: state_of(marvin) == "passed", "the review to pass", limit=200)
+    assert not processes_in(marvin.home)
+
+
+def test_a_review_is_stopped_with_all_that_it_started(marvin: Marvin, models: PipelineModels, project: Path) -> None:
+    models.holds[REVIEWER] = threading.Event()
+    started = marvin.run("pipeline", "review", ".", "--background", limit=200)
+    assert started.code == 0, started.err.decode()
+    job = job_of(marvin)
+    wait_until(lambda: REVIEWER in models.asked, "a reviewer to ask", limit=100)
+    stopped = marvin.run("pipeline", "review", "--stop", job, limit=200)
+    assert stopped.code == 0, stopped.err.decode()
+    assert f"{job}  stopped" in stopped.text
+    wait_until(lambda: not processes_in(marvin.home), "all to be gone", limit=30)
+    models.holds[REVIEWER].set()
+
+
+def test_an_interruption_of_who_waits_ends_the_review(marvin: Marvin, models: PipelineModels, project: Path) -> None:
+    models.holds[REVIEWER] = threading.Event()
+    running = marvin.start("pipeline", "review", ".")
+    running.until(lambda: REVIEWER in models.asked, "a reviewer to ask")
+    running.send(signal.SIGINT)
+    assert running.finish().code == 130
+    assert state_of(marvin) == "stopped"
+    wait_until(lambda: not processes_in(marvin.home), "all to be gone", limit=30)
+    models.holds[REVIEWER].set()
+
+
+def test_one_that_was_killed_is_said_to_have_died(marvin: Marvin, models: PipelineModels, project: Path) -> None:
+    models.holds[REVIEWER] = threading.Event()
+    marvin.run("pipeline", "review", ".", "--background", limit=200)
+    job = job_of(marvin)
+    wait_until(lambda: REVIEWER in models.asked, "a reviewer to ask", limit=100)
+    (record,) = marvin.home.rglob(f"apart/{job}.json")
+    os.kill(json.loads(record.read_text())["pid"], signal.SIGKILL)
+    wait_until(lambda: state_of(marvin) == "died", "the job to be dead", limit=60)
+    models.holds[REVIEWER].set()
+    wait_until(lambda: not processes_in(marvin.home), "all to be gone", limit=60)
+
+
+def test_three_run_at_a_time_and_no_more(marvin: Marvin, models: PipelineModels, project: Path) -> None:
+    models.holds[REVIEWER] = threading.Event()
+    for _ in range(3):
+        assert marvin.run("pipeline", "review", ".", "--background", limit=200).code == 0
+    refused = marvin.run("pipeline", "review", ".", "--background", limit=200)
+    assert refused.code != 0
+    assert "3 of this kind run already" in refused.err.decode()
+    assert len(marvin.git("branch", "--list", "review/*").splitlines()) == 3
+    jobs = re.findall(r"^(review-[\d-]+)  running", marvin.run("pipeline", "review").text, re.MULTILINE)
+    for job in jobs:
+        assert marvin.run("pipeline", "review", "--stop", job, limit=200).code == 0
+    models.holds[REVIEWER].set()
+
+
+def test_its_money_ends_it(marvin: Marvin, models: PipelineModels, project: Path) -> None:
+    done = marvin.run("--max-cost=0.000001", "pipeline", "review", ".", limit=300)
+    assert done.code == 3, done.err.decode() + done.text
+    assert state_of(marvin) == "budget"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("pipeline", "review", "missing"), "is no folder"),
+        (("pipeline", "review", ".", "--ref-dir", "missing"), "is no folder"),
+        (("pipeline", "review", "--stop", "review-1"), "There is no review 'review-1'"),
+        (("pipeline", "review", "--stop", "../x"), "There is no review"),
+        (("pipeline", "review", "--job", "review-1"), "is no review job that begins here"),
+        (("tools", "call", "review_codebase", "working_dir=missing"), "missing"),
+        (("tools", "call", "review_codebase", "working_dir=.."), "leads out of"),
+        (("tools", "call", "review_codebase", "working_dir=.", "ref_dir=docs"), "does not exist in"),
+        (("tools", "call", "review_codebase", "working_dir=below"), "part of the repository"),
+        (("tools", "call", "review_status", "job_id=review-1"), "There is no review job 'review-1'"),
+    ],
+)
+def test_what_is_wrong_is_said(marvin: Marvin, project: Path, words: tuple[str, ...], told: str) -> None:
+    (project / "below").mkdir()
+    done = marvin.run(*words, limit=100)
+    assert done.code != 0
+    assert told in done.err.decode() + done.text
+    assert not list(marvin.home.rglob("apart/*.json"))
+
+
+def test_without_a_repository_it_says_how_to_begin_one(marvin: Marvin) -> None:
+    done = marvin.run("pipeline", "review", ".", limit=100)
+    assert done.code != 0
+    assert "git init" in done.err.decode()

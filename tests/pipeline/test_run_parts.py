@@ -1,0 +1,228 @@
+"""The parts of a run: limits, ends, the summary, checkpoints, tickets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marvin_core import AgentResult, BudgetExceeded, Timeouts, ToolContext, tool
+from marvin_core.testing import ToolRunner
+from marvin_pipeline.run.checkpoints import Checkpoints
+from marvin_pipeline.run.ends import LoopEnd, Outcome, PhaseEnd
+from marvin_pipeline.run.files import ProjectFiles
+from marvin_pipeline.run.journal import Journal
+from marvin_pipeline.run.limits import RunLimits, TimeUp, words_of
+from marvin_pipeline.run.phases import TABLE, phases_of
+from marvin_pipeline.run.roles import ROLES
+from marvin_pipeline.run.summary import PhaseRecord, Summary
+from marvin_pipeline.run.tickets import Tickets
+from marvin_pipeline.state import PHASES
+
+OUTCOMES: tuple[Outcome, ...] = ("skipped", "passed", "ended", "failed")
+
+
+class Time:
+    """A clock that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def now(self) -> float:
+        """The time."""
+        return self.seconds
+
+    def monotonic(self) -> float:
+        """The same."""
+        return self.seconds
+
+
+def test_every_phase_is_there_and_asks_roles_that_are_there() -> None:
+    assert tuple(TABLE) == PHASES
+    assert {role for phase in TABLE.values() for role in phase.agents} <= set(ROLES)
+    assert phases_of("1b", "2a") == ("1b", "1b_review", "2a")
+    assert phases_of("4c", "") == ("4c", "5")
+
+
+def test_money_ends_a_run_before_its_reserve_is_touched() -> None:
+    spent = [0.0]
+    limits = RunLimits(Time(), lambda: spent[0], max_cost=2.0, reserve=0.25)
+    limits.check()
+    spent[0] = 1.49
+    limits.check()
+    spent[0] = 1.5
+    with pytest.raises(BudgetExceeded, match=r"1\.5000 of 2 USD are used, and 0\.5 USD of it are a reserve"):
+        limits.check()
+
+
+def test_time_ends_a_run() -> None:
+    clock = Time()
+    limits = RunLimits(clock, lambda: 0.0, max_time=3_600.0)
+    clock.seconds += 3_599
+    limits.check()
+    assert limits.time_left == 1
+    clock.seconds += 1
+    with pytest.raises(TimeUp, match="its time of 1 h"):
+        limits.check()
+    assert TimeUp.exit_code == 3
+    assert (words_of(59), words_of(60), words_of(3_700)) == ("59 s", "1 min", "1 h 1 min")
+
+
+@given(st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=6))
+def test_the_weakest_end_counts(outcomes: list[Outcome]) -> None:
+    end = PhaseEnd(outcome="skipped", reason="")
+    for number, outcome in enumerate(outcomes):
+        end = end.then(LoopEnd(outcome=outcome, reason=f"r{number}", carried=(f"c{number}",)))
+    assert end.outcome == max(outcomes, key=OUTCOMES.index)
+    assert end.goes_on == ("failed" not in outcomes)
+    assert end.carried == tuple(f"c{number}" for number in range(len(outcomes)))
+
+
+def test_the_summary_is_for_people_and_for_programs(tmp_path: Path) -> None:
+    files = ProjectFiles(tmp_path)
+    journal = Journal(files)
+    answered = AgentResult(text="", ended="answered", cost=0.25, seconds=2.0, session_id="s1")
+    journal.agent(answered, phase="1a", role="spec", model="plan_gen", ticket="t-1")
+    journal.agent(answered.replace(cost=None, ended="timeout"), phase="1b", role="design", model="plan_gen", ticket="")
+    failed = PhaseEnd(outcome="failed", reason="It broke.", blocking=("high: x",), carried=("low: y",))
+    summary = Summary(
+        ended="failed",
+        reason="Phase 1b stopped the run.",
+        exit_code=1,
+        phases=(
+            PhaseRecord(phase="1a", end=PhaseEnd(outcome="passed", reason="Written."), seconds=3.0, forecast=0.5),
+            PhaseRecord(phase="1b", end=failed, seconds=60.0),
+        ),
+        agents=tuple(journal.agents),
+        seconds=63.0,
+        next_phase="1b",
+        carried=("low: y",),
+        blocking=("high: x",),
+    )
+    text = summary.text()
+    for told in ("The pipeline failed. Phase 1b stopped", "0.2500 USD", "cost unknown", "- high: x", "- low: y"):
+        assert told in text
+    summary.save(files)
+    report = json.loads(files.text("logs/pipeline-report.json"))
+    assert (report["cost"], report["phases"][0]["cost"], report["exit_code"]) == (None, 0.25, 1)
+    assert [line["event"] for line in map(json.loads, files.text("logs/pipeline.jsonl").splitlines())] == ["agent"] * 2
+    assert journal.known_cost == 0.25
+
+
+@tool(access=["exec", "write"])
+async def checkpoint(context: ToolContext, message: Annotated[str, "The message"]) -> str:
+    """Make a checkpoint; says whether a repository was made, the commit, and what was changed since the last one."""
+    git = Checkpoints(context.paths.root, context.processes, 60)
+    made = await git.prepare()
+    before = await git.newest()
+    new = await git.checkpoint(message)
+    diff = await git.diff_since(before) if before else ""
+    changed = list(await git.changed_since(before)) if before else []
+    return json.dumps({"made": made, "new": new, "diff": diff, "changed": changed, "is_new": new != before})
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> ToolRunner:
+    """A session in an empty project."""
+    home, project = tmp_path / "home", tmp_path / "project"
+    home.mkdir()
+    project.mkdir()
+    return ToolRunner(home, project, env={"GIT_DIR": "/nonexistent/.git", "GIT_CONFIG_NOSYSTEM": "1"})
+
+
+def git(folder: Path, *words: str) -> str:
+    """What git prints there."""
+    return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_checkpoint_commits_what_belongs_into_a_commit(runner: ToolRunner) -> None:
+    """I8"""
+    folder = runner.working_dir
+    (folder / "a b.txt").write_text("one")
+    (folder / ".env").write_text("KEY=x")
+    (folder / ".tickets").mkdir()
+    (folder / ".tickets" / "a-1.md").write_text("A ticket.")
+    (folder / ".marvin" / "logs").mkdir(parents=True)
+    (folder / ".marvin" / "logs" / "x.jsonl").write_text("{}")
+    hook = folder / "hook-ran"
+    with runner:
+        first = json.loads(runner.call(checkpoint, message="First\n\nThe body.").text)
+        assert (first["made"], first["is_new"]) == (True, True)
+        (folder / ".git" / "hooks" / "pre-commit").write_text(f"#!/bin/sh\ntouch '{hook}'\nexit 1\n")
+        (folder / ".git" / "hooks" / "pre-commit").chmod(0o755)
+        assert json.loads(runner.call(checkpoint, message="Nothing").text)["is_new"] is False
+        (folder / "a b.txt").write_text("two")
+        (folder / ".tickets" / "a-1.md").unlink()
+        (folder / "-n").write_text("a name like an option")
+        second = json.loads(runner.call(checkpoint, message="Second").text)
+    assert second["made"] is False
+    assert second["changed"] == ["-n", "a b.txt"]
+    assert "-one\n" in second["diff"]
+    assert git(folder, "log", "--format=%s %an").splitlines() == ["Second Marvin", "First Marvin"]
+    assert git(folder, "ls-files").splitlines() == ["-n", "a b.txt"]
+    assert "A ticket." not in second["diff"]
+    assert not hook.exists()
+
+
+def test_a_repository_above_is_used_and_its_other_files_stay_as_they_are(tmp_path: Path) -> None:
+    top, inner = tmp_path / "top", tmp_path / "top" / "inner"
+    inner.mkdir(parents=True)
+    git(top, "init", "-q")
+    git(top, "config", "user.name", "Ada")
+    git(top, "config", "user.email", "ada@example.com")
+    (top / "theirs.txt").write_text("1")
+    git(top, "add", ".")
+    git(top, "commit", "-qm", "Begin")
+    (top / "theirs.txt").write_text("2")
+    (inner / "ours.txt").write_text("1")
+    with ToolRunner(tmp_path, inner) as runner:
+        made = json.loads(runner.call(checkpoint, message="Ours").text)
+    assert made["made"] is False
+    assert git(top, "log", "-1", "--format=%s %an", "--name-only").split() == ["Ours", "Ada", "inner/ours.txt"]
+    assert git(top, "status", "--porcelain").split("\n")[0] == " M theirs.txt"
+
+
+def test_a_merge_that_is_not_finished_stops_a_checkpoint(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.name", "Ada")
+    git(folder, "config", "user.email", "ada@example.com")
+    for words, text in ((), "0"), (("checkout", "-q", "-b", "other"), "1"), (("checkout", "-q", "main"), "2"):
+        if words:
+            git(folder, *words)
+        (folder / "x").write_text(text)
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", text)
+    assert subprocess.run(["git", "merge", "-q", "other"], cwd=folder, capture_output=True).returncode != 0
+    with ToolRunner(tmp_path, folder) as runner:
+        told = runner.call(checkpoint, message="x")
+    assert told.is_error
+    assert "A merge is not finished" in told.text
+
+
+def test_the_tickets_of_a_run_are_an_epic_and_its_children(tmp_path: Path) -> None:
+    files = ProjectFiles(tmp_path)
+
+    async def work() -> tuple[str, str, str]:
+        tickets = Tickets(files, Timeouts())
+        epic = await tickets.open_epic("- Build a thing\nwith --options, 'quotes' and \"more\"")
+        child = await tickets.child("2a: write tests", "All of them.")
+        await tickets.close(child, "Done.")
+        again = Tickets(files, Timeouts())
+        return epic, child, await again.open_epic("Build a thing")
+
+    epic, child, again = asyncio.run(work())
+    assert again == epic
+    text = (tmp_path / ".tickets" / f"{child}.md").read_text()
+    assert f"parent: {epic}" in text
+    assert "status: closed" in text
+    assert "type: epic" in (tmp_path / ".tickets" / f"{epic}.md").read_text()
+    (tmp_path / ".tickets" / f"{epic}.md").unlink()
+    assert asyncio.run(Tickets(files, Timeouts()).open_epic("Build a thing")) != epic

@@ -1,0 +1,91 @@
+"""What times of alarms mean."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marvin_core import ToolError
+from marvin_tools_life.alarms.times import moment
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NOW = datetime(2026, 11, 23, 15, 0, tzinfo=BERLIN)
+
+
+def meant(text: str, now: datetime = NOW) -> datetime:
+    return datetime.fromtimestamp(moment(text, now.timestamp(), BERLIN), BERLIN)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("16:30", "2026-11-23 16:30"),
+        ("14:30", "2026-11-24 14:30"),
+        ("9pm", "2026-11-23 21:00"),
+        ("tomorrow 9am", "2026-11-24 09:00"),
+        ("next monday 8:00", "2026-11-30 08:00"),
+        ("2027-03-01 09:00", "2027-03-01 09:00"),
+        ("2027-07-01 09:00", "2027-07-01 09:00"),
+        ("2027-07-01T09:00:30+00:00", "2027-07-01 11:00:30"),
+        ("30m", "2026-11-23 15:30"),
+        ("1h30m", "2026-11-23 16:30"),
+        ("1h 5m", "2026-11-23 16:05"),
+        ("1.5h", "2026-11-23 16:30"),
+        ("90 seconds", "2026-11-23 15:01:30"),
+        ("in 1 hour and 20 minutes", "2026-11-23 16:20"),
+        ("in 2 days", "2026-11-25 15:00"),
+        ("2 weeks", "2026-12-07 15:00"),
+        ("morgen um 9:15", "2026-11-24 09:15"),
+    ],
+)
+def test_times(text: str, expected: str) -> None:
+    assert meant(text) == datetime.fromisoformat(expected).replace(tzinfo=BERLIN)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is no time"),
+        ("5", "is no time"),
+        ("soon", "is no time"),
+        ("x" * 5_000, "is no time"),
+        ("2026-03-01 09:00", "is over: it is 2026-11-23 15:00 now"),
+        ("2026-02-30 09:00", "is no time"),
+        ("2027-03-01", "is a day without a time"),
+        ("0m", "is over"),
+        ("999999999h", "too far away"),
+        ("9999-12-31 23:59", "too far away"),
+        ("((((((((", "is no time"),
+    ],
+)
+def test_what_is_no_time_is_explained(text: str, says: str) -> None:
+    """I10: the error says what to give instead."""
+    with pytest.raises(ToolError, match=says) as raised:
+        meant(text)
+    assert len(str(raised.value)) < 300
+
+
+def test_a_span_is_counted_across_a_change_of_the_clocks() -> None:
+    before = datetime(2027, 3, 28, 1, 30, tzinfo=BERLIN)  # at two, the clocks are set to three
+    assert meant("1h", before) == datetime(2027, 3, 28, 3, 30, tzinfo=BERLIN)
+    assert meant("9am", before) == datetime(2027, 3, 28, 9, 0, tzinfo=BERLIN)
+
+
+@given(st.integers(0, 99), st.integers(0, 99), st.integers(1, 99))
+def test_spans_add_up(hours: int, minutes: int, seconds: int) -> None:
+    expected = NOW.astimezone(UTC) + timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    for text in (f"{hours}h{minutes}m{seconds}s", f"in {hours} hours, {minutes} min and {seconds} sec"):
+        assert meant(text) == expected
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_later_time_or_an_error(text: str) -> None:
+    try:
+        found = moment(text, NOW.timestamp(), BERLIN)
+    except ToolError:
+        return
+    assert found > NOW.timestamp()

@@ -1,0 +1,369 @@
+"""Alarms: what is set is what the scheduler of the system has, and it is told when its time has come."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core.testing import ToolRunner
+from marvin_tools_life.scheduling.job import Job, JobFile
+from marvin_tools_life.scheduling.schedulers import units
+from marvin_tools_life.scheduling.showing import notice_of
+
+from .desktop import Desktop, desktop, need, running, until
+
+PROGRAM = "marvin_tools_life.scheduling.program"
+TEXT = "Tea & <b>cake</b> \"$HOME\" `id` 100 % 'now'; é\nsecond line"
+
+
+def jobs_folder(tools: ToolRunner) -> Path:
+    return tools.home / ".local/share/marvin/packs/life/jobs"
+
+
+def job(due: float, **fields: Any) -> dict[str, Any]:
+    return {"due": due, "title": "Tea", "text": TEXT, "kind": "alarm", "label": "tea", "group": "", **fields}
+
+
+def put(folder: Path, **jobs: dict[str, Any]) -> None:
+    """Have jobs in the file, as set_alarm writes them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "jobs.json").write_text(json.dumps(jobs))
+
+
+def fire(folder: Path, name: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """What a scheduler does: start the program with next to nothing in its environment."""
+    argv = [sys.executable, "-P", "-m", PROGRAM, "fire", str(folder), name]
+    given = {"HOME": str(folder), "PATH": "/usr/bin:/bin", **environment}
+    return subprocess.run(argv, env=given, capture_output=True, timeout=120, cwd="/")
+
+
+def log(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "fired.log").read_text().splitlines()]
+
+
+# --- without a scheduler and a desktop -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "jobs"
+
+
+def test_a_machine_without_a_scheduler_gets_a_clear_answer(marvin_tools: ToolRunner, tmp_path: Path) -> None:
+    """I10: what is missing, and how it is had."""
+    (tmp_path / "bin").mkdir()
+    tools = marvin_tools.session(env={"PATH": str(tmp_path / "bin")})
+    refused = tools.call("set_alarm", time="30m", message="Tea")
+    assert refused.is_error
+    for part in ("nothing was set", "there is no systemd", "install the package cron", "Tell the user"):
+        assert part in refused.text
+    assert tools.call("list_alarms").text == "No alarm is set. set_alarm sets one."
+
+
+def test_a_scheduler_that_was_chosen_and_is_missing_is_named(marvin_tools: ToolRunner, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    tools = marvin_tools.session(env={"PATH": str(tmp_path / "bin")}, settings={"life": {"scheduler": "at"}})
+    refused = tools.call("set_alarm", time="30m", message="Tea")
+    assert "install the package at" in refused.text
+    assert "systemd" not in refused.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"time": "yesterday", "message": "x"}, "is over"),
+        ({"time": "30m", "message": " "}, "Give one of 1 to"),
+        ({"time": "30m", "message": "x" * 3_000}, "Give one of 1 to"),
+        ({"time": "30m", "message": "x", "label": "x" * 61}, "Use 60 at most"),
+    ],
+)
+def test_wrong_arguments_are_explained(marvin_tools: ToolRunner, arguments: dict[str, str], says: str) -> None:
+    refused = marvin_tools.call("set_alarm", **arguments)
+    assert refused.is_error
+    assert says in refused.text
+
+
+def test_an_unknown_alarm_is_told_with_those_that_are_set(marvin_tools: ToolRunner) -> None:
+    assert "none is set" in marvin_tools.call("cancel_alarm", label="tea").text
+    put(jobs_folder(marvin_tools), aaaaaaaaaaaa=job(time.time() + 3_600, scheduler="cron", label="Green tea"))
+    assert "Did you mean 'Green tea'" in marvin_tools.call("cancel_alarm", label="gren tea").text
+
+
+def test_alarms_that_the_scheduler_lost_or_missed_are_told(marvin_tools: ToolRunner) -> None:
+    now = time.time()
+    put(
+        jobs_folder(marvin_tools),
+        aaaaaaaaaaaa=job(now + 3_600, scheduler="none", label="lost"),
+        bbbbbbbbbbbb=job(now - 3_600, scheduler="none", label="missed"),
+        cccccccccccc=job(now + 10, scheduler="none", label="event", kind="reminder"),
+    )
+    lines = marvin_tools.call("list_alarms").text.splitlines()
+    assert lines[0].startswith("missed: ")
+    assert "missed: the machine was off" in lines[0]
+    assert "lost: none does not know it any more" in lines[1]
+    assert not [line for line in lines if line.startswith("event")]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"a": 3}', '{"a": {"due": "x"}}', "[" * 5_000])
+def test_a_damaged_file_is_named(marvin_tools: ToolRunner, content: str) -> None:
+    folder = jobs_folder(marvin_tools)
+    folder.mkdir(parents=True)
+    (folder / "jobs.json").write_text(content)
+    outcome = marvin_tools.call("list_alarms")
+    assert outcome.is_error
+    assert "jobs.json is damaged" in outcome.text
+    assert (folder / "jobs.json").read_text() == content
+
+
+def test_what_cannot_be_shown_is_logged_and_the_job_goes(folder: Path) -> None:
+    put(folder, aaaaaaaaaaaa=job(time.time() - 1), bbbbbbbbbbbb=job(time.time() + 9e6, label="later"))
+    assert fire(folder, "aaaaaaaaaaaa", PATH="/nonexistent").returncode == 0
+    (line,) = log(folder)
+    assert "notify-send" in line["failures"]["desktop"]
+    assert "no player" in line["failures"]["sound"]
+    assert [*json.loads((folder / "jobs.json").read_text())] == ["bbbbbbbbbbbb"]
+
+
+@pytest.mark.parametrize("due", [3 * 3_600, 366 * 86_400])
+def test_the_same_day_of_an_earlier_year_is_not_its_time(folder: Path, due: float) -> None:
+    put(folder, aaaaaaaaaaaa=job(time.time() + due))
+    assert fire(folder, "aaaaaaaaaaaa").returncode == 0
+    assert not (folder / "fired.log").exists()
+    assert [*json.loads((folder / "jobs.json").read_text())] == ["aaaaaaaaaaaa"]
+
+
+def test_a_job_that_is_started_too_early_waits(folder: Path) -> None:
+    due = time.time() + 1.5
+    put(folder, aaaaaaaaaaaa=job(due))
+    fire(folder, "aaaaaaaaaaaa", PATH="/nonexistent")
+    assert log(folder)[0]["time"] >= due
+
+
+def test_a_job_that_another_process_has_in_hand_is_left_alone(folder: Path) -> None:
+    put(folder, aaaaaaaaaaaa=job(time.time() - 1, began=time.time() - 5))
+    assert fire(folder, "aaaaaaaaaaaa").returncode == 0
+    assert not (folder / "fired.log").exists()
+
+
+def test_the_log_does_not_grow_for_ever(folder: Path) -> None:
+    put(folder, aaaaaaaaaaaa=job(time.time() - 1))
+    (folder / "fired.log").write_text('{"time": 1}\n' * 500)
+    fire(folder, "aaaaaaaaaaaa", PATH="/nonexistent")
+    lines = log(folder)
+    assert len(lines) == 100
+    assert "failures" in lines[-1]
+
+
+def test_a_push_says_when_it_was_due(folder: Path) -> None:
+    push = {"topic": "calls", "server": "https://push.example", "token": "tk_1"}
+    put(folder, aaaaaaaaaaaa=job(time.time() - 600, push=push))
+    notice, server = notice_of(JobFile(folder).jobs()["aaaaaaaaaaaa"])
+    assert (notice.topic, notice.title, notice.priority) == ("calls", "Tea", "high")
+    assert notice.text.startswith(TEXT)
+    assert "(It was due at " in notice.text
+    assert server.token == "tk_1"
+
+
+def test_a_push_that_fails_holds_up_nothing_else(folder: Path) -> None:
+    push = {"topic": "calls", "server": "http://127.0.0.1:1", "token": ""}
+    put(folder, aaaaaaaaaaaa=job(time.time() - 1, push=push))
+    fire(folder, "aaaaaaaaaaaa", PATH="/nonexistent")
+    failures = log(folder)[0]["failures"]
+    assert "cannot be reached" in failures["push"]
+    assert "notify-send" in failures["desktop"]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from marvin_tools_life.scheduling.job import Job, JobFile
+
+file = JobFile(Path(sys.argv[1]))
+print("begun", flush=True)
+while True:
+    for number in range(50):
+        with file.held():
+            file.put(Job(due=1.0, title="t" * 500, text="x" * 2000, id=f"{number:012x}"))
+"""
+
+
+@pytest.mark.slow
+def test_a_writer_that_is_killed_leaves_the_old_jobs_or_the_new(folder: Path) -> None:
+    for number in range(6):
+        argv = [sys.executable, "-P", "-c", WRITER, str(folder)]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            until((folder / "jobs.json").exists)
+            time.sleep(0.02 * number)
+            writer.kill()
+        assert all(len(one.text) == 2_000 for one in JobFile(folder).jobs().values())
+    with JobFile(folder).held():  # no lock outlives its process
+        JobFile(folder).put(Job(due=1.0, title="t", text="new", id="a" * 12))
+    assert JobFile(folder).jobs()["a" * 12].text == "new"
+
+
+# --- with the real programs ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def screen(tmp_path: Path) -> Iterator[Desktop]:
+    with desktop(tmp_path) as found:
+        yield found
+
+
+@pytest.mark.real
+@pytest.mark.xdist_group("desktop")
+def test_a_notice_is_on_the_screen_with_its_text(folder: Path, screen: Desktop) -> None:
+    put(folder, aaaaaaaaaaaa=job(time.time() - 1, environment=dict(screen.environment)))
+    fire(folder, "aaaaaaaaaaaa")
+    assert "desktop" not in log(folder)[0]["failures"]
+    ((title, text),) = screen.shown()
+    assert title == "Tea"
+    assert text.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">") == TEXT
+
+
+@pytest.fixture
+def daemons() -> Iterator[Callable[[str], None]]:
+    """Starts a daemon where it does not run yet, and ends what it started."""
+    with ExitStack() as stack:
+
+        def start(name: str) -> None:
+            need(name)
+            runs = [one for one in Path("/proc").glob("[0-9]*/comm") if _text(one) == name]
+            if not runs:
+                stack.enter_context(running([name, "-f"]))
+                until(lambda: any(_text(one) == name for one in Path("/proc").glob("[0-9]*/comm")))
+                # What changes in the second in which cron reads it looks unchanged to it, and stays unread.
+                begun = time.monotonic()
+                until(lambda: time.monotonic() > begun + 2)
+
+        yield start
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def crontab() -> bytes:
+    return subprocess.run(["crontab", "-l"], capture_output=True).stdout
+
+
+@pytest.fixture
+def own_lines() -> Iterator[bytes]:
+    """A crontab with lines of the user's own; what was there before comes back."""
+    before = crontab()
+    own = b"# mine\nCRON_TZ=Asia/Tokyo\nPATH=/nowhere\n0 5 1 1 * echo a\x0bb % c"
+    subprocess.run(["crontab", "-"], input=own + b"\n" + before, check=True)
+    yield own
+    subprocess.run(["crontab", "-"] if before else ["crontab", "-r"], input=before)
+
+
+@pytest.mark.real
+@pytest.mark.xdist_group("desktop")
+@pytest.mark.parametrize(("daemon", "scheduler"), [("cron", "cron"), ("atd", "at")])
+@pytest.mark.timeout(240)
+def test_an_alarm_goes_off_without_marvin_and_cleans_up(
+    marvin_tools: ToolRunner,
+    screen: Desktop,
+    daemons: Callable[[str], None],
+    own_lines: bytes,
+    daemon: str,
+    scheduler: str,
+) -> None:
+    """It is the scheduler that starts it: Marvin is gone by then."""
+    daemons(daemon)
+    tools = marvin_tools.session(
+        env={**screen.environment, "HOME": str(marvin_tools.home)}, settings={"life": {"scheduler": scheduler}}
+    )
+    due = time.time() + 1
+    told = tools.call("set_alarm", time="1s", message=TEXT, label="Tea")
+    assert not told.is_error, told.text
+    assert f"by {scheduler}: a desktop notice and a sound; no push" in told.text
+    assert f"scheduled by {scheduler}" in tools.call("list_alarms").text
+    marvin_tools.close()
+    folder = jobs_folder(marvin_tools)
+    until((folder / "fired.log").exists, limit=150)
+    until(lambda: json.loads((folder / "jobs.json").read_text()) == {})
+    (line,) = log(folder)
+    assert "desktop" not in line["failures"]
+    assert due <= line["time"] < due + 130
+    assert screen.shown()[0][0] == "Tea"
+    until(lambda: b"marvin job" not in crontab())
+    assert crontab().startswith(own_lines)
+    assert subprocess.run(["atq"], capture_output=True).stdout == b""
+
+
+@pytest.mark.real
+def test_systemd_reads_the_units_as_they_are_meant(tmp_path: Path) -> None:
+    need("systemd-analyze")
+    command = ["/bin/true", "a b", "%h $HOME \\ \"x\" 'y'", "é"]
+    for kind, text in units(time.time() + 1e6, command).items():
+        (tmp_path / f"marvin-job-x.{kind}").write_text(text)
+    files = [str(tmp_path / f"marvin-job-x.{kind}") for kind in ("service", "timer")]
+    argv = ["systemd-analyze", "verify", "--user", "--man=no", *files]
+    told = subprocess.run(argv, env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert "marvin-job" not in told.stderr
+
+
+@pytest.mark.real
+@pytest.mark.xdist_group("desktop")
+def test_cancelling_removes_the_entry_and_undo_puts_it_back(
+    marvin_tools: ToolRunner, daemons: Callable[[str], None], own_lines: bytes
+) -> None:
+    daemons("cron")
+    tools = marvin_tools.session(settings={"life": {"scheduler": "cron"}})
+    tools.call("set_alarm", time="2h", message="Tea", label="Tea % 'x'")
+    again = tools.call("set_alarm", time="3h", message="x", label="TEA % 'X'")
+    assert "There is an alarm \"Tea % 'x'\" already" in again.text
+    assert crontab().count(b"# marvin job ") == 1
+    due = tools.call("list_alarms").text
+    assert "is cancelled" in tools.call("cancel_alarm", label="tea % 'x'").text
+    assert crontab() == own_lines + b"\n"
+    tools.take_back()
+    assert tools.call("list_alarms").text == due
+    assert crontab().count(b"# marvin job ") == 1
+    tools.take_back()
+    assert crontab() == own_lines + b"\n"
+
+
+SETTER = """
+import sys
+from pathlib import Path
+from marvin_core.testing import ToolRunner
+
+with ToolRunner(Path(sys.argv[1]), Path(sys.argv[2]), settings={"life": {"scheduler": "cron"}}) as tools:
+    for number in range(3):
+        outcome = tools.call("set_alarm", time="5h", message="x")
+        assert not outcome.is_error, outcome.text
+"""
+
+
+@pytest.mark.real
+@pytest.mark.xdist_group("desktop")
+@pytest.mark.timeout(240)
+def test_eight_processes_set_alarms_and_none_is_lost(
+    marvin_tools: ToolRunner, daemons: Callable[[str], None], own_lines: bytes
+) -> None:
+    daemons("cron")
+    places = [str(marvin_tools.home), str(marvin_tools.working_dir)]
+    children = [subprocess.Popen([sys.executable, "-P", "-c", SETTER, *places]) for _ in range(8)]
+    assert [child.wait(200) for child in children] == [0] * 8
+    lines = marvin_tools.call("list_alarms").text.splitlines()
+    assert len({line.partition(":")[0] for line in lines}) == 24
+    assert all("scheduled by cron" in line for line in lines)
+    assert crontab().count(b"# marvin job ") == 24
+    assert crontab().endswith(own_lines + b"\n")

@@ -1,0 +1,171 @@
+"""Where this device is: by its own sensors, else by its address; and the setting up of Google Places."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from marvin_core.testing import HttpReplay, ToolRunner
+from tests.tools_web.contracts import FAILURES, Operation, check, document, failed_well
+
+IPWHO = "https://ipwho.is"
+IPAPI = "https://ipapi.co/json/"
+# Source: ipwhois.io/documentation and ipapi.co/api
+OPERATIONS = (Operation(url=r"https://ipwho\.is/?"), Operation(url=r"https://ipapi\.co/json/"))
+IPWHO_REPLY: dict[str, Any] = {
+    "ip": "203.0.113.7",
+    "success": True,
+    "type": "IPv4",
+    "country": "Germany",
+    "region": "Bavaria",
+    "city": "Munich",
+    "latitude": 48.1351253,
+    "longitude": 11.5819806,
+    "timezone": {"id": "Europe/Berlin"},
+}
+IPAPI_REPLY: dict[str, Any] = {
+    "ip": "203.0.113.7",
+    "city": "Munich",
+    "region": "Bavaria",
+    "country_name": "Germany",
+    "country": "DE",
+    "latitude": 48.13743,
+    "longitude": 11.57549,
+}
+WHERE_AM_I = """#!/bin/sh
+echo "Client object: /org/freedesktop/GeoClue2/Client/1"
+echo "New location:"
+echo "Latitude:    48,123456°"
+echo "Longitude:   -11.500000°"
+echo "Accuracy:    25.000000 meters"
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    return folder
+
+
+def install(folder: Path, name: str, script: str) -> Mapping[str, str]:
+    """A program in the PATH of a session."""
+    path = folder / name
+    path.write_text(script)
+    path.chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+needs_geoclue = pytest.mark.skipif(sys.platform == "darwin", reason="GeoClue is of Linux")
+
+
+def test_by_the_address(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", IPWHO, json=IPWHO_REPLY)
+    outcome = marvin_tools.call("get_my_location")
+    assert outcome.text.splitlines() == [
+        "Munich, Bavaria, Germany",
+        "latitude 48.13513, longitude 11.58198",
+        "[Source: ipwho.is, by the internet address: the town may be another one.]",
+    ]
+    check(marvin_http, *OPERATIONS)
+
+
+def test_another_service_where_the_first_refuses(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """It answers 200 then, with a reason."""
+    marvin_http.on("GET", IPWHO, json={"success": False, "message": "You've hit the monthly limit"})
+    marvin_http.on("GET", IPAPI, json=IPAPI_REPLY)
+    text = marvin_tools.call("get_my_location").text
+    assert "latitude 48.13743, longitude 11.57549" in text
+    assert "Failed: ipwho.is: it refuses: You've hit the monthly limit" in text
+    check(marvin_http, *OPERATIONS)
+
+
+@needs_geoclue
+def test_by_the_device(marvin_tools: ToolRunner, programs: Path) -> None:
+    env = install(programs, "where-am-i", WHERE_AM_I)
+    outcome = marvin_tools.session(env=env).call("get_my_location")
+    assert outcome.text == "latitude 48.12346, longitude -11.50000\n[Source: GeoClue of this device, to 25 m.]"
+
+
+@needs_geoclue
+@pytest.mark.parametrize(
+    "script", ["#!/bin/sh\nexit 1\n", "#!/bin/sh\necho Latitude: 999\necho Longitude: 1\n", "none"]
+)
+def test_a_device_that_does_not_know(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, programs: Path, script: str
+) -> None:
+    marvin_http.on("GET", IPWHO, json=IPWHO_REPLY)
+    env = install(programs, "where-am-i", script)
+    assert "ipwho.is" in marvin_tools.session(env=env).call("get_my_location").text
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_it_fails_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
+    """I10: each error says what happened and what to do."""
+    routes = [("GET", IPWHO, document(IPWHO_REPLY)), ("GET", IPAPI, document(IPAPI_REPLY))]
+    failed_well(marvin_tools, marvin_http, failure, routes, ("get_my_location", {}))
+
+
+# As gcloud answers. Source: cloud.google.com/sdk/gcloud/reference
+GCLOUD = """#!/bin/sh
+echo "$*" >> "$(dirname "$0")/calls"
+case "$1 $2" in
+    "auth list") echo "{account}" ;;
+    "config get-value") echo "{project}" ;;
+    "services enable") {enable} ;;
+    "auth application-default") echo "Quota project set." >&2 ;;
+    *) echo "ERROR: (gcloud) Invalid choice: '$1'." >&2; exit 2 ;;
+esac
+"""
+
+
+def gcloud(folder: Path, account: str = "ada@example.org", project: str = "my-project-1", enable: str = ":") -> Any:
+    script = GCLOUD.replace("{account}", account).replace("{project}", project).replace("{enable}", enable)
+    return install(folder, "gcloud", script)
+
+
+def test_google_is_set_up(marvin_tools: ToolRunner, programs: Path) -> None:
+    session = marvin_tools.session(env=gcloud(programs), answers=["yes"] * 3)
+    outcome = session.call("setup_google_auth")
+    assert not outcome.is_error, outcome.text
+    assert outcome.text.splitlines()[:3] == [
+        "Login: ada@example.org",
+        "Project: my-project-1",
+        "places.googleapis.com is enabled, and my-project-1 pays for the quota.",
+    ]
+    assert "set it as GOOGLE_PLACES_API_KEY" in outcome.text
+    assert (programs / "calls").read_text().splitlines() == [
+        "auth list --filter=status:ACTIVE --format=value(account)",
+        "config get-value project",
+        "services enable places.googleapis.com --project=my-project-1 --quiet",
+        "auth application-default set-quota-project my-project-1 --quiet",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ({"account": ""}, "gcloud auth login"),
+        ({"project": "(unset)"}, "gcloud config set project"),
+        ({"project": "--flag"}, "gcloud config set project"),
+        ({"enable": "echo 'PERMISSION_DENIED: billing' >&2; exit 1"}, "failed: PERMISSION_DENIED: billing. Tell"),
+    ],
+)
+def test_what_keeps_google_from_being_set_up(
+    marvin_tools: ToolRunner, programs: Path, broken: dict[str, str], says: str
+) -> None:
+    """I27: what gcloud says is never taken for an option of it."""
+    outcome = marvin_tools.session(env=gcloud(programs, **broken), answers=["yes"] * 3).call("setup_google_auth")
+    assert outcome.is_error
+    assert says in outcome.text
+
+
+def test_without_gcloud(marvin_tools: ToolRunner) -> None:
+    outcome = marvin_tools.session(env={"PATH": "/nowhere"}, answers=["yes"]).call("setup_google_auth")
+    assert outcome.is_error
+    assert "gcloud is not installed. Have the user install it" in outcome.text

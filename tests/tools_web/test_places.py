@@ -1,0 +1,349 @@
+"""Places: what services are asked, what their answers become, and every way in which they fail."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marvin_core import ToolError
+from marvin_core.testing import HttpReplay, ToolRunner, raw
+from marvin_tools_web.places import kinds
+from marvin_tools_web.places.osm import prepared
+from marvin_tools_web.places.points import coordinates_in
+from tests.tools_web.contracts import FAILURES, Operation, check, document, failed_well
+
+KEY = {"GOOGLE_PLACES_API_KEY": "AIzaSy-0123456789-abcdefghij-0123456789"}
+NOMINATIM = "https://nominatim.openstreetmap.org/search"
+OVERPASS = "https://overpass-api.de/api/interpreter"
+OPEN_METEO = "https://geocoding-api.open-meteo.com/v1/search"
+GOOGLE_TEXT = "https://places.googleapis.com/v1/places:searchText"
+GOOGLE_NEAR = "https://places.googleapis.com/v1/places:searchNearby"
+
+# Source: nominatim.org/release-docs/latest/api/Search
+SEARCH = Operation(
+    url=r"https://nominatim\.openstreetmap\.org/search",
+    required={"q": ".+"},
+    optional={
+        "format": "jsonv2",
+        "limit": r"[1-9]|[1-3]\d|40",
+        "extratags": "[01]",
+        "addressdetails": "[01]",
+        "viewbox": r"-?[\d.]+(,-?[\d.]+){3}",
+        "bounded": "[01]",
+    },
+    headers={"accept-language": "."},
+)
+# Source: open-meteo.com/en/docs/geocoding-api
+NAMES = Operation(
+    url=r"https://geocoding-api\.open-meteo\.com/v1/search",
+    required={"name": ".+"},
+    optional={"count": r"\d+", "language": "[a-z]{2}", "format": "json"},
+)
+
+
+def _overpass_body(content: bytes) -> str:
+    return "" if content.startswith(b"data=%5Bout%3Ajson%5D") else f"no query for JSON: {content!r}"
+
+
+# Source: wiki.openstreetmap.org/wiki/Overpass_API
+INTERPRETER = Operation(
+    method="POST",
+    url=r"https://overpass-api\.de/api/interpreter",
+    headers={"content-type": "application/x-www-form-urlencoded"},
+    body=_overpass_body,
+)
+
+
+def _google_body(content: bytes) -> str:
+    known = {"textQuery", "pageSize", "openNow", "locationBias"}
+    known |= {"includedTypes", "maxResultCount", "rankPreference", "locationRestriction"}
+    return ", ".join(f"{name} is no field" for name in json.loads(content).keys() - known)
+
+
+# Source: developers.google.com/maps/documentation/places/web-service/text-search and nearby-search
+GOOGLE = Operation(
+    method="POST",
+    url=r"https://places\.googleapis\.com/v1/places:search(Text|Nearby)",
+    headers={
+        "content-type": "application/json",
+        "x-goog-api-key": "AIza",
+        "x-goog-fieldmask": r"(places\.[a-zA-Z.]+)(,places\.[a-zA-Z.]+)*$",
+    },
+    body=_google_body,
+)
+
+FOUND: list[dict[str, Any]] = [
+    {
+        "place_id": 100149,
+        "licence": "Data © OpenStreetMap contributors, ODbL 1.0. http://osm.org/copyright",
+        "osm_type": "node",
+        "osm_id": 107775,
+        "lat": "51.5074456",
+        "lon": "-0.1277653",
+        "category": "amenity",
+        "type": "cafe",
+        "place_rank": 30,
+        "importance": 0.89,
+        "addresstype": "amenity",
+        "name": "Café Ünïcode",
+        "display_name": "Café Ünïcode, Strand, London, WC2N, United Kingdom",
+        "boundingbox": ["51.34", "51.66", "-0.28", "0.03"],
+        "extratags": {"opening_hours": "Mo-Fr 08:00-18:00", "contact:phone": "+44 20 1", "wikidata": "Q84"},
+    },
+    {"osm_type": "way", "osm_id": 7, "lat": 51.0, "lon": 0, "display_name": "Somewhere", "type": "road", "name": None},
+]
+ELEMENTS: dict[str, Any] = {
+    "version": 0.6,
+    "generator": "Overpass API 0.7.62.5",
+    "osm3s": {"timestamp_osm_base": "2026-11-23T10:00:00Z", "copyright": "..."},
+    "elements": [
+        {
+            "type": "way",
+            "id": 25,
+            "center": {"lat": 48.2, "lon": 11.6},
+            "nodes": [1, 2],
+            "tags": {
+                "amenity": "cafe",
+                "name": "Far",
+                "addr:street": "Weg",
+                "addr:housenumber": "3",
+                "addr:postcode": "80331",
+                "addr:city": "München",
+            },
+        },
+        {"type": "node", "id": 24, "lat": 48.1005, "lon": 11.5, "tags": {"amenity": "cafe", "opening_hours": "24/7"}},
+        {"type": "node", "id": 26, "lat": 48.1, "lon": 11.5},
+    ],
+}
+PLACES: dict[str, Any] = {
+    "places": [
+        {
+            "displayName": {"text": "Ramen Sen", "languageCode": "en"},
+            "formattedAddress": "1 Kiyamachi, Kyoto, Japan",
+            "location": {"latitude": 35.0, "longitude": 135.77},
+            "primaryTypeDisplayName": {"text": "Ramen restaurant", "languageCode": "en"},
+            "rating": 4.6,
+            "userRatingCount": 1234,
+            "priceLevel": "PRICE_LEVEL_VERY_EXPENSIVE",
+            "currentOpeningHours": {"openNow": True},
+            "nationalPhoneNumber": "075-123-4567",
+            "websiteUri": "https://ramen.example/",
+            "googleMapsUri": "https://maps.google.com/?cid=1",
+        }
+    ]
+}
+
+
+def test_a_search_on_the_map(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", NOMINATIM, json=FOUND)
+    outcome = marvin_tools.call("osm_search", query=" cafe  ünïcode, London ")
+    assert outcome.text.splitlines() == [
+        "1. Café Ünïcode (amenity)",
+        "   Café Ünïcode, Strand, London, WC2N, United Kingdom",
+        "   51.50745,-0.12777 https://www.openstreetmap.org/node/107775",
+        "   opening hours: Mo-Fr 08:00-18:00; phone: +44 20 1",
+        "",
+        "2. Somewhere (road)",
+        "   51.00000,0.00000 https://www.openstreetmap.org/way/7",
+        "[Source: Nominatim (© OpenStreetMap contributors).]",
+    ]
+    assert marvin_http.requests[0].params["q"] == "cafe ünïcode, London"
+    check(marvin_http, SEARCH)
+
+
+def test_nothing_on_the_map(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", NOMINATIM, json=[])
+    outcome = marvin_tools.call("osm_search", query="xqzk")
+    assert not outcome.is_error
+    assert outcome.text.startswith("Nothing on the map is called 'xqzk'. Use fewer words")
+
+
+def test_a_query_of_the_map(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("POST", OVERPASS, json=ELEMENTS)
+    outcome = marvin_tools.call("overpass_query", query="node[amenity=cafe](around:500,48.1,11.5);out", max_results=1)
+    assert outcome.text.splitlines() == [
+        "1. Far (amenity cafe)",
+        "   Weg 3, 80331 München",
+        "   48.20000,11.60000 https://www.openstreetmap.org/way/25",
+        "",
+        "[1 of 2 are shown. Narrow the search, or raise max_results.]",
+        "[Source: Overpass (© OpenStreetMap contributors).]",
+    ]
+    check(marvin_http, INTERPRETER)
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("node(1);out;", "[out:json][timeout:25];node(1);out;"),
+        ("node(1)", "[out:json][timeout:25];node(1);out center;"),
+        ("[timeout:90];node(1);out;", "[out:json][timeout:90];node(1);out;"),
+        ("[out:xml][timeout:90];node(1);out;", "[out:json][timeout:90];node(1);out;"),
+        ("[out:json];node(1);out geom;", "[out:json];node(1);out geom;"),
+    ],
+)
+def test_queries_ask_for_json(query: str, sent: str) -> None:
+    assert prepared(query) == sent
+
+
+def test_overpass_gives_up(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """It answers 200 then, with a remark."""
+    remark = 'runtime error: Query timed out in "query" at line 1 after 26 seconds.'
+    marvin_http.on("POST", OVERPASS, json={**ELEMENTS, "elements": [], "remark": remark})
+    outcome = marvin_tools.call("overpass_query", query="node(1);out;")
+    assert outcome.is_error
+    assert "it gave up: runtime error: Query timed out" in outcome.text
+    assert "Ask for a smaller area" in outcome.text
+
+
+def test_a_wrong_query_is_explained(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    page = '<p><strong>Error</strong>: line 1: parse error: Unknown type "nod" </p>'
+    marvin_http.on("POST", OVERPASS, status=400, text=page, headers={"content-type": "text/html"})
+    outcome = marvin_tools.call("overpass_query", query="nod(1);out;")
+    assert outcome.is_error
+    assert "The query is not understood. Overpass QL looks as in: node[amenity=cafe]" in outcome.text
+
+
+def test_google_is_asked_where_there_is_a_key(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("POST", GOOGLE_TEXT, json=PLACES)
+    arguments = {"text_query": "ramen", "latitude": 35.0, "longitude": 135.76, "open_now": True, "max_results": 3}
+    outcome = marvin_tools.session(env=KEY).call("places_text_search", **arguments)
+    assert outcome.text.splitlines() == [
+        "1. Ramen Sen (Ramen restaurant), 911 m away",
+        "   1 Kiyamachi, Kyoto, Japan",
+        "   35.00000,135.77000 https://maps.google.com/?cid=1",
+        ("   4.6 of 5 by 1,234 people; open now; very expensive; phone: 075-123-4567; website: https://ramen.example/"),
+        "[Source: Google Places.]",
+    ]
+    assert marvin_http.requests[0].json == {
+        "textQuery": "ramen",
+        "pageSize": 3,
+        "openNow": True,
+        "locationBias": {"circle": {"center": {"latitude": 35.0, "longitude": 135.76}, "radius": 5000.0}},
+    }
+    check(marvin_http, GOOGLE)
+
+
+def test_the_map_is_asked_where_google_fails(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("POST", GOOGLE_TEXT, status=403, json={"error": {"code": 403, "message": "API key not valid"}})
+    marvin_http.on("GET", NOMINATIM, json=FOUND)
+    outcome = marvin_tools.session(env=KEY).call("places_text_search", text_query="cafe in London", open_now=True)
+    assert not outcome.is_error
+    assert "OpenStreetMap does not tell what is open now" in outcome.text
+    assert "[Source: Nominatim (© OpenStreetMap contributors). Failed: Google Places: " in outcome.text
+    assert "API key not valid" in outcome.text
+    assert KEY["GOOGLE_PLACES_API_KEY"] not in outcome.text
+    check(marvin_http, GOOGLE, SEARCH)
+
+
+def test_places_around_a_point_come_by_their_distance(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("POST", OVERPASS, json=ELEMENTS)
+    arguments = {"latitude": 48.1, "longitude": 11.5, "included_types": ["Coffee shops", "restaurant"], "radius": 900}
+    outcome = marvin_tools.call("places_nearby_search", **arguments)
+    assert outcome.text.splitlines()[0] == "1. amenity cafe, 56 m away"
+    assert "\n2. Far (amenity cafe), 13.4 km away\n" in outcome.text
+    sent = marvin_http.requests[0].content.decode()
+    assert "amenity%22%3D%22cafe%22%5D%28around%3A900%2C48.100000%2C11.500000%29" in sent
+    check(marvin_http, INTERPRETER)
+
+
+def test_places_around_a_name(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """Nominatim is down, so another service says where the name is, and the answer says so."""
+    marvin_http.on("GET", NOMINATIM, status=500)
+    place = {"id": 1, "name": "Munich", "latitude": 48.1, "longitude": 11.5, "country": "Germany", "admin1": "Bavaria"}
+    marvin_http.on("GET", OPEN_METEO, json={"results": [place], "generationtime_ms": 1.2})
+    marvin_http.on("POST", GOOGLE_NEAR, json={})
+    outcome = marvin_tools.session(env=KEY).call("places_nearby_search", near="Munich", included_types=["cafe"])
+    assert not outcome.is_error, outcome.text
+    assert outcome.text.startswith("No cafe within 5000 m of Munich, Bavaria, Germany (48.10000,11.50000).")
+    assert "Failed: Nominatim: " in outcome.text
+    assert marvin_http.requests[-1].json["rankPreference"] == "POPULARITY"
+    check(marvin_http, SEARCH, NAMES, GOOGLE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"near": "48,11", "included_types": []}, "Give 1 to 20 types"),
+        ({"near": "48,11", "included_types": ['cafe"];out;']}, "which is no type"),
+        ({"near": "48,11", "included_types": ["cafe"], "radius": 0}, "A radius of 0 m is not possible"),
+        ({"included_types": ["cafe"]}, "Give near, or latitude and longitude"),
+        ({"near": "x" * 1_000, "included_types": ["cafe"]}, "longer than 300 characters"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(marvin_tools: ToolRunner, arguments: dict[str, Any], says: str) -> None:
+    outcome = marvin_tools.call("places_nearby_search", **arguments)
+    assert outcome.is_error
+    assert says in outcome.text
+
+
+def test_a_name_that_nobody_knows(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", NOMINATIM, json=[])
+    outcome = marvin_tools.call("weather_forecast", location="Xqzk")
+    assert outcome.is_error
+    assert "There is no place 'Xqzk' on the map." in outcome.text
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_the_map_fails_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
+    """I10: each error says what happened and what to do."""
+    failed_well(
+        marvin_tools, marvin_http, failure, [("GET", NOMINATIM, document(FOUND))], ("osm_search", {"query": "a"})
+    )
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_overpass_fails_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
+    routes = [("POST", OVERPASS, document(ELEMENTS))]
+    failed_well(marvin_tools, marvin_http, failure, routes, ("overpass_query", {"query": "node(1);out;"}))
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_places_fail_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
+    routes = [("POST", GOOGLE_TEXT, document(PLACES)), ("GET", NOMINATIM, document(FOUND))]
+    failed_well(marvin_tools, marvin_http, failure, routes, ("places_text_search", {"text_query": "a"}), env=KEY)
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_places_nearby_fail_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
+    routes = [
+        ("GET", NOMINATIM, document(FOUND)),
+        ("GET", OPEN_METEO, document({"results": [], "generationtime_ms": 1})),
+        ("POST", OVERPASS, document(ELEMENTS)),
+    ]
+    arguments = {"near": "London", "included_types": ["cafe"]}
+    failed_well(marvin_tools, marvin_http, failure, routes, ("places_nearby_search", arguments))
+
+
+@given(st.text(max_size=30))
+def test_no_type_leaves_its_place_in_a_query(kind: str) -> None:
+    tag = kinds.tag(kind)
+    assert not set(tag) & set('"[](){};\\\n ')
+    assert tag == "" or tag.count("=") == 1
+
+
+@given(st.text(max_size=60) | st.from_regex(r"\(?-?\d{1,4}(\.\d+)?[ ,;]+-?\d{1,4}(\.\d+)?\)?", fullmatch=True))
+def test_coordinates_are_on_the_earth_or_refused(text: str) -> None:
+    try:
+        found = coordinates_in(text)
+    except ToolError:
+        return
+    assert found is None or (abs(found.latitude) <= 90 and abs(found.longitude) <= 180)
+
+
+def test_an_answer_of_strange_things(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """What a place is called may be anything; a terminal and a model are shown text on one line."""
+    strange = {
+        **FOUND[0],
+        "name": "\x1b[2Jevil\u202e\nname" + "x" * 10_000,
+        "extratags": {"phone": ["a"], "website": 7},
+    }
+    marvin_http.on("GET", NOMINATIM, answer=raw(json.dumps([strange, 7, None, {}, []]).encode()))
+    outcome = marvin_tools.call("osm_search", query="evil")
+    assert not outcome.is_error
+    assert "\x1b" not in outcome.text
+    assert len(outcome.text) < 2_000

@@ -1,0 +1,188 @@
+"""How services are asked: addresses, turns, caching, order, health, words."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from marvin_core import ServiceHealth, ToolError
+from marvin_core.testing import HttpReplay, ToolRunner, cut_after, document
+from marvin_core.testing.tool_runner import installed_tools
+from marvin_tools_web.plugin import marvin_register_settings
+from marvin_tools_web.services import catalog
+from marvin_tools_web.services.backends import Backend, first_answer
+from marvin_tools_web.settings import ServiceAddresses
+from tests.tools_web.test_weather import REPLY, URL
+
+GOOD = "https://good.example/api"
+HERE = {"latitude": 52.52, "longitude": 13.42}
+
+
+def health(home: Path) -> dict[str, Any]:
+    found = [*home.rglob("services.json")]
+    assert len(found) == 1, found
+    kept: dict[str, Any] = json.loads(found[0].read_text())
+    return kept
+
+
+def test_every_service_has_an_address_of_the_users() -> None:
+    names = [service.name for service in catalog.SERVICES]
+    assert sorted(names) == sorted(ServiceAddresses.model_fields)
+    assert all(field.description for field in ServiceAddresses.model_fields.values())
+    variables = marvin_register_settings().variables or {}
+    assert variables["services.osrm"] == "MARVIN_URL_OSRM"
+    assert len(variables) == len(names)
+    assert all(service.url.startswith("https://") or service is catalog.SEARXNG for service in catalog.SERVICES)
+
+
+def test_another_address_by_variable_and_by_setting(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", f"{GOOD}/forecast", json=REPLY)
+    env = {"MARVIN_URL_OPEN_METEO": f"{GOOD}/"}
+    assert not marvin_tools.session(env=env).call("weather_forecast", **HERE).is_error
+    settings = {"web": {"services": {"open_meteo": "https://other.example/v1"}, "contact": "ada@example.org"}}
+    marvin_http.on("GET", "https://other.example/v1/forecast", json=REPLY)
+    assert not marvin_tools.session(settings=settings).call("weather_forecast", **HERE).is_error
+    assert [request.url.partition("?")[0] for request in marvin_http.requests] == [
+        f"{GOOD}/forecast",
+        "https://other.example/v1/forecast",
+    ]
+    assert "ada@example.org" not in marvin_http.requests[0].headers["user-agent"]
+    assert marvin_http.requests[1].headers["user-agent"].endswith("(terminal assistant; ada@example.org)")
+
+
+class _Redirecting(BaseHTTPRequestHandler):
+    """Sends whoever asks to another port of this machine."""
+
+    def do_GET(self) -> None:
+        self.send_response(302)
+        self.send_header("location", "http://127.0.0.1:9/secret")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+def test_the_address_guard_holds_but_for_what_the_user_named(marvin_home: Path, marvin_workdir: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        with ToolRunner(marvin_home, marvin_workdir, env={"MARVIN_URL_OPEN_METEO": address}) as runner:
+            outcome = runner.call("weather_forecast", **HERE)
+        server.shutdown()
+    assert outcome.is_error
+    # The server was reached, and what it redirects to was not.
+    assert "127.0.0.1:9" in outcome.text or "this machine" in outcome.text, outcome.text
+    assert "allow_addresses" in outcome.text, outcome.text
+
+
+def test_answers_are_kept_for_later_calls_and_sessions(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, json=REPLY, times=1)
+    marvin_http.on("GET", URL, status=500)
+    first = marvin_tools.call("weather_forecast", **HERE)
+    assert marvin_tools.call("weather_forecast", **HERE).text == first.text
+    assert marvin_tools.session().call("weather_forecast", **HERE).text == first.text
+    assert len(marvin_http.requests) == 1
+    assert marvin_tools.call("weather_forecast", latitude=1, longitude=2).is_error, "another question"
+    assert len(marvin_http.requests) == 2
+
+
+def test_an_answer_that_broke_off_is_not_kept(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    good = document(REPLY)
+    marvin_http.on("GET", URL, answer=cut_after(100, good), times=1)
+    marvin_http.on("GET", URL, answer=good)
+    assert marvin_tools.call("weather_forecast", **HERE).is_error
+    assert not marvin_tools.call("weather_forecast", **HERE).is_error
+    assert len(marvin_http.requests) == 2
+
+
+def test_a_damaged_cache_costs_only_the_cache(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, json=REPLY)
+    assert not marvin_tools.call("weather_forecast", **HERE).is_error
+    kept = [*marvin_tools.home.rglob("answers.db*")]
+    assert kept
+    for path in kept:
+        path.write_bytes(b"no database" * 1_000)
+    assert not marvin_tools.session().call("weather_forecast", **HERE).is_error
+    assert not marvin_tools.notices
+
+
+def test_health_is_kept(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, status=500, times=1)
+    marvin_http.on("GET", URL, json={"no": "forecast"}, times=1)
+    marvin_http.on("GET", URL, status=400, times=1)
+    marvin_http.on("GET", URL, json=REPLY)
+    marvin_tools.call("weather_forecast", **HERE)
+    kept = health(marvin_tools.home)["open_meteo"]
+    assert kept["title"] == "Open-Meteo"
+    assert "500" in kept["why"]
+    assert kept["failed"] > kept["worked"] == 0
+    marvin_tools.call("weather_forecast", latitude=1, longitude=1)
+    assert "cannot be understood" in health(marvin_tools.home)["open_meteo"]["why"]
+    before = health(marvin_tools.home)
+    marvin_tools.call("weather_forecast", latitude=2, longitude=1)  # what was asked was wrong, not the service
+    assert health(marvin_tools.home) == before
+    marvin_tools.call("weather_forecast", latitude=3, longitude=1)
+    kept = health(marvin_tools.home)["open_meteo"]
+    assert kept["worked"] > kept["failed"] > 0
+
+
+def test_health_never_fails(tmp_path: Path) -> None:
+    (tmp_path / "services.json").write_text('{"a": 7, "b": {"worked": "x", "failed": -1, "why": ["\\u001b[31m"]}}')
+    states = asyncio.run(ServiceHealth(tmp_path).states())
+    assert [state.name for state in states] == ["a", "b"]
+    assert not any(state.is_failing for state in states)
+    assert "\x1b" not in states[1].why
+    (tmp_path / "services.json").write_text("{")
+    asyncio.run(ServiceHealth(tmp_path).worked("a"))
+    asyncio.run(ServiceHealth(tmp_path).worked("a"))
+    assert [state.name for state in asyncio.run(ServiceHealth(tmp_path).states())] == ["a"]
+    asyncio.run(ServiceHealth(tmp_path / "a" / "b" / "services.json" / "c").worked("a"))
+    (tmp_path / "file").write_text("")
+    asyncio.run(ServiceHealth(tmp_path / "file").worked("a"))
+
+
+async def _good() -> str:
+    return "good"
+
+
+async def _bad() -> str:
+    raise ToolError("It is down. Wait.")
+
+
+def test_the_next_service_is_asked_where_one_fails() -> None:
+    answered = asyncio.run(first_answer([Backend(catalog.OSRM, _bad), Backend(catalog.NOMINATIM, _good)]))
+    assert answered.value == "good"
+    assert answered.service is catalog.NOMINATIM
+    assert answered.source == "[Source: Nominatim (© OpenStreetMap contributors). Failed: It is down. Wait.]"
+    with pytest.raises(
+        ToolError, match=r"None of 2 services answered:\n- It is down\. Wait\.\n- It is down\. Wait\.\nAsk\."
+    ):
+        asyncio.run(first_answer([Backend(catalog.OSRM, _bad), Backend(catalog.NOMINATIM, _bad)], "Ask."))
+
+
+def test_the_configuration_of_the_how_to_is_taken(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "web.md").read_text(encoding="utf-8")
+    folder = marvin_tools.home / ".config" / "marvin"
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(page.partition("```yaml")[2].partition("\n")[2].partition("```")[0])
+    marvin_http.on("GET", "https://map.example/nominatim/search", json=[])
+    assert not marvin_tools.session().call("osm_search", query="a").is_error
+    assert "ada@example.org" in marvin_http.requests[0].headers["user-agent"]
+
+
+def test_every_tool_that_asks_services_can_be_tried() -> None:
+    """What `marvin tools health` calls is a call that the tool takes, and its services are declared in order."""
+    ours = [spec for spec in installed_tools() if spec.source == "marvin-tools-web" and spec.labels]
+    tried = {spec.name: spec for spec in ours if spec.probe is not None}
+    # What asks an address that it is given, nobody, or writes something is not tried.
+    asking = {spec.name for spec in ours if "net" in spec.access and "write" not in spec.access}
+    assert asking - tried.keys() == {"browse_web", "scrape_page"}
+    for spec in tried.values():
+        jsonschema.validate(dict(spec.probe or {}), dict(spec.parameters))
