@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +258,30 @@ def test_a_tool_is_imported_when_it_is_first_called(tmp_path: Path) -> None:
     finally:
         sys.path.remove(str(tmp_path / "lib"))
         sys.modules.pop("late_tools_pack", None)
+
+
+def hold_the_loop_until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def test_calls_of_a_tool_that_is_being_loaded_go_on_in_their_order(tmp_path: Path) -> None:
+    """One that comes when the module is just there overtakes none that waits for it, as a question would."""
+    found, order = box(tmp_path, specs=[SPECS[0]]), list[int]()
+
+    async def load(number: int) -> None:
+        await found.load(SPECS[0].name)
+        order.append(number)
+
+    async def work() -> None:
+        first = asyncio.ensure_future(load(1))
+        await asyncio.sleep(0)
+        hold_the_loop_until(lambda: SPECS[0].name in found._loaded)
+        await asyncio.gather(first, load(2))
+
+    run(work())
+    assert order == [1, 2]
 
 
 def test_preloading_brings_a_tool_in_beside_and_keeps_its_failure_to_itself(tmp_path: Path) -> None:

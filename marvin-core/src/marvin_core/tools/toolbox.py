@@ -115,6 +115,7 @@ class Toolbox:
         self._loaded: dict[str, LoadedTool] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._slow: set[str] = set()
+        self._turns: dict[str, asyncio.Lock] = {}
         self.missing: dict[str, str] = {}
         self.offered: tuple[ToolSpec, ...] = ()
         self._specs: dict[str, ToolSpec] = {}
@@ -245,9 +246,11 @@ class Toolbox:
     async def load(self, name: str) -> LoadedTool:
         """The tool, imported where it was not yet. Raises `ToolError` as `spec` does, and where that takes too long."""
         spec = self.spec(name)
-        loaded = self._loaded.get(name)
-        if loaded is not None:
-            return loaded
+        # Whoever came first goes on first, so that calls of one tool, questions among them, stay in their order.
+        async with self._turns.setdefault(name, asyncio.Lock()):
+            return self._loaded.get(name) or await self._load_in_time(spec)
+
+    async def _load_in_time(self, spec: ToolSpec) -> LoadedTool:
         limit = self._config.timeouts.pack
         if not self._hangs(spec.module):
             timer = asyncio.timeout(limit)
@@ -259,7 +262,7 @@ class Toolbox:
                     raise
                 self._slow.add(spec.module)
         raise ToolError(
-            f"The module of {name}, {spec.module}, was not loaded within {limit:g} s, so nothing was done. "
+            f"The module of {spec.name}, {spec.module}, was not loaded within {limit:g} s, so nothing was done. "
             f"Do it another way; the user can mend or remove the pack {spec.source}."
         )
 
