@@ -57,6 +57,7 @@ def copies(modules: dict[str, str]) -> list[list[str]]:
     return [places for places in found.values() if len({place.split("/")[0] for place in places}) > 1]
 
 
+@pytest.mark.slow
 def test_no_two_distributions_hold_the_same_helper() -> None:
     modules = {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")

@@ -186,6 +186,7 @@ def test_a_long_paste_is_seen_folded_and_found_again(marvin: Marvin, marvin_mode
 
 
 @BOTH_WIDTHS
+@pytest.mark.slow
 def test_characters_of_every_width_stay_in_their_place(
     marvin: Marvin, marvin_model_server: ModelServer, columns: int
 ) -> None:

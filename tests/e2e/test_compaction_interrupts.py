@@ -45,6 +45,7 @@ def test_the_conversation_stays_whole_and_the_backup_is_there(
     assert len(conversation(marvin_model_server)) == 2 + 2 * ROUNDS
 
 
+@pytest.mark.slow
 def test_left_alone_it_goes_on_with_the_summary(marvin: Marvin, marvin_model_server: ModelServer) -> None:
     """I16: and the session file holds both, so that a later run goes on from the summary."""
     script = [*(calls(("run_command", LOOK)) for _ in range(ROUNDS)), TOO_LONG, text("It counted."), text("Done.")]

@@ -53,6 +53,7 @@ def python_tests(folder: Path, expected: int = 3, message: str = "broken") -> No
     (folder / "test_sums.py").write_text(PYTHON_TESTS.format(expected=expected, message=message))
 
 
+@pytest.mark.slow
 def test_unittest_and_pytest_tell_of_the_same_tests(tmp_path: Path) -> None:
     python_tests(tmp_path)
     by_unittest = counts_of(output_of(tmp_path, *UNITTEST))
@@ -105,6 +106,7 @@ def test_other_runners(output: str, passed: int | None, failed: int | None, name
     assert names is None or found.names == names
 
 
+@pytest.mark.slow
 def test_the_same_failure_is_the_same_at_another_time_and_place(tmp_path: Path) -> None:
     prints = set()
     for name, runner in (("a", PYTEST), ("b", PYTEST)):

@@ -540,6 +540,7 @@ def test_what_git_tracks_is_in_the_tree_though_a_rule_names_it(repository: Proje
         assert absent not in shown
 
 
+@pytest.mark.slow
 def test_a_tree_of_many_files_is_shown(repository: Project) -> None:
     """To look each name up in the index took 42 s for 20,000 files, and four times that for each doubling."""
     for number in range(4_000):

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from marvin_core import ToolError
 from marvin_tools_life.alarms.times import moment
 
+# The words of all languages are read once, not once in each worker.
+pytestmark = pytest.mark.xdist_group("dates")
+
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 23, 15, 0, tzinfo=BERLIN)
 

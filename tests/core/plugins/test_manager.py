@@ -124,6 +124,7 @@ def test_a_provider_of_a_pack_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("factory", ["nowhere:create", "acme_echo:missing", "no colon"])
+@pytest.mark.slow
 def test_a_provider_whose_factory_is_not_there_is_named(tmp_path: Path, factory: str) -> None:
     place = Place(tmp_path)
     place.install("acme-echo", ECHO_PROVIDER.replace("acme_echo:create", factory))
