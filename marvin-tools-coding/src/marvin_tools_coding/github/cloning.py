@@ -186,10 +186,10 @@ async def _run(context: ToolContext, argv: list[str], cwd: Path, env: Mapping[st
     """Git outside of the sandbox, which would let it neither log in nor write there."""
 
     def tell(text: str) -> None:
-        line = text.replace("\r", "\n").strip().rpartition("\n")[2]
-        found = _PERCENT.match(line)
-        if found is not None:
-            context.progress(found[1], int(found[3]), int(found[4]))
+        for line in reversed(text.replace("\r", "\n").split("\n")):
+            if found := _PERCENT.match(line):
+                context.progress(found[1], int(found[3]), int(found[4]))
+                break
 
     return await context.processes.run(
         argv, cwd=cwd, env=env, output_limit=_OUTPUT, merge_stderr=True, outside=True, on_output=tell

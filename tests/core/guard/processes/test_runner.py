@@ -731,6 +731,22 @@ def test_reports_are_whole_lines_in_their_order(pieces: list[Piece]) -> None:
         assert set(text.split("\n")) <= lines | {""}
 
 
+def test_what_was_due_when_the_program_ended_is_told() -> None:
+    """On a busy machine all of the output may be there at once, and its end with it."""
+    told: list[str] = []
+
+    async def go() -> None:
+        due = Reports(Capture(100), told.append, Timeouts(output_first=0.0, output_report=0.0))
+        due.add(b"50%\rdone\n")
+        early = Reports(Capture(100), told.append, Timeouts(output_first=60.0))
+        early.add(b"not yet\n")
+        for reports in (due, early):
+            reports.close()
+
+    asyncio.run(go())
+    assert told == ["done"]
+
+
 def test_what_telling_raises_comes_out_at_the_end(tmp_path: Path) -> None:
     """The program runs to its end, and the error is not lost."""
 

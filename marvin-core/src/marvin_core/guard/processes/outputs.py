@@ -76,14 +76,16 @@ class Reports:
             self._closed = True
 
     def close(self) -> None:
-        """Tell nothing any more.
+        """Tell what is due by now, as on a busy machine, and nothing any more.
 
         Raises:
             Exception: what telling raised.
         """
-        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
+            if self._timer.when() <= self._loop.time():
+                self._report()
+        self._closed = True
         if self._failure is not None:
             raise self._failure
 
