@@ -190,6 +190,13 @@ def test_who_passes_is_not_asked_again(loop: Convergence) -> None:
     assert loop.active == NAMES[1:]
 
 
+def test_who_passes_has_taken_back_what_another_says_in_that_round(loop: Convergence) -> None:
+    others = dict.fromkeys(NAMES[2:], PASS)
+    first = {"main": PASS, NAMES[1]: found(TOPICS[0]), **others}
+    second = {"main": found(TOPICS[0]), NAMES[1]: PASS, **others}
+    assert _run(loop, first, second, PASS) == Decision(step="end", ending="passed")
+
+
 def test_always_something_new_of_low_severity_ends_after_the_second_round(loop: Convergence) -> None:
     first = _run(loop, found(TOPICS[0], severity="low"))
     assert first.step == "review", "in the first round everything is mended"
