@@ -72,19 +72,42 @@ class Policy:
     def _judge_values(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement:
         values = list(texts_in(arguments))
         forbidding = self._forbidding(spec, values, root)
-        if forbidding is not None:
+        if isinstance(forbidding, Deny):
             return Judgement(verdict=forbidding)
+        if forbidding is not None:
+            return self._asked(spec, arguments, root, forbidding)
         allowing = self._first(self._rules.allow, spec, values, root, every=False)
-        if (allowing is None or allowing.is_whole) and (place := self._kept_place(spec, arguments, root)):
-            return self._dangerous(spec, f"changes {place}, a place for keys, or for what programs run by themselves")
+        if allowing is None or allowing.is_whole:
+            kept = self._guarded(spec, arguments, root)
+            if kept is not None:
+                return kept
         if allowing is not None:
             return Judgement(verdict=Allow(rule=allowing.text))
-        if "read" in spec.access:
-            if found := _key_file(arguments, root):
-                return _not_read(spec, found, "a file for keys or passwords")
-            if found := self._private_place(arguments, root):
-                return _not_read(spec, found, "a place for keys, a browser's profile, or a history of what was typed")
-        return Judgement(verdict=None, remember=self._remember(spec, arguments))
+        return self._unread(spec, arguments, root) or Judgement(verdict=None, remember=self._remember(spec, arguments))
+
+    def _asked(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path, asking: Ask) -> Judgement:
+        """What a rule asks about. What is refused without the rule is so where nobody is there to be asked."""
+        guarded = self._guarded(spec, arguments, root)
+        if guarded is not None and isinstance(guarded.verdict, Ask):
+            return guarded.replace(verdict=Ask(reason=f"{asking.reason}; {guarded.verdict.reason}"))
+        refused = guarded or self._unread(spec, arguments, root)
+        return refused if refused is not None and self._config.non_interactive else Judgement(verdict=asking)
+
+    def _guarded(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement | None:
+        place = self._kept_place(spec, arguments, root)
+        if not place:
+            return None
+        return self._dangerous(spec, f"changes {place}, a place for keys, or for what programs run by themselves")
+
+    def _unread(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement | None:
+        """The denial of what no tool reads unless a rule names it."""
+        if "read" not in spec.access:
+            return None
+        if found := _key_file(arguments, root):
+            return _not_read(spec, found, "a file for keys or passwords")
+        if found := self._private_place(arguments, root):
+            return _not_read(spec, found, "a place for keys, a browser's profile, or a history of what was typed")
+        return None
 
     def _kept_place(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> str:
         """The place in a home folder that a call changes and that is guarded there; empty for none."""
