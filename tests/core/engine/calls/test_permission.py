@@ -439,13 +439,15 @@ def test_a_hook_may_ask_about_what_passes_and_its_reason_stands_beside_that_of_t
     assert person.questions[1].calls[0].answers == ("once", "edit", "no")
 
 
-def test_a_yes_to_all_is_none_to_what_a_hook_says_later(tmp_path: Path) -> None:
-    person = Person([ONCE, ONCE])
+def test_a_hook_and_the_mode_ask_in_one_list(tmp_path: Path) -> None:
+    person = Person()
     outputs = do(attended(tmp_path, person, hooks=[Judges(Deny(reason="it is Sunday"))]), touch("a"), touch("b"))
     assert all("it is Sunday" in output.text for output in outputs)
-    person = Person([ONCE, ONCE], [ONCE])
-    outputs = do(attended(tmp_path, person, hooks=[Judges(Ask(reason="sure?"))]), touch("a"), touch("b"))
-    assert person.asked == [["run_command"] * 2, ["run_command"], ["run_command"]]
+    assert person.asked == []
+    person = Person([ONCE, NO])
+    do(attended(tmp_path, person, hooks=[Judges(Ask(reason="sure?"))]), touch("a"), touch("b"))
+    assert person.asked == [["run_command"] * 2]
+    assert all("permission mode is ask" in call.reason and "sure?" in call.reason for call in person.questions[0].calls)
     assert files(tmp_path) == {"a"}
 
 
