@@ -266,7 +266,7 @@ class Worktrees:
             if known.path in self._told or not _is_ours(known):
                 continue
             path = Path(known.path)
-            place = Repository(root=path / main.prefix, top=path, git_dir=git_dir, common=main.common)
+            place = main.replace(root=path / main.prefix, top=path, git_dir=git_dir)
             try:
                 holds = await self._holds(main, place, known)
                 if not holds:
