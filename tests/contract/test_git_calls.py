@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.testing import start_repository
+from marvin_core.testing.environment import start_repository
 from marvin_core.util.git_calls import GIT_ALONE, GIT_ASKS_NOBODY, GIT_PROGRAMS, git_command, git_without_programs
 
 ROOT = Path(__file__).parents[2]
