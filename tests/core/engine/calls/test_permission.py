@@ -451,6 +451,15 @@ def test_a_hook_and_the_mode_ask_in_one_list(tmp_path: Path) -> None:
     assert files(tmp_path) == {"a"}
 
 
+def test_a_command_that_looks_like_another_one_says_so(tmp_path: Path) -> None:
+    person = Person()
+    do(attended(tmp_path, person), ("run_command", {"command": "\u0441url x"}))
+    assert "CYRILLIC SMALL LETTER ES" in person.only.text
+    person = Person()
+    do(attended(tmp_path, person), ("save", {"path": "a\u2215b", "content": "x"}))
+    assert "DIVISION SLASH" in person.only.text
+
+
 # --- several calls -----------------------------------------------------------------------------------------------
 
 
