@@ -188,17 +188,14 @@ def _is_bound(rule: Rule, value: str, root: Path) -> bool:
 
 
 def _subjects(spec: ToolSpec, arguments: Mapping[str, Any], values: Sequence[str]) -> Sequence[str]:
-    """The texts that say what a call is about: the paths that it gives, else its first parameter, else all of them."""
+    """The texts that say what a call is about: the paths that it needs, else its first parameter, else all of them."""
     known = spec.parameters.get("properties", {})
-    given = {
-        name: value
-        for name, value in arguments.items()
-        if value is not None and value != known.get(name, {}).get("default")
-    }
-    if any(map(_PATH_NAME.search, given)):
-        return _paths_in(given)
-    first = next(iter([*(spec.parameters.get("required") or ()), *known]), None)
-    return list(texts_in(given.get(first))) or values
+    required = spec.parameters.get("required") or ()
+    first = next(iter((*required, *known)), "")
+    needed = [name for name in arguments if _PATH_NAME.search(name) and (name in required or not required)]
+    if needed or _PATH_NAME.search(first):
+        return _paths_in({name: value for name, value in arguments.items() if value is not None})
+    return list(texts_in(arguments.get(first))) or values
 
 
 def _paths_in(arguments: Mapping[str, Any]) -> list[str]:
