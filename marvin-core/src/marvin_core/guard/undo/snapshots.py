@@ -26,7 +26,7 @@ from ...util.git_calls import GIT_ALONE, git_command
 from ...util.threads import in_thread
 from ..files.path_checks import PROTECTED
 from ..files.writing import TEMPORARY
-from .contents import Read, index_lines, name_lines, name_of, pack_of, read_files
+from .contents import Read, contents_in, index_lines, name_lines, name_of, pack_of, read_files
 from .repositories import exclude_file_of, top_of
 from .stores import make_store, read_modes, shares_objects, used, write_modes
 
@@ -289,13 +289,10 @@ class Snapshots:
             return {}
         stdin = await in_thread(lambda: name_lines(sizes))
         said = await self._git("cat-file", *_BATCH, "--batch", stdin=stdin, most=sum(sizes.values()) + 200 * len(sizes))
-        found, at = {}, 0
-        for name, size in sizes.items():
-            begin = said.find(b"\n", at) + 1
-            if said[at:begin].split()[:1] != [name.encode()] or len(said) < begin + size:
-                raise SnapshotFailure("What its files were is no longer kept, or not whole.")
-            found[name], at = said[begin : begin + size], begin + size + 1
-        return found
+        try:
+            return await in_thread(lambda: contents_in(said, sizes))
+        except ValueError as error:
+            raise SnapshotFailure("What its files were is no longer kept, or not whole.") from error
 
     async def _git(
         self,
