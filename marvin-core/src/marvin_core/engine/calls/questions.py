@@ -12,8 +12,8 @@ from ...api.tools import ToolSpec
 from ...guard.permissions.policy import texts_in
 from ...guard.permissions.verdicts import Judgement
 from ...guard.redaction import Redactor
-from ...util.look_alikes import look_alikes
 from ...util.terminal_text import exact, exact_line
+from .look_alikes import look_alikes
 from .preview import Preview
 
 _LONG = 200

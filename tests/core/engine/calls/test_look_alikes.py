@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from marvin_core.util.look_alikes import look_alikes
+from marvin_core.engine.calls.look_alikes import look_alikes
 
 
 @pytest.mark.parametrize(
