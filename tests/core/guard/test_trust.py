@@ -81,7 +81,8 @@ def test_what_each_server_would_start_is_told(config: Config) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"mcpServers": 3}', '{"mcpServers": {"a": 1}}', '{"mcpServers": {"a": {"args": 5}}}', "[" * 999]
+    "text",
+    ["", "[]", "{", '{"mcpServers": 3}', '{"mcpServers": {"a": 1}}', '{"mcpServers": {"a": {"args": 5}}}', "[" * 999],
 )
 def test_servers_of_another_form_break_nothing(config: Config, text: str) -> None:
     found = TrustStore(config).look(fill(config.working_dir, {".mcp.json": text}))
@@ -98,7 +99,8 @@ def test_what_cannot_be_looked_at_is_told_as_such(config: Config) -> None:
 def test_what_is_shown_of_a_folder_holds_nothing_that_a_terminal_obeys(tmp_path: Path) -> None:
     person = Person("no")
     made = make(tmp_path, argv=(), asker=person.ask, permit=person)
-    fill(made.config.working_dir, {".mcp.json": json.dumps({"mcpServers": SERVERS}), ".marvin/hooks/a\nTrusted: yes.py": ""})
+    files = {".mcp.json": json.dumps({"mcpServers": SERVERS}), ".marvin/hooks/a\nTrusted: yes.py": ""}
+    fill(made.config.working_dir, files)
     asked(made)
     shown = "".join(person.questions[0].details)
     assert "\x1b" not in shown

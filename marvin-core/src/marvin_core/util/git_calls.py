@@ -26,7 +26,12 @@ _NO_PROGRAMS = (
     *("submodule.recurse=false", "fetch.recurseSubmodules=false"),
     *("status.submoduleSummary=false", "diff.submodule=short"),
 )
-_AS_DELIVERED = ("rerere.enabled=false", "merge.autoStash=false", "advice.statusHints=false", "diff.orderFile=/dev/null")
+_AS_DELIVERED = (
+    "rerere.enabled=false",
+    "merge.autoStash=false",
+    "advice.statusHints=false",
+    "diff.orderFile=/dev/null",
+)
 
 GIT_ASKS_NOBODY: Mapping[str, str] = {
     "LANGUAGE": "C",  # what it says is looked for in English

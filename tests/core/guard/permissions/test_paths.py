@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from marvin_core.api.config import Permissions
 from marvin_core.api.hooks import Ask, Deny
 from marvin_core.guard.files.key_files import EXAMPLES, KEY_FILES, is_key_file
+from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.permissions.policy import Policy
 from marvin_core.guard.permissions.verdicts import Allow
 from tests.support.engine import settled, spec

@@ -153,7 +153,8 @@ def test_an_empty_text_is_nowhere_in_a_file_that_other_changes_are_for(tmp_path:
     known.note(str(tmp_path / "a.txt"), (tmp_path / "a.txt").stat(), b"one\ntwo\n")
     first, nothing = Hunk(old="one", new="1"), Hunk(old="", new="# end")
     for hunks in ((first, nothing), (nothing, first), (first, nothing.replace(every=True))):
-        for patches in ([FilePatch(path="a.txt", hunks=hunks)], [FilePatch(path="a.txt", hunks=(one,)) for one in hunks]):
+        apart = [FilePatch(path="a.txt", hunks=(one,)) for one in hunks]
+        for patches in ([FilePatch(path="a.txt", hunks=hunks)], apart):
             with pytest.raises(ToolError):
                 edit_files(files, patches, known=known)
             assert files_below(tmp_path) == {"a.txt": b"one\ntwo\n"}

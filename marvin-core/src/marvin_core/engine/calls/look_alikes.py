@@ -41,6 +41,4 @@ def look_alikes(texts: Sequence[str]) -> str:
 
 def _is_mixed(word: str) -> bool:
     """Whether a part of a word between signs has letters of ASCII and others."""
-    return any(
-        re.search("[A-Za-z]", part) is not None and not part.isascii() for part in re.split(r"[^\w]|_|\d", word)
-    )
+    return any(re.search("[A-Za-z]", part) is not None and not part.isascii() for part in re.split(r"[^\w]|_|\d", word))

@@ -87,9 +87,7 @@ class InstructionReader:
             return Instructions(name=place.name, unused=str(error).splitlines()[0].removesuffix("."))
         if not found.text:
             return None
-        one = Instructions(
-            name=place.name, text=found.text, size=found.size, notes=found.notes, is_own=place.is_own
-        )
+        one = Instructions(name=place.name, text=found.text, size=found.size, notes=found.notes, is_own=place.is_own)
         if place.base != project or os.path.basename(place.path) != _IMPORTING:
             return one
         from .imports import Imports

@@ -15,8 +15,8 @@ from .shell_words import Word
 
 _GIT_COMMANDS = re.compile(
     r"core\.(pager|editor|sshcommand|fsmonitor|askpass|gitproxy|alternaterefscommand)|pager\..*|sequence\.editor"
-    r"|diff\.external|(diff|merge|filter|difftool|mergetool|credential|gpg|trailer|browser|man|uploadpack|sendemail|hook)"
-    r"\..*(command|cmd|clean|smudge|process|textconv|driver|helper|program|hook)"
+    r"|diff\.external|(diff|merge|filter|difftool|mergetool|credential|gpg|trailer|browser|man|uploadpack|sendemail"
+    r"|hook)\..*(command|cmd|clean|smudge|process|textconv|driver|helper|program|hook)"
 )
 """Settings of git whose values it runs: https://git-scm.com/docs/git-config"""
 _NO_PROGRAM = ("", "true", "false")

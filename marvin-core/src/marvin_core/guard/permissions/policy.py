@@ -153,9 +153,7 @@ class Policy:
                 return rule
         return None
 
-    def _allowing(
-        self, spec: ToolSpec, arguments: Mapping[str, Any], values: Sequence[str], root: Path
-    ) -> Rule | None:
+    def _allowing(self, spec: ToolSpec, arguments: Mapping[str, Any], values: Sequence[str], root: Path) -> Rule | None:
         """The first rule that allows a call: by all that it is about, each path where it really is.
 
         Were any text enough, a call for one file would pass by what it writes into it.

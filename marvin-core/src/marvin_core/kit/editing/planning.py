@@ -329,8 +329,8 @@ def _not_empty(path: str, text: str) -> str:
 
 def _empty_beside_others(path: str) -> str:
     return (
-        f"The text to be replaced is empty in one of several changes of {path!r}, and would take all of it; nothing was "
-        "changed. Give lines of the file, and what they are to become. To add at its end, append to it."
+        f"The text to be replaced is empty in one of several changes of {path!r}, and would take all of it; nothing "
+        "was changed. Give lines of the file, and what they are to become. To add at its end, append to it."
     )
 
 

@@ -129,9 +129,7 @@ async def _git_names(context: ToolContext, start: str) -> list[str]:
         return []
     argv = [*GIT, "--literal-pathspecs", "ls-files", "-co", "--exclude-standard", "-z", "--", start]
     try:
-        result = await context.processes.run(
-            argv, cwd=context.paths.root, output_limit=LIST_BYTES, env=GIT_ALONE
-        )
+        result = await context.processes.run(argv, cwd=context.paths.root, output_limit=LIST_BYTES, env=GIT_ALONE)
     except ToolError:
         return []
     if result.exit_code or result.omitted:

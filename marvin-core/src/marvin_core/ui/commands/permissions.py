@@ -46,5 +46,8 @@ def _trust_line(project: ProjectTrust) -> str:
     state = "is trusted" if project.trusted else "is not trusted, and not loaded"
     change = "/permissions distrust takes that back." if project.trusted else "/permissions trust changes that."
     return "\n".join(
-        [f"What this folder brings {state}: {project.why}. {change}", *(f"  {exact_line(line)}" for line in project.details)]
+        [
+            f"What this folder brings {state}: {project.why}. {change}",
+            *(f"  {exact_line(line)}" for line in project.details),
+        ]
     )
