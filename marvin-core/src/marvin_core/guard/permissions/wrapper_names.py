@@ -57,8 +57,9 @@ LOOSE = frozenset(
     "nsenter firejail bwrap proot systemd-run run0 setpriv capsh fakeroot unbuffer rlwrap gosu su-exec tini dumb-init "
     "ssh-agent logsave choom start-stop-daemon "
     "setarch linux32 linux64 numactl prlimit cgexec torsocks proxychains proxychains4 eatmydata valgrind gdb perf "
-    "fd fdfind x86_64 i386 i486 i586 i686 uname26 ifne zrun pee mispipe lckdo cpulimit trickle tsocks watchexec "
-    "nix-shell hyperfine entr npx bunx uvx pipx socat nodemon tmux screen catchsegv faketime runcon dtach setuidgid".split()
+    "fd fdfind x86_64 i386 i486 i586 i686 uname26 ifne zrun pee mispipe lckdo cpulimit trickle tsocks "
+    "watchexec nix-shell hyperfine entr npx bunx uvx pipx socat nodemon tmux screen catchsegv faketime runcon "
+    "dtach setuidgid".split()
 )
 RUNNERS = frozenset(
     f"{program} run" for program in "uv poetry pipenv pdm rye hatch conda mamba nix pixi".split()

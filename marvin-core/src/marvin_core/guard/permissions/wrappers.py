@@ -314,9 +314,7 @@ def _programs_of(letters: str, long: str) -> Callable[[Words], Iterator[Inner]]:
     return handler
 
 
-_SSH_PROGRAM = re.compile(
-    r"\s*(proxycommand|localcommand|knownhostscommand|match)\s*[=\s]\s*(.*)", re.IGNORECASE | re.DOTALL
-)
+_SSH_PROGRAM = re.compile(r"(?is)\s*(proxycommand|localcommand|knownhostscommand|match)\s*[=\s]\s*(.*)")
 _ON_THE_HOST = _joined(Options("BbcDEeFIiJLlmOoPpQRSWw", "46AaCfGgKkMNnqsTtVvXxYy", operands=1))
 
 
