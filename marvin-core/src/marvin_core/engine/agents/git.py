@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ...api.errors import ToolError
@@ -36,7 +37,7 @@ class Repository(Record):
     git_dir: Path
     common: Path
     """The git folder that all working trees of the repository share."""
-    without: Mapping[str, str] = {}
+    without: Mapping[str, str] = MappingProxyType({})
     """Variables that switch off the hooks which stand in settings."""
 
     @property
