@@ -93,6 +93,8 @@ class Place:
         tree = Place(Path(order.tree), self._processes, self._timeout)
         if (await tree._try("diff", "--quiet", "--ignore-submodules", "HEAD")).exit_code != 0:
             return
+        if await in_thread(lambda: os.path.realpath(order.tree) != order.tree):
+            return  # a link stands there by now, and git would remove the worktree that it leads to
         # A sandbox cannot remove the folder that it is made around. No hook, filter or monitor has a part in this.
         listed = await self._try(*GIT_PROGRAMS)
         if listed.exit_code not in (0, 1) or listed.omitted:  # 1: there is none
