@@ -17,7 +17,7 @@ from marvin_core.engine.calls.look_alikes import look_alikes
         ("git \U0001d429ush", "MATHEMATICAL BOLD SMALL P"),
         ("a.\u0440y", "CYRILLIC SMALL LETTER ER"),
         ("a\u0440p", "CYRILLIC SMALL LETTER ER"),
-        ("echo a\u037e rm b", "SEMICOLON"),
+        ("echo a\u037e rm b", "GREEK QUESTION MARK"),
     ],
 )
 def test_a_character_that_looks_like_another_is_named(text: str, named: str) -> None:

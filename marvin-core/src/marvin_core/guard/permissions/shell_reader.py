@@ -133,7 +133,7 @@ class _Reader(CommandReader):
             raise NotUnderstood("it has a statement of a kind that is not known")
         places, before = self._places, self._input
         self._targets = []
-        added = "".join(self._redirected(node) for node in redirects)
+        added = "".join(self._redirected(node, text) for node in redirects)
         if self._targets and command is not None:
             self._writes(command)
         if command is None or command["Type"] == "CallExpr":
@@ -158,8 +158,8 @@ class _Reader(CommandReader):
 
     # --- redirections and assignments --------------------------------------------------------------------------------
 
-    def _redirected(self, node: Node) -> str:
-        """Follow a redirection. Returns it as a rule sees it, empty for one that needs no rule."""
+    def _redirected(self, node: Node, text: str = "") -> str:
+        """Follow a redirection, of the command in a text. Returns it as a rule sees it, empty where it needs none."""
         operator = node["Op"]
         self._is_fed |= operator.startswith("<<")
         if operator in ("<<", "<<-"):
@@ -173,7 +173,7 @@ class _Reader(CommandReader):
         if operator in ("<", "<&"):
             self._input = Input() if target.text == "/dev/null" else Input("unknown", downloads=target.downloads)
         elif not harmless:
-            self._danger(devices([target.text], self._around()), target.text)
+            self._danger(devices([target.text], self._around()), text or target.text)
             self._targets.append(target.text)
         return "" if harmless else f" {''.join(FIRM[sign] for sign in operator)} {target.text}"
 

@@ -17,7 +17,7 @@ _OPTIONS = {"TAR_OPTIONS": re.compile(r"exec|command|script|compress-program|-I|
 _LOCAL = frozenset("declare typeset local export readonly".split())
 _READERS = frozenset("read mapfile readarray".split())
 _NAME = re.compile(r"(?<![\w#])[A-Za-z_]\w*")
-_CODE_PIECE = re.compile(r"`|\$(?!\w)")
+_CODE_PIECE = re.compile(r"`|\$(?!\w)|\[[^]]*\$")
 
 
 def is_command(name: str) -> bool:
