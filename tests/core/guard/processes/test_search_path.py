@@ -20,6 +20,17 @@ from tests.support.folders import Folders
 T = TypeVar("T")
 
 
+class Moving:
+    """A working directory that changes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def folder(self, name: str) -> Path:
+        """The folder of this name."""
+        return self.root / name
+
+
 def program(path: Path, says: str) -> Path:
     """A program that says this, and then its search path."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,16 +119,10 @@ def test_a_folder_that_was_worked_in_before_counts_on(tmp_path: Path) -> None:
     second.mkdir()
 
     async def go() -> None:
-        places = [first]
-
-        class Moving(Folders):
-            @property
-            def root(self) -> Path:  # type: ignore[override]
-                return places[-1]
-
-        runner = ProcessRunner(Moving(root=first, base=first), {"PATH": f"{theirs}:/usr/bin"}, Timeouts())
+        folders = Moving(first)
+        runner = ProcessRunner(folders, {"PATH": f"{theirs}:/usr/bin"}, Timeouts())
         assert runner.which("tool", outside=True) is None
-        places.append(second)
+        folders.root = second
         assert runner.which("tool", outside=True) is None
         await runner.close()
 
