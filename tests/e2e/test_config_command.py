@@ -141,7 +141,7 @@ def test_show_prompt_prints_each_part_with_its_origin_and_size(unconfigured: Mar
     unconfigured.run("profiles", "use", "work")
     shown = unconfigured.run("config", "show", "prompt")
     assert shown.code == 0
-    part = "# Instructions for this project (AGENTS.md)\nUse tabs."
+    part = "# Instructions from the repository, not from the user (AGENTS.md)\nUse tabs."
     assert f"== AGENTS.md ({len(part)} characters)\n{part}\n" in shown.text
     assert "== built in (" in shown.text
     assert "Active profile: work" in shown.text

@@ -140,6 +140,16 @@ class TestNotebooks:
         assert pictures == []
         assert "has 3 cells, so none from 4 on" in project.error(read_file, path="a.ipynb", start_line=4)
 
+    @pytest.mark.parametrize("data", ["no base64!", "QUJD", base64.b64encode(b"\xff\xd8\xff").decode(), "", 5])
+    def test_a_picture_that_is_none_is_not_sent(self, project: Project, data: object) -> None:
+        """A service refuses the request for it, and with it every one that comes after."""
+        outputs = [{"data": {"image/png": data, "text/plain": "<Figure>"}}]
+        cell = {"cell_type": "code", "source": "plot()", "outputs": outputs}
+        project.write("a.ipynb", json.dumps({"cells": [cell]}))
+        text, pictures = shown(project, "a.ipynb")
+        assert "<Figure>" in text
+        assert pictures == []
+
     @pytest.mark.parametrize(
         "content", ["[]", "{}", "not JSON", '{"cells": [1]}', '{"cells": {}}', '{"cells": [{}]}', ""]
     )

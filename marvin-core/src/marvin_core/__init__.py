@@ -243,6 +243,7 @@ if TYPE_CHECKING:
     from .tickets.commands import TicketOutcome, TicketPlace, run_tickets, ticket_commands
     from .tickets.folder import TicketFolder, find_ticket_folder
     from .tickets.ticket import Ticket, TicketError
+    from .util.git_calls import GIT_ALONE, GIT_ASKS_NOBODY, GIT_PROGRAMS, git_command, git_without_programs
     from .util.state_files import update_file
     from .util.text import did_you_mean, near_names, one_line
     from .util.threads import in_thread
@@ -325,6 +326,7 @@ _NAMES_IN = {
     "tickets.commands": "TicketOutcome TicketPlace run_tickets ticket_commands",
     "tickets.folder": "TicketFolder find_ticket_folder",
     "tickets.ticket": "Ticket TicketError",
+    "util.git_calls": "GIT_ALONE GIT_ASKS_NOBODY GIT_PROGRAMS git_command git_without_programs",
     "util.state_files": "update_file",
     "util.text": "did_you_mean near_names one_line",
     "util.threads": "in_thread",
@@ -333,6 +335,9 @@ _HOME_OF = {name: home for home, names in _NAMES_IN.items() for name in names.sp
 
 __all__ = [
     "API",
+    "GIT_ALONE",
+    "GIT_ASKS_NOBODY",
+    "GIT_PROGRAMS",
     "HABITUALLY_IGNORED",
     "KEY_SAMPLE",
     "UI",
@@ -558,6 +563,8 @@ __all__ = [
     "find_files",
     "find_ticket_folder",
     "folder_tree",
+    "git_command",
+    "git_without_programs",
     "head_and_tail",
     "hookimpl",
     "image_type",

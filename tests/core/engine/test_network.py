@@ -22,6 +22,7 @@ from marvin_core.guard.sandbox.proxy_environment import proxy_environment
 from marvin_core.http.clients import Clients
 from marvin_core.testing import ModelServer
 from marvin_core.util.bus import Bus
+from marvin_core.util.git_calls import GIT_ALONE, GIT_PROGRAMS, git_command, git_without_programs
 from tests.support.engine import run
 from tests.support.folders import Folders
 from tests.support.sandboxes import Place, in_sandbox
@@ -251,7 +252,39 @@ def test_programs_are_told_of_the_proxy_and_not_of_that_of_the_user() -> None:
     assert variables["NO_PROXY"] == variables["no_proxy"] == "localhost,127.0.0.1,::1"
 
 
+def test_settings_of_git_that_a_call_was_given_stay_beside_that_of_the_proxy() -> None:
+    """They switch off what a repository would have git run; the proxy's took the place of the first of them."""
+    off = git_without_programs(b"local\0filter.a.clean\ncat\0local\0hook.b.command\ntrue\0")
+    for given in (off, {}, {"GIT_CONFIG_COUNT": "nonsense"}):
+        variables = {**given, **proxy_environment(3128, given)}
+        count = int(variables["GIT_CONFIG_COUNT"])
+        settings = {
+            variables[f"GIT_CONFIG_KEY_{number}"]: variables[f"GIT_CONFIG_VALUE_{number}"] for number in range(count)
+        }
+        assert settings.pop("http.proxy") == "http://127.0.0.1:3128"
+        assert settings == ({"filter.a.clean": "", "hook.b.enabled": "false"} if given is off else {})
+
+
 # In a real sandbox.
+
+
+def test_git_that_only_looks_runs_no_filter_of_a_repository_behind_the_proxy(tmp_path: Path) -> None:
+    async def work(place: Place) -> None:
+        await place.sh("git init -q . && echo one > a.txt && echo '*.txt filter=evil' > .gitattributes && git add .")
+        setting = f"sh -c 'echo ran >> {place.root}/ran; cat'"
+        assert (await place.runner.run(["git", "config", "filter.evil.clean", setting], outside=True)).exit_code == 0
+        await place.sh("sleep 0.01; echo two > a.txt")
+        git = git_command()
+        listed = await place.runner.run([*git, *GIT_PROGRAMS], env=GIT_ALONE)
+        alone = {**GIT_ALONE, **git_without_programs(listed.output)}
+        ended = await place.runner.run([*git, "diff", "--stat"], env=alone)
+        assert b"a.txt" in ended.output
+        assert not (place.root / "ran").exists()
+        await place.runner.run([*git, "diff", "--stat"], env=GIT_ALONE)
+        assert (place.root / "ran").exists(), "the filter is there, and would run"
+
+    in_sandbox(tmp_path, work, settings="network: {hosts: [localhost]}\n", decides=network)
+
 
 UV = str(Path(sys.executable).with_name("uv"))
 

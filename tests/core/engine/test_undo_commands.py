@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
@@ -611,6 +612,17 @@ def test_a_store_that_somebody_removed_is_told_and_the_next_one_is_made(desk: Co
     desk.sh("rm a")
     desk.runner.take_back()
     assert desk.tree["a"][1] == b"2"
+
+
+def test_an_object_of_the_repository_that_is_not_what_its_name_says_is_never_put_back(desk: Commands) -> None:
+    """Commands can write where the repository keeps its objects, and snapshots share them."""
+    desk.git("init", "-q")
+    desk.write(a="mine")
+    name = desk.git("hash-object", "a").strip()
+    desk.at(f".git/objects/{name[:2]}/{name[2:]}", zlib.compress(b"blob 4\0evil"))
+    desk.sh("rm a")
+    assert "not whole" in desk.refused()
+    assert "a" not in desk.tree
 
 
 def test_a_command_that_is_cancelled_is_taken_back(tmp_path: Path) -> None:

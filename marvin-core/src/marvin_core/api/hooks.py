@@ -126,7 +126,11 @@ class Hook:
         """A request to the model is about to be made."""
 
     async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
-        """A validated call is about to run. Returns a `Deny`, an `Ask`, or None to have no opinion."""
+        """A validated call is about to run. Returns a `Deny`, an `Ask`, or None to have no opinion.
+
+        In a chat it is asked twice about a call of an answer with several: before the first of them runs, so that one
+        question lists all that need a yes, and right before the call itself runs. The second verdict counts.
+        """
         return None
 
     async def after_tool(

@@ -103,6 +103,10 @@ class ProjectTrust(Record):
     folder: str
     brings: tuple[str, ...]
     """The files, relative to the folder: hooks, tools, commands, settings, servers."""
+    details: tuple[str, ...] = ()
+    """What each of them is and whether this version loads it, a line each, and a line for each server that one starts.
+
+    It is as the folder has it: whoever shows it escapes it."""
     trusted: bool
     why: str
     """Where the trust comes from, or why there is none, as the end of a sentence."""

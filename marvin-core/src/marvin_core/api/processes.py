@@ -83,8 +83,11 @@ class Processes(Protocol):
         """
         ...
 
-    def which(self, program: str) -> str | None:
-        """Where a program is in the children's PATH, or None. Relative folders of PATH do not count."""
+    def which(self, program: str, *, outside: bool = False) -> str | None:
+        """Where a program is in the children's PATH, or None. Relative folders of PATH do not count.
+
+        For what is run `outside` of the sandbox no folder of a project counts either, as commands can write there.
+        """
         ...
 
     def job_list(self) -> Sequence[Job]:

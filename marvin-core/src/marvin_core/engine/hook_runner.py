@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.events import Event, MessageUpdate, Notice, ToolExecutionUpdate
@@ -67,6 +68,15 @@ class HookRunner:
         """Tell the hooks that a request is about to be made."""
         for hook in self._hooks:
             await self._guarded(hook, "before_request", object, messages)
+
+    @cached_property
+    def judges(self) -> bool:
+        """Whether any of the hooks has a say in whether a call runs."""
+        if not self._hooks:
+            return False
+        from ..api.hooks import Hook  # a session without hooks does without
+
+        return any(type(hook).before_tool is not Hook.before_tool for hook in self._hooks)
 
     async def before_tool(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
         """The strongest verdict of all hooks; one that fails or takes too long denies."""

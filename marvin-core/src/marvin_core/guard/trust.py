@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -17,15 +18,24 @@ from ..api.config import Config
 from ..api.errors import ConfigError
 from ..api.permissions import ProjectTrust
 from ..util.state_files import make_private_folder, read_trusted_json, update_file
+from ..util.text import cut
+from ..util.untrusted_json import parse_json
 
-_FILES = (".mcp.json", ".marvin/config.yaml")
+_FILES = {".mcp.json": "servers with tools", ".marvin/config.yaml": "settings"}
 _FOLDERS = {
-    ".marvin/hooks": ".py",
-    ".marvin/tools": ".py",
-    ".marvin/commands": ".md",
-    ".marvin/agents": ".md",
-    ".marvin/prompts": ".md",
+    ".marvin/hooks": (".py", "code that would run at prompts and at calls"),
+    ".marvin/tools": (".py", "code of tools"),
+    ".marvin/commands": (".md", "a slash command"),
+    ".marvin/agents": (".md", "an agent: its instructions and tools"),
+    ".marvin/prompts": (".md", "a prompt of the pipeline"),
 }
+"""Where files are that would be loaded: how their names end, and what they are to whoever is asked."""
+_LOADED = (".marvin/agents", ".marvin/prompts")
+"""What a yes has loaded by now; the rest is asked about with them, so that a later version need not ask again."""
+_SERVERS = ".mcp.json"
+_MOST_SERVERS = 20
+_SERVER_SHOWN = 300
+"""Characters of what one server starts."""
 _MOST_FILES = 200
 _MOST_BYTES = 1_000_000
 _KEPT = 500
@@ -41,7 +51,11 @@ class TrustStore:
 
     def look(self, root: Path) -> ProjectTrust:
         """What a folder brings, and whether that may be loaded. Blocks."""
-        contents = dict(_contents(root))
+        contents: dict[str, bytes | None] = {}
+        details: list[str] = []
+        for name, content in _contents(root):  # one after the other: they may be large
+            contents[name] = None if content is None else hashlib.sha256(content).digest()
+            details += _told(name, content)
         brings, digest = tuple(contents), _digest(contents)
         if not brings:
             trusted, why = False, "it brings nothing that would be loaded"
@@ -54,7 +68,9 @@ class TrustStore:
         else:
             trusted = False
             why = "its content has changed since you said so" if str(root) in self._known() else "nobody was asked"
-        return ProjectTrust(folder=str(root), brings=brings, trusted=trusted, why=why, digest=digest)
+        return ProjectTrust(
+            folder=str(root), brings=brings, details=tuple(details), trusted=trusted, why=why, digest=digest
+        )
 
     def trust(self, looked_at: ProjectTrust) -> None:
         """Remember a yes to what was looked at, and to nothing that came since. Blocks.
@@ -88,9 +104,9 @@ class TrustStore:
 
 
 def _contents(root: Path) -> Iterator[tuple[str, bytes | None]]:
-    """The files that would be loaded, with the hash of each; None for what cannot be looked at as a whole."""
+    """The files that would be loaded, with what each holds; None for what cannot be looked at as a whole."""
     found = [name for name in _FILES if os.path.lexists(root / name)]
-    for folder, ending in _FOLDERS.items():
+    for folder, (ending, _) in _FOLDERS.items():
         try:
             names = sorted(os.listdir(root / folder))
         except (FileNotFoundError, NotADirectoryError):
@@ -117,7 +133,37 @@ def _content(path: Path) -> bytes | None:
             data = stream.read(_MOST_BYTES + 1)
     except OSError:
         return None
-    return hashlib.sha256(data).digest() if len(data) <= _MOST_BYTES else None
+    return data if len(data) <= _MOST_BYTES else None
+
+
+def _told(name: str, content: bytes | None) -> Iterator[str]:
+    """What a file is and does, a line each, for whoever is asked to trust it. Nothing in it is escaped yet."""
+    folder = os.path.dirname(name)
+    what = _FOLDERS[folder][1] if folder in _FOLDERS else _FILES.get(name, "")
+    if content is None:
+        yield f"{name}: it cannot be looked at, so that no yes counts"
+        return
+    yield f"{name}: {what}" if folder in _LOADED else f"{name}: {what}; this version does not load it"
+    if name == _SERVERS:
+        servers = list(_servers(content))
+        yield from servers[:_MOST_SERVERS]
+        if left := len(servers[_MOST_SERVERS:]):
+            yield f"  and {left:,} more"
+
+
+def _servers(content: bytes) -> Iterator[str]:
+    """What each server is: the program that it would start, or the address that it would talk to."""
+    try:
+        servers = parse_json(content)["mcpServers"]
+        for name, server in servers.items():
+            command = [server.get("command"), *(server.get("args") or [])]
+            given = " ".join(shlex.quote(str(word)) for word in command) if command[0] else str(server.get("url"))
+            variables = " ".join(map(str, server.get("env") or ()))
+            with_them = f", with the variables {variables}" if variables else ""
+            verb = "starts" if command[0] else "talks to"
+            yield cut(f"  {name} {verb} {given}{with_them}", _SERVER_SHOWN)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        yield "  it does not have the form of such a file"
 
 
 def _digest(contents: dict[str, bytes | None]) -> str:

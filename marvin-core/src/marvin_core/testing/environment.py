@@ -55,12 +55,14 @@ def own_working_dir(folder: Path) -> Iterator[Path]:
 
 def start_repository(folder: Path) -> None:
     """Make the folder a git repository with a name to commit under and one empty commit, whatever git is set to."""
-    settings = ["-c", "init.defaultBranch=main", "-c", "commit.gpgSign=false", "-c", f"core.hooksPath={os.devnull}"]
-    env = {"PATH": search_path(), "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    from ..util.git_calls import GIT_ALONE, git_command
+
+    git = git_command("init.defaultBranch=main")
+    env = {**GIT_ALONE, "PATH": search_path(), "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
     for words in (
         ["init", "--quiet"],
         ["config", "user.name", "Marvin Test"],
         ["config", "user.email", "test@example.org"],
         ["commit", "--quiet", "--allow-empty", "--message", "Begin"],
     ):
-        subprocess.run(["git", *settings, *words], cwd=folder, env=env, check=True, capture_output=True)
+        subprocess.run([*git, *words], cwd=folder, env=env, check=True, capture_output=True)

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from marvin_core import Processes, ProcessResult, ToolError, in_thread, output_text, own_folder
+from marvin_core import (
+    GIT_ASKS_NOBODY,
+    GIT_PROGRAMS,
+    Processes,
+    ProcessResult,
+    ToolError,
+    git_command,
+    git_without_programs,
+    in_thread,
+    output_text,
+    own_folder,
+)
 
 from .records import KIND, ReviewOrder
 
-_GIT = ("git", "--no-pager", "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-_ENVIRONMENT = {"LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0"}
+_GIT = (*git_command(), "--literal-pathspecs")
 _OUTPUT = 2_000_000
 _WORKTREES = ".marvin/worktrees"
 _TRIES = 20
@@ -82,10 +93,16 @@ class Place:
         tree = Place(Path(order.tree), self._processes, self._timeout)
         if (await tree._try("diff", "--quiet", "--ignore-submodules", "HEAD")).exit_code != 0:
             return
+        if await in_thread(lambda: os.path.realpath(order.tree) != order.tree):
+            return  # a link stands there by now, and git would remove the worktree that it leads to
         # A sandbox cannot remove the folder that it is made around. No hook, filter or monitor has a part in this.
-        await self._try("worktree", "remove", "--force", order.tree, outside=True)
+        listed = await self._try(*GIT_PROGRAMS)
+        if listed.exit_code not in (0, 1) or listed.omitted:  # 1: there is none
+            raise _fault("config", listed)
+        alone = git_without_programs(listed.output)
+        await self._try("worktree", "remove", "--force", order.tree, outside=alone)
         if with_branch:
-            await self._try("branch", "-D", order.branch, outside=True)
+            await self._try("branch", "-D", order.branch, outside=alone)
 
     async def tidy(self, order: ReviewOrder) -> int:
         """Take out of the branch what Marvin keeps in a project beside the code; returns the commits of the branch.
@@ -97,7 +114,7 @@ class Place:
         kept = [name for name in (".marvin", ".tickets") if await tree._differs(order.base, name)]
         if kept:
             await tree._run("reset", "--quiet", order.base, "--", *kept)
-            who = ("-c", "user.name=Marvin", "-c", "user.email=marvin@localhost", "-c", "commit.gpgSign=false")
+            who = ("-c", "user.name=Marvin", "-c", "user.email=marvin@localhost")
             await tree._run("commit", "--quiet", "--no-verify", "-m", _LEFT_OUT, who=who)
         if (await tree._try("diff", "--quiet", order.base, "HEAD")).exit_code == 0:
             return 0
@@ -127,14 +144,17 @@ class Place:
             raise _fault(arguments[0], done)
         return done.output
 
-    async def _try(self, *arguments: str, who: tuple[str, ...] = (), outside: bool = False) -> ProcessResult:
+    async def _try(
+        self, *arguments: str, who: tuple[str, ...] = (), outside: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        """Run git; with the variables of `outside` outside of the sandbox."""
         return await self._processes.run(
             [*_GIT, *who, *arguments],
             cwd=self._folder,
             timeout=self._timeout,
             output_limit=_OUTPUT,
-            env=_ENVIRONMENT,
-            outside=outside,
+            env={**GIT_ASKS_NOBODY, **(outside or {})},
+            outside=outside is not None,
         )
 
 

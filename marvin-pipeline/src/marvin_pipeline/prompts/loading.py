@@ -23,14 +23,15 @@ class PromptError(MarvinError):
 
 
 class Prompts:
-    """The prompts of one run.
+    """The prompts of one run. Those of the project are read at once: agents of the run can write there later.
 
     Args:
         project: the project's files, where its own prompts may be used; else None.
     """
 
     def __init__(self, project: ProjectFiles | None = None) -> None:
-        self._project = project
+        found = {} if project is None else {name: project.read(_own(name), _LONGEST + 1) for name in names()}
+        self._own = {name: data for name, data in found.items() if data is not None}
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
         """A prompt with its `{{placeholders}}` filled. What is put in is not looked at for further ones.
@@ -57,18 +58,21 @@ class Prompts:
         """The text of a prompt, and where it stands."""
         if not re.fullmatch(r"[a-z0-9_]+", name):
             raise PromptError(f"{name!r} is no name of a prompt. Use small letters, digits and _.")
-        own = f"{OVERRIDES}/{name}.md"
-        if self._project is not None:
-            data = self._project.read(own, _LONGEST + 1)
-            if data is not None:
-                place = f".marvin/{own}"
-                if len(data) > _LONGEST:
-                    raise PromptError(f"{place} has more than {_LONGEST:,} bytes. Shorten it.")
-                return data.decode("utf-8", "replace"), place
+        data = self._own.get(name)
+        if data is not None:
+            place = f".marvin/{_own(name)}"
+            if len(data) > _LONGEST:
+                raise PromptError(f"{place} has more than {_LONGEST:,} bytes. Shorten it.")
+            return data.decode("utf-8", "replace"), place
         try:
             return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8"), f"the prompt {name}"
         except OSError as error:
             raise PromptError(f"There is no prompt {name!r}. There are: {', '.join(names())}.") from error
+
+
+def _own(name: str) -> str:
+    """The prompt of the project that stands in for one of the pack, below `.marvin`."""
+    return f"{OVERRIDES}/{name}.md"
 
 
 def names() -> list[str]:

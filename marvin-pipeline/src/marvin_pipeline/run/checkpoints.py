@@ -10,24 +10,21 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from marvin_core import (
+    GIT_ALONE,
     KEY_SAMPLE,
     MarvinError,
     Processes,
     ProcessResult,
+    git_command,
     in_thread,
     output_text,
     why_content_left_out,
     why_left_out,
 )
 
-_PLAIN = ("core.quotepath=off", "color.ui=false", "core.fsmonitor=false", "core.hooksPath=/dev/null")
-_ALONE = ("commit.gpgSign=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false")
-_GIT = ("git", "--no-pager", *(part for one in (*_PLAIN, *_ALONE) for part in ("-c", one)))
+_GIT = git_command()
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
-_NO_FETCH = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
-"""What is missing in a partial clone would be fetched, by a program that the repository may name."""
-_ENVIRONMENT = {"LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", **_NO_FETCH}
 _NAMES = 20_000_000
 """Bytes of a list of names."""
 _DIFF = 60_000
@@ -199,7 +196,7 @@ class Checkpoints:
             stdin=options.get("stdin"),
             timeout=self._timeout,
             output_limit=options.get("limit", _OUTPUT),
-            env=_ENVIRONMENT,
+            env=GIT_ALONE,
             outside=options.get("outside", False),
         )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
-from marvin_core import Image, Text, ToolError, ToolResult
+from marvin_core import Image, Text, ToolError, ToolResult, image_type
 
 from .documents import fitting, room
 from .reading import Range, ReadCall
@@ -59,9 +60,17 @@ def _cell(number: int, cell: dict[str, Any], language: str) -> tuple[str, list[I
             lines.append(f"[... cut, {len(text) - _OUTPUT:,} more characters]")
         for media_type in ("image/png", "image/jpeg"):
             encoded = _joined(data.get(media_type, "")).replace("\n", "")
-            if encoded and len(encoded) <= _PICTURE:
+            if encoded and len(encoded) <= _PICTURE and _is_picture(encoded, media_type):
                 pictures.append(Image(media_type=media_type, data=encoded))
     return "\n".join(lines), pictures
+
+
+def _is_picture(encoded: str, media_type: str) -> bool:
+    """Whether it is what it says: a service refuses the whole request for what is none, and each one after it."""
+    try:
+        return image_type(base64.b64decode(encoded, validate=True)) == media_type
+    except ValueError:
+        return False
 
 
 def _joined(text: Any) -> str:

@@ -5,7 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from marvin_core import ProcessResult, ToolContext, ToolError, output_text
+from marvin_core import (
+    GIT_ALONE,
+    GIT_ASKS_NOBODY,
+    GIT_PROGRAMS,
+    ProcessResult,
+    ToolContext,
+    ToolError,
+    git_command,
+    git_without_programs,
+    output_text,
+)
 
 DIFF_LIMIT = 50_000
 LIST_LIMIT = 20_000
@@ -13,30 +23,12 @@ ERROR_LIMIT = 6_000
 _NAMES_LIMIT = 20_000_000
 
 
-def _settings(*settings: str) -> tuple[str, ...]:
-    return tuple(part for setting in settings for part in ("-c", setting))
-
-
-_GIT = ("git", "--no-pager", "--literal-pathspecs", *_settings("core.quotepath=off", "color.ui=false"))
-_READING = (
-    *_GIT,
-    "--no-optional-locks",
-    *_settings("core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false"),
-    *_settings("diff.submodule=short", "status.submoduleSummary=false", "advice.statusHints=false"),
-    *_settings("diff.orderFile=/dev/null"),
-)
-# A commit must not end with housekeeping in the background.
-_WRITING = (*_GIT, *_settings("gc.auto=0", "maintenance.auto=false"))
-# What Marvin writes for itself: no hook and no monitor has a part in it.
-_PRIVATE = (*_WRITING, *_settings("core.fsmonitor=false", "core.hooksPath=/dev/null", "commit.gpgSign=false"))
-# The texts below are looked for in English.
-_ENVIRONMENT = {"LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
-# What is missing in a partial clone would be fetched, by a program that the repository may name.
-_ALONE = {**_ENVIRONMENT, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
-_FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
-_OF_THE_REPOSITORY = ("local", "worktree")
-_FILTERING = ("status", "diff", "blame")
-"""What reads files of the working directory by way of filters."""
+_WRITING = (*git_command(alone=False), "--literal-pathspecs")
+_PRIVATE = (*git_command(), "--literal-pathspecs")
+"""What Marvin writes for itself: no hook and no monitor has a part in it."""
+_READING = (*_PRIVATE, "--no-optional-locks")
+_RUNS_PROGRAMS = ("status", "diff", "blame")
+"""What reads files of the working directory by way of filters, or may write the index, which a hook is told of."""
 _UNSUPPORTED = {"check-ignore": ("--literal-pathspecs",)}
 """Options that a command refuses. Its names begin with `./`, so that none is a pattern with magic."""
 
@@ -85,7 +77,7 @@ async def run(
     *,
     limit: int = LIST_LIMIT,
     stdin: bytes | None = None,
-    env: Mapping[str, str] = _ENVIRONMENT,
+    env: Mapping[str, str] = GIT_ASKS_NOBODY,
     on_output: Callable[[str], None] | None = None,
 ) -> ProcessResult:
     """A program in the working directory."""
@@ -114,8 +106,8 @@ async def keep(
     context: ToolContext, arguments: Sequence[str], env: Mapping[str, str], *, stdin: bytes | None = None
 ) -> ProcessResult:
     """Git for what Marvin keeps for itself in the repository: without hooks, and nothing is fetched."""
-    filters = await _without_filters(context)
-    return await run(context, [*_PRIVATE, *arguments], env={**_ALONE, **filters, **env}, stdin=stdin)
+    switches = await _without_programs(context)
+    return await run(context, [*_PRIVATE, *arguments], env={**GIT_ALONE, **switches, **env}, stdin=stdin)
 
 
 async def read(context: ToolContext, what: str, arguments: Sequence[str], limit: int = LIST_LIMIT) -> ProcessResult:
@@ -128,7 +120,7 @@ async def read(context: ToolContext, what: str, arguments: Sequence[str], limit:
 
 async def try_read(context: ToolContext, arguments: Sequence[str], limit: int = LIST_LIMIT) -> ProcessResult:
     """The same, where the caller looks at the exit code."""
-    env = {**_ALONE, **await _without_filters(context)} if arguments[0] in _FILTERING else _ALONE
+    env = {**GIT_ALONE, **await _without_programs(context)} if arguments[0] in _RUNS_PROGRAMS else GIT_ALONE
     return await run(context, [*_READING, *arguments], limit=limit, env=env)
 
 
@@ -138,7 +130,7 @@ async def names(context: ToolContext, what: str, arguments: Sequence[str], *, st
     Raises:
         ToolError: git fails, or there are more than fit 20 MB.
     """
-    env = {**_ALONE, **await _without_filters(context)} if arguments[0] in _FILTERING else _ALONE
+    env = {**GIT_ALONE, **await _without_programs(context)} if arguments[0] in _RUNS_PROGRAMS else GIT_ALONE
     options = [option for option in _READING if option not in _UNSUPPORTED.get(arguments[0], ())]
     result = await run(context, [*options, *arguments], limit=_NAMES_LIMIT, stdin=stdin, env=env)
     if result.exit_code not in (0, 1) or (result.exit_code == 1 and result.stderr):
@@ -160,25 +152,16 @@ def failure(context: ToolContext, what: str, result: ProcessResult) -> ToolError
     return ToolError(f"{what} failed with exit code {result.exit_code}. git says: {said or '(nothing)'}")
 
 
-async def _without_filters(context: ToolContext) -> dict[str, str]:
-    """Variables that switch off the filters of the repository's own configuration; those of the user stay."""
-    listed = await run(context, [*_GIT, "config", "--show-scope", "--null", "--get-regexp", _FILTERS], env=_ALONE)
+async def _without_programs(context: ToolContext) -> dict[str, str]:
+    """Variables that switch off the hooks of all settings, and the filters of the repository's own."""
+    listed = await run(context, [*_PRIVATE, *GIT_PROGRAMS], env=GIT_ALONE)
     if listed.exit_code not in (0, 1):  # 1: there is none
         raise failure(context, "Reading the configuration", listed)
-    # A scope and a setting by turns; the name of a setting ends with a line.
-    parts = listed.output.decode("utf-8", "surrogateescape").split("\0")
     if listed.omitted:
-        raise ToolError("The repository configures too many filters to switch them off. Use run_command: git status")
-    found = {
-        setting.partition("\n")[0]
-        for scope, setting in zip(parts[::2], parts[1::2], strict=False)
-        if scope in _OF_THE_REPOSITORY
-    }
-    variables = {"GIT_CONFIG_COUNT": str(len(found))}
-    for number, name in enumerate(sorted(found)):
-        variables[f"GIT_CONFIG_KEY_{number}"] = name
-        variables[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(".required") else ""
-    return variables
+        raise ToolError(
+            "The repository configures too many filters and hooks to switch them off. Use run_command: git status"
+        )
+    return git_without_programs(listed.output)
 
 
 async def hash_of(context: ToolContext, name: str) -> str:

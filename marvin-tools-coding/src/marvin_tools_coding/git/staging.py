@@ -50,8 +50,8 @@ def shortened(items: Sequence[str]) -> str:
 async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Staged:
     """Stage what was changed below the paths, or below the working directory where there are none.
 
-    Files that git knows are staged as they are, and so is a file, or a folder of a name left out by habit, that is
-    named itself. Other new files are looked at.
+    Files that git knows are staged as they are, and so is a file that is named itself. Other new files are looked at;
+    of a folder that is left out by habit, and named itself, as of any other.
 
     Raises:
         ToolError: git fails, or a path is Marvin's log, memory or undo copy.
@@ -59,8 +59,8 @@ async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Sta
     for path in paths:
         if _NEVER.search(path):
             raise ToolError(f"{path} is refused: Marvin's logs, memories and undo copies are never committed.")
-    told = [path for path in paths if _is_told(context, path)]
-    folders = [path for path in paths if path not in told] if paths else ["."]
+    folders = [path for path in paths if _is_folder(context, path)] if paths else ["."]
+    told = [path for path in paths if path not in folders]
     if told:
         await write(context, "git add", ["add", "--all", "--", *told])
     if not folders:
@@ -76,21 +76,31 @@ async def stage(context: ToolContext, place: Place, paths: Sequence[str]) -> Sta
     return Staged(left_out=tuple(left_out))
 
 
-def _is_told(context: ToolContext, path: str) -> bool:
-    """Whether a path names what is meant, and is no folder in which something else may lie."""
-    folder = os.path.isdir(context.paths.root / path) and not os.path.islink(context.paths.root / path)
-    return not folder or any(part in HABITUALLY_IGNORED for part in path.split("/"))
+def _is_folder(context: ToolContext, path: str) -> bool:
+    """Whether a path names a folder, in which something may lie that nobody means."""
+    return os.path.isdir(context.paths.root / path) and not os.path.islink(context.paths.root / path)
+
+
+def _is_habitual(path: str) -> bool:
+    return any(part in HABITUALLY_IGNORED for part in path.split("/"))
 
 
 async def _sorted(context: ToolContext, folders: Sequence[str]) -> tuple[list[str], list[str]]:
     """New files to stage, and what is left out with the reason."""
     excluded = [f"--exclude={name}/" for name in HABITUALLY_IGNORED]
-    what = "Listing new files"
-    new = await names(context, what, ["ls-files", "-z", "--others", "--exclude-standard", *excluded, "--", *folders])
-    habitual = await _habitual(context, excluded, folders)
+    others, habitual = [path for path in folders if not _is_habitual(path)], list(filter(_is_habitual, folders))
+    new = [*await _new(context, excluded, others), *await _new(context, [], habitual)]
+    habitual = await _habitual(context, excluded, others) if others else []
     reasons = await in_thread(lambda: {name: _reason(context, name) for name in new})
     left_out = [f"{name} ({reason})" for name, reason in reasons.items() if reason]
     return [name for name, reason in reasons.items() if not reason], habitual + left_out
+
+
+async def _new(context: ToolContext, excluded: Sequence[str], folders: Sequence[str]) -> list[str]:
+    if not folders:  # git would list the whole folder
+        return []
+    options = ["ls-files", "-z", "--others", "--exclude-standard", *excluded, "--", *folders]
+    return await names(context, "Listing new files", options)
 
 
 async def _habitual(context: ToolContext, excluded: Sequence[str], folders: Sequence[str]) -> list[str]:

@@ -137,7 +137,8 @@ async def _check_as_expected(context: ToolContext, located: str, expected: str) 
     if not expected:
         return
     commit = await hash_of(context, expected)
-    differs = await try_read(context, ["diff", "--no-ext-diff", "--no-textconv", "--stat", commit, "--", located])
+    options = ["--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat"]
+    differs = await try_read(context, ["diff", *options, commit, "--", located])
     if differs.exit_code != 0 or differs.output.strip():
         said = differs.output.decode("utf-8", "replace").strip()[:LIST_LIMIT]
         raise ToolError(f"Nothing was restored: {located} was changed since then. Keep the change first.\n{said}")

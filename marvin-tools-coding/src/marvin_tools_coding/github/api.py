@@ -50,7 +50,7 @@ def environment(context: ToolContext) -> dict[str, str]:
 
 def program(context: ToolContext) -> str:
     """Where gh is. Raises `ToolError` where it is not installed."""
-    found = context.processes.which("gh")
+    found = context.processes.which("gh", outside=True)
     if found is None:
         raise ToolError(
             "The GitHub CLI (gh) is not installed, or not in PATH. Ask the user to install it from "

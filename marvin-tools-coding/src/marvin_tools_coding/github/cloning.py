@@ -13,7 +13,16 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from marvin_core import ProcessResult, Record, ToolContext, ToolError, in_thread, one_line
+from marvin_core import (
+    GIT_ASKS_NOBODY,
+    ProcessResult,
+    Record,
+    ToolContext,
+    ToolError,
+    git_command,
+    in_thread,
+    one_line,
+)
 
 from .api import environment, program
 from .repositories import FOLDER, Clones, Repository, host_of
@@ -29,12 +38,9 @@ _ENTRY = 10_000
 _SIZE = re.compile(rb"\d+ blob \w+ +(\d+)\t")
 _PERCENT = re.compile(r"(?:remote: )?(\w[\w ]*):\s+(\d+)% \((\d+)/(\d+)\)")
 # Neither what the user has git do by itself, nor what a repository asks for: it is only to be read.
-_PLAIN = (
-    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false"),
-    *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "fetch.recurseSubmodules=false"),
-)
+_GIT = git_command()
 _UNFILTERED = ("-c", "filter.lfs.process=", "-c", "filter.lfs.smudge=", "-c", "filter.lfs.required=false")
-_ENVIRONMENT = {"LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true"}
+_ENVIRONMENT = {**GIT_ASKS_NOBODY, "GIT_ASKPASS": "true", "SSH_ASKPASS": "true"}
 # The user's filters would be run on what a stranger wrote.
 _OF_NOBODY = {
     **_ENVIRONMENT,
@@ -133,7 +139,7 @@ async def _fetch(context: ToolContext, cwd: Path, order: Order, folder: Path) ->
     login = ("-c", "credential.helper=", "-c", helper, "-c", asked)
     depth = ("--depth=1", "--no-tags") if order.shallow else ()
     argv = [
-        *("git", *_PLAIN, *login, "clone", "--no-checkout", "--progress", "--template=", "--no-recurse-submodules"),
+        *(*_GIT, *login, "clone", "--no-checkout", "--progress", "--template=", "--no-recurse-submodules"),
         *("--origin=origin", *depth, "--", f"https://{host}/{order.repository}.git", str(folder)),
     ]
     size = f" ({_size(order.kilobytes)} on GitHub)" if order.kilobytes else ""
@@ -149,7 +155,7 @@ def _size(kilobytes: int) -> str:
 
 async def _has_commit(context: ToolContext, folder: Path) -> bool:
     """Whether there is something to check out: an empty repository has nothing."""
-    argv = ["git", *_PLAIN, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"]
+    argv = [*_GIT, "rev-parse", "--quiet", "--verify", "HEAD^{commit}"]
     return (await _run(context, argv, folder, _OF_NOBODY)).exit_code == 0
 
 
@@ -166,7 +172,7 @@ async def _check_size(context: ToolContext, folder: Path) -> None:
         size += sum(int(found[1]) for found in map(_SIZE.match, lines) if found is not None)
         return files > _MOST_FILES or size > min(room, _MOST_BYTES)
 
-    argv = ["git", *_PLAIN, "ls-tree", "-r", "-l", "-z", "HEAD", "--"]
+    argv = [*_GIT, "ls-tree", "-r", "-l", "-z", "HEAD", "--"]
     await context.processes.run(argv, cwd=folder, env=_OF_NOBODY, output_limit=1, outside=True, enough=is_too_much)
     if is_too_much(b""):
         raise ToolError(
@@ -176,7 +182,7 @@ async def _check_size(context: ToolContext, folder: Path) -> None:
 
 
 async def _check_out(context: ToolContext, folder: Path) -> None:
-    argv = ["git", *_PLAIN, *_UNFILTERED, "checkout", "--force", "--progress", "HEAD", "--"]
+    argv = [*_GIT, *_UNFILTERED, "checkout", "--force", "--progress", "HEAD", "--"]
     result = await _run(context, argv, folder, _OF_NOBODY)
     if result.exit_code != 0:
         raise ToolError(f"Its files cannot be written, so nothing was kept. git says: {_said(result)}")

@@ -18,7 +18,7 @@ _INSTALL = "Have the user install it from cloud.google.com/sdk, or set a key as 
 @tool(access=["exec", "net", "write"], labels=["Google Cloud"], confirm=True, timeout=5 * _TIME)
 async def setup_google_auth(*, context: ToolContext) -> str:
     """Set up Google Places with gcloud: look at its login, enable the API, set the quota project."""
-    program = context.processes.which("gcloud")
+    program = context.processes.which("gcloud", outside=True)
     if program is None:
         advice = f"{KEY} is set, which is enough." if context.secret(KEY, None) else _INSTALL
         raise ToolError(f"gcloud is not installed. {advice}")

@@ -70,10 +70,11 @@ async def _by_device(context: ToolContext) -> tuple[Point, str] | None:
     """Where the device says that it is; None where it cannot."""
     processes = context.processes
     if sys.platform == "darwin":
-        program, title = processes.which("swift"), "CoreLocation"
+        program, title = processes.which("swift", outside=True), "CoreLocation"
         argv, stdin = [program or "", "-"], _SWIFT.encode()
     else:
-        program, title = next(filter(None, map(processes.which, _WHERE_AM_I)), None), "GeoClue"
+        found = (processes.which(name, outside=True) for name in _WHERE_AM_I)
+        program, title = next(filter(None, found), None), "GeoClue"
         argv, stdin = [program or "", "-t", _PATIENCE], b""
     if program is None:
         return None
@@ -83,14 +84,14 @@ async def _by_device(context: ToolContext) -> tuple[Point, str] | None:
         result = await processes.run(argv, stdin=stdin, timeout=limit, output_limit=20_000, outside=True)
     except ToolError:
         return None
-    found = {name.lower(): float(value.replace(",", ".")) for name, value in _LINE.findall(_text(result.output))}
-    if "latitude" not in found or "longitude" not in found:
+    values = {name.lower(): float(value.replace(",", ".")) for name, value in _LINE.findall(_text(result.output))}
+    if "latitude" not in values or "longitude" not in values:
         return None
     try:
-        at = point(found["latitude"], found["longitude"])
+        at = point(values["latitude"], values["longitude"])
     except ToolError:
         return None
-    accuracy = found.get("accuracy")
+    accuracy = values.get("accuracy")
     return at, f"{title} of this device{f', to {accuracy:,.0f} m' if accuracy else ''}."
 
 

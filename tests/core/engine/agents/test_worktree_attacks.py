@@ -109,6 +109,20 @@ def test_the_agent_leads_its_worktree_elsewhere(repository: TestRepository, tmp_
     assert other.dirty() == ""
 
 
+def test_a_link_in_the_place_of_a_worktree_removes_nobodys(repository: TestRepository, tmp_path: Path) -> None:
+    """Git would take the worktree that the link leads to for the one that is meant, with what is in it."""
+    theirs = tmp_path / "theirs"
+    repository.git("worktree", "add", "--quiet", "-b", "theirs", str(theirs))
+    (theirs / "work.txt").write_text("mine")
+
+    def work(folder: Path) -> None:
+        folder.rename(folder.with_name("away"))
+        folder.symlink_to(theirs)
+
+    assert "link stands" in repository.agent(work)
+    assert (theirs / "work.txt").read_text() == "mine"
+
+
 def test_submodules_and_repositories_within(repository: TestRepository, tmp_path: Path) -> None:
     """A submodule stays unfetched; a repository that the agent made is not committed, and not lost."""
     inner = TestRepository(tmp_path / "inner")

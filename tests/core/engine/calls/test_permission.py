@@ -439,14 +439,25 @@ def test_a_hook_may_ask_about_what_passes_and_its_reason_stands_beside_that_of_t
     assert person.questions[1].calls[0].answers == ("once", "edit", "no")
 
 
-def test_a_yes_to_all_is_none_to_what_a_hook_says_later(tmp_path: Path) -> None:
-    person = Person([ONCE, ONCE])
+def test_a_hook_and_the_mode_ask_in_one_list(tmp_path: Path) -> None:
+    person = Person()
     outputs = do(attended(tmp_path, person, hooks=[Judges(Deny(reason="it is Sunday"))]), touch("a"), touch("b"))
     assert all("it is Sunday" in output.text for output in outputs)
-    person = Person([ONCE, ONCE], [ONCE])
-    outputs = do(attended(tmp_path, person, hooks=[Judges(Ask(reason="sure?"))]), touch("a"), touch("b"))
-    assert person.asked == [["run_command"] * 2, ["run_command"], ["run_command"]]
+    assert person.asked == []
+    person = Person([ONCE, NO])
+    do(attended(tmp_path, person, hooks=[Judges(Ask(reason="sure?"))]), touch("a"), touch("b"))
+    assert person.asked == [["run_command"] * 2]
+    assert all("permission mode is ask" in call.reason and "sure?" in call.reason for call in person.questions[0].calls)
     assert files(tmp_path) == {"a"}
+
+
+def test_a_command_that_looks_like_another_one_says_so(tmp_path: Path) -> None:
+    person = Person()
+    do(attended(tmp_path, person), ("run_command", {"command": "\u0441url x"}))
+    assert "CYRILLIC SMALL LETTER ES" in person.only.text
+    person = Person()
+    do(attended(tmp_path, person), ("save", {"path": "a\u2215b", "content": "x"}))
+    assert "DIVISION SLASH" in person.only.text
 
 
 # --- several calls -----------------------------------------------------------------------------------------------
@@ -563,13 +574,68 @@ def test_parallel_calls_that_hooks_ask_about_wait_for_one_another(tmp_path: Path
         assert open_questions == 1
         await asyncio.sleep(0.02)
         open_questions -= 1
-        return [ONCE]
+        return [ONCE] * question.answers
 
-    made = make(
-        tmp_path, argv=(), asker=Person().ask, permit=one_at_a_time, hooks=[Judges(Ask(reason="?"))], specs=TOOLS
-    )
+    made = make(tmp_path, argv=(), asker=Person().ask, permit=one_at_a_time, hooks=[AsksAnew()], specs=TOOLS)
     outputs = do(made, *(("look", {"name": name}) for name in "abc"))
     assert [output.text for output in outputs] == ["a done", "b done", "c done"]
+
+
+class AsksAnew(Hook):
+    """Asks about each call, every time for another reason."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+        self.times += 1
+        return Ask(reason=f"time {self.times}")
+
+
+class Watches(Hook):
+    """Asks about calls with a certain text, until somebody changes its mind."""
+
+    def __init__(self, text: str, verdict: Verdict) -> None:
+        self.text, self.verdict = text, verdict
+
+    async def before_tool(self, context: HookContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
+        return self.verdict if self.text in str(arguments) else None
+
+
+def test_what_only_a_hook_asks_about_is_in_the_same_list(tmp_path: Path) -> None:
+    """Three questions one after the other would hide from whoever answers what comes next."""
+    person = Person([ONCE, NO, ONCE])
+    made = attended(tmp_path, person, hooks=[Watches("x", Ask(reason="a hook says so"))])
+    outputs = do(made, touch("a"), ("look", {"name": "x1"}), ("look", {"name": "y"}), ("look", {"name": "x2"}))
+    assert person.asked == [["run_command", "look", "look"]]
+    assert [call.reason for call in person.questions[0].calls[1:]] == ["a hook says so"] * 2
+    assert [output.is_error for output in outputs] == [False, True, False, False]
+
+
+def test_what_a_hook_denies_is_in_no_list(tmp_path: Path) -> None:
+    person = Person([ONCE, ONCE])
+    made = attended(tmp_path, person, hooks=[Watches("no", Deny(reason="never"))])
+    outputs = do(made, touch("a"), touch("no"), touch("b"))
+    assert person.asked == [["run_command"] * 2]
+    assert [output.is_error for output in outputs] == [False, True, False]
+
+
+@pytest.mark.parametrize("later", [Deny(reason="not any more"), Ask(reason="look again")])
+def test_what_a_hook_says_right_before_the_call_counts(tmp_path: Path, later: Verdict) -> None:
+    """A yes to a list is none to what a hook finds out meanwhile."""
+    hook = Watches("x", Ask(reason="first"))
+
+    async def answers(question: Question, /) -> Sequence[Reply]:
+        asked.append(len(question.calls))
+        hook.verdict = later
+        return [ONCE] * question.answers if len(asked) == 1 else [NO]
+
+    asked: list[int] = []
+    made = make(tmp_path, argv=(), asker=Person().ask, permit=answers, hooks=[hook], specs=TOOLS)
+    outputs = do(made, touch("x1"), touch("y"))
+    assert [output.is_error for output in outputs] == [True, False]
+    assert asked == ([2, 1] if isinstance(later, Ask) else [2])
+    assert files(tmp_path) == {"y"}
 
 
 # --- what would change -------------------------------------------------------------------------------------------

@@ -42,7 +42,23 @@ def test_the_nearest_is_last_and_the_first_one_says_so(tmp_path: Path) -> None:
     documents = as_documents(InstructionReader(SandboxPaths, tmp_path, Limits()).look(project_folders(here, tmp_path)))
     assert [document.name for document in documents] == ["../AGENTS.md", "AGENTS.md"]
     assert documents[0].heading.startswith("Where instructions contradict each other, the last ones count.\n\n# ")
-    assert documents[1].heading == "# Instructions for this project (AGENTS.md)"
+    assert documents[1].heading == "# Instructions from the repository, not from the user (AGENTS.md)"
+
+
+def test_each_heading_says_whose_word_it_is(tmp_path: Path) -> None:
+    """What came with a clone must not pass for what the user said."""
+    here = tmp_path / "repo"
+    own = tmp_path / ".marvin" / "instructions" / f"{str(here).lstrip('/')}.md"
+    for path in (here / "AGENTS.md", here / ".marvin-instructions", here / ".marvin" / "instructions.md", own):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("Be brief.")
+    found = InstructionReader(SandboxPaths, tmp_path, Limits()).look(project_folders(here, tmp_path))
+    headings = [document.heading.rpartition("\n")[2] for document in as_documents(found)]
+    assert [heading.startswith("# Instructions from the repository, not from the user (") for heading in headings] == [
+        *(True, True, True),
+        False,
+    ]
+    assert headings[-1].startswith("# Instructions from the user for this folder (")
 
 
 def test_of_one_folder_agents_md_counts_and_claude_md_where_there_is_none(root: Path) -> None:

@@ -43,7 +43,10 @@ def rounds(tmp_path: Path, *steps: Sequence[tuple[str, str, str]], **settings: A
     return make(tmp_path, *(calls(*step) for step in steps), says("Done."), specs=SPECS, **settings)
 
 
-HEADING = "[Instructions for what is in api, from api/AGENTS.md. Where they contradict earlier ones, these count.]"
+HEADING = (
+    "[Instructions from the repository, not from the user, for what is in api, from api/AGENTS.md. Where they "
+    "contradict earlier ones of it, these count.]"
+)
 
 
 def test_the_first_call_in_a_folder_brings_its_instructions_and_the_next_ones_do_not(tmp_path: Path) -> None:

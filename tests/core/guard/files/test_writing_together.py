@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from marvin_core import FileChanged, FileWrite, PathRefused, ToolError
+from marvin_core.guard.files.folder_descriptors import Folder, Place
 from marvin_core.guard.files.preview import PreviewPaths
 from marvin_core.guard.files.sandbox import SandboxPaths
+from marvin_core.guard.files.writing import put
 from tests.tools_coding.support import files_below
 
 
@@ -114,3 +117,23 @@ def test_a_preview_writes_nothing(paths: SandboxPaths) -> None:
         preview.write_together([FileWrite(path="a.txt", data=b"A"), FileWrite(path="b.txt", data=None)])
     assert preview.changes == {"a.txt": (b"a", b"A"), "b.txt": (b"b", b"")}
     assert files_below(paths.root) == BEFORE
+
+
+def test_what_replaces_a_private_file_is_nobody_elses_to_read_at_any_time(tmp_path: Path) -> None:
+    """Beside the file it could be read by all for as long as it is written."""
+    (tmp_path / "key").write_bytes(b"old")
+    (tmp_path / "key").chmod(0o600)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    seen: list[int] = []
+
+    def write(stream: BinaryIO) -> None:
+        seen.append(os.fstat(stream.fileno()).st_mode & 0o077)
+        stream.write(b"new")
+
+    try:
+        put(Place(Folder(folder, ()), "key"), write, (tmp_path / "key").stat())
+    finally:
+        os.close(folder)
+    assert seen == [0]
+    assert files_below(tmp_path) == {"key": b"new"}
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600

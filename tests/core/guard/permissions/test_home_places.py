@@ -127,3 +127,13 @@ def test_other_files_of_a_home_are_read_and_so_are_projects_in_it(tmp_path: Path
     for path in ("notes.txt", ".config/app.toml", ".bashrc", "history.txt", "sub/.mozilla/x", "snap/other/x"):
         assert looked(tmp_path, path).verdict is None
     assert looked(tmp_path, ".mozilla/x", below="home/work/project").verdict is None
+
+
+def test_a_rule_that_asks_does_not_open_what_is_guarded_where_nobody_is_there(tmp_path: Path) -> None:
+    """Alone, what a rule asks about runs; a rule for all calls must not make a guarded place one of them."""
+    assert isinstance(judged(tmp_path, ".bashrc", *UNATTENDED, ask=["save"]).verdict, Deny)
+    both = judged(tmp_path, ".bashrc", ask=["save"])
+    assert isinstance(both.verdict, Ask)
+    assert "ask: save" in both.verdict.reason
+    assert "programs run by themselves" in both.alarm
+    assert isinstance(judged(tmp_path, "notes.txt", *UNATTENDED, ask=["save"]).verdict, Ask)

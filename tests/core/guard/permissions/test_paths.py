@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from marvin_core.api.config import Permissions
 from marvin_core.api.hooks import Ask, Deny
 from marvin_core.guard.files.key_files import EXAMPLES, KEY_FILES, is_key_file
+from marvin_core.guard.files.sandbox import SandboxPaths
 from marvin_core.guard.permissions.policy import Policy
 from marvin_core.guard.permissions.verdicts import Allow
 from tests.support.engine import settled, spec
@@ -191,3 +192,38 @@ def test_telling_key_files_takes_linear_time() -> None:
     for text in ("a/" * 50_000, ".ssh/" * 50_000 + "config", "a.env" * 20_000, ".config/gh/" * 20_000):
         is_key_file(text)
     assert time.process_time() - begun < 20
+
+
+@pytest.mark.parametrize("text", ["sub/a", "sub/ and more\nlines", "sub/../sub/x"])
+def test_no_other_text_of_a_call_stands_for_the_path_of_an_allow_rule(tmp_path: Path, text: str) -> None:
+    """What a model writes into a file must not say which file it may write."""
+    found = policy(tmp_path, allow=["write_file(sub/*)"])
+    assert found.judge(WRITER, {"path": "setup.py", "content": text}, tmp_path).verdict is None
+    assert found.judge(WRITER, {"content": text, "source": "setup.py"}, tmp_path).verdict is None
+    assert isinstance(found.judge(WRITER, {"path": "sub/a", "content": "x"}, tmp_path).verdict, Allow)
+
+
+def test_every_path_of_a_call_has_to_fit_an_allow_rule(tmp_path: Path) -> None:
+    found = policy(tmp_path, allow=["write_file(sub/*)"])
+    for paths, allowed in ((["sub/a", "sub/b"], True), (["sub/a", "setup.py"], False), ([], False)):
+        verdict = found.judge(WRITER, {"paths": paths, "note": "sub/x"}, tmp_path).verdict
+        assert isinstance(verdict, Allow) is allowed
+
+
+def test_of_a_call_without_paths_its_first_parameter_counts(tmp_path: Path) -> None:
+    tool = spec("send_mail", access=["write"]).replace(
+        parameters={"type": "object", "properties": {"body": {}, "to": {}}, "required": ["to", "body"]}
+    )
+    found = policy(tmp_path, allow=["send_mail(*@ours.example)"])
+    for to, allowed in (("a@ours.example", True), (["a@ours.example", "b@theirs.example"], False), ("b@x", False)):
+        verdict = found.judge(tool, {"to": to, "body": "write to c@ours.example"}, tmp_path).verdict
+        assert isinstance(verdict, Allow) is allowed
+
+
+@pytest.mark.parametrize("way", ["x\n/../", "./x\n/../", "a\nb/c\n/../../"])
+def test_a_line_break_on_the_way_hides_no_file_from_a_rule(tmp_path: Path, way: str) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "a").write_text("x")
+    assert SandboxPaths(tmp_path).locate(f"{way}secret/a") == "secret/a"
+    found = policy(tmp_path, deny=["read_file(secret/*)"])
+    assert isinstance(found.judge(READER, {"path": f"{way}secret/a"}, tmp_path).verdict, Deny)

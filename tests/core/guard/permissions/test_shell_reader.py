@@ -73,7 +73,7 @@ def test_the_fast_path_sees_what_the_parser_sees(command: str) -> None:
     assert statement["Cmd"]["Type"] == "CallExpr"
     assert not statement["Cmd"].get("Assigns")
     assert not statement.get("Redirs")
-    found = WordReader(lambda _: False, lambda _: None).words(statement["Cmd"]["Args"])
+    found = WordReader(lambda _: False, lambda *_: None).words(statement["Cmd"]["Args"])
     assert [word.text for word in found] == words
 
 

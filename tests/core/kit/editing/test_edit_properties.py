@@ -144,3 +144,23 @@ def test_many_lines_are_looked_for_in_many_lines_at_once() -> None:
         Locator(Document("\n".join(lines))).find(Hunk(old="\n".join([*wanted, "another"]), new="x"))
     found = Locator(Document("\n".join(lines))).find(Hunk(old="\n".join(wanted), new="  x"))
     assert found.how == "indentation"
+
+
+def test_an_empty_text_is_nowhere_in_a_file_that_other_changes_are_for(tmp_path: Path) -> None:
+    """It would be everywhere, or be all of the file."""
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    files, known = SandboxPaths(tmp_path), KnownFiles({})
+    known.note(str(tmp_path / "a.txt"), (tmp_path / "a.txt").stat(), b"one\ntwo\n")
+    first, nothing = Hunk(old="one", new="1"), Hunk(old="", new="# end")
+    for hunks in ((first, nothing), (nothing, first), (first, nothing.replace(every=True))):
+        apart = [FilePatch(path="a.txt", hunks=(one,)) for one in hunks]
+        for patches in ([FilePatch(path="a.txt", hunks=hunks)], apart):
+            with pytest.raises(ToolError):
+                edit_files(files, patches, known=known)
+            assert files_below(tmp_path) == {"a.txt": b"one\ntwo\n"}
+
+
+def test_a_file_is_made_and_then_changed_by_one_call(tmp_path: Path) -> None:
+    made, changed = Hunk(old="", new="one\n"), Hunk(old="one", new="two")
+    edit_files(SandboxPaths(tmp_path), [FilePatch(path="a.txt", hunks=(one,)) for one in (made, changed)])
+    assert files_below(tmp_path) == {"a.txt": b"two\n"}

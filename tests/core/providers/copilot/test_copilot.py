@@ -226,6 +226,8 @@ def test_a_program_on_the_path(home: Path) -> None:
     found = program(home / "bin" / "copilot")
     assert find_program(environment(home)) == found
     assert find_program(environment(home, PATH=f"bin:{home}")) == "", "a folder of the project is not looked into"
+    program(home / "node_modules" / ".bin" / "copilot")
+    assert find_program(environment(home, PATH=f"{home}/node_modules/.bin")) == "", "nor is that of any other one"
 
 
 def test_the_program_behind_the_script_of_npm(home: Path) -> None:

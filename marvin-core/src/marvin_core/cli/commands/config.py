@@ -14,7 +14,8 @@ from ...config.load import check_settings
 from ...config.program import command_name
 from ...config.settings import KEYS, pack_sections, parse_settings
 from ...util.state_files import replace_file, update_file
-from ...util.text import hint_at, one_line
+from ...util.terminal_text import exact_line
+from ...util.text import hint_at
 from ..run import group
 from ..watched import run_watched
 from .pack_settings import check_packs, expected_kind, shown_settings
@@ -28,8 +29,6 @@ _TEMPLATE = """\
 # model: llama-3.3-70b-versatile
 """
 _HIDDEN = "(not shown)"
-_FILES_SHOWN = 100
-"""Characters of the names of files that a folder brings."""
 
 
 def extend(app: typer.Typer) -> None:
@@ -93,8 +92,8 @@ def _trust(run: CommandContext) -> str:
     found = TrustStore(run.config).look(run.config.working_dir)
     if not found.brings:
         return "not needed: this folder brings nothing that would be loaded"
-    files = one_line(", ".join(found.brings), _FILES_SHOWN)
-    return f"{'yes' if found.trusted else 'no'}: {found.why} ({files})"
+    lines = [f"  {exact_line(line)}" for line in found.details]
+    return "\n".join([f"{'yes' if found.trusted else 'no'}: {found.why}", *lines])
 
 
 def _instructions(run: CommandContext) -> list[str]:

@@ -68,11 +68,15 @@ def find_definitions(config: Config, root: Path, packs: Mapping[str, str]) -> li
 def _of_project(config: Config, root: Path) -> Iterator[AgentDefinition]:
     if not os.path.isdir(root / _PROJECT_FOLDER):
         return
-    trust = TrustStore(config).look(root)
+    store = TrustStore(config)
+    trust, why = store.look(root), ""
     if trust.trusted:
-        yield from _read_all(root, _PROJECT_FOLDER, PROJECT)
-        return
-    problem = f"the project is not trusted: {trust.why}"
+        found = _read_all(root, _PROJECT_FOLDER, PROJECT)
+        if store.look(root).digest == trust.digest:  # what was read is what was looked at
+            yield from found
+            return
+        why = "it was changed just now"
+    problem = f"the project is not trusted: {why or trust.why}"
     for name in _names(root, _PROJECT_FOLDER):
         file = str(root / _PROJECT_FOLDER / name)
         yield AgentDefinition(name=_shown(name), origin=PROJECT, file=file, problem=problem)

@@ -5,29 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ...api.errors import ToolError
 from ...api.record import Record
 from ...guard.sandbox.repository import linked_folder
+from ...util.git_calls import GIT_ALONE, GIT_PROGRAMS, git_command, git_without_programs
 from ...util.text import one_line
 
 if TYPE_CHECKING:
     from ...api.processes import Processes, ProcessResult
 
-_SETTINGS = (
-    "core.hooksPath=/dev/null core.fsmonitor=false core.quotepath=off color.ui=false commit.gpgSign=false gc.auto=0 "
-    "maintenance.auto=false rerere.enabled=false merge.autoStash=false merge.verifySignatures=false log.showSignature="
-    "false submodule.recurse=false fetch.recurseSubmodules=false status.submoduleSummary=false advice.statusHints=false"
-).split()
-_ENVIRONMENT = {
-    "LANGUAGE": "C",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_EDITOR": "true",
-    # What is missing in a partial clone would be fetched, by a program that the repository may name.
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "",
-}
+_GIT = (*git_command(), "--literal-pathspecs")
 _OUTPUT = 20_000_000
 _SAID = 2_000
 _IN_PROGRESS = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD", "sequencer")
@@ -47,6 +37,8 @@ class Repository(Record):
     git_dir: Path
     common: Path
     """The git folder that all working trees of the repository share."""
+    without: Mapping[str, str] = MappingProxyType({})
+    """Variables that switch off the hooks which stand in settings."""
 
     @property
     def prefix(self) -> str:
@@ -86,7 +78,7 @@ class Git:
         """
         places = {"GIT_DIR": str(at.git_dir), "GIT_WORK_TREE": str(at.top)}
         return await self._run(
-            at.top, (*_case_of(at.top), *arguments), {**places, **(env or {})}, stdin, outside=outside
+            at.top, (*_case_of(at.top), *arguments), {**places, **at.without, **(env or {})}, stdin, outside=outside
         )
 
     async def look(self, folder: Path, *arguments: str) -> ProcessResult:
@@ -120,19 +112,22 @@ class Git:
         git_dir, common, top = map(real, paths)
         if not _is_top(top, root) or not _is_own(top / ".git", common):
             raise GitFailure(f"The repository of {root} keeps its files or its history in another place ({git_dir}).")
-        return Repository(root=root, top=top, git_dir=git_dir, common=common)
+        at = Repository(root=root, top=top, git_dir=git_dir, common=common)
+        programs = await self.attempt(at, *GIT_PROGRAMS)
+        if programs.exit_code not in (0, 1) or programs.omitted:  # 1: there is none
+            raise GitFailure(f"The settings of the repository of {root} cannot be read. git says: {said(programs)}")
+        return at.replace(without=git_without_programs(programs.output, filters=False))
 
     async def _run(
         self, cwd: Path, arguments: Sequence[str], env: Mapping[str, str], stdin: bytes | None, *, outside: bool
     ) -> ProcessResult:
-        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         return await self._processes.run(
-            ["git", "--no-pager", "--literal-pathspecs", *settings, *arguments],
+            [*_GIT, *arguments],
             cwd=cwd,
             stdin=stdin,
             timeout=self._timeout,
             output_limit=_OUTPUT,
-            env={**_ENVIRONMENT, **env},
+            env={**GIT_ALONE, **env},
             outside=outside,
         )
 

@@ -243,6 +243,8 @@ class Worktrees:
 
     async def _remove(self, main: Repository, path: str, branch: str) -> None:
         """Remove a worktree in which nothing can be lost, and its branch. Raises `GitFailure` where git fails."""
+        if await in_thread(lambda: _is_link(path)):
+            raise GitFailure(f"A link stands in the place of the worktree {path}, which is therefore not removed.")
         # The sandbox keeps the files that tie it to the repository as they are. No filter has a part in this.
         removed = await self._git.attempt(main, "worktree", "remove", "--force", path, outside=True)
         checked("git worktree remove", removed)
@@ -251,7 +253,8 @@ class Worktrees:
     async def _tidy_up(self, main: Repository, known: RecordedWorktree) -> None:
         """Remove what is there of a worktree that was not made to the end; git keeps one locked until then."""
         with suppress(ToolError):
-            await self._git.attempt(main, "worktree", "remove", "--force", "--force", known.path, outside=True)
+            if not await in_thread(lambda: _is_link(known.path)):
+                await self._git.attempt(main, "worktree", "remove", "--force", "--force", known.path, outside=True)
             await self._git.attempt(main, "update-ref", "-d", _BRANCHES + known.branch, known.base, outside=True)
         with suppress(OSError):
             await in_thread(lambda: end_begun(main.common))
@@ -266,7 +269,7 @@ class Worktrees:
             if known.path in self._told or not _is_ours(known):
                 continue
             path = Path(known.path)
-            place = Repository(root=path / main.prefix, top=path, git_dir=git_dir, common=main.common)
+            place = main.replace(root=path / main.prefix, top=path, git_dir=git_dir)
             try:
                 holds = await self._holds(main, place, known)
                 if not holds:
@@ -323,6 +326,11 @@ def _make_folder(root: Path, folder: Path) -> None:
 def _is_ours(known: RecordedWorktree) -> bool:
     """Whether a record is of a worktree where Marvin makes them; no other one is removed, whatever it says."""
     return os.path.dirname(known.path) == os.path.join(known.root, FOLDER) and known.branch.startswith(_PREFIXES)
+
+
+def _is_link(path: str) -> bool:
+    """Whether a link stands in the place of a worktree: git would remove the one that it leads to, whosever that is."""
+    return str(real(path)) != path
 
 
 def _is_taken(branch: str, branches: Collection[str]) -> bool:

@@ -66,7 +66,7 @@ class SessionPermissions:
         question = Question(
             kind="trust",
             text=f"Trust what {exact_line(found.folder)} brings? It may then be loaded, and do whatever you can do.",
-            details=tuple(map(exact_line, found.brings)),
+            details=tuple(map(exact_line, found.details)),
         )
         if (await put(question, self._parts.setup))[0].says == "once":
             await in_thread(lambda: TrustStore(self._parts.config).trust(found))

@@ -121,11 +121,14 @@ class Permission:
         return self._waited.pop(call_id, 0.0)
 
     def may_ask(self, spec: ToolSpec) -> bool:
-        """Whether rules or the mode may want a yes for calls of a tool."""
-        return spec.changes or spec.confirm or bool(self._parts.config.permissions.ask)
+        """Whether rules, the mode or a hook may want a yes for calls of a tool."""
+        return spec.changes or spec.confirm or bool(self._parts.config.permissions.ask) or self._hooks.judges
 
     async def ask_together(self, calls: Sequence[Pending]) -> None:
-        """Ask about those calls of an answer that the rules or the mode want a yes for, where they are several."""
+        """Ask about those calls of an answer that rules, mode or hooks want a yes for, where they are several.
+
+        Hooks say what they think as things stand; right before a call runs they are asked again, and that counts.
+        """
         self._replies.clear()
         if self._parts.setup.asker is None or self._parts.workspace.playing:
             return
@@ -134,7 +137,7 @@ class Permission:
         previews = Previews(self._parts, self._session)
         asked: list[tuple[Pending, _Judged, AskedCall]] = []
         for pending in calls:
-            judged = await self._by_rules(pending)
+            judged = await self._with_hooks(pending)
             if not isinstance(judged.verdict, Ask) or self._is_allowed(pending, judged):
                 continue
             try:

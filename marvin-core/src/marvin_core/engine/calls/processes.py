@@ -57,6 +57,7 @@ class CallProcesses:
                 keep_output=keep_output,
                 on_output=on_output,
                 title=title,
+                as_typed=self._outside and not outside,
             )
         if result.held_back and result.held_back not in self.held_back:
             self.held_back.append(result.held_back)

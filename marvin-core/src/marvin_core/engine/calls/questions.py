@@ -9,9 +9,11 @@ from typing import Any
 from ...api.permissions import AskedCall, PermissionAnswer
 from ...api.record import Record
 from ...api.tools import ToolSpec
+from ...guard.permissions.policy import texts_in
 from ...guard.permissions.verdicts import Judgement
 from ...guard.redaction import Redactor
 from ...util.terminal_text import exact, exact_line
+from .look_alikes import look_alikes
 from .preview import Preview
 
 _LONG = 200
@@ -78,7 +80,9 @@ def _text(spec: ToolSpec, arguments: Mapping[str, Any], has_diff: bool) -> str:
         if has_diff and name not in _PLACES and (len(text) > _LONG or "\n" in text):
             text = f"{len(text):,} characters, which the difference below shows"
         lines.append(f"{exact(name)}: " + text.replace("\n", "\n    "))
-    text = "\n".join(lines)
+    watched = [arguments[name] for name in (spec.command, *_PLACES) if name in arguments]
+    odd = look_alikes([text for value in watched for text in texts_in(value)])
+    text = "\n".join([*lines, *([f"({exact_line(odd)})"] if odd else [])])
     return f"{text}\n{_ESCAPED}" if _is_escaped(arguments) else text
 
 

@@ -16,6 +16,8 @@ from .places import FOR_ALL_AGENTS, InstructionPlace, instruction_places
 from .texts import read_text
 
 _IMPORTING = "CLAUDE.md"
+_OF_REPOSITORY = "# Instructions from the repository, not from the user ({name})"
+_OF_USER = "# Instructions from the user for this folder ({name})"
 _LEAST = 200
 """Characters that a file gets at least; with less room it is left out."""
 
@@ -32,6 +34,8 @@ class Instructions(Record):
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     """Other files that it is made of."""
+    is_own: bool = False
+    """Whether the user wrote it for this machine, and no repository brought it."""
 
     @property
     def cut(self) -> bool:
@@ -83,7 +87,7 @@ class InstructionReader:
             return Instructions(name=place.name, unused=str(error).splitlines()[0].removesuffix("."))
         if not found.text:
             return None
-        one = Instructions(name=place.name, text=found.text, size=found.size, notes=found.notes)
+        one = Instructions(name=place.name, text=found.text, size=found.size, notes=found.notes, is_own=place.is_own)
         if place.base != project or os.path.basename(place.path) != _IMPORTING:
             return one
         from .imports import Imports
@@ -112,6 +116,11 @@ def _beside(place: InstructionPlace) -> Instructions:
     return Instructions(name=place.name, size=size, unused=f"{FOR_ALL_AGENTS[0]} beside it is")
 
 
+def _heading(one: Instructions) -> str:
+    """Whose word it is: a repository tells how to work in it, and speaks for no person."""
+    return (_OF_USER if one.is_own else _OF_REPOSITORY).format(name=one_line(one.name))
+
+
 def as_documents(found: Sequence[Instructions]) -> list[Document]:
     """Those that count, for the prompt."""
     used = [one for one in found if not one.unused]
@@ -119,7 +128,7 @@ def as_documents(found: Sequence[Instructions]) -> list[Document]:
     return [
         Document(
             name=one.name,
-            heading=f"{'' if number else several}# Instructions for this project ({one_line(one.name)})",
+            heading=f"{'' if number else several}{_heading(one)}",
             text=one.text,
             binding=True,
             limit=one.limit,

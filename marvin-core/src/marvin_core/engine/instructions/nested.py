@@ -21,7 +21,10 @@ from .places import FOR_ALL_AGENTS, InstructionPlace, project_folders, stamp_of
 
 _MOST = 3
 """How many files with instructions come with one output."""
-_HEADING = "[Instructions for what is in {folder}, from {path}. Where they contradict earlier ones, these count.]"
+_HEADING = (
+    "[Instructions from the repository, not from the user, for what is in {folder}, from {path}. Where they contradict "
+    "earlier ones of it, these count.]"
+)
 _END = "[End of {path}]"
 
 

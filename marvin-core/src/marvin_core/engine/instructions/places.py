@@ -34,6 +34,8 @@ class InstructionPlace(Record):
     name: str
     base: str
     path: str
+    is_own: bool = False
+    """Whether the user keeps it on this machine; any other came with the repository."""
 
     @property
     def file(self) -> str:
@@ -91,7 +93,7 @@ def instruction_places(folders: Sequence[str], home: Path) -> list[InstructionPl
             path = f"{below}/{name}" if below else name
             found.append(InstructionPlace(name=above + name, base=top, path=path))
         path = f"{folder.lstrip('/')}.md"
-        found.append(InstructionPlace(name=f"{own}/{path}", base=own, path=path))
+        found.append(InstructionPlace(name=f"{own}/{path}", base=own, path=path, is_own=True))
     return found
 
 

@@ -34,8 +34,11 @@ class Step:
                 self._prepared = Prepared(self._place, self._write, self.before)
 
     def _write(self, stream: BinaryIO) -> None:
+        if not self._there and self.change.mode is not None:
+            os.fchmod(stream.fileno(), self.change.mode & 0o700)  # before anybody could read what it holds
         stream.write(self._data or b"")
         if not self._there and self.change.mode is not None:
+            stream.flush()
             os.fchmod(stream.fileno(), self.change.mode)
 
     def check(self) -> None:
@@ -57,7 +60,13 @@ class Step:
         place, self._backup = self._place, temporary_name()
         with self._failures():
             try:
-                os.link(place.name, self._backup, src_dir_fd=place.folder, dst_dir_fd=place.folder)
+                os.link(
+                    place.name,
+                    self._backup,
+                    src_dir_fd=place.folder,
+                    dst_dir_fd=place.folder,
+                    follow_symlinks=False,
+                )
             except OSError:  # the file system has no second names
                 os.rename(place.name, self._backup, src_dir_fd=place.folder, dst_dir_fd=place.folder)
 

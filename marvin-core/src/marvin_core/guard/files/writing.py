@@ -37,8 +37,9 @@ class Prepared:
     def __init__(self, place: Place, write: Callable[[BinaryIO], object], old: os.stat_result | None) -> None:
         self._place = place
         self._name = temporary_name()
-        # 0666: the kernel takes the umask off, which could not be read without setting it.
-        descriptor = os.open(self._name, _CREATE, 0o666, dir_fd=place.folder)
+        # 0666: the kernel takes the umask off, which could not be read without setting it. What takes the place of a
+        # file is nobody else's to read until it has that file's mode.
+        descriptor = os.open(self._name, _CREATE, 0o666 if old is None else 0o600, dir_fd=place.folder)
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 write(stream)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...api.hooks import Ask, Deny, Verdict
+from .dangers import Danger
 from .readings import Part, Reading
 from .rules import Rule, Rules, asked, denied, nobody_there
 from .shell_reader import read_command
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from ...api.config import Config
 
 _FINDINGS = 50
+_NAMED = 6
+"""How many dangers of one command are named; of more their number."""
 _POSSIBLY = "may be one that "
 
 
@@ -48,14 +51,24 @@ class CommandJudge:
         return Judgement(verdict=verdict, findings=findings, alarm=alarm, remember=remember)
 
     def _verdict(self, text: str, reading: Reading, alarm: str) -> Allow | Verdict:
-        for rules, verdict in ((self._rules.deny, _deny), (self._rules.ask, _ask)):
-            for rule in rules:
-                doubt = _speaks(rule, text, reading)
-                if doubt is not None:
-                    return verdict(rule, doubt)
-        if alarm:
-            return self._dangerous(alarm)
-        return self._allowed(text, reading)
+        for rule in self._rules.deny:
+            doubt = _speaks(rule, text, reading)
+            if doubt is not None:
+                return Deny(reason=denied(rule, doubt))
+        asking = self._asking(text, reading)
+        if not alarm:
+            return asking or self._allowed(text, reading)
+        dangerous = self._dangerous(alarm)
+        if asking is None or isinstance(dangerous, Deny):  # a rule that asks makes nothing looser, if nobody is there
+            return dangerous
+        return Ask(reason=f"{asking.reason}; {dangerous.reason}")
+
+    def _asking(self, text: str, reading: Reading) -> Ask | None:
+        for rule in self._rules.ask:
+            doubt = _speaks(rule, text, reading)
+            if doubt is not None:
+                return Ask(reason=asked(rule, doubt))
+        return None
 
     def _allowed(self, text: str, reading: Reading) -> Allow | None:
         for rule in self._rules.allow:
@@ -77,16 +90,13 @@ class CommandJudge:
 
     def _alarm(self, reading: Reading, confined: bool) -> str:
         """What of the built-in list it does, or may do, as the end of a sentence."""
-        certain = next((danger.what for danger, _ in reading.dangers if danger.certain), "")
-        deep = reading.unknown.get("deep")
-        if not certain and deep:  # nobody nests shells so deep but to hide something
-            return f"cannot be judged: {deep}"
-        if certain or confined:
-            return certain
-        for danger, _ in reading.dangers:
-            return _POSSIBLY + danger.what
-        why = reading.unknown.get("unparsed") or reading.unknown.get("hidden")
-        return f"cannot be judged: {why}" if why else ""
+        found = [_told((danger for danger, _ in reading.dangers), confined)]
+        if deep := reading.unknown.get("deep"):  # nobody nests shells so deep but to hide something
+            found.append(f"cannot be judged: {deep}")
+        if not any(found) and not confined:
+            why = reading.unknown.get("unparsed") or reading.unknown.get("hidden")
+            found.append(f"cannot be judged: {why}" if why else "")
+        return ", and ".join(filter(None, found))
 
     def _dangerous(self, what: str) -> Deny | Ask:
         if not self._config.non_interactive or self._config.when_asked(self._tool) == "allow-all":
@@ -100,10 +110,8 @@ class CommandJudge:
         for rule in self._rules.ask:
             if _speaks_of(rule, part):
                 return Finding(text=part.text, says="ask", why=f"ask: {rule.text}")
-        for danger, text in reading.dangers:
-            if text == part.text and (danger.certain or not confined):
-                why = danger.what if danger.certain else _POSSIBLY + danger.what
-                return Finding(text=part.text, says="ask", why=why)
+        if why := _told((danger for danger, text in reading.dangers if text == part.text), confined):
+            return Finding(text=part.text, says="ask", why=why)
         covering = self._covering(part)
         if covering is not None:
             return Finding(text=part.text, says="allow", why=f"allow: {covering.text}")
@@ -111,12 +119,19 @@ class CommandJudge:
         return Finding(text=part.text, says="", why=why)
 
 
-def _deny(rule: Rule, doubt: str) -> Deny:
-    return Deny(reason=denied(rule, doubt))
+def _told(dangers: Iterable[Danger], confined: bool) -> str:
+    """All of these dangers as the end of one sentence: a yes to the first must not be one to those behind it."""
+    known = list(dangers)
+    certain = list(dict.fromkeys(danger.what for danger in known if danger.certain))
+    possible = [] if confined else list(dict.fromkeys(one.what for one in known if one.what not in certain))
+    told = [_listed(certain), _POSSIBLY + _listed(possible) if possible else ""]
+    return ", and ".join(filter(None, told))
 
 
-def _ask(rule: Rule, doubt: str) -> Ask:
-    return Ask(reason=asked(rule, doubt))
+def _listed(found: Sequence[str]) -> str:
+    left = len(found) - _NAMED
+    named = [*found[:_NAMED], f"{left} more of the kind"] if left > 0 else found
+    return " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
 
 
 def _speaks(rule: Rule, text: str, reading: Reading) -> str | None:

@@ -9,14 +9,14 @@ from itertools import pairwise
 
 from ...util.patterns.texts import GAPS, is_known
 from .dangers import git_command
-from .inner import Inner
 from .options import Options, Words, read_options
+from .readings import Inner
 from .shell_words import Word
 
 _GIT_COMMANDS = re.compile(
     r"core\.(pager|editor|sshcommand|fsmonitor|askpass|gitproxy|alternaterefscommand)|pager\..*|sequence\.editor"
-    r"|diff\.external|(diff|merge|filter|difftool|mergetool|credential|gpg|trailer|browser|man|uploadpack|sendemail)"
-    r"\..*(command|cmd|clean|smudge|process|textconv|driver|helper|program|hook)"
+    r"|diff\.external|(diff|merge|filter|difftool|mergetool|credential|gpg|trailer|browser|man|uploadpack|sendemail"
+    r"|hook)\..*(command|cmd|clean|smudge|process|textconv|driver|helper|program|hook)"
 )
 """Settings of git whose values it runs: https://git-scm.com/docs/git-config"""
 _NO_PROGRAM = ("", "true", "false")
@@ -111,6 +111,8 @@ def _git_programs(rest: Words) -> Iterator[Inner]:
             pager = value if equals else name[len("-O") :]
             if equals or not name.startswith("--"):
                 yield Inner("script", (Word(pager),), dialect="posix")
+        elif word.text.startswith("ext::"):  # a transport that is a command, `% ` a blank in one of its words
+            yield Inner("script", (Word(word.text.removeprefix("ext::").replace("% ", " ")),), dialect="posix")
 
 
 def _git_setting(git: Word, setting: Word, rest: Words) -> Iterator[Inner]:

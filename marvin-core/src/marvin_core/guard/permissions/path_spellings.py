@@ -15,7 +15,7 @@ def spellings(value: str, root: Path) -> list[str]:
 
     A path below the root is also given relative to it.
     """
-    if len(value) > _LONGEST or "\0" in value or "\n" in value:
+    if len(value) > _LONGEST or "\0" in value:  # what no path has
         return [value]
     found, path = [value], str(root / value)
     lexical, bases = os.path.normpath(path), _bases(root)
@@ -27,7 +27,7 @@ def spellings(value: str, root: Path) -> list[str]:
 
 def binding(value: str, root: Path) -> list[str]:
     """The spellings that an allowance may be given by: where the path leads up or through links, only its real ones."""
-    if len(value) > _LONGEST or "\0" in value or "\n" in value:
+    if len(value) > _LONGEST or "\0" in value:  # what no path has
         return [value]
     lexical, real = os.path.normpath(root / value), _real(root / value)
     found = list(_from(real, _bases(root)))

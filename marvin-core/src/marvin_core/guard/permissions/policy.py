@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from ...api.config import Config
 from ...api.hooks import Ask, Deny
 from ...api.tools import ToolSpec
+from ...util.patterns.texts import fold
 from ...util.threads import in_thread
 from ..files.key_files import is_key_file
 from .path_spellings import binding, folds_case, spellings
@@ -72,19 +73,42 @@ class Policy:
     def _judge_values(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement:
         values = list(texts_in(arguments))
         forbidding = self._forbidding(spec, values, root)
-        if forbidding is not None:
+        if isinstance(forbidding, Deny):
             return Judgement(verdict=forbidding)
-        allowing = self._first(self._rules.allow, spec, values, root, every=False)
-        if (allowing is None or allowing.is_whole) and (place := self._kept_place(spec, arguments, root)):
-            return self._dangerous(spec, f"changes {place}, a place for keys, or for what programs run by themselves")
+        if forbidding is not None:
+            return self._asked(spec, arguments, root, forbidding)
+        allowing = self._allowing(spec, arguments, values, root)
+        if allowing is None or allowing.is_whole:
+            kept = self._guarded(spec, arguments, root)
+            if kept is not None:
+                return kept
         if allowing is not None:
             return Judgement(verdict=Allow(rule=allowing.text))
-        if "read" in spec.access:
-            if found := _key_file(arguments, root):
-                return _not_read(spec, found, "a file for keys or passwords")
-            if found := self._private_place(arguments, root):
-                return _not_read(spec, found, "a place for keys, a browser's profile, or a history of what was typed")
-        return Judgement(verdict=None, remember=self._remember(spec, arguments))
+        return self._unread(spec, arguments, root) or Judgement(verdict=None, remember=self._remember(spec, arguments))
+
+    def _asked(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path, asking: Ask) -> Judgement:
+        """What a rule asks about. What is refused without the rule is so where nobody is there to be asked."""
+        guarded = self._guarded(spec, arguments, root)
+        if guarded is not None and isinstance(guarded.verdict, Ask):
+            return guarded.replace(verdict=Ask(reason=f"{asking.reason}; {guarded.verdict.reason}"))
+        refused = guarded or self._unread(spec, arguments, root)
+        return refused if refused is not None and self._config.non_interactive else Judgement(verdict=asking)
+
+    def _guarded(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement | None:
+        place = self._kept_place(spec, arguments, root)
+        if not place:
+            return None
+        return self._dangerous(spec, f"changes {place}, a place for keys, or for what programs run by themselves")
+
+    def _unread(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> Judgement | None:
+        """The denial of what no tool reads unless a rule names it."""
+        if "read" not in spec.access:
+            return None
+        if found := _key_file(arguments, root):
+            return _not_read(spec, found, "a file for keys or passwords")
+        if found := self._private_place(arguments, root):
+            return _not_read(spec, found, "a place for keys, a browser's profile, or a history of what was typed")
+        return None
 
     def _kept_place(self, spec: ToolSpec, arguments: Mapping[str, Any], root: Path) -> str:
         """The place in a home folder that a call changes and that is guarded there; empty for none."""
@@ -115,27 +139,29 @@ class Policy:
             return Judgement(verdict=Ask(reason=f"this call {what}"), alarm=what)
         return Judgement(verdict=nobody_there(f"this call {what}"))
 
-    def _forbidding(self, spec: ToolSpec, values: list[str], root: Path) -> Deny | Ask | None:
+    def _forbidding(self, spec: ToolSpec, values: Sequence[str], root: Path) -> Deny | Ask | None:
         denying = self._first(self._rules.deny, spec, values, root)
         if denying is not None:
             return Deny(reason=denied(denying))
         asking = self._first(self._rules.ask, spec, values, root)
         return None if asking is None else Ask(reason=asked(asking))
 
-    def _first(
-        self, rules: list[Rule], spec: ToolSpec, values: Iterable[str], root: Path, *, every: bool = True
-    ) -> Rule | None:
-        """The first rule that speaks of a call.
-
-        Args:
-            every: whether any spelling of a path is enough; else a path must fit where it really is.
-        """
-        rules = [rule for rule in rules if rule.names(spec.name)]
-        if not rules:
-            return None
-        known = list(values)
+    def _first(self, rules: list[Rule], spec: ToolSpec, values: Sequence[str], root: Path) -> Rule | None:
+        """The first rule that speaks of a call, by any of its texts in any spelling."""
         for rule in rules:
-            if rule.is_whole or any(_fits(rule, value, root, every) for value in known):
+            if rule.names(spec.name) and (rule.is_whole or any(_fits(rule, value, root) for value in values)):
+                return rule
+        return None
+
+    def _allowing(self, spec: ToolSpec, arguments: Mapping[str, Any], values: Sequence[str], root: Path) -> Rule | None:
+        """The first rule that allows a call: by all that it is about, each path where it really is.
+
+        Were any text enough, a call for one file would pass by what it writes into it.
+        """
+        rules = [rule for rule in self._rules.allow if rule.names(spec.name)]
+        subjects = _subjects(spec, arguments, values) if rules else ()
+        for rule in rules:
+            if rule.is_whole or (subjects and all(_is_bound(rule, value, root) for value in subjects)):
                 return rule
         return None
 
@@ -148,13 +174,26 @@ class Policy:
         return path_rule(spec.name, path)
 
 
-def _fits(rule: Rule, value: str, root: Path, every: bool) -> bool:
-    if not every:
-        return any(map(rule.pattern.fits, binding(value, root)))
+def _fits(rule: Rule, value: str, root: Path) -> bool:
     found = spellings(value, root)
     if any(map(rule.pattern.fits, found)):
         return True
-    return folds_case(root) and any(rule.pattern.folded.fits(one.casefold()) for one in found)
+    return folds_case(root) and any(rule.pattern.folded.fits(fold(one)) for one in found)
+
+
+def _is_bound(rule: Rule, value: str, root: Path) -> bool:
+    return any(map(rule.pattern.fits, binding(value, root)))
+
+
+def _subjects(spec: ToolSpec, arguments: Mapping[str, Any], values: Sequence[str]) -> Sequence[str]:
+    """The texts that say what a call is about: the paths that it needs, else its first parameter, else all of them."""
+    known = spec.parameters.get("properties", {})
+    required = spec.parameters.get("required") or ()
+    first = next(iter((*required, *known)), "")
+    needed = [name for name in arguments if _PATH_NAME.search(name) and (name in required or not required)]
+    if needed or _PATH_NAME.search(first):
+        return _paths_in({name: value for name, value in arguments.items() if value is not None})
+    return list(texts_in(arguments.get(first))) or values
 
 
 def _paths_in(arguments: Mapping[str, Any]) -> list[str]:

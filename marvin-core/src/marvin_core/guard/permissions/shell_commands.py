@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...api.limits import Limits
-from ...util.patterns.texts import FIRM, GAP, GAPS, HERE, HOME, MARKS, ONE, SET, STAR, is_known, shown
+from ...util.patterns.texts import FIRM, GAP, GAPS, HOME, ONE, SET, STAR, is_known, shown
 from .dangers import (
     DOWNLOADED,
     DOWNLOADERS,
@@ -26,20 +26,17 @@ from .dangers import (
     runs_its_input,
 )
 from .git_programs import may_be_run
-from .inner import Inner
 from .outputs import aside, downloaded_to, has_letter, outputs
-from .readings import Input, Level, Part, Reading
+from .readings import Inner, Input, Level, Part, Reading
 from .shell_parser import Node, NotUnderstood, TooDeep
-from .shell_words import Word
+from .shell_words import Word, as_script, without_folder
+from .variables import Numbers, declared, has_program, is_command, is_file, may_run, set_by_name
 from .wrapper_names import TRANSPARENT
 from .wrappers import FIND_RUNS, SHELLS, inner, is_assignment
 
 _MOST_DEPTH = 8
 _MOST_PLACES = 16
 _MOST_SHOWN = 200
-_COMMAND_VARIABLES = re.compile(
-    r"\w*_COMMAND|\w*EDITOR|\w*PAGER|\w*_ASKPASS|GIT_SSH|GIT_EXTERNAL_DIFF|LESSOPEN|LESSCLOSE|RSYNC_RSH|BROWSER|VISUAL"
-)
 _INDEXED = frozenset(
     "let declare typeset local export readonly test [ printf read unset mapfile readarray wait getopts compgen "
     "complete".split()
@@ -47,9 +44,11 @@ _INDEXED = frozenset(
 """Builtins that evaluate what stands between brackets in an operand."""
 _CODE = re.compile(r"\$\(|`|\$\{|[<>]\(")
 _SYSTEM = re.compile(r"/(usr/(local/)?)?s?bin/[^/]+")
-_DESCRIPTOR = re.compile(r"/dev/fd/\d+|/proc/[^/]+/fd/\d+")
+_DESCRIPTOR = re.compile(r"/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+")
 _BODY = "MARVIN_END_OF_TEXT"
 _MAKES = frozenset("tee cp mv ln install curl wget dd sed sort sponge".split())
+_HANDS_ON = frozenset("set echo printf read mapfile readarray cat".split())
+"""Builtins and programs that hand on what stands in their words, or in a text that they are given, as it is."""
 _PASSING_ON = frozenset(["xargs", "parallel"])
 _RELATIVE = re.compile(r"\.\.?(/|$)|/")
 
@@ -65,12 +64,13 @@ class CommandReader:
         self._input = Input()
         self._fill: tuple[str, ...] = ()
         self._certain = True
-        self._posix = self._has_cdpath = False
+        self._posix = self._has_cdpath = self._has_path = self._is_fed = False
         self._stack: tuple[frozenset[str | None], ...] = ()
         self._depth = self._scripts = self._downloads = 0
         self._functions: dict[str, Node] = {}
         self._calling: set[str] = set()
         self._made: dict[str, str | None] = {}
+        self._numbers = Numbers()
 
     def begin_in(self, folder: str) -> None:
         """Take the commands to begin in a folder, relative to the root or absolute."""
@@ -118,7 +118,7 @@ class CommandReader:
             raise NotUnderstood("it has too many parts")
         line = " ".join(word.text for word in words)
         lines = [line] if named else []
-        bare = _without_folder(words[0].text) if named else ""
+        bare = without_folder(words[0].text) if named else ""
         if named and bare != words[0].text:
             lines.append(" ".join([bare, *(word.text for word in words[1:])]))
             if _SYSTEM.fullmatch(words[0].text):
@@ -140,7 +140,7 @@ class CommandReader:
             words = words[2 if words[1].text == "!" and len(words) > 2 else 1 :]
         name = words[0].text
         texts = [word.text for word in words]
-        base = _without_folder(name)
+        base = without_folder(name)
         added += "".join(f" {FIRM['>']} {file}" for file in aside(base, [base, *texts[1:]]))
         transparent = (
             base in TRANSPARENT
@@ -159,7 +159,7 @@ class CommandReader:
             with self._within(certain=False):
                 for word in words[1:]:
                     if " " in word.text:
-                        self._nested(_variables(word.text))
+                        self._nested(as_script(word.text))
             self._feeds(words, base)
             return
         self._follow(base, words, text)
@@ -172,14 +172,23 @@ class CommandReader:
             self._move(base, texts[1:])
         elif base in _MAKES:
             self._makes_files(base, texts)
+        if base in _HANDS_ON or base in self._functions:
+            self._computing(kept=[*texts[1:], self._input.text])
+        for name in set_by_name(base, texts):
+            if may_run(name) or (not is_known(name) and self._input.kind == "text"):
+                self._note("unnamed", f"{base} sets a variable that programs run")
+        for name, value in declared(base, texts):
+            self._variable(name, Word(value))
         if base in _INDEXED:
             self._has_cdpath |= "CDPATH" in texts
             self._indexed(words[1:])
+            if base not in ("[", "test", "printf") or "-v" in texts:
+                self._computing(computed=[text for text in texts[1:] if not is_known(text)])
         if base in self._functions and base not in self._calling:
             self._calling.add(base)
             self._statement(self._functions[base])
             self._calling.discard(base)
-        if "/" in words[0].text and os.path.basename(words[0].text) in self._made:
+        if (self._has_path or "/" in words[0].text) and os.path.basename(words[0].text) in self._made:
             self._file(words[0], program=True)
         self._feeds(words, base)
         for found in inner(base, words):
@@ -270,7 +279,7 @@ class CommandReader:
             text = shown(" ".join(word.text for word in words))
             if found.kind == "loose" and not is_known(words[0].text):
                 return
-            if found.by_find and _without_folder(words[0].text) in ("rm", "srm"):
+            if found.by_find and without_folder(words[0].text) in ("rm", "srm"):
                 targets = [word.text for word in words[1:] if not word.text.startswith("-")]
                 self._danger((one for target in targets for one in removals(target, self._around())), text)
                 self._part(words, text, "")
@@ -295,9 +304,9 @@ class CommandReader:
         if any(mark in text for mark in (GAP, GAPS, STAR, ONE, SET)):
             self._note("hidden" if text.startswith((GAP, GAPS)) else "unnamed", "a script is only known when it runs")
             with self._within(certain=False):
-                self._nested(_variables(text))
+                self._nested(as_script(text))
         else:
-            self._nested(_variables(text))
+            self._nested(as_script(text))
 
     def _nested(self, text: str) -> None:
         self._depth += 1
@@ -335,7 +344,7 @@ class CommandReader:
         """Whether a file may be one that the command itself writes, with what nobody can tell."""
         name = os.path.basename(text)
         if not is_known(text):
-            return bool(self._made)
+            return bool(self._made) or (self._is_fed and not is_known(name))
         return (name in self._made and self._made[name] is None) or not all(map(is_known, self._made))
 
     def _makes_files(self, base: str, texts: Sequence[str]) -> None:
@@ -348,11 +357,15 @@ class CommandReader:
 
     def _variable(self, name: str, word: Word) -> None:
         self._has_cdpath |= name == "CDPATH"
-        if _COMMAND_VARIABLES.fullmatch(name):
+        self._has_path |= name == "PATH"
+        self._computing(kept=[word.text])
+        if is_command(name):
             self._text_script([word])
         elif name.startswith("BASH_FUNC_"):
             self._text_script([Word(f"f{word.text}", downloads=word.downloads)])
-        elif name in ("BASH_ENV", "ENV"):
+        elif has_program(name, word.text):
+            self._note("unnamed", f"{name} may name a program")
+        elif is_file(name):
             self._file(word)
             self._indexed([word])
         elif name == "GIT_CONFIG_PARAMETERS" or (name.startswith("GIT_CONFIG_KEY_") and may_be_run(word.text)):
@@ -360,12 +373,17 @@ class CommandReader:
         else:
             self._indexed([word])
 
+    def _computing(self, *, kept: Sequence[str] = (), computed: Sequence[str] = ()) -> None:
+        """Take in texts that the script keeps or hands on, and those that a shell computes with."""
+        if self._numbers.may_be_code(kept, computed):
+            self._note("unnamed", "a number is only known when it runs, and may hold code")
+
     def _indexed(self, words: Sequence[Word]) -> None:
         """A text that is evaluated where it serves as a number or a name: what is in its brackets may run."""
         for word in words:
             if _CODE.search(word.text) and _BODY not in word.text:
                 with self._within(certain=False):
-                    self._nested(f"cat <<{_BODY}\n{_variables(word.text)}\n{_BODY}")
+                    self._nested(f"cat <<{_BODY}\n{as_script(word.text)}\n{_BODY}")
 
 
 def _is_led_by_download(words: Sequence[Word]) -> bool:
@@ -377,16 +395,3 @@ def _is_led_by_download(words: Sequence[Word]) -> bool:
 def _loaded(word: Word) -> Word:
     """A word of which nothing is known, as one that was downloaded."""
     return Word(word.text, downloads=True) if word.text in (GAP, GAPS) else word
-
-
-def _without_folder(name: str) -> str:
-    """The name of a command without its folder, which may be hidden in what is not known."""
-    unknown = max((found.start() for found in MARKS.finditer(name) if not is_known(found[0])), default=0)
-    return name[max(name.rfind("/") + 1, unknown) :]
-
-
-def _variables(text: str) -> str:
-    """A text to be parsed, with variables for what is not known."""
-    for mark, name in ((GAP, "${_}"), (GAPS, "${_}"), (HOME, "${HOME}"), (HERE, "${PWD}")):
-        text = text.replace(mark, name)
-    return shown(text)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...util.patterns.texts import MARKS
+from ..search_path import lies_in, without_projects
 
 if TYPE_CHECKING:
     from ...api.limits import Limits
@@ -45,11 +46,19 @@ class TooDeep(NotUnderstood):
 
 @cache
 def program() -> str:
-    """Where shfmt is: beside this Python, where its package puts it, else on PATH; "" where it is missing."""
+    """Where shfmt is: beside this Python, where its package puts it, else on PATH; "" where it is missing.
+
+    One that lies in the current folder or in an environment of a project is none: commands could have put it there.
+    """
     from shutil import which
 
     beside = Path(sys.executable).parent / "shfmt"
-    return str(beside) if os.access(beside, os.X_OK) else which("shfmt") or ""
+    if os.access(beside, os.X_OK):
+        return str(beside)
+    found = os.path.abspath(which("shfmt") or "")
+    here = frozenset([os.path.realpath(os.curdir)])
+    is_safe = without_projects(os.path.dirname(found), here) and not lies_in(found, here)
+    return found if is_safe and os.path.isfile(found) else ""
 
 
 def parse(text: str, limits: Limits, timeouts: Timeouts) -> Node:

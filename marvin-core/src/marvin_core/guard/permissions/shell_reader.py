@@ -54,8 +54,8 @@ class _Reader(CommandReader):
         self._timeouts = timeouts
         self._source = b""
         self._targets: list[str] = []
-        self._words = WordReader(self._substituted, self._evaluated)
-        self._plain = WordReader(lambda _: False, lambda _: None)
+        self._words = WordReader(self._substituted, self._evaluated, self._variable)
+        self._plain = WordReader(lambda _: False, lambda *_: None)
 
     # --- scripts and statements --------------------------------------------------------------------------------------
 
@@ -102,6 +102,7 @@ class _Reader(CommandReader):
         if node.get("Backquotes") and "\\`" in self._text_of(node):
             self._note("hidden", "backquotes in backquotes are read in more than one way")
         found = self._input
+        self._is_fed |= node.get("Op") in ("<(", ">(")
         if node.get("Op") == ">(":
             loads = any(name in DOWNLOADERS for name in re.findall(r"\w+", self._source.decode("utf-8", "replace")))
             found = Input("unknown", downloads=loads, is_piped=True)
@@ -109,8 +110,10 @@ class _Reader(CommandReader):
             self._statements(node.get("Stmts") or [])
         return self._downloads > downloads
 
-    def _evaluated(self, word: Word) -> None:
+    def _evaluated(self, word: Word, computed: bool) -> None:
         self._indexed([word])
+        if computed:
+            self._computing(computed=[word.text])
 
     def _statement(self, statement: Node) -> None:
         text = self._text_of(statement)
@@ -130,7 +133,7 @@ class _Reader(CommandReader):
             raise NotUnderstood("it has a statement of a kind that is not known")
         places, before = self._places, self._input
         self._targets = []
-        added = "".join(self._redirected(node) for node in redirects)
+        added = "".join(self._redirected(node, text) for node in redirects)
         if self._targets and command is not None:
             self._writes(command)
         if command is None or command["Type"] == "CallExpr":
@@ -155,9 +158,10 @@ class _Reader(CommandReader):
 
     # --- redirections and assignments --------------------------------------------------------------------------------
 
-    def _redirected(self, node: Node) -> str:
-        """Follow a redirection. Returns it as a rule sees it, empty for one that needs no rule."""
+    def _redirected(self, node: Node, text: str = "") -> str:
+        """Follow a redirection, of the command in a text. Returns it as a rule sees it, empty where it needs none."""
         operator = node["Op"]
+        self._is_fed |= operator.startswith("<<")
         if operator in ("<<", "<<-"):
             self._here_document(node)
             return f" {FIRM['<']}{FIRM['<']}"
@@ -169,7 +173,7 @@ class _Reader(CommandReader):
         if operator in ("<", "<&"):
             self._input = Input() if target.text == "/dev/null" else Input("unknown", downloads=target.downloads)
         elif not harmless:
-            self._danger(devices([target.text], self._around()), target.text)
+            self._danger(devices([target.text], self._around()), text or target.text)
             self._targets.append(target.text)
         return "" if harmless else f" {''.join(FIRM[sign] for sign in operator)} {target.text}"
 
@@ -208,7 +212,7 @@ class _Reader(CommandReader):
         if node.get("Array") is not None:
             for element in node["Array"].get("Elems") or []:
                 self._words.visit(element.get("Index"))
-                self._indexed([self._words.word(element.get("Value"))])
+                self._variable(name, self._words.word(element.get("Value")))
             value = GAP
         else:
             word = self._words.word(node.get("Value"))
@@ -263,6 +267,7 @@ class _Reader(CommandReader):
             downloads, before = self._downloads, self._input
             with self._within():
                 self._statement(left)
+            self._is_fed = True
             text = self._output_of(left)
             loads = self._downloads > downloads or before.downloads
             with self._within(input=Input("unknown" if text is None else "text", text or "", loads, is_piped=True)):
@@ -313,7 +318,8 @@ class _Reader(CommandReader):
         loop = command["Loop"]
         if loop["Type"] == "WordIter":
             name = (loop.get("Name") or {}).get("Value", "")
-            self._indexed(self._words.words(loop.get("Items") or []))
+            for word in self._words.words(loop.get("Items") or []):
+                self._variable(name, word)
             self._words.reassigned.add(name)
             if not _DATA_NAME.fullmatch(name):
                 self._part([Word(f"{name}{FIRM['=']}{GAP}")], text, "", named=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from ...util.patterns.texts import GAP, GAPS, HERE, HOME, ONE, SET, STAR, TILDE
+from ...util.patterns.texts import GAP, GAPS, HERE, HOME, MARKS, ONE, SET, STAR, TILDE, is_known, shown
 from .shell_parser import Node, NotUnderstood
 
 _MAY_CLOSE = re.compile(f"[]{GAP}{GAPS}]")
@@ -20,6 +20,7 @@ _INSIDE = frozenset(
     "BinaryTest UnaryTest ParenTest WordIter CStyleLoop".split()
 )
 """The types of nodes, besides those of commands, that are understood."""
+_COMPUTING = frozenset("-eq -ne -lt -le -gt -ge -v -R".split())
 _ANSI = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ANSI_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
 
@@ -43,12 +44,20 @@ class WordReader:
 
     Args:
         run: gets the node of each command substitution and process substitution; it says whether that downloads.
-        evaluate: gets each word that is no argument, as in arithmetic, whose text a shell may take for code.
+        evaluate: gets each word that is no argument, whose text a shell may take for code, and whether it is computed
+            with.
+        assign: gets the name and the value where an expansion sets a variable.
     """
 
-    def __init__(self, run: Callable[[Node], bool], evaluate: Callable[[Word], None]) -> None:
+    def __init__(
+        self,
+        run: Callable[[Node], bool],
+        evaluate: Callable[[Word, bool], None],
+        assign: Callable[[str, Word], None] = lambda name, word: None,
+    ) -> None:
         self._run = run
         self._evaluate = evaluate
+        self._assign = assign
         self.reassigned: set[str] = set()
         """Variables that the script sets, so that they are not what they were."""
         self._downloads = False
@@ -65,40 +74,43 @@ class WordReader:
         text = self._read(node)
         return Word(_without_braces(text), downloads=self._downloads, is_file=self._is_file)
 
-    def visit(self, node: Any, *, quoted: bool = False) -> None:
+    def visit(self, node: Any, *, quoted: bool = False, computed: bool = True) -> None:
         """Run what is inside of any node, and have its words evaluated.
 
         Args:
             quoted: whether it stands between double quotes, where single ones are no quotes to every shell.
+            computed: whether a shell computes with it, as in arithmetic.
 
         Raises:
             NotUnderstood: for a node that is not known.
         """
         if isinstance(node, list):
             for inner in node:
-                self.visit(inner, quoted=quoted)
+                self.visit(inner, quoted=quoted, computed=computed)
         elif isinstance(node, dict):
             kind = node.get("Type")
+            if kind in ("BinaryTest", "UnaryTest"):
+                computed = node.get("Op") in _COMPUTING
             if kind in ("CmdSubst", "ProcSubst"):
                 self._substituted(node)
                 return
             if kind is not None and kind not in _INSIDE:
                 raise NotUnderstood(f"it has a part of the kind {kind}")
             if "Parts" in node:
-                self._visited_word(node, quoted)
+                self._visited_word(node, quoted, computed)
                 return
             for inner in node.values():
                 if isinstance(inner, (dict, list)):
-                    self.visit(inner, quoted=quoted)
+                    self.visit(inner, quoted=quoted, computed=computed)
 
-    def _visited_word(self, node: Node, quoted: bool) -> None:
+    def _visited_word(self, node: Node, quoted: bool, computed: bool) -> None:
         for part in node["Parts"] or []:
             if quoted and part.get("Type") == "SglQuoted":
                 raise NotUnderstood("it has single quotes in an expansion between double ones")
             if part.get("Type") == "Lit" and ("<(" in part.get("Value", "") or ">(" in part.get("Value", "")):
                 raise NotUnderstood("it has a process substitution in an expansion")
         before = self._downloads, self._is_file
-        self._evaluate(self.word(node))
+        self._evaluate(self.word(node), computed)
         self._downloads, self._is_file = before
 
     def _split(self, node: Node) -> Iterator[Word]:
@@ -148,7 +160,14 @@ class WordReader:
         rest = {key for key in part if key not in ("Type", "Pos", "End", "Dollar", "Rbrace", "Param", "Short")}
         if not rest and name in ("HOME", "PWD") and name not in self.reassigned:
             return HOME if name == "HOME" else HERE
-        self.visit({key: part[key] for key in rest}, quoted=quoted)
+        for key in rest:
+            self.visit(part[key], quoted=quoted, computed=key not in ("Exp", "Repl"))
+        if "Excl" in rest:  # what the variable holds is the name, with brackets perhaps
+            self._evaluate(Word(GAP), True)
+        if (part.get("Exp") or {}).get("Op") in ("=", ":="):
+            before = self._downloads, self._is_file
+            self._assign(name, self.word(part["Exp"].get("Word")))
+            self._downloads, self._is_file = before
         many = not quoted or name == "@" or part.get("Index") is not None
         return GAPS if many else GAP
 
@@ -262,3 +281,16 @@ def _choices(text: str) -> list[str]:
             found.append(text[begin:at])
             begin = at + 1
     return [*found, text[begin:]]
+
+
+def without_folder(name: str) -> str:
+    """The name of a command without its folder, which may be hidden in what is not known."""
+    unknown = max((found.start() for found in MARKS.finditer(name) if not is_known(found[0])), default=0)
+    return name[max(name.rfind("/") + 1, unknown) :]
+
+
+def as_script(text: str) -> str:
+    """A text to be parsed, with variables for what is not known."""
+    for mark, name in ((GAP, "${_}"), (GAPS, "${_}"), (HOME, "${HOME}"), (HERE, "${PWD}")):
+        text = text.replace(mark, name)
+    return shown(text)

@@ -49,6 +49,7 @@ WRAPPERS: Mapping[str, Options] = {
     "caffeinate": Options("tw", "dimsu"),
     "jobs": Options("", "x"),
     "busybox": Options(),
+    "toybox": Options(),
 }
 TRANSPARENT = frozenset("timeout nice nohup time stdbuf ionice command builtin xargs env".split())
 """Wrappers that change nothing of what the command does that they run; they need no allow rule of their own."""
@@ -56,8 +57,10 @@ LOOSE = frozenset(
     "nsenter firejail bwrap proot systemd-run run0 setpriv capsh fakeroot unbuffer rlwrap gosu su-exec tini dumb-init "
     "ssh-agent logsave choom start-stop-daemon "
     "setarch linux32 linux64 numactl prlimit cgexec torsocks proxychains proxychains4 eatmydata valgrind gdb perf "
-    "hyperfine entr npx bunx uvx pipx socat nodemon tmux screen catchsegv faketime runcon dtach setuidgid".split()
+    "fd fdfind x86_64 i386 i486 i586 i686 uname26 ifne zrun pee mispipe lckdo cpulimit trickle tsocks "
+    "watchexec nix-shell hyperfine entr npx bunx uvx pipx socat nodemon tmux screen catchsegv faketime runcon "
+    "dtach setuidgid".split()
 )
 RUNNERS = frozenset(
-    f"{program} run" for program in "uv poetry pipenv pdm rye hatch conda mamba nix".split()
+    f"{program} run" for program in "uv poetry pipenv pdm rye hatch conda mamba nix pixi".split()
 ) | frozenset(f"{program} exec" for program in "bundle mise direnv npm pnpm yarn rbenv".split())

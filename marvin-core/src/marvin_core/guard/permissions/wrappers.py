@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from ...util.patterns.texts import GAP, GAPS, is_known
 from .dangers import INTERPRETER, find_starts
 from .git_programs import run_by_git
-from .inner import Dialect, Inner
 from .options import Options, Words, read_options
 from .outputs import Naming, values
 from .program_texts import AWK, SED, effects
+from .readings import Dialect, Inner
 from .shell_words import Word
 from .wrapper_names import LOOSE, RUNNERS, WRAPPERS
 
@@ -31,6 +31,8 @@ _STANDARD_INPUT = frozenset(["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
 FIND_RUNS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 """The actions of find that run a command."""
 _MOST_LOOSE = 20
+_LOADERS = re.compile(r"ld(-[\w.-]+)?\.so(\.\d+)?|ld-[\w.-]+\.so[\d.]*|qemu-[\w-]+")
+"""What loads a program, or plays a machine for it, that stands behind its options."""
 
 
 def inner(name: str, words: Words) -> Iterator[Inner]:
@@ -44,7 +46,7 @@ def inner(name: str, words: Words) -> Iterator[Inner]:
         yield from _wrapped(name, words)
     elif name in SHELLS:
         yield from _shell(words)
-    elif name in LOOSE or " ".join(word.text for word in words[:2]) in RUNNERS:
+    elif name in LOOSE or _LOADERS.fullmatch(name) or " ".join(word.text for word in words[:2]) in RUNNERS:
         yield from _suffixes(words[1:])
 
 
@@ -312,6 +314,32 @@ def _programs_of(letters: str, long: str) -> Callable[[Words], Iterator[Inner]]:
     return handler
 
 
+_SSH_PROGRAM = re.compile(r"(?is)\s*(proxycommand|localcommand|knownhostscommand|match)\s*[=\s]\s*(.*)")
+_ON_THE_HOST = _joined(Options("BbcDEeFIiJLlmOoPpQRSWw", "46AaCfGgKkMNnqsTtVvXxYy", operands=1))
+
+
+def _ssh(words: Words) -> Iterator[Inner]:
+    yield from _ssh_settings(words)
+    yield from _ON_THE_HOST(words)
+
+
+def _transfers(words: Words) -> Iterator[Inner]:
+    """Copying over ssh: by a program that -S names, too."""
+    yield from _ssh_settings(words)
+    for program in values([word.text for word in words], Naming("S", "")):
+        yield Inner("script", (Word(program),), dialect="posix")
+
+
+def _ssh_settings(words: Words) -> Iterator[Inner]:
+    """Settings of ssh with a command that runs here: https://man.openbsd.org/ssh_config"""
+    for setting in values([word.text for word in words], Naming("o", "")):
+        found = _SSH_PROGRAM.match(setting)
+        if found is not None:
+            yield Inner("script", (Word(found[2]),), dialect="posix")
+        elif not is_known(setting.partition("=")[0]):
+            yield Inner("hidden")
+
+
 _COMPLETE = Options("oAGWFCXPS", "abcdefgjksuvprDEI")
 _HANDLERS: Mapping[str, Callable[[Words], Iterator[Inner]]] = {
     "eval": _eval,
@@ -330,7 +358,9 @@ _HANDLERS: Mapping[str, Callable[[Words], Iterator[Inner]]] = {
     "watch": _joined(
         Options("nq", "bcCdegptwx", "interval= beep color differences errexit chgexit exec no-title precise")
     ),
-    "ssh": _joined(Options("BbcDEeFIiJLlmOoPpQRSWw", "46AaCfGgKkMNnqsTtVvXxYy", operands=1)),
+    "ssh": _ssh,
+    "scp": _transfers,
+    "sftp": _transfers,
     "parallel": _joined(
         Options(
             "jPnNLIaSdsC", "kuXmqtv0r", "jobs= keep-group keep-order max-args= colsep= delay= joblog= bar halt= tag"
@@ -352,6 +382,7 @@ _HANDLERS: Mapping[str, Callable[[Words], Iterator[Inner]]] = {
     "sort": _programs_of("", "--compress-program"),
     "split": _programs_of("", "--filter"),
     "rg": _programs_of("", "--pre --hostname-bin"),
+    "wget": _programs_of("", "--use-askpass"),
     "zip": _programs_of("", "--unzip-command"),
     "man": _programs_of("P", "--pager"),
     "bat": _programs_of("", "--pager"),

@@ -39,7 +39,8 @@ _HIGH = 16
 _HELD = 3
 """Under this number its process finds the lock."""
 _LISTED = 500
-_RECORD = ".json"
+_RECORD, _LOCKED, _OUTPUT = ".json", ".lock", ".log"
+"""What the files of one end with."""
 _LARGEST = 100_000
 _DAY = 86_400
 
@@ -150,7 +151,7 @@ class ApartJobs:
                     # Not in a thread: the event loop is not to see a child that nobody owns yet.
                     record["pid"] = _spawned(order, lock, log)
                 except OSError:
-                    (self._folder / f"{order.name}.json").unlink(missing_ok=True)
+                    (self._folder / f"{order.name}{_RECORD}").unlink(missing_ok=True)
                     raise
                 await in_thread(lambda: self._write(order.name, record))
         except OSError as error:
@@ -167,12 +168,12 @@ class ApartJobs:
         held.enter_context(locked(self._folder / "all", self._timeouts.lock, self._timeouts.lock_poll))
         self._remove_old()
         self._check_room(order)
-        lock = held.enter_context(_opened(self._folder / f"{order.name}.lock", _OPEN))
+        lock = held.enter_context(_opened(self._folder / f"{order.name}{_LOCKED}", _OPEN))
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ToolError(f"There is a job {order.name} already.") from None
-        log = held.enter_context(_opened(self._folder / f"{order.name}.log", _LOG))
+        log = held.enter_context(_opened(self._folder / f"{order.name}{_OUTPUT}", _LOG))
         self._write(order.name, record)
         return lock, log
 
@@ -199,7 +200,7 @@ class ApartJobs:
 
     def _read(self, name: str) -> Mapping[str, object] | None:
         try:
-            with open(self._folder / f"{name}.json", "rb") as file:
+            with open(self._folder / f"{name}{_RECORD}", "rb") as file:
                 data = json.loads(file.read(_LARGEST))
         except (OSError, ValueError, RecursionError):
             return None
@@ -208,13 +209,13 @@ class ApartJobs:
         return data if data.keys() >= {"root", "title", "begun"} else None
 
     def _write(self, name: str, record: Mapping[str, object]) -> None:
-        replace_file(self._folder / f"{name}.json", json.dumps(record).encode())
+        replace_file(self._folder / f"{name}{_RECORD}", json.dumps(record).encode())
 
     def _job(self, name: str, data: Mapping[str, object]) -> Job:
         return Job(
             id=name,
             command=str(data["title"]),
-            log=self._folder / f"{name}.log",
+            log=self._folder / f"{name}{_OUTPUT}",
             pid=int(str(data["pid"])),
             running=self._is_held(name),
         )
@@ -222,7 +223,7 @@ class ApartJobs:
     def _is_held(self, name: str) -> bool:
         """Whether its process lives."""
         try:
-            with _opened(self._folder / f"{name}.lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW) as lock:
+            with _opened(self._folder / f"{name}{_LOCKED}", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW) as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -246,8 +247,8 @@ class ApartJobs:
     def _remove_old(self) -> None:
         oldest = time.time() - self._days * _DAY
         for entry in list(os.scandir(self._folder)):
-            name, _, kind = entry.name.rpartition(".")
-            if kind in ("json", "lock", "log") and _NAME.fullmatch(name):
+            name, kind = os.path.splitext(entry.name)
+            if kind in (_RECORD, _LOCKED, _OUTPUT) and _NAME.fullmatch(name):
                 with suppress(OSError):
                     if entry.stat(follow_symlinks=False).st_mtime < oldest and not self._is_held(name):
                         os.unlink(entry.path)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...api.errors import ToolError
 from ...api.limits import Limits
+from ..search_path import ProgramSearch
 
 if TYPE_CHECKING:
     from ...api.processes import Job, ProcessResult
@@ -55,6 +56,7 @@ class ProcessRunner:
         self._jobs: dict[str, KeptJob] = {}
         self._put_away: dict[str, KeptJob] = {}
         self._last_job = 0
+        self._programs = ProgramSearch(child_env, lambda: folders.root)
         self._endings: set[asyncio.Task[None]] = set()
         self._closed = False
         self.apart: ApartJobs | None = None
@@ -70,17 +72,9 @@ class ProcessRunner:
 
         adopts_orphans()
 
-    def which(self, program: str) -> str | None:
-        """Where a program is in the children's PATH, or None. Relative folders of PATH do not count.
-
-        A program from the current folder would be whatever the project that Marvin works on put there.
-        """
-        folders = [""] if "/" in program else self._child_env.get("PATH", os.defpath).split(os.pathsep)
-        for folder in folders:
-            candidate = os.path.join(folder, program)
-            if os.path.isabs(candidate) and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
-                return candidate
-        return None
+    def which(self, program: str, *, outside: bool = False) -> str | None:
+        """Where a program is in the children's PATH, or None, as `Processes.which` says."""
+        return self._programs.find(program, outside=outside)
 
     async def run(
         self,
@@ -99,11 +93,16 @@ class ProcessRunner:
         on_output: Callable[[str], None] | None = None,
         title: str = "",
         agent: AgentLife | None = None,
+        as_typed: bool = False,
     ) -> ProcessResult:
         """Run a program to its end, as `Processes.run` says; afterwards no descendant of it is alive.
 
         It has no terminal, and reads `stdin` or nothing. When it has ended, its output is read
         for `timeouts.output_tail` at most. An `agent` is a Marvin, which ends by itself with its standard input.
+
+        Args:
+            as_typed: a person has it run outside of the sandbox, as in a shell of theirs: it finds programs there as
+                that would. What Marvin itself runs outside finds none in a project.
 
         Raises:
             ToolError: where the program does not exist or cannot be started.
@@ -117,6 +116,9 @@ class ProcessRunner:
         sinks: list[Sink] = [output] if merge_stderr else [output, errors]
         launcher = await self._launcher(outside=outside)
         where = cwd or self._folders.root
+        argv = self._programs.located(argv) if outside else argv
+        if outside and not as_typed and agent is None:
+            env = {"PATH": self._programs.outside, **(env or {})}
         with ExitStack() as stack:
             kept = None
             if keep_output:
@@ -161,6 +163,7 @@ class ProcessRunner:
         from .program import title_of, why_not_started
 
         launcher = await self._launcher(outside=outside)
+        argv = self._programs.located(argv) if outside else argv
         where = cwd or self._folders.root
         log = self._open_log()
         try:

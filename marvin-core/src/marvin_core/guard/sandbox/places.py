@@ -20,7 +20,9 @@ KEYS = (
     " .config/1Password .config/keepassxc .config/msmtp .config/pypoetry/auth.toml .config/composer/auth.json"
     " .composer/auth.json .m2/settings-security.xml .cloudflared .bitcoin"
     " .ethereum .electrum"
-    " .pulumi/credentials.json .codex .claude .claude.json .gemini .copilot .snowflake .config/kwalletrc .pki"
+    " .local/share/com.vercel.cli .config/.wrangler .wrangler .railway .supabase .config/scw .config/nix/netrc .mc"
+    " .local/share/atuin .pulumi/credentials.json .codex .claude .claude.json .gemini .copilot .snowflake"
+    " .config/kwalletrc .pki"
 ).split()
 """Keys, tokens and passwords below a home folder."""
 BROWSERS = (
@@ -33,7 +35,8 @@ BROWSERS = (
 HISTORIES = (
     ".*_history .*_hist .histfile .lesshst .viminfo .wget-hsts .zsh_sessions .local/share/fish/fish_history"
     " .local/share/nvim/shada .local/state/nvim/shada .local/state/*_history .ipython/profile_default/history.sqlite"
-    " .local/share/recently-used.xbel .config/*_history"
+    " .local/share/recently-used.xbel .config/*_history .local/share/zsh/history .local/state/zsh/history"
+    " .config/zsh/.zsh_history .config/zsh/.zhistory .local/state/bash/history .local/share/mcfly .zhistory"
 ).split()
 """What shells, interpreters and editors keep of what was typed, as patterns."""
 WITH_TOKENS: Mapping[str, bytes] = {".npmrc": b"_auth", ".yarnrc.yml": b"npmAuth", ".config/pip/pip.conf": b"@"}

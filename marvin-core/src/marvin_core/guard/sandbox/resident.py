@@ -126,7 +126,7 @@ class Resident:
         kept = {name: value for name, value in given.items() if name not in _DROPPED}
         if "TMPDIR" in kept:
             kept["TMPDIR"] = "/tmp"  # that of the sandbox
-        return {**kept, **self.layout.environment, **(proxy_environment(self._port) if self._port else {})}
+        return {**kept, **self.layout.environment, **(proxy_environment(self._port, kept) if self._port else {})}
 
     def explain(self, output: bytes, cwd: Path) -> str:
         """What of an unsuccessful program's output tells that the sandbox held something back."""

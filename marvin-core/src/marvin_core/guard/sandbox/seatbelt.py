@@ -137,7 +137,7 @@ class Seatbelt:
         """The environment as it has to be inside: temporary files and caches are the session's own."""
         private = self._layout.policy.private
         caches = {name: str(private / f"cache-{name.lower()}") for name in places.CACHE_VARIABLES}
-        proxy = proxy_environment(self._port) if self._port else {}
+        proxy = proxy_environment(self._port, given) if self._port else {}
         return {**given, **caches, "TMPDIR": str(private), **proxy}
 
     def explain(self, output: bytes, cwd: Path) -> str:

@@ -104,6 +104,25 @@ def name_of(content: bytes) -> str:
     return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
+def contents_in(said: bytes, sizes: Mapping[str, int]) -> dict[str, bytes]:
+    """The contents that git wrote one after the other, by their names.
+
+    Git does not look whether they are what their names say. Objects that are shared lie in the repository of the user,
+    where commands can write.
+
+    Raises:
+        ValueError: one is missing, or is another content.
+    """
+    found, at = {}, 0
+    for name, size in sizes.items():
+        begin = said.find(b"\n", at) + 1
+        content = said[begin : begin + size]
+        if said[at:begin].split()[:1] != [name.encode()] or name_of(content) != name:
+            raise ValueError(f"{name} is not whole")
+        found[name], at = content, begin + size + 1
+    return found
+
+
 def pack_of(contents: Sequence[bytes]) -> bytes:
     """The contents as a pack, as git reads it."""
     parts = [struct.pack(">4sLL", b"PACK", 2, len(contents))]

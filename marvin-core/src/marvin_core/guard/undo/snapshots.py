@@ -22,28 +22,27 @@ from ...api.errors import MarvinError
 from ...api.limits import Limits
 from ...api.record import Record
 from ...api.timeouts import Timeouts
+from ...util.git_calls import GIT_ALONE, git_command
 from ...util.threads import in_thread
 from ..files.path_checks import PROTECTED
 from ..files.writing import TEMPORARY
-from .contents import Read, index_lines, name_lines, name_of, pack_of, read_files
+from .contents import Read, contents_in, index_lines, name_lines, name_of, pack_of, read_files
 from .repositories import exclude_file_of, top_of
 from .stores import make_store, read_modes, shares_objects, used, write_modes
 
 if TYPE_CHECKING:
     from ..processes.runner import ProcessRunner
 
-_SETTINGS = (
-    "core.hooksPath=/dev/null core.fsmonitor=false core.untrackedCache=false core.autocrlf=false core.symlinks=true "
-    "core.fileMode=true core.fsync=none core.compression=1 gc.auto=0 core.quotepath=off"
-).split()
+_GIT = git_command(
+    *("core.untrackedCache=false", "core.autocrlf=false", "core.symlinks=true", "core.fileMode=true"),
+    *("core.fsync=none", "core.compression=1"),
+)
 _ENVIRONMENT = {
+    **GIT_ALONE,
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_OPTIONAL_LOCKS": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "",
-    "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
 _NEVER = (*(f"/{name}" for name in PROTECTED[1:]), "/.marvin/memories", "/.marvin/undo")
@@ -290,13 +289,10 @@ class Snapshots:
             return {}
         stdin = await in_thread(lambda: name_lines(sizes))
         said = await self._git("cat-file", *_BATCH, "--batch", stdin=stdin, most=sum(sizes.values()) + 200 * len(sizes))
-        found, at = {}, 0
-        for name, size in sizes.items():
-            begin = said.find(b"\n", at) + 1
-            if said[at:begin].split()[:1] != [name.encode()] or len(said) < begin + size:
-                raise SnapshotFailure("What its files were is no longer kept, or not whole.")
-            found[name], at = said[begin : begin + size], begin + size + 1
-        return found
+        try:
+            return await in_thread(lambda: contents_in(said, sizes))
+        except ValueError as error:
+            raise SnapshotFailure("What its files were is no longer kept, or not whole.") from error
 
     async def _git(
         self,
@@ -310,10 +306,9 @@ class Snapshots:
         may_fail: bool = False,
     ) -> bytes:
         """The output of git on the store. Raises `SnapshotFailure` where it fails, or has more to say than that."""
-        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         places = {"GIT_DIR": str(self.store), "GIT_WORK_TREE": str(self._top)}
         result = await self._processes.run(
-            ["git", "--no-pager", *settings, *self._excludes, *arguments],
+            [*_GIT, *self._excludes, *arguments],
             cwd=cwd or self._root,
             stdin=stdin,
             timeout=limit or self._timeouts.snapshot_git,

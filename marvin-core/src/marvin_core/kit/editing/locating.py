@@ -155,6 +155,8 @@ class Locator:
         return found
 
     def _every(self, hunk: Hunk, old: str) -> Match:
+        if not old:  # which is everywhere
+            raise NotFound("is empty")
         text = self._document.text
         starts = [found.start() for found in re.finditer(re.escape(old), text)]
         if not starts:

@@ -199,8 +199,11 @@ class Plan:
                 draft.document()
             return []
         if _only_creates(patch.hunks):
-            if not draft.is_gone and draft.document().text and self._standing(draft) != "same":
-                raise ToolError(_not_empty(patch.path, draft.document().text))
+            text = "" if draft.is_gone else draft.document().text
+            if text and draft.is_touched:
+                raise ToolError(_empty_beside_others(patch.path))
+            if text and self._standing(draft) != "same":
+                raise ToolError(_not_empty(patch.path, text))
             draft.put(patch.hunks[0].new, whole=True)
             self.placed += 1
             return []
@@ -321,6 +324,13 @@ def _not_empty(path: str, text: str) -> str:
         f"The text to be replaced is empty, which makes a new file; {path!r} is there, has {count_lines(text):,} "
         "line(s), and was not read, so nothing was changed. Give lines of it, and what they are to become; or read "
         "it, then the same call replaces all of it."
+    )
+
+
+def _empty_beside_others(path: str) -> str:
+    return (
+        f"The text to be replaced is empty in one of several changes of {path!r}, and would take all of it; nothing "
+        "was changed. Give lines of the file, and what they are to become. To add at its end, append to it."
     )
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from ...api.errors import PathRefused, ToolError
 from ...api.tool_context import ToolContext
 from ...guard.files.no_links import Statuses, scanned
+from ...util.git_calls import GIT_ALONE, git_command
 from .ignore_rules import NEVER, IgnoreRules
 
-GIT = ("git", "-c", "core.fsmonitor=false")
-"""A monitor is a program that the repository names; listing files must not run it."""
-
+GIT = git_command()
+"""Listing files runs nothing that a repository names, and fetches no rules that a partial clone lacks."""
 LIST_BYTES = 100_000_000
 """What is taken of a list of names."""
 _BATCH = 500
@@ -129,7 +129,7 @@ async def _git_names(context: ToolContext, start: str) -> list[str]:
         return []
     argv = [*GIT, "--literal-pathspecs", "ls-files", "-co", "--exclude-standard", "-z", "--", start]
     try:
-        result = await context.processes.run(argv, cwd=context.paths.root, output_limit=LIST_BYTES)
+        result = await context.processes.run(argv, cwd=context.paths.root, output_limit=LIST_BYTES, env=GIT_ALONE)
     except ToolError:
         return []
     if result.exit_code or result.omitted:

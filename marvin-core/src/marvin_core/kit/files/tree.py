@@ -12,6 +12,7 @@ from ...api.errors import ToolError
 from ...api.record import Record
 from ...api.tool_context import ToolContext
 from ...guard.files.no_links import opened_folder
+from ...util.git_calls import GIT_ALONE
 from ...util.threads import in_thread
 from .ignore_rules import NEVER, IgnoreRules
 from .listing import GIT, LIST_BYTES, in_repository
@@ -186,7 +187,11 @@ class _Skips:
         """The names that git says; None where it cannot be asked."""
         try:
             result = await self._context.processes.run(
-                [*GIT, *arguments], cwd=self._context.paths.root, stdin=stdin, output_limit=LIST_BYTES
+                [*GIT, *arguments],
+                cwd=self._context.paths.root,
+                stdin=stdin,
+                output_limit=LIST_BYTES,
+                env=GIT_ALONE,
             )
         except ToolError:
             return None

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ...api.errors import ConfigError
+from ...guard.search_path import without_projects
 
 TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 """Variables with a GitHub token, in the order in which Copilot's program takes them."""
@@ -130,8 +131,9 @@ def _text(path: Path) -> str:
 
 
 def _path(environment: Mapping[str, str]) -> Iterator[str]:
-    """The folders of PATH but for relative ones: those hold whatever the project put there."""
-    return filter(os.path.isabs, environment.get("PATH", os.defpath).split(os.pathsep))
+    """The folders of PATH but for those of projects, which hold whatever commands put there."""
+    here = frozenset([os.path.realpath(os.curdir)])
+    return filter(None, without_projects(environment.get("PATH", os.defpath), here).split(os.pathsep))
 
 
 def _is_program(path: str) -> bool:

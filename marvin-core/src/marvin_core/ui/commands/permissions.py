@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...api.session import SessionControl
+from ...util.terminal_text import exact_line
 from ...util.text import one_line
 from ...util.threads import in_thread
 
@@ -44,4 +45,9 @@ def _trust_line(project: ProjectTrust) -> str:
         return "This folder brings nothing that would need trust."
     state = "is trusted" if project.trusted else "is not trusted, and not loaded"
     change = "/permissions distrust takes that back." if project.trusted else "/permissions trust changes that."
-    return f"What this folder brings {state}: {project.why}. {change}\n  {one_line(', '.join(project.brings))}"
+    return "\n".join(
+        [
+            f"What this folder brings {state}: {project.why}. {change}",
+            *(f"  {exact_line(line)}" for line in project.details),
+        ]
+    )

@@ -8,6 +8,7 @@ one of the shell's own signs, which no wildcard of a pattern takes in.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
@@ -34,6 +35,11 @@ def is_known(line: str) -> bool:
     return _OPEN.search(line) is None
 
 
+def fold(text: str) -> str:
+    """A text as file systems know it that take names for one which differ in case, or in how letters are composed."""
+    return unicodedata.normalize("NFC", text.casefold())
+
+
 class Pattern:
     """A pattern in which `*` stands for any text, `?` for a character and `[...]` for one of several.
 
@@ -48,8 +54,8 @@ class Pattern:
 
     @property
     def folded(self) -> Pattern:
-        """The same for texts without upper-case letters."""
-        return Pattern(self.text.casefold())
+        """The same for texts as `fold` leaves them."""
+        return Pattern(fold(self.text))
 
     def fits(self, text: str) -> bool:
         """Whether it fits a text without marks."""

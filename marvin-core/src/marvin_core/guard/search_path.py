@@ -1,0 +1,91 @@
+"""Where programs are looked for; those that run outside of the sandbox nowhere where commands could have put one.
+
+Whoever starts Marvin in an activated environment has a folder of the project in front of all others on PATH. Commands
+in the sandbox can write there, and a `git` of theirs would be the one that Marvin runs next, held by nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from ..api.errors import ToolError
+
+_OF_PROJECTS = frozenset(["node_modules", ".venv", "venv", ".tox", ".nox", ".direnv"])
+"""Folders of projects that hold programs of theirs, whichever project that is."""
+
+
+class ProgramSearch:
+    """Looks for programs on the search path of an environment; `root` gives the working directory."""
+
+    def __init__(self, environment: Mapping[str, str], root: Callable[[], Path]) -> None:
+        self._environment = environment
+        self._root = root
+        self._roots: frozenset[str] = frozenset()
+        """The working directories by now: commands could write there."""
+
+    def find(self, program: str, *, outside: bool) -> str | None:
+        """Where a program is, as `Processes.which` says; `outside`: it is to run outside of the sandbox."""
+        if "/" in program:
+            return _found(program)
+        folders = (self.outside if outside else self._all).split(os.pathsep)
+        programs = filter(None, (_found(os.path.join(folder, program)) for folder in folders))
+        return next((found for found in programs if not (outside and lies_in(found, self._roots))), None)
+
+    @property
+    def _all(self) -> str:
+        return self._environment.get("PATH", os.defpath)
+
+    @property
+    def outside(self) -> str:
+        """The search path without folders of projects."""
+        self._look()
+        return without_projects(self._all, self._roots)
+
+    def _look(self) -> None:
+        self._roots |= {os.path.realpath(self._root())} - {"/"}  # where all is the project, nothing is outside of it
+
+    def _is_of_a_project(self, program: str) -> bool:
+        return not without_projects(os.path.dirname(program), self._roots) or lies_in(program, self._roots)
+
+    def located(self, argv: Sequence[str]) -> Sequence[str]:
+        """A command line for outside of the sandbox, with its program named where it is.
+
+        Raises:
+            ToolError: there is none outside of projects.
+        """
+        self._look()
+        program: str | None = argv[0] if "/" in argv[0] else None
+        if program is None or (program != sys.executable and self._is_of_a_project(program)):
+            program = self.find(os.path.basename(argv[0]), outside=True)
+        if program is None:
+            raise ToolError(
+                f"{argv[0]!r} is not installed, or not in PATH outside of projects. Install it or use another program."
+            )
+        return [program, *argv[1:]]
+
+
+@lru_cache
+def without_projects(search: str, roots: frozenset[str]) -> str:
+    """A search path without what lies in the working directories `roots` (links resolved), or in any environment."""
+    folders = [folder for folder in search.split(os.pathsep) if os.path.isabs(folder)]
+    return os.pathsep.join(folder for folder in folders if not (_is_of_project(folder) or lies_in(folder, roots)))
+
+
+def _is_of_project(folder: str) -> bool:
+    return not _OF_PROJECTS.isdisjoint(folder.split("/")) or os.path.lexists(f"{os.path.dirname(folder)}/pyvenv.cfg")
+
+
+def lies_in(path: str, roots: Iterable[str]) -> bool:
+    """Whether a path is one of these folders or lies in one, by its name or by where links lead."""
+    named = (os.path.normpath(path), os.path.realpath(path))
+    return any(one == root or one.startswith(f"{root.rstrip('/')}/") for one in named for root in roots)
+
+
+def _found(candidate: str) -> str | None:
+    """A program from the current folder would be whatever the project that Marvin works on put there."""
+    is_program = os.path.isabs(candidate) and os.path.isfile(candidate) and os.access(candidate, os.X_OK)
+    return candidate if is_program else None
