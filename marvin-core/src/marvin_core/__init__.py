@@ -232,7 +232,7 @@ if TYPE_CHECKING:
     from .kit.files.tree import FolderTree, folder_tree
     from .kit.json_file import JsonFile
     from .kit.markup import plain_text
-    from .kit.notices import NtfyServer, Push, PushPriority, is_topic, publish
+    from .kit.notices import NtfyServer, Push, PushPriority, publish
     from .kit.ntfy import Notifier
     from .kit.rate_limit import RateLimit
     from .kit.service_health import ServiceHealth, ServiceState
@@ -243,6 +243,7 @@ if TYPE_CHECKING:
     from .tickets.commands import TicketOutcome, TicketPlace, run_tickets, ticket_commands
     from .tickets.folder import TicketFolder, find_ticket_folder
     from .tickets.ticket import Ticket, TicketError
+    from .util.patterns.topics import is_topic
     from .util.state_files import update_file
     from .util.text import did_you_mean, near_names, one_line
     from .util.threads import in_thread
@@ -314,7 +315,7 @@ _NAMES_IN = {
     "kit.files.tree": "FolderTree folder_tree",
     "kit.json_file": "JsonFile",
     "kit.markup": "plain_text",
-    "kit.notices": "NtfyServer Push PushPriority is_topic publish",
+    "kit.notices": "NtfyServer Push PushPriority publish",
     "kit.ntfy": "Notifier",
     "kit.rate_limit": "RateLimit",
     "kit.service_health": "ServiceHealth ServiceState",
@@ -325,6 +326,7 @@ _NAMES_IN = {
     "tickets.commands": "TicketOutcome TicketPlace run_tickets ticket_commands",
     "tickets.folder": "TicketFolder find_ticket_folder",
     "tickets.ticket": "Ticket TicketError",
+    "util.patterns.topics": "is_topic",
     "util.state_files": "update_file",
     "util.text": "did_you_mean near_names one_line",
     "util.threads": "in_thread",

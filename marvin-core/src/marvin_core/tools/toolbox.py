@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..api.config import Config
 from ..api.errors import ToolError
 from ..api.record import Record
-from ..api.tools import Tool, ToolResult, ToolSpec
+from ..api.tools import SEARCH, Tool, ToolResult, ToolSpec
 from ..config.secrets import Secrets
 from ..guard.gates.agents import closed_to
 from ..util.imports import load_module
-from ..util.text import hint_at, one_line
+from ..util.text import cut, hint_at, one_line
 from ..util.threads import in_thread
 from ..util.watchdog import attributed, attributed_call
 from .sets import select
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
             ...
 
 
-SEARCH = "tool_search"
-"""The tool that finds those that wait. Whoever chooses many others chooses it, too."""
 HOT = 15
 """How many tools are offered at once where most wait."""
 _SOME = 20
 _LONGEST_NAME = 100
+_LONGEST_GUIDANCE = 2_000
+"""Characters of what one group of tools adds to each prompt: what a stranger writes may be of any length."""
 
 
 def _some(names: Sequence[str]) -> str:
@@ -132,8 +132,8 @@ class Toolbox:
             UsageError: where it names a set, group or tool that does not exist; nothing is changed then.
         """
         selected = select(tuple(self._all.values()), selection, self._lost)
-        if len(selected) > HOT and f"-{SEARCH}" not in selection:
-            selected |= {SEARCH} & set(self._all)
+        if len(selected) > HOT and f"-{SEARCH}" not in map(str.strip, selection.split(",")):
+            selected |= {SEARCH} & set(self._all)  # whoever chooses many others chooses it, too
         self.selection = selection
         self._specs.clear()
         self.missing.clear()
@@ -214,7 +214,7 @@ class Toolbox:
 
     def guidance(self) -> tuple[str, ...]:
         """What the groups of the offered tools say about working with them, in the order of the tools."""
-        return tuple(dict.fromkeys(spec.guidance for spec in self.offered if spec.guidance))
+        return tuple(dict.fromkeys(cut(spec.guidance, _LONGEST_GUIDANCE) for spec in self.offered if spec.guidance))
 
     def spec(self, name: str) -> ToolSpec:
         """The offered tool of this name.
@@ -227,7 +227,10 @@ class Toolbox:
             return found
         if name in self.missing:
             raise ToolError(f"The tool {name} is not available here: {self.missing[name]}. Do it another way.")
-        hint = hint_at(name, self._specs, _some(list(self._specs)))
+        all_of_them = _some(list(self._specs))
+        if SEARCH in self._specs and len(self._specs) > _SOME:
+            all_of_them = f"Look for one with {SEARCH}."
+        hint = hint_at(name, self._specs, all_of_them)
         raise ToolError(f"There is no tool {one_line(name, _LONGEST_NAME)!r}. {hint}")
 
     def preload(self, name: str, runner: str) -> None:
