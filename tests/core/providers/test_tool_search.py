@@ -6,6 +6,7 @@ import itertools
 import json
 import os.path
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
@@ -425,6 +426,39 @@ def test_the_tools_are_the_same_bytes_from_round_to_round(tmp_path: Path, name: 
         told = before if not wire.is_native or name == "gpt 5.6" else before[: before.index(b'"defer_loading"')]
         assert common >= len(told) or (wire.is_native and common > 0.8 * len(told))
     assert seen[-1] == seen[-2], "a session that is gone on with is offered the same"
+
+
+def test_a_conversation_goes_on_with_models_of_other_services(tmp_path: Path) -> None:
+    """`/model` in the middle: what was found for one is offered to, or added by the service of, each other one."""
+    chain = ["claude 5", "gpt 5.6", "chat completions", "ollama", "claude 4", "gpt 5.1"]
+    wires = [WIRES[name].replace(model=f"{WIRES[name].model}-{place}") for place, name in enumerate(chain)]
+    with ExitStack() as stack:
+        servers = [stack.enter_context(ModelServer(*_turns(wire, is_first=not place))) for place, wire in enumerate(wires)]
+        models = [wire.provider(server.url, None) for wire, server in zip(wires, servers, strict=True)]
+        made = make(tmp_path, provider=models[0], others=models[1:], specs=SPECS)
+
+        async def go() -> None:
+            try:
+                for place in (*range(len(models)), 0):
+                    made.session.models.use(models[place].model)
+                    assert (await made.session.submit("Do it.")).text == "Done."
+            finally:
+                await made.session.close()
+
+        run(go())
+        sent = [[request for request in server.requests if request.body and "tools" in request.body] for server in servers]
+    for wire, requests in zip(wires, sent, strict=True):
+        for request in requests:
+            wire.check(request.body)
+        told = json.dumps(requests[-1].body)
+        assert '"tool_name": "g_95"' in told or "g_95" in names(requests[-1].body) or "tool_search_output" in told
+    begun, back = (tools_of(request) for request in (sent[0][0], sent[0][-1]))
+    assert back == begun, "whoever goes back finds what the service has in its cache"
+
+
+def _turns(wire: Wire, *, is_first: bool) -> list[Answer]:
+    turn = [wire.called("g_95", {"name": "x"}), wire.said("Done.")]
+    return [wire.called("tool_search", QUERY), *turn, wire.said("Done.")] if is_first else turn
 
 
 def test_what_stands_in_for_a_model_is_sent_no_more_than_it_takes_and_the_newest_of_all() -> None:

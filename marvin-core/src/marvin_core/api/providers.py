@@ -114,7 +114,7 @@ def found_in(messages: Sequence[Message]) -> dict[str, None]:
     """The names of the tools that searches in a conversation found, in that order; of one search the best comes last."""
     found: dict[str, None] = {}
     for message in messages:
-        for output in message.outputs:
+        for output in message.outputs if message.role == "tool" else ():
             found.update(dict.fromkeys(reversed(output.reveals if output.name == SEARCH else ())))
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +23,7 @@ from .sets import select
 
 if TYPE_CHECKING:
     from ..api.tool_context import ToolContext
+    from ..guard.permissions.rules import Rule
 
     class Programs(Protocol):
         """The programs of this machine."""
@@ -121,6 +122,7 @@ class Toolbox:
         self._specs: dict[str, ToolSpec] = {}
         self._all = {spec.name: spec for spec in specs}
         self._held: dict[str, str] = {}
+        self._needs: dict[str, str | None] = {}
         self._confined: Callable[[ToolSpec], str] | None = None
         self.selection = ""
         self.choose(config.tools or ("coding" if config.depth else "all"))
@@ -136,6 +138,7 @@ class Toolbox:
             selected |= {SEARCH} & set(self._all)  # whoever chooses many others chooses it, too
         self.selection = selection
         self._specs.clear()
+        self._needs.clear()  # looked at once for all tools, and anew each time: a program may be there by now
         self.missing.clear()
         self.missing.update(self._lost)
         for spec in self._all.values():
@@ -194,11 +197,23 @@ class Toolbox:
         closed = closed_to(spec, config)
         if closed:
             return closed
-        if config.permissions.deny and _denied(spec.name, config.permissions.deny):
+        if config.permissions.deny and any(rule.names(spec.name) for rule in self._denials):
             return "denied by config.yaml"
         return next(filter(None, map(self._unmet, spec.requires)), None)
 
+    @cached_property
+    def _denials(self) -> Sequence[Rule]:
+        """The rules that forbid every call of a tool."""
+        from ..guard.permissions.rules import Rule
+
+        return [rule for rule in map(Rule, self._config.permissions.deny) if rule.is_whole]
+
     def _unmet(self, need: str) -> str | None:
+        if need not in self._needs:
+            self._needs[need] = self._lacking(need)
+        return self._needs[need]
+
+    def _lacking(self, need: str) -> str | None:
         kind, _, name = need.partition(":")
         if kind == "program":
             return None if self._programs.which(name) else f"needs the program {name}"
@@ -306,9 +321,3 @@ def find_tool(spec: ToolSpec) -> Tool:
             return value
     raise ToolError(f"The pack {spec.source} no longer has the tool {spec.name}. Reinstall it.")
 
-
-def _denied(name: str, rules: Sequence[str]) -> bool:
-    """Whether a rule forbids every call of a tool."""
-    from ..guard.permissions.rules import Rule
-
-    return any(rule.is_whole and rule.names(name) for rule in map(Rule, rules))

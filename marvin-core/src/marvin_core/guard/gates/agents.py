@@ -43,13 +43,12 @@ def child_variables(config: Config, *, attended: bool) -> dict[str, str]:
         "MARVIN_DEPTH": str(config.depth + 1),
         "MARVIN_SANDBOX": config.sandbox,
         "MARVIN_ON_ASK": config.on_ask_text,
+        "MARVIN_TOOL_SEARCH": config.tool_search,
     }
     if config.network is not None:
         found["MARVIN_NETWORK"] = config.network.as_text()
     elif attended:  # as a chat has it, while a run in which nobody is asked would reach everything
         found["MARVIN_NETWORK"] = "loopback"
-    if config.tool_search != "auto":
-        found["MARVIN_TOOL_SEARCH"] = config.tool_search
     if config.permission_mode is not None:
         found["MARVIN_PERMISSION_MODE"] = config.permission_mode
     if config.read_only:

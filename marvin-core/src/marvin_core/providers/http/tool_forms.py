@@ -11,6 +11,7 @@ LONGEST = 8_000
 LONGEST_AT_OPENAI = 1_024
 """The same at services that speak OpenAI's formats: the whole request is refused for a longer one."""
 
+_CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f]+"
 # What gateways and hosts say of fields, blocks and items that they do not know, beside the names of those.
 _REFUSALS = (
     rb"defer.?loading|tool.?(?:reference|search)|\btools\b|tool types?\b|extraneous|extra (?:inputs|fields)"
@@ -20,12 +21,8 @@ _REFUSALS = (
 
 def described(spec: ToolSpec, most: int) -> str:
     """The description of a tool as services take it: not empty, no longer than that, without what is no text."""
-    text = spec.description
-    if len(text) > most:
-        text = f"{text[: most - 1]}…"
-    if not text.isprintable():
-        text = "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")
-    return text.strip() or spec.name
+    text = re.sub(_CONTROLS, "", spec.description).strip() or spec.name
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def may_refuse_waiting(said: bytes) -> bool:
