@@ -15,8 +15,8 @@ from marvin_core.api.tools import SEARCH, ToolSpec
 from marvin_core.conversation.window import CHARACTERS_PER_TOKEN, ToolSizes
 from marvin_core.testing.tool_runner import installed_tools
 from marvin_core.tools.deferral import Wish, advertised, hot
+from marvin_core.tools.finding import Finder
 from marvin_core.tools.routing.documents import documents
-from marvin_core.tools.routing.ranking import Ranking
 from marvin_core.tools.toolbox import HOT
 
 _TOOLS = 500
@@ -44,9 +44,9 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
 def _search(specs: Sequence[ToolSpec], folder: Path, rounds: int) -> Iterator[Row]:
     folder.mkdir(parents=True)
     cold = _seconds(lambda: documents(specs, folder))
-    warm = median([_seconds(lambda: Ranking(specs, documents(specs, folder))) for _ in range(rounds)])
-    ranking = Ranking(specs, documents(specs, folder))
-    taken = [median([_seconds(partial(ranking.best, text, 5)) for _ in range(rounds)]) for text in _TEXTS]
+    warm = median([_seconds(lambda: Finder(specs, folder)) for _ in range(rounds)])
+    finder = Finder(specs, folder)
+    taken = [median([_seconds(partial(finder.find, text, 5)) for _ in range(rounds)]) for text in _TEXTS]
     how = f"{warm * 1e3:.0f} ms before the first one, {cold * 1e3:.0f} ms once after an install"
     yield Row(f"a search among {len(specs)} tools", max(taken) * 1e3, 5.0, "ms", how)
 

@@ -153,6 +153,19 @@ def test_what_was_found_stays_after_a_summary_and_in_a_session_that_is_gone_on_w
     assert "g_123" in carried(again)[0]
 
 
+def test_what_was_found_stays_in_a_session_that_was_ended_by_force(tmp_path: Path) -> None:
+    """The output of the search is on disk at once, what else the session keeps is not."""
+    made = make(tmp_path, searched("g_123"), says("Fine."), specs=(FIND, *many(300)))
+    prompted(made, "go")
+    (path,) = (made.config.data_folder / "sessions").glob("*.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(line for line in lines if json.loads(line)["type"] != "state"))
+    again = make(tmp_path, says("Here."), specs=(FIND, *many(300)))
+    again.session.resume(path)
+    prompted(again, "go on")
+    assert carried(again)[0] == carried(made)[1]
+
+
 def test_what_the_user_chooses_in_mid_session_counts_anew(tmp_path: Path) -> None:
     made = make(tmp_path, says("One."), says("Two."), specs=(FIND, *many(300), *many(20, "h")))
 

@@ -116,22 +116,29 @@ class CarriedTools:
         offered = self._toolbox.offered
         if provider.name == OFFLINE:  # nothing is sent to it: what is meant is looked for among all of them
             return self._kept(offered, (), ())
-        self._choose_list(provider)
         known = {spec.name: spec for spec in offered}
+        named = found_in(self._around.conversation.messages)
+        self._choose_list(provider, [name for name in named if name in known])
         search = known.pop(SEARCH, None)
         if search is None or not self._are_many(tuple(known.values()), provider):
-            names = self._list.with_(known, known)[: provider.max_tools]
-            return self._kept([known[name] for name in names], (), ())
-        hot, added = self._hot_names(offered, provider), self._added(provider)
+            few = self._list.with_(known, known)[: provider.max_tools]
+            return self._kept([known[name] for name in few], (), ())
+        # What a search there names the service itself adds to the conversation, where it can.
+        hot, added = self._hot_names(offered, provider), named if adds_revealed(provider) else {}
         known[SEARCH] = self._advertised(search, [spec for name, spec in known.items() if name not in hot])
         grown = self._list.with_(known, [*hot, *(name for name in self._found if name not in added)])
         names = self._within([known[name] for name in grown], hot, provider.max_tools)
         waiting = [spec for name, spec in known.items() if name not in names]
         return self._kept([known[name] for name in names], waiting, added)
 
-    def _choose_list(self, provider: Provider) -> None:
-        """Go on with the list of a model; with empty ones where another conversation has begun."""
+    def _choose_list(self, provider: Provider, named: Sequence[str]) -> None:
+        """Go on with the list of a model; with empty ones where another conversation has begun.
+
+        `named` are those that searches in the conversation found: where it ended by force, nothing else tells of them.
+        """
         found = self._state()
+        if missing := [name for name in named if name not in found]:
+            found = self._keep([*found, *missing])
         if not set(self._found) <= set(found):
             self._lists.clear()
         self._found = found
@@ -196,10 +203,6 @@ class CarriedTools:
                 break
         return dict.fromkeys([spec.name for spec in specs if spec.name not in dropped][:most])
 
-    def _added(self, provider: Provider) -> Mapping[str, None]:
-        """What the service itself adds to the conversation, since the output of a search there names it."""
-        return found_in(self._around.conversation.messages) if adds_revealed(provider) else {}
-
     def _state(self) -> list[str]:
         kept: Any = self._around.state.get(_OWNER)
         found = kept.get(_FOUND) if isinstance(kept, dict) else None
@@ -216,11 +219,13 @@ class CarriedTools:
             return
         for name in fresh:
             self._list.names.pop(name, None)
-        found = [name for name in self._state() if name not in fresh]
+        self._keep([*(name for name in self._state() if name not in fresh), *reversed(fresh)])
+
+    def _keep(self, found: list[str]) -> list[str]:
         kept: Any = self._around.state.get(_OWNER)
-        own = kept if isinstance(kept, dict) else {}
-        self._around.state[_OWNER] = own
-        own[_FOUND] = [*found, *reversed(fresh)]
+        own = self._around.state[_OWNER] = kept if isinstance(kept, dict) else {}
+        own[_FOUND] = found
+        return found
 
     def find(self, query: str, most: int) -> list[ToolSpec]:
         """The tools on offer that a query means, the best first; see `Finder.find`. Blocks for a moment."""

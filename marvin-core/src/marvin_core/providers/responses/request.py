@@ -214,7 +214,7 @@ class ResponsesWire:
     def _said(self, outputs: Iterable[ToolOutput]) -> list[dict[str, Any]]:
         """What searches said whose outputs have nothing to tell; behind all outputs, which stand together."""
         searches = [output for output in outputs if self._waiting and output.name == SEARCH]
-        return [said_by(output) for output in searches if not found_by(output, self._waiting)]
+        return [said_by(one, self._tools.offered) for one in searches if not found_by(one, self._waiting)]
 
     def _output(self, output: ToolOutput) -> dict[str, Any]:
         if self._waiting and output.name == SEARCH:
