@@ -347,7 +347,7 @@ def test_a_search_that_the_service_itself_ran_is_none_of_ours(tmp_path: Path) ->
     served = [
         {"type": "tool_search_call", "id": "tsc_1", "call_id": None, "execution": "server", "arguments": {"paths": ["x"]}},
         {"type": "tool_search_output", "id": "tso_1", "call_id": None, "execution": "server", "tools": [{"name": "zzz"}]},
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
+        {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
     ]
     with ModelServer(answers_responses.answer(*served)) as server:
         made = make(tmp_path, provider=WIRES["gpt 5.6"].provider(server.url, None), specs=SPECS)
