@@ -207,11 +207,11 @@ def test_names_are_found_as_they_are(tmp_path: Path, query: str) -> None:
     ],
 )
 def test_a_damaged_session_costs_no_prompt(tmp_path: Path, kept: Any) -> None:
-    made = make(tmp_path, searched("g_7"), says("Fine."), specs=(FIND, *many(300)))
+    made = make(tmp_path, searched("g_77"), says("Fine."), specs=(FIND, *many(300)))
     made.parts.state["marvin-core"] = kept
     prompted(made, "go")
     assert len(carried(made)[0]) == HOT
-    assert carried(made)[1][-1] == "g_7"
+    assert carried(made)[1][-1] == "g_77"
 
 
 def test_what_the_user_calls_often_is_offered_at_once(tmp_path: Path) -> None:
@@ -279,7 +279,9 @@ def test_whoever_goes_back_to_a_model_finds_its_list_as_it_was(tmp_path: Path) -
 
 def test_what_a_mode_holds_back_comes_back_to_its_place(tmp_path: Path) -> None:
     """Plan mode and play mode keep tools back for a while; then the service finds what it has in its cache."""
-    made = make(tmp_path, provider=Script(), specs=(FIND, *many(60), *(spec.replace(in_chat=1) for spec in many(4, "w"))))
+    made = make(
+        tmp_path, provider=Script(), specs=(FIND, *many(60), *(spec.replace(in_chat=1) for spec in many(4, "w")))
+    )
     tools, toolbox = made.parts.carried, made.parts.toolbox
 
     def offered() -> list[str]:
@@ -299,7 +301,9 @@ def test_what_a_mode_holds_back_comes_back_to_its_place(tmp_path: Path) -> None:
 
 
 def test_what_was_held_back_when_the_session_began_is_offered_at_once_afterwards(tmp_path: Path) -> None:
-    made = make(tmp_path, provider=Script(), specs=(FIND, *many(60), *(spec.replace(in_chat=1) for spec in many(4, "w"))))
+    made = make(
+        tmp_path, provider=Script(), specs=(FIND, *many(60), *(spec.replace(in_chat=1) for spec in many(4, "w")))
+    )
     tools, toolbox = made.parts.carried, made.parts.toolbox
     toolbox.confine(lambda spec: "is planned" if spec.name.startswith("w_") else "")
     before = [spec.name for spec in tools.of(made.parts.model.provider).tools]
@@ -421,7 +425,9 @@ def test_any_query_gets_an_answer(tmp_path: Path, query: str) -> None:
 
 def test_what_is_said_of_found_tools_is_short_whatever_a_stranger_wrote(tmp_path: Path) -> None:
     hostile = [spec.replace(description=f"flute \x1b[2J{'word ' * 20_000}") for spec in many(50)]
-    made = make(tmp_path, calls(("s", SEARCH, '{"query": "flute", "max_results": 20}')), says("Fine."), specs=(FIND, *hostile))
+    made = make(
+        tmp_path, calls(("s", SEARCH, '{"query": "flute", "max_results": 20}')), says("Fine."), specs=(FIND, *hostile)
+    )
     prompted(made, "go")
     (output,) = [output for message in made.parts.conversation.messages for output in message.outputs]
     assert output.text.count("\n") == 20

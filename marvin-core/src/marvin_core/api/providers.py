@@ -111,7 +111,7 @@ class Request(Record):
 
 
 def found_in(messages: Sequence[Message]) -> dict[str, None]:
-    """The names of the tools that searches in a conversation found, in that order; of one search the best comes last."""
+    """The names of the tools that searches in a conversation found, in that order; of one search the best one last."""
     found: dict[str, None] = {}
     for message in messages:
         for output in message.outputs if message.role == "tool" else ():

@@ -153,7 +153,7 @@ class CarriedTools:
         return self._carried
 
     def _advertised(self, search: ToolSpec, others: Sequence[ToolSpec]) -> ToolSpec:
-        """The search, as the list began with it: what it says of the others is not to change with each that is found."""
+        """The search as the list began with it: what it says of the others must not change with each that is found."""
         if self._list.search is None:
             from .deferral import advertised
 

@@ -320,4 +320,3 @@ def find_tool(spec: ToolSpec) -> Tool:
         if isinstance(value, Tool) and value.name == (spec.function or spec.name):
             return value
     raise ToolError(f"The pack {spec.source} no longer has the tool {spec.name}. Reinstall it.")
-

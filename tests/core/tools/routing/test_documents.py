@@ -72,7 +72,8 @@ def _spoilt(folder: Path, counts: object, version: str = __version__) -> None:
 
 
 @pytest.mark.parametrize(
-    "counts", [None, [], "apple", {"apple": "1"}, {"apple": -1}, {"apple": 0}, {"apple": True}, {"apple": 10**400}, {"a": 1.5}]
+    "counts",
+    [None, [], "apple", {"apple": "1"}, {"apple": -1}, {"apple": 0}, {"apple": True}, {"apple": 10**400}, {"a": 1.5}],
 )
 def test_counts_that_are_none_are_made_anew(tmp_path: Path, counts: object) -> None:
     _spoilt(tmp_path, counts)
@@ -115,9 +116,8 @@ def test_several_at_once_leave_a_sound_file_and_each_has_its_words(tmp_path: Pat
 
     def work(number: int) -> None:
         mine = [*TOOLS, *(tool.replace(description=f"For {number}.") for tool in OTHERS[:10])]
-        for _ in range(5):
-            if documents(mine, tmp_path) != [Counter(words_of(tool)) for tool in mine]:
-                wrong.append(number)
+        counted = [Counter(words_of(tool)) for tool in mine]
+        wrong.extend(number for _ in range(5) if documents(mine, tmp_path) != counted)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:

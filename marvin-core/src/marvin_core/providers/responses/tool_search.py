@@ -57,7 +57,9 @@ def said_by(output: ToolOutput, offered: Sequence[ToolSpec]) -> dict[str, Any]:
     """What a search said that found nothing new, as an item of its own: its output has room for tools alone."""
     names = ", ".join(spec.name for spec in offered if spec.name in output.reveals)
     found = f"You can call these already: {names}." if names else "What was found is not here any more."
-    content = [{"type": "input_text", "text": f"tool_search: {found if output.reveals else output.text or 'no output'}"}]
+    content = [
+        {"type": "input_text", "text": f"tool_search: {found if output.reveals else output.text or 'no output'}"}
+    ]
     return {"type": "message", "role": "developer", "content": content}
 
 
