@@ -53,5 +53,5 @@ class Finder:
 
 
 def _plain(name: str) -> str:
-    """A name without case and separators: models write `read_file` as readFile, Read-File and read file."""
+    """A name without case and separators: models write `tool_search` as toolSearch, Tool-Search and tool search."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())

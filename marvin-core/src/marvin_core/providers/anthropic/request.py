@@ -83,7 +83,7 @@ class AnthropicWire:
 
     def body(self, request: Request) -> bytes:
         """The JSON of a streamed request."""
-        if not self.defers:
+        if request.deferred and not self.defers:  # it was made before the service refused that
             request = request.with_revealed(self._most_tools)
         self._know(request.waiting if self.defers else ())
         planned = plan(request, self.generation, self._max_output, self._is_own)

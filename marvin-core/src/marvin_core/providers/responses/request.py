@@ -51,7 +51,7 @@ class ResponsesWire:
 
     def body(self, request: Request) -> bytes:
         """The JSON of a streamed request."""
-        if not self.defers:
+        if request.deferred and not self.defers:  # it was made before the service refused that
             request = request.with_revealed(self._most_tools)
         self._know(request.waiting if self.defers else ())
         fields = [b'{"model":' + dump(self._model), b'"stream":true,"store":false', *self._tool_fields(request)]
