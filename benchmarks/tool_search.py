@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks import answers
 from benchmarks.lab import NOTE, Lab, Run, interleaved, median
-from benchmarks.packs import TOOLS, installed
+from benchmarks.packs import installed
 from benchmarks.table import Row
 from marvin_core.api.tools import SEARCH, ToolSpec
 from marvin_core.conversation.window import CHARACTERS_PER_TOKEN, ToolSizes
@@ -20,7 +20,8 @@ from marvin_core.tools.routing.documents import documents
 from marvin_core.tools.toolbox import HOT
 
 _TOOLS = 500
-_FOREIGN = 300
+_PACKS, _OF_ONE = 10, 30
+_FOREIGN = _PACKS * _OF_ONE
 _GOAL = 1.05
 """What many tools may cost, beside the core and the coding pack alone."""
 _TEXTS = (
@@ -29,6 +30,29 @@ _TEXTS = (
     "find the bug in this repository",
     "a film with a dog and a spaceship",
 )
+
+
+_HEAD = """
+from typing import Annotated
+from marvin_core import hookimpl, tool
+"""
+_TOOL = """
+@tool(access=["read"])
+async def {{name}}_{number}(place: Annotated[str, "Where to look"], most: Annotated[int, "How much to tell"] = 5) -> str:
+    '''Tell what number {number} of {{name}} is about, where it stands today and what was said of it lately.'''
+    return "told"
+"""
+_TAIL = """
+@hookimpl
+def marvin_register_tools():
+    return [{tools}]
+"""
+
+
+def _foreign() -> str:
+    """The source of a pack of a stranger, with many tools; `{name}` stands for its name."""
+    tools = ", ".join(f"{{name}}_{number}" for number in range(_OF_ONE))
+    return "".join([_HEAD, *(_TOOL.format(number=number) for number in range(_OF_ONE)), _TAIL.format(tools=tools)])
 
 
 def rows(lab: Lab, rounds: int) -> Iterator[Row]:
@@ -72,7 +96,7 @@ def _tokens_of(specs: Sequence[ToolSpec]) -> float:
 
 def _starts(lab: Lab, rounds: int) -> Iterator[Row]:
     """Starts and prompts with every pack and the tools of strangers, beside the core and the coding pack alone."""
-    many, none = installed(lab.folder / "foreign", _FOREIGN, TOOLS), installed(lab.folder / "no-foreign", 0, "")
+    many, none = installed(lab.folder / "foreign", _PACKS, _foreign()), installed(lab.folder / "no-foreign", 0, "")
     sides = {
         "many": partial(lab.run, packages=many),
         "few": partial(lab.run, packages=none, only="marvin-tools-coding"),
@@ -87,7 +111,7 @@ def _starts(lab: Lab, rounds: int) -> Iterator[Row]:
     for what, (runs, taken) in measured.items():
         times = {name: median([*map(taken, each)]) for name, each in interleaved(runs, rounds).items()}
         how = f"{times['many']:.0f} ms; {times['few']:.0f} ms with the core and the coding pack alone"
-        yield Row(f"{what}, every pack and {_FOREIGN} strangers", times["many"] / times["few"], _GOAL, "x", how)
+        yield Row(f"{what}, every pack, {_FOREIGN} foreign tools", times["many"] / times["few"], _GOAL, "x", how)
 
 
 def _first(run: Run) -> float:

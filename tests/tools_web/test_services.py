@@ -212,7 +212,7 @@ def test_what_is_looked_for_is_checked_before_anything_is_sent(
     marvin_tools: ToolRunner, marvin_http: HttpReplay, tool: str, parameter: str
 ) -> None:
     session = marvin_tools.session(env={"SPOTIFY_CLIENT_ID": "x"})
-    for text, what in (("", "is empty. Give"), (" \n\t ", "is empty. Give"), ("x " * 1_000, "is longer than ")):
+    for text, what in (("", " is empty. "), (" \n\t ", " is empty. "), ("x " * 1_000, "is longer than ")):
         outcome = session.call(tool, **{parameter: text})
         assert outcome.is_error
         assert what in outcome.text
