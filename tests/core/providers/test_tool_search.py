@@ -11,12 +11,13 @@ from typing import Any, cast
 
 import pytest
 
-from marvin_core.api.messages import Text, ToolOutput
+from marvin_core.api.messages import Message, Text, ToolCall, ToolOutput, user
 from marvin_core.api.messages import tool as tool_message
 from marvin_core.api.providers import ClientFactory, Endpoint, Provider, Request, Secret, adds_revealed
 from marvin_core.api.record import Record
 from marvin_core.http.client import HttpSettings, make_client
 from marvin_core.providers.anthropic import provider as anthropic
+from marvin_core.providers.anthropic.request import AnthropicWire
 from marvin_core.providers.chat_completions import provider as chat_completions
 from marvin_core.providers.ollama import provider as ollama
 from marvin_core.providers.responses import provider as responses
@@ -50,8 +51,8 @@ class Wire(Record):
     check: strict_wires.Check
     is_native: bool = False
 
-    def provider(self, url: str, most: int | None) -> Any:
-        given = Endpoint(
+    def endpoint(self, url: str, most: int | None) -> Endpoint:
+        return Endpoint(
             provider="p",
             base_url=url,
             model=self.model,
@@ -61,6 +62,9 @@ class Wire(Record):
             max_tools=most,
             timeouts=TIMEOUTS,
         )
+
+    def provider(self, url: str, most: int | None) -> Any:
+        given = self.endpoint(url, most)
         return self.create(given, lambda: make_client(HttpSettings(timeouts=TIMEOUTS), timeout_read=50.0, tls=None))
 
 
@@ -374,6 +378,7 @@ def test_a_search_that_the_service_itself_ran_is_none_of_ours(tmp_path: Path) ->
     with ModelServer(answers_responses.answer(*served)) as server:
         made = make(tmp_path, provider=WIRES["gpt 5.6"].provider(server.url, None), specs=SPECS)
         assert prompted(made, "Do it.") == ["Done."]
+    assert not any(message.calls for message in made.parts.conversation.messages)
 
 
 def test_a_search_that_claude_s_service_ran_is_none_of_ours(tmp_path: Path) -> None:
@@ -526,6 +531,19 @@ def test_what_stands_in_for_a_model_is_sent_no_more_than_it_takes_and_the_newest
     assert len(asked.within(1).tools) == 1
     made_for_it = asked.replace(deferred=False)
     assert made_for_it.with_revealed(None) is made_for_it, "what waits there waits on purpose"
+
+
+def test_claude_reads_what_another_tool_said_where_what_it_revealed_waits_again() -> None:
+    """A reference stands in the place of the text: that is for searches alone."""
+    output = ToolOutput(call_id="c", name="connect", content=(Text(text="Connected."),), reveals=("g_95",))
+    call = Message(role="assistant", content=(ToolCall(id="c", name="connect", arguments="{}"),))
+    endpoint = WIRES["claude 5"].endpoint("http://localhost", None)
+    asked = Request(
+        system="", messages=(user("Go."), call, tool_message([output])), tools=(FIND,), waiting=tuple(many(96))
+    )
+    body = AnthropicWire(endpoint).body(asked).decode()
+    assert "Connected." in body
+    assert "tool_reference" not in body
 
 
 def test_what_was_found_comes_along_once_its_search_was_summed_up(tmp_path: Path) -> None:

@@ -153,6 +153,33 @@ def test_what_was_found_stays_after_a_summary_and_in_a_session_that_is_gone_on_w
     assert "g_123" in carried(again)[0]
 
 
+class Deferring(Script):
+    """A service that adds what a search found by itself."""
+
+    defers = True
+
+
+def test_what_was_found_comes_with_the_very_request_before_which_its_search_was_summed_up(tmp_path: Path) -> None:
+    long = [says("word " * 2_000) for _ in range(8)]
+    model = Deferring(searched("g_123"), says("Fine."), *long, says("A summary."), says("Yes."))
+    made = make(tmp_path, provider=model, specs=(FIND, *many(300)))
+
+    async def go() -> None:
+        for prompt in ("go", *("on" for _ in long)):
+            await made.session.submit(prompt)
+        made.session.compactor.compact_later(1_000)
+        await made.session.submit("and now?")
+        await made.session.close()
+
+    run(go())
+    lists = carried(made)
+    assert all("g_123" not in names for names in lists[:-2]), "the service adds it by itself"
+    assert not any(output.reveals for message in model.requests[-1].messages for output in message.outputs)
+    assert "g_123" in lists[-1]
+    use = made.parts.carried.of(model)
+    assert "g_123" not in {spec.name for spec in use.waiting}
+
+
 def test_what_was_found_stays_in_a_session_that_was_ended_by_force(tmp_path: Path) -> None:
     """The output of the search is on disk at once, what else the session keeps is not."""
     made = make(tmp_path, searched("g_123"), says("Fine."), specs=(FIND, *many(300)))
