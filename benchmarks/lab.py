@@ -129,6 +129,10 @@ class Lab:
         """The command that users run, for one prompt."""
         return [self.program.marvin, *self._flags()]
 
+    def with_all_tools(self) -> list[str]:
+        """The same with all tools that are installed, as it is usual."""
+        return [self.program.marvin, "--non-interactive", "--prompt", PROMPT, "--working-dir", str(self.work)]
+
     def module(self) -> list[str]:
         """The same as Marvin starts its own children."""
         return [self.program.python, "-P", "-m", "marvin_core", *self._flags()]
@@ -174,12 +178,14 @@ class Lab:
         *,
         piped: bool = False,
         packages: Path | None = None,
+        only: str = "",
     ) -> Run:
         """Run a command in the working folder while the server plays the script.
 
         Args:
             piped: read its standard output as it comes; else that goes to the null device.
             packages: a folder of further distributions.
+            only: the one distribution whose packs there are beside the core's; else all are there.
 
         Raises:
             BenchmarkError: it failed, made other requests than the script has, or a tool call failed.
@@ -190,7 +196,11 @@ class Lab:
             process = subprocess.Popen(
                 command,
                 cwd=self.work,
-                env={**self._env, "PYTHONPATH": str(packages)} if packages else self._env,
+                env={
+                    **self._env,
+                    **({"PYTHONPATH": str(packages)} if packages else {}),
+                    **({"MARVIN_PACKS": only} if only else {}),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE if piped else subprocess.DEVNULL,
                 stderr=errors,

@@ -2,31 +2,57 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from benchmarks import answers
-from benchmarks.lab import Lab, interleaved, median
-from benchmarks.packs import TOOLS, installed
+from benchmarks.lab import NOTE, Lab, Run, interleaved, median
+from benchmarks.packs import installed
 from benchmarks.table import Row
-from marvin_core.api.tools import ToolSpec
+from marvin_core.api.tools import SEARCH, ToolSpec
+from marvin_core.conversation.window import CHARACTERS_PER_TOKEN, ToolSizes
 from marvin_core.testing.tool_runner import installed_tools
 from marvin_core.tools.deferral import Wish, advertised, hot
+from marvin_core.tools.finding import Finder
 from marvin_core.tools.routing.documents import documents
-from marvin_core.tools.routing.ranking import Ranking
-from marvin_core.tools.toolbox import HOT, SEARCH
+from marvin_core.tools.toolbox import HOT
 
 _TOOLS = 500
-_FOREIGN = 300
+_PACKS, _OF_ONE = 10, 30
+_FOREIGN = _PACKS * _OF_ONE
+_GOAL = 1.05
+"""What many tools may cost, beside the core and the coding pack alone."""
 _TEXTS = (
     "what will the weather be like tomorrow in Paris",
     "remind me to call my mother in two hours",
     "find the bug in this repository",
     "a film with a dog and a spaceship",
 )
+
+
+_HEAD = """
+from typing import Annotated
+from marvin_core import hookimpl, tool
+"""
+_TOOL = """
+@tool(access=["read"])
+async def {{name}}_{number}(place: Annotated[str, "Where to look"], most: Annotated[int, "How much to tell"] = 5) -> str:
+    '''Tell what number {number} of {{name}} is about, where it stands today and what was said of it lately.'''
+    return "told"
+"""
+_TAIL = """
+@hookimpl
+def marvin_register_tools():
+    return [{tools}]
+"""
+
+
+def _foreign() -> str:
+    """The source of a pack of a stranger, with many tools; `{name}` stands for its name."""
+    tools = ", ".join(f"{{name}}_{number}" for number in range(_OF_ONE))
+    return "".join([_HEAD, *(_TOOL.format(number=number) for number in range(_OF_ONE)), _TAIL.format(tools=tools)])
 
 
 def rows(lab: Lab, rounds: int) -> Iterator[Row]:
@@ -36,15 +62,15 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     yield from _search(many[:_TOOLS], lab.folder / "words", rounds)
     tokens = _tokens_of(ours)
     yield Row("tool text of an idle chat, every pack", tokens, 3_000.0, "tokens", f"of {len(ours)} tools")
-    yield _start(lab, rounds)
+    yield from _starts(lab, rounds)
 
 
 def _search(specs: Sequence[ToolSpec], folder: Path, rounds: int) -> Iterator[Row]:
     folder.mkdir(parents=True)
     cold = _seconds(lambda: documents(specs, folder))
-    warm = median([_seconds(lambda: Ranking(specs, documents(specs, folder))) for _ in range(rounds)])
-    ranking = Ranking(specs, documents(specs, folder))
-    taken = [median([_seconds(partial(ranking.best, text, 5)) for _ in range(rounds)]) for text in _TEXTS]
+    warm = median([_seconds(lambda: Finder(specs, folder)) for _ in range(rounds)])
+    finder = Finder(specs, folder)
+    taken = [median([_seconds(partial(finder.find, text, 5)) for _ in range(rounds)]) for text in _TEXTS]
     how = f"{warm * 1e3:.0f} ms before the first one, {cold * 1e3:.0f} ms once after an install"
     yield Row(f"a search among {len(specs)} tools", max(taken) * 1e3, 5.0, "ms", how)
 
@@ -57,29 +83,40 @@ def _seconds(work: object) -> float:
 
 
 def _tokens_of(specs: Sequence[ToolSpec]) -> float:
-    """The larger of what is offered on code and elsewhere; a token is four bytes."""
-    sizes = []
+    """The larger of what is offered on code and elsewhere."""
+    sizes = ToolSizes()
+    found = []
     for is_code in (True, False):
-        chosen = hot(specs, Wish(is_code=is_code, calls={}, first=SEARCH, most=HOT), _tokens)
+        wish = Wish(is_code=is_code, calls={}, first=SEARCH, most=HOT)
+        chosen = hot(specs, wish, lambda spec: sizes.of(spec) // CHARACTERS_PER_TOKEN)
         search = advertised(chosen[0], [spec for spec in specs if spec not in chosen])
-        sizes.append(sum(map(_tokens, (search, *chosen[1:]))))
-    return float(max(sizes))
+        found.append(sizes.of_all((search, *chosen[1:])) / CHARACTERS_PER_TOKEN)
+    return max(found)
 
 
-def _tokens(spec: ToolSpec) -> int:
-    return len(json.dumps({"name": spec.name, "description": spec.description, "parameters": spec.parameters})) // 4
-
-
-def _start(lab: Lab, rounds: int) -> Row:
-    folders = {
-        "many": installed(lab.folder / "foreign", _FOREIGN, TOOLS),
-        "none": installed(lab.folder / "no-foreign", 0, ""),
+def _starts(lab: Lab, rounds: int) -> Iterator[Row]:
+    """Starts and prompts with every pack and the tools of strangers, beside the core and the coding pack alone."""
+    many, none = installed(lab.folder / "foreign", _PACKS, _foreign()), installed(lab.folder / "no-foreign", 0, "")
+    sides = {
+        "many": partial(lab.run, packages=many),
+        "few": partial(lab.run, packages=none, only="marvin-tools-coding"),
     }
+    version, prompt = [lab.program.marvin, "--version"], lab.with_all_tools()
+    script = [answers.call("read_file", {"path": NOTE}), answers.text(1)]
+    measured = {
+        "--version": ({name: partial(run, version) for name, run in sides.items()}, _whole),
+        "a first request": ({name: partial(run, prompt, script) for name, run in sides.items()}, _first),
+        "a prompt with a call": ({name: partial(run, prompt, script) for name, run in sides.items()}, _whole),
+    }
+    for what, (runs, taken) in measured.items():
+        times = {name: median([*map(taken, each)]) for name, each in interleaved(runs, rounds).items()}
+        how = f"{times['many']:.0f} ms; {times['few']:.0f} ms with the core and the coding pack alone"
+        yield Row(f"{what}, every pack, {_FOREIGN} foreign tools", times["many"] / times["few"], _GOAL, "x", how)
 
-    def taken(folder: Path) -> float:
-        return lab.run(lab.marvin(), [answers.text(1)], packages=folder).to_first_request
 
-    times = interleaved({name: partial(taken, folder) for name, folder in folders.items()}, rounds)
-    middle = {name: median(values) for name, values in times.items()}
-    how = f"{middle['many']:.0f} ms to the first request; {middle['none']:.0f} ms without them"
-    return Row(f"a start with {_FOREIGN} tools of strangers", middle["many"] / middle["none"], 1.05, "x", how)
+def _first(run: Run) -> float:
+    return run.to_first_request
+
+
+def _whole(run: Run) -> float:
+    return (run.ended - run.begun) / 1e6

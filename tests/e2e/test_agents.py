@@ -129,6 +129,7 @@ def test_agents_get_these_variables_and_no_others_two_levels_deep(marvin: Marvin
         "MARVIN_MAX_COST": "5.000000",
         "MARVIN_SANDBOX": "off",
         "MARVIN_ON_ASK": "allow",
+        "MARVIN_TOOL_SEARCH": "auto",
         "MARVIN_PERMISSION_MODE": "ask",
     }
     outer, inner = agents["Outer"].environment, agents["Inner"].environment

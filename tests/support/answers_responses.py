@@ -123,6 +123,7 @@ def _item(index: int, item: Mapping[str, Any], chunks: int | Sequence[str]) -> l
         "function_call": {"arguments": ""},
         "reasoning": {},
         "tool_search_call": {"arguments": {}},
+        "tool_search_output": {"tools": []},
     }
     begun = {**item, **emptied[item["type"]], "status": "in_progress"}
     found = [{"type": "response.output_item.added", "output_index": index, "item": begun}]

@@ -24,6 +24,8 @@ NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 IMAGE_URL = re.compile(r"data:image/(png|jpeg|gif|webp);base64,([A-Za-z0-9+/=]+)")
 LONGEST_DESCRIPTION = 1024
+LONGEST_ELSEWHERE = 10_000
+"""Where a service names no limit: a request of megabytes is refused anyway."""
 
 
 # Chat completions
@@ -210,7 +212,7 @@ def anthropic(body: Body) -> None:
     for tool in defined:
         assert not ("cache_control" in tool and tool.get("defer_loading")), "what waits is in no cache"
         own = {name: value for name, value in tool.items() if name not in ("cache_control", "defer_loading")}
-        _tool(own, "input_schema")
+        _tool(own, "input_schema", LONGEST_ELSEWHERE)
     assert not defined or not all(tool.get("defer_loading") for tool in defined), "one tool at least does not wait"
     named = {found["tool_name"] for found in _references(body["messages"])}
     assert named <= {tool["name"] for tool in defined}, "a reference is to a tool that is defined"
@@ -354,6 +356,7 @@ def _responses_tool(tool: Mapping[str, Any]) -> None:
     if tool["type"] == "tool_search":
         assert set(tool) == {"type", "execution", "description", "parameters"}
         assert tool["execution"] == "client"
+        assert 0 < len(tool["description"]) <= LONGEST_ELSEWHERE
         return
     assert tool["type"] == "function"
     assert tool["strict"] is False
@@ -393,7 +396,7 @@ def ollama(body: Body) -> None:
     allowed = {"role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"}
     for tool in body.get("tools", ()):
         assert set(tool) == {"type", "function"}
-        _tool(tool["function"], "parameters")
+        _tool(tool["function"], "parameters", LONGEST_ELSEWHERE)
     waiting: list[tuple[str, str]] = []
     for message in body["messages"]:
         assert set(message) <= allowed
@@ -419,10 +422,11 @@ def ollama(body: Body) -> None:
 # What they share
 
 
-def _tool(declared: Mapping[str, Any], schema: str) -> None:
+def _tool(declared: Mapping[str, Any], schema: str, longest: int = LONGEST_DESCRIPTION) -> None:
     assert set(declared) == {"name", "description", schema}
     assert NAME.fullmatch(declared["name"])
-    assert 0 < len(declared["description"]) <= LONGEST_DESCRIPTION
+    assert 0 < len(declared["description"]) <= longest
+    assert "\x00" not in declared["description"]
     parameters = declared[schema]
     _check_schema(json.dumps(parameters))
     assert parameters["type"] == "object"

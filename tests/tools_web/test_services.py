@@ -186,3 +186,35 @@ def test_every_tool_that_asks_services_can_be_tried() -> None:
     assert asking - tried.keys() == {"browse_web", "scrape_page"}
     for spec in tried.values():
         jsonschema.validate(dict(spec.probe or {}), dict(spec.parameters))
+
+
+@pytest.mark.parametrize(
+    ("tool", "parameter"),
+    [
+        ("search_games", "query"),
+        ("steam_search", "query"),
+        ("recipe_search", "query"),
+        ("music_search", "query"),
+        ("search_movies", "query"),
+        ("get_movie_details", "title"),
+        ("spotify_search", "query"),
+        ("web_search", "query"),
+        ("search_news", "query"),
+        ("wiki_search", "query"),
+        ("wiki_summary", "title"),
+        ("wiki_full", "title"),
+        ("search_papers", "query"),
+        ("search_arxiv", "query"),
+        ("places_text_search", "text_query"),
+    ],
+)
+def test_what_is_looked_for_is_checked_before_anything_is_sent(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, tool: str, parameter: str
+) -> None:
+    session = marvin_tools.session(env={"SPOTIFY_CLIENT_ID": "x"})
+    for text, what in (("", " is empty. "), (" \n\t ", " is empty. "), ("x " * 1_000, "is longer than ")):
+        outcome = session.call(tool, **{parameter: text})
+        assert outcome.is_error
+        assert what in outcome.text
+        assert len(outcome.text) < 300
+    assert not marvin_http.requests

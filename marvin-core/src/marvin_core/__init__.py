@@ -232,7 +232,7 @@ if TYPE_CHECKING:
     from .kit.files.tree import FolderTree, folder_tree
     from .kit.json_file import JsonFile
     from .kit.markup import plain_text
-    from .kit.notices import NtfyServer, Push, PushPriority, is_topic, publish
+    from .kit.notices import NtfyServer, Push, PushPriority, publish
     from .kit.ntfy import Notifier
     from .kit.rate_limit import RateLimit
     from .kit.service_health import ServiceHealth, ServiceState
@@ -244,6 +244,7 @@ if TYPE_CHECKING:
     from .tickets.folder import TicketFolder, find_ticket_folder
     from .tickets.ticket import Ticket, TicketError
     from .util.git_calls import GIT_ALONE, GIT_ASKS_NOBODY, GIT_PROGRAMS, git_command, git_without_programs
+    from .util.patterns.topics import is_topic
     from .util.state_files import update_file
     from .util.text import did_you_mean, near_names, one_line
     from .util.threads import in_thread
@@ -315,7 +316,7 @@ _NAMES_IN = {
     "kit.files.tree": "FolderTree folder_tree",
     "kit.json_file": "JsonFile",
     "kit.markup": "plain_text",
-    "kit.notices": "NtfyServer Push PushPriority is_topic publish",
+    "kit.notices": "NtfyServer Push PushPriority publish",
     "kit.ntfy": "Notifier",
     "kit.rate_limit": "RateLimit",
     "kit.service_health": "ServiceHealth ServiceState",
@@ -327,6 +328,7 @@ _NAMES_IN = {
     "tickets.folder": "TicketFolder find_ticket_folder",
     "tickets.ticket": "Ticket TicketError",
     "util.git_calls": "GIT_ALONE GIT_ASKS_NOBODY GIT_PROGRAMS git_command git_without_programs",
+    "util.patterns.topics": "is_topic",
     "util.state_files": "update_file",
     "util.text": "did_you_mean near_names one_line",
     "util.threads": "in_thread",

@@ -23,7 +23,7 @@ from marvin_core.conversation.compactor import Compactor
 from marvin_core.conversation.conversation import Conversation
 from marvin_core.conversation.digest import digest
 from marvin_core.conversation.plan import KEPT, composed, plan, plan_turns
-from marvin_core.conversation.window import Window, characters
+from marvin_core.conversation.window import ToolSizes, Window, characters
 from marvin_core.guard.files.workspace import Workspace
 from marvin_core.guard.kept_texts import KeptTexts
 from marvin_core.guard.redaction import Redactor
@@ -88,6 +88,7 @@ class Around(Record):
     bus: Bus
     clock: SystemClock
     kept: KeptTexts
+    tool_sizes: ToolSizes
 
 
 def ground(
@@ -123,6 +124,7 @@ def ground(
         bus=bus,
         clock=SystemClock(),
         kept=KeptTexts(),
+        tool_sizes=ToolSizes(),
     )
     return Ground(
         compactor=Compactor(around),

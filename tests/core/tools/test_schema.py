@@ -486,6 +486,13 @@ def test_signatures_that_cannot_be_tools_say_what_to_change() -> None:
             describe(Tool(function))  # type: ignore[arg-type]
 
 
+def test_what_a_parameter_means_is_told_in_a_bounded_length() -> None:
+    deep = {"type": "array", "items": {"type": "object", "properties": {"x": {"description": "y" * 100_000}}}}
+    found = normal_form({"type": "object", "properties": {"a": {"description": "x" * 100_000}, "b": deep}})
+    assert len(json.dumps(found)) < 5_000
+    assert found["properties"]["a"]["description"].endswith("x…")
+
+
 def test_foreign_schemas_get_the_normal_form_too() -> None:
     foreign = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

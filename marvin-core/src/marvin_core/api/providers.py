@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from .limits import Limits
 from .messages import Message, ProviderData, StopReason, Usage
 from .record import Record
 from .timeouts import Timeouts
-from .tools import ToolSpec
+from .tools import SEARCH, ToolSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,28 +65,58 @@ class Request(Record):
 
     The first `stable` characters of `system` are the same from request to request: a service that caches
     what it is told to is told to cache up to there. `waiting` are tools that the model can find and call, but is not
-    told of: only a provider that `Defers` does something with them. `output_schema` is the JSON schema of the answer,
-    if it has one: services that know how to are asked to hold the model to it.
+    told of: only a provider that `Defers` does something with them. With `deferred` the service is to add those of them
+    that a search in the conversation found, and `tools` has none of those. `output_schema` is the JSON schema of the
+    answer, if it has one: services that know how to are asked to hold the model to it.
     """
 
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     waiting: tuple[ToolSpec, ...] = ()
+    deferred: bool = False
     tool_choice: ToolChoice = "auto"
     thinking: ThinkingLevel = "off"
     max_output_tokens: int | None = None
     stable: int = 0
     output_schema: Mapping[str, Any] | None = None
 
-    def with_revealed(self) -> Request:
-        """The request for a service that adds nothing by itself: with the tools that its outputs reveal."""
-        named = {name for message in self.messages for output in message.outputs for name in output.reveals}
-        revealed = tuple(spec for spec in self.waiting if spec.name in named)
-        if not revealed:
+    def with_revealed(self, most: int | None = None) -> Request:
+        """The request for a service that adds nothing by itself: with the tools that searches found.
+
+        They come in the order in which they were found, so that the list only grows.
+
+        Args:
+            most: how many tools the service takes; see `within`.
+        """
+        if not self.deferred:
+            return self.within(most)
+        named = found_in(self.messages)
+        waiting = {spec.name: spec for spec in self.waiting if spec.name in named}
+        tools = (*self.tools, *(waiting[name] for name in named if name in waiting))
+        rest = tuple(spec for spec in self.waiting if spec.name not in waiting)
+        return self.replace(tools=tools, waiting=rest, deferred=False).within(most)
+
+    def within(self, most: int | None) -> Request:
+        """The request with no more tools than a service takes: of too many, the first ones and the newest ones stay.
+
+        That is for whoever stands in for another one; what is asked first was chosen for it.
+        """
+        beyond = 0 if most is None else len(self.tools) - most
+        if beyond <= 0:
             return self
-        waiting = tuple(spec for spec in self.waiting if spec.name not in named)
-        return self.replace(tools=(*self.tools, *revealed), waiting=waiting)
+        first = (len(self.tools) - beyond) // 2
+        kept = (*self.tools[:first], *self.tools[first + beyond :])
+        return self.replace(tools=kept, waiting=(*self.tools[first : first + beyond], *self.waiting))
+
+
+def found_in(messages: Sequence[Message]) -> dict[str, None]:
+    """The names of the tools that searches in a conversation found, in that order; of one search the best one last."""
+    found: dict[str, None] = {}
+    for message in messages:
+        for output in message.outputs if message.role == "tool" else ():
+            found.update(dict.fromkeys(reversed(output.reveals if output.name == SEARCH else ())))
+    return found
 
 
 class TextDelta(Record):

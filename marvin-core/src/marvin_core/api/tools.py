@@ -18,10 +18,17 @@ Gate: TypeAlias = Literal["readonly", "writable-files", "ticket"]
 Sign: TypeAlias = Literal["", "!"]
 """What a line typed in a chat begins with, where a tool takes the text behind it."""
 
+SEARCH = "tool_search"
+"""The tool that finds those that wait. The core brings it, and nobody else can have the name."""
 READING: frozenset[Access] = frozenset({"read", "net"})
 CHANGING: frozenset[Access] = frozenset({"write", "exec"})
 _NAME_LIMIT = 64
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+def is_tool_name(name: str) -> bool:
+    """Whether a tool can have a name: every service takes up to 64 letters, digits, `_` and `-`."""
+    return 0 < len(name) <= _NAME_LIMIT and _NAME_CHARACTERS.issuperset(name)
 
 
 class ToolResult(Record):
@@ -176,7 +183,7 @@ class Tool(Generic[P, R]):
         adapt: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
     ) -> None:
         name = function.__name__
-        if not _NAME_CHARACTERS.issuperset(name) or len(name) > _NAME_LIMIT:
+        if not is_tool_name(name):
             raise ToolError(f"{name!r} cannot name a tool: use up to 64 letters, digits, '_' and '-'.")
         if not (function.__doc__ or "").strip():
             raise ToolError(f"The tool {name} needs a docstring: it is what the model reads.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from ..api.errors import UsageError
+from ..util.patterns.topics import is_topic, refused_topic
 
 _FLAGS = {
     "from_": ("--from", "says where the pipeline begins"),
@@ -18,7 +18,6 @@ _FLAGS = {
 }
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _LONGEST = 10.0 * 365 * 24 * 3600
-_TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
 
 
 def pipeline_fields(flags: Namespace, cwd: Path) -> dict[str, Any]:
@@ -30,8 +29,8 @@ def pipeline_fields(flags: Namespace, cwd: Path) -> dict[str, Any]:
     for name, (flag, what) in _FLAGS.items():
         if getattr(flags, name) not in (None, False) and not flags.design_first:
             raise UsageError(f"{flag} {what}. Add --design-first, or leave it out.")
-    if flags.ntfy is not None and not _TOPIC.fullmatch(flags.ntfy):
-        raise UsageError(f"--ntfy {flags.ntfy[:80]!r} cannot be a topic. Use up to 64 letters, digits, '-' and '_'.")
+    if flags.ntfy is not None and not is_topic(flags.ntfy):
+        raise UsageError(f"--ntfy {refused_topic(flags.ntfy)}")
     return {
         "design_first": flags.design_first,
         "pipeline_from": flags.from_ or "",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .backups import Backup, Backups
     from .conversation import Conversation
     from .plan import CompactionPlan
-    from .window import Window
+    from .window import ToolSizes, Window
 
     class SummaryModel(Protocol):
         """The model in use, as far as compaction knows it."""
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
         def clock(self) -> Clock: ...
         @property
         def kept(self) -> KeptTexts: ...
+        @property
+        def tool_sizes(self) -> ToolSizes: ...
 
 
 CAPS: dict[Mode, int] = {"chat": 40, "coding": 100}
@@ -81,8 +83,6 @@ class Compactor:
         self._asked: int | None = None
         self._near = False
         self._refused = False
-        self._measured: tuple[Sequence[ToolSpec], int] = ((), 0)
-        self._sizes: dict[str, int] = {}
         self.overhead = 0
         """The characters of the newest request beside its messages: the system prompt and the tools."""
 
@@ -91,7 +91,7 @@ class Compactor:
 
         Returns the characters that go along with the messages.
         """
-        self.overhead = len(system) + self.characters_of(tools)
+        self.overhead = len(system) + self._session.tool_sizes.of_all(tools)
         asked, self._asked = self._asked, None
         limit = self._limit()
         if asked is not None:
@@ -279,20 +279,6 @@ class Compactor:
 
     def _characters(self, tokens: int) -> int:
         return self._session.model.window.room(tokens)
-
-    def characters_of(self, tools: Sequence[ToolSpec]) -> int:
-        """The characters of tools in a request."""
-        if tools is not self._measured[0]:
-            self._measured = tools, sum(map(self._size_of, tools))
-        return self._measured[1]
-
-    def _size_of(self, tool: ToolSpec) -> int:
-        """The characters of a tool's schema in a request."""
-        if tool.name not in self._sizes:
-            import json
-
-            self._sizes[tool.name] = len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
-        return self._sizes[tool.name]
 
     def _warn_when_near(self) -> None:
         window = self._session.model.window

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..api.messages import IMAGE_TOKENS, Image, Message, Text, Thinking, ToolCall, ToolOutput
+from ..api.tools import ToolSpec
 
 CHARACTERS_PER_TOKEN = 4
 UNKNOWN_WINDOW = 32_768
@@ -65,6 +66,30 @@ class Window:
             f"{text[:room]}\n[Result truncated: {omitted:,} characters left out to stay inside the context budget. "
             "Ask for a smaller part.]"
         )
+
+
+class ToolSizes:
+    """What tools take of a request, in characters. Each is measured once, as long as it stays what it is."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[ToolSpec, int]] = {}
+        self._newest: tuple[Sequence[ToolSpec], int] = ((), 0)
+
+    def of(self, tool: ToolSpec) -> int:
+        """The characters of one: its name, its description and its parameters."""
+        known = self._known.get(tool.name)
+        if known is None or known[0] is not tool:  # another one has its name now, or it says something else
+            import json
+
+            size = len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
+            known = self._known[tool.name] = tool, size
+        return known[1]
+
+    def of_all(self, tools: Sequence[ToolSpec]) -> int:
+        """The characters of several together; nothing is added up where they are those of the last time."""
+        if tools is not self._newest[0]:
+            self._newest = tools, sum(map(self.of, tools))
+        return self._newest[1]
 
 
 def characters(messages: Iterable[Message]) -> int:

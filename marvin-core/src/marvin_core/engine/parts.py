@@ -13,6 +13,7 @@ from ..api.events import MessageEnd, MessageOrigin, MessageStart
 from ..api.messages import Message, ToolOutput, tool
 from ..api.record import Record
 from ..conversation.conversation import Conversation
+from ..conversation.window import ToolSizes
 from ..guard.files.workspace import Workspace
 from ..guard.gates.agents import child_variables
 from ..guard.kept_texts import KeptTexts
@@ -123,6 +124,7 @@ class SessionParts(Record):
     resources: Resources
     inbox: Inbox
     progress: Progress
+    tool_sizes: ToolSizes
     environment: dict[str, str]
     """Of the programs that are started; what it says to a Marvin among them follows what the user changes here."""
     state: dict[str, dict[str, Any]]
@@ -182,8 +184,9 @@ class SessionParts(Record):
             workspace=self.workspace,
             conversation=self.conversation,
             state=self.state,
+            sizes=self.tool_sizes,
             window=lambda: self.model.window.size,
-            calls=self.profile.calls,
+            profile=self.profile,
             warn=self.bus.warn,
         )
         return CarriedTools(self.toolbox, around)
@@ -242,6 +245,7 @@ def build(setup: SessionSetup) -> SessionParts:
         resources=Resources(),
         inbox=Inbox(bus, chat=setup.asker is not None),
         progress=Progress(),
+        tool_sizes=ToolSizes(),
         environment=environment,
         state={},
     )

@@ -5,12 +5,12 @@ Facts of the service: https://docs.ntfy.sh/publish/#publish-as-json
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ..api.errors import RequestFailed, ToolError
 from ..api.record import Record
+from ..util.patterns.topics import is_topic, refused_topic
 from ..util.text import cut, storable
 from .addresses import web_address
 from .fetching import post
@@ -22,7 +22,6 @@ PushPriority: TypeAlias = Literal["min", "low", "default", "high", "max"]
 
 NTFY = "https://ntfy.sh"
 """The public server, which anybody may use and where a topic is known to who knows its name."""
-_TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
 _MESSAGE_BYTES = 4_096
 """A longer message would arrive as an attached file."""
 _TITLE_CHARACTERS = 250
@@ -101,16 +100,9 @@ async def publish(http: httpx.AsyncClient, push: Push, server: NtfyServer | None
     return str(published.get("id", ""))
 
 
-def is_topic(text: str) -> bool:
-    """Whether a text can be the name of a topic: up to 64 letters of a to z, digits, `-` and `_`."""
-    return _TOPIC.fullmatch(text) is not None
-
-
 def _body(push: Push) -> dict[str, Any]:
     if not is_topic(push.topic):
-        raise ToolError(
-            f"{cut(push.topic, 80)!r} cannot be a topic. Use up to 64 letters, digits, '-' and '_', without spaces."
-        )
+        raise ToolError(refused_topic(push.topic))
     if push.priority not in get_args(PushPriority):
         raise ToolError(f"{push.priority!r} is no priority. Use one of {', '.join(get_args(PushPriority))}.")
     if not push.text.strip():

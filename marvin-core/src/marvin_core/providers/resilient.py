@@ -191,7 +191,8 @@ class Resilient(WrapperProvider):
         for attempt in range(len(pauses) + 1):
             self._shown = answered = False
             last: Delta | None = None
-            asked = request if adds_revealed(self._provider) else request.with_revealed()
+            most = self._provider.max_tools
+            asked = request.within(most) if adds_revealed(self._provider) else request.with_revealed(most)
             deltas = cast("AsyncGenerator[Delta, None]", self._provider.stream(asked))
             try:
                 async with aclosing(deltas):

@@ -329,8 +329,13 @@ class _Live:
                 return
             elif record["type"] == "compaction":
                 self.compacted = compaction_of(record)
-                self.state = dict(record.get("state", {})) if self.state is None else self.state
+                self.state = _state_of(record.get("state", {})) if self.state is None else self.state
             elif record["type"] == "state" and self.state is None:
-                self.state = dict(record["state"])
+                self.state = _state_of(record["state"])
         except (ValueError, KeyError, TypeError) as error:
             self.problems.append(f"record {record.get('id')} was skipped: {error}")
+
+
+def _state_of(kept: Any) -> dict[str, Any]:
+    """What packs kept, each in a mapping of its own; what is none was damaged."""
+    return {name: value for name, value in dict(kept).items() if isinstance(value, dict)}

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import os.path
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..api.providers import Provider, adds_revealed
+from ..api.providers import OFFLINE, Provider, adds_revealed, found_in
 from ..api.record import Record
-from ..api.tools import ToolSpec
+from ..api.tools import SEARCH, ToolSpec
 from ..conversation.window import CHARACTERS_PER_TOKEN
-from .toolbox import HOT, SEARCH, Toolbox
+from .toolbox import HOT, Toolbox
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..api.config import Config
     from ..conversation.conversation import Conversation
+    from ..conversation.window import ToolSizes
     from ..guard.files.workspace import Workspace
-    from .routing.ranking import Ranking
+    from .finding import Finder
+
+    class CallCounts(Protocol):
+        """The active profile, as far as the choice of tools knows it."""
+
+        @property
+        def name(self) -> str: ...
+        def calls(self) -> Mapping[str, int]:
+            """How often the user's work called each tool."""
+            ...
+
 
 _MANY = 40
 """So many tools are offered at once; of more, most wait."""
 _SHARE = 20
 """That part of the window they may take together."""
+_FOUND_SHARE = 4
+"""That part of the window may be taken by what was found; of more, what was found first waits again."""
+_HOT_SHARE = 8
+"""That part of the window may be taken by what is offered at once where most wait."""
 _OWNER = "marvin-core"
 _FOUND = "found_tools"
 _NAMED = 8
@@ -28,78 +46,119 @@ _NAMED = 8
 
 
 class Carried(Record):
-    """The tools of a request: those that it carries, and those that wait."""
+    """The tools of a request: those that it carries, and those that wait.
+
+    `told` are all that the model reads of: those that are carried, and those of the others that the service adds.
+    """
 
     tools: tuple[ToolSpec, ...] = ()
     waiting: tuple[ToolSpec, ...] = ()
+    told: tuple[ToolSpec, ...] = ()
+
+    @classmethod
+    def of(cls, tools: tuple[ToolSpec, ...]) -> Carried:
+        """These, and none that wait."""
+        return cls(tools=tools, told=tools)
 
 
 class Surroundings(Record):
     """What it depends on which tools a request carries.
 
-    `window` is that of the model, in tokens. `calls` says how often the user's work called each tool. `state` is what
-    packs keep in the session. `warn` tells the user something.
+    `window` is that of the model, in tokens. `state` is what packs keep in the session. `warn` tells the user
+    something.
     """
 
     config: Config
     workspace: Workspace
     conversation: Conversation
     state: dict[str, dict[str, Any]]
+    sizes: ToolSizes
     window: Callable[[], int]
-    calls: Callable[[], Mapping[str, int]]
+    profile: CallCounts
     warn: Callable[[str], None]
+
+
+class _List:
+    """The tools that one model was offered, in the order in which they came; what is held back keeps its place."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+        self.search: ToolSpec | None = None
+
+    def with_(self, known: Collection[str], wanted: Iterable[str]) -> list[str]:
+        """The names of those before that are still there, and after them those that are new."""
+        self.names.update(dict.fromkeys(name for name in wanted if name in known))
+        return [name for name in self.names if name in known]
 
 
 class CarriedTools:
     """The tools that the requests of one session carry.
 
-    The list only grows, in one order, as long as one model answers and the user chooses no others: services keep what
-    they read by its beginning.
+    For each model the list only grows, in one order, as long as the conversation goes on and the user chooses no other
+    tools: services keep what they read by its beginning. Whoever goes back to a model finds the list as it was.
     """
 
     def __init__(self, toolbox: Toolbox, around: Surroundings) -> None:
         self._toolbox = toolbox
         self._around = around
-        self._key: object = None
-        self._names: list[str] = []
-        self._hot: dict[bool, list[str]] = {}
-        self._search: ToolSpec | None = None
+        self._lists: dict[object, _List] = {}
+        self._list = _List()
+        self._hot: dict[object, list[str]] = {}
+        self._offered: Sequence[ToolSpec] = ()
+        self._calls: dict[str, Mapping[str, int]] = {}
+        self._found: list[str] = []
         self._carried = Carried()
         self._told: list[str] = []
-        self._ranked: tuple[tuple[ToolSpec, ...], Ranking] | None = None
+        self._finder: Finder | None = None
 
     def of(self, provider: Provider) -> Carried:
         """Those of the next request to a provider; the same object as long as they are the same ones."""
         offered = self._toolbox.offered
-        key = (provider.name, provider.model, provider.max_tools, self._toolbox.selection)
-        if key != self._key:
-            self._key, self._names, self._hot, self._search = key, [], {}, None
+        if provider.name == OFFLINE:  # nothing is sent to it: what is meant is looked for among all of them
+            return self._kept(offered, (), ())
         known = {spec.name: spec for spec in offered}
+        named = found_in(self._around.conversation.messages)
+        self._choose_list(provider, [name for name in named if name in known])
         search = known.pop(SEARCH, None)
         if search is None or not self._are_many(tuple(known.values()), provider):
-            return self._kept(tuple(known[name] for name in self._grown(known, [*known])[: provider.max_tools]), ())
-        wanted = [*self._hot_names(offered, provider), *self._found(provider)]
-        names = _within(self._grown({**known, SEARCH: search}, wanted), self._hot_names(offered, provider), provider)
-        if self._search is None:
-            from .deferral import advertised
+            few = self._list.with_(known, known)[: provider.max_tools]
+            return self._kept([known[name] for name in few], (), ())
+        # What a search there names the service itself adds to the conversation, where it can.
+        hot, added = self._hot_names(offered, provider), named if adds_revealed(provider) else {}
+        known[SEARCH] = self._advertised(search, [spec for name, spec in known.items() if name not in hot])
+        grown = self._list.with_(known, [*hot, *(name for name in self._found if name not in added)])
+        names = self._within([known[name] for name in grown], hot, provider.max_tools)
+        waiting = [spec for name, spec in known.items() if name not in names]
+        return self._kept([known[name] for name in names], waiting, added)
 
-            waiting = [spec for spec in known.values() if spec.name not in names]
-            self._search = advertised(search, waiting)
-        known[SEARCH] = self._search
-        return self._kept(
-            tuple(known[name] for name in names), tuple(spec for name, spec in known.items() if name not in names)
-        )
+    def _choose_list(self, provider: Provider, named: Sequence[str]) -> None:
+        """Go on with the list of a model; with empty ones where another conversation has begun.
 
-    def _kept(self, tools: tuple[ToolSpec, ...], waiting: tuple[ToolSpec, ...]) -> Carried:
-        if (tools, waiting) != (self._carried.tools, self._carried.waiting):
-            self._carried = Carried(tools=tools, waiting=waiting)
+        `named` are those that searches in the conversation found: where it ended by force, nothing else tells of them.
+        """
+        found = self._state()
+        if missing := [name for name in named if name not in found]:
+            found = self._keep([*found, *missing])
+        if not set(self._found) <= set(found):
+            self._lists.clear()
+        self._found = found
+        key = (provider.name, provider.model, provider.max_tools, self._toolbox.selection)
+        self._list = self._lists.setdefault(key, _List())
+
+    def _kept(self, tools: Sequence[ToolSpec], waiting: Sequence[ToolSpec], added: Collection[str]) -> Carried:
+        told = (*tools, *(spec for spec in waiting if spec.name in added))
+        carried = Carried(tools=tuple(tools), waiting=tuple(waiting), told=told)
+        if carried != self._carried:
+            self._carried = carried
         return self._carried
 
-    def _grown(self, known: Mapping[str, ToolSpec], wanted: Sequence[str]) -> list[str]:
-        """The names of those before that are still there, and after them those that are new."""
-        names = dict.fromkeys(name for name in (*self._names, *wanted) if name in known)
-        self._names = [*names]
-        return self._names
+    def _advertised(self, search: ToolSpec, others: Sequence[ToolSpec]) -> ToolSpec:
+        """The search as the list began with it: what it says of the others must not change with each that is found."""
+        if self._list.search is None:
+            from .deferral import advertised
+
+            self._list.search = advertised(search, others)
+        return self._list.search
 
     def _are_many(self, specs: Sequence[ToolSpec], provider: Provider) -> bool:
         """Whether some of them have to wait."""
@@ -108,65 +167,75 @@ class CarriedTools:
         how = self._around.config.tool_search
         if how != "auto":
             return how == "on" and len(specs) > HOT
-        return len(specs) > _MANY or sum(map(_tokens, specs)) > self._around.window() // _SHARE
+        return len(specs) > _MANY or sum(map(self._tokens, specs)) > self._around.window() // _SHARE
+
+    def _tokens(self, spec: ToolSpec) -> int:
+        return self._around.sizes.of(spec) // CHARACTERS_PER_TOKEN
 
     def _hot_names(self, specs: Sequence[ToolSpec], provider: Provider) -> list[str]:
         """What is offered at once, in coding mode or a repository, or elsewhere."""
-        workspace = self._around.workspace
-        is_code = workspace.mode == "coding" or (workspace.root / ".git").exists()
-        if is_code not in self._hot:
-            from .deferral import Wish, hot
+        if specs is not self._offered:  # as where a mode ended that kept some back
+            self._offered, self._hot = specs, {}
+        workspace, profile = self._around.workspace, self._around.profile
+        is_code = workspace.mode == "coding" or os.path.exists(workspace.root / ".git")
+        most = HOT if provider.max_tools is None else max(1, min(HOT, provider.max_tools // 2))
+        key = (is_code, profile.name, most)
+        if key not in self._hot:
+            from .deferral import TOKENS, Wish, hot
 
-            most = HOT if provider.max_tools is None else max(1, min(HOT, provider.max_tools // 2))
-            wish = Wish(is_code=is_code, calls=self._around.calls(), first=SEARCH, most=most)
-            self._hot[is_code] = [spec.name for spec in hot(specs, wish, _tokens)]
-        return self._hot[is_code]
+            if profile.name not in self._calls:  # once: a session is not to shift what it is offered as it goes on
+                self._calls[profile.name] = profile.calls()
+            calls, tokens = self._calls[profile.name], min(TOKENS, self._around.window() // _HOT_SHARE)
+            wish = Wish(is_code=is_code, calls=calls, first=SEARCH, most=most, tokens=tokens)
+            self._hot[key] = [spec.name for spec in hot(specs, wish, self._tokens)]
+        return self._hot[key]
 
-    def _found(self, provider: Provider) -> list[str]:
-        """What the model found or called; where the service itself adds what a result names, only what none names."""
-        found = self._state()
-        if not adds_revealed(provider):
-            return found
-        named = {
-            name
-            for message in self._around.conversation.messages
-            for output in message.outputs
-            for name in output.reveals
-        }
-        return [name for name in found if name not in named]
+    def _within(self, specs: Sequence[ToolSpec], hot: Collection[str], most: int | None) -> dict[str, None]:
+        """As many as the service takes and the window has room for: what is offered at once, and the newest others."""
+        others = [spec for spec in specs if spec.name not in hot]
+        room = len(others) if most is None else max(0, most - (len(specs) - len(others)))
+        tokens = self._around.window() // _FOUND_SHARE
+        dropped: set[str] = set()
+        for place, spec in enumerate(reversed(others)):
+            tokens -= self._tokens(spec)
+            if place >= room or (place and tokens < 0):
+                dropped.update(other.name for other in others[: len(others) - place])
+                break
+        return dict.fromkeys([spec.name for spec in specs if spec.name not in dropped][:most])
 
     def _state(self) -> list[str]:
-        kept = self._around.state.get(_OWNER, {}).get(_FOUND)
-        return [name for name in kept if isinstance(name, str)] if isinstance(kept, list) else []
+        kept: Any = self._around.state.get(_OWNER)
+        found = kept.get(_FOUND) if isinstance(kept, dict) else None
+        return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
     def reveal(self, names: Iterable[str]) -> None:
         """Have the next requests carry these, too, as the model found or called them. The session keeps that.
 
         Where a service takes few, those that were found last stay longest, so the best one, the first, is added last.
         """
-        waiting = {spec.name for spec in self._carried.waiting}
+        waiting = {spec.name for spec in self._carried.waiting}.difference(spec.name for spec in self._carried.told)
         fresh = [name for name in dict.fromkeys(names) if name in waiting]
-        if fresh:
-            self._names = [name for name in self._names if name not in fresh]
-            found = [name for name in self._state() if name not in fresh]
-            self._around.state.setdefault(_OWNER, {})[_FOUND] = [*found, *reversed(fresh)]
+        if not fresh:
+            return
+        for name in fresh:
+            self._list.names.pop(name, None)
+        self._keep([*(name for name in self._state() if name not in fresh), *reversed(fresh)])
+
+    def _keep(self, found: list[str]) -> list[str]:
+        kept: Any = self._around.state.get(_OWNER)
+        own = self._around.state[_OWNER] = kept if isinstance(kept, dict) else {}
+        own[_FOUND] = found
+        return found
 
     def find(self, query: str, most: int) -> list[ToolSpec]:
-        """The tools on offer that a query means, the best first: by their names, else by words. Blocks for a moment."""
+        """The tools on offer that a query means, the best first; see `Finder.find`. Blocks for a moment."""
         specs = tuple(spec for spec in self._toolbox.offered if spec.name != SEARCH)
-        asked = {*query.removeprefix("select:").replace(",", " ").split()}
-        named = [spec for spec in specs if spec.name in asked]
-        ranked = (spec for spec, _ in self._ranking(specs).best(query, most))
-        return [*{spec.name: spec for spec in (*named, *ranked)}.values()][:most]
+        finder = self._finder
+        if finder is None or finder.specs != specs:
+            from .finding import Finder
 
-    def _ranking(self, specs: tuple[ToolSpec, ...]) -> Ranking:
-        """What ranks these tools; made anew only where they are others."""
-        if self._ranked is None or self._ranked[0] != specs:
-            from .routing.documents import documents
-            from .routing.ranking import Ranking
-
-            self._ranked = specs, Ranking(specs, documents(specs, self._around.config.cache_folder))
-        return self._ranked[1]
+            finder = self._finder = Finder(specs, self._around.config.cache_folder)
+        return finder.find(query, most)
 
     def tell_left_out(self, provider: Provider) -> None:
         """Tell which tools nobody can find that do not come along, where that is not what was told last."""
@@ -180,20 +249,3 @@ class CarriedTools:
                 "--tools, or !mode in a chat, chooses which are offered."
             )
         self._told = names
-
-
-def _within(names: list[str], hot: Sequence[str], provider: Provider) -> list[str]:
-    """As many of them as the service takes: those offered at once, and of the others the newest."""
-    if provider.max_tools is None or len(names) <= provider.max_tools:
-        return names
-    others = [name for name in names if name not in hot]
-    room = max(0, provider.max_tools - (len(names) - len(others)))
-    dropped = set(others[: len(others) - room])
-    return [name for name in names if name not in dropped][: provider.max_tools]
-
-
-def _tokens(spec: ToolSpec) -> int:
-    """What a tool takes of a request; a token is four bytes."""
-    import json
-
-    return (len(spec.name) + len(spec.description) + len(json.dumps(spec.parameters))) // CHARACTERS_PER_TOKEN

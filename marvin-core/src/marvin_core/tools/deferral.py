@@ -9,8 +9,8 @@ from ..api.record import Record
 from ..api.tools import ToolSpec
 from ..util.text import cut, one_line
 
-_TOKENS = 2_500
-"""What those may take of a request: with what the model finds later, and with what says that there are more, 3,000."""
+TOKENS = 2_500
+"""What those may take of a request at most: with what says that there are more, 3,000."""
 _CALLED, _OFTEN = 6, 3
 """How many tools are offered at once since the user's work calls them, and how often it called each at least."""
 _GROUPS, _GROUP_NAME = 30, 20
@@ -22,14 +22,15 @@ _OF_ONE = 12
 class Wish(Record):
     """What the tools that are offered at once follow.
 
-    `calls` says how often each was called in the user's work until now; `first` is always among them, and there are
-    `most` at most.
+    `calls` says how often each was called in the user's work until now; `first` is always among them. There are `most`
+    at most, and together they take so many `tokens` at most.
     """
 
     is_code: bool
     calls: Mapping[str, int]
     first: str
     most: int
+    tokens: int = TOKENS
 
 
 def hot(specs: Sequence[ToolSpec], wish: Wish, tokens_of: Callable[[ToolSpec], int]) -> tuple[ToolSpec, ...]:
@@ -39,14 +40,18 @@ def hot(specs: Sequence[ToolSpec], wish: Wish, tokens_of: Callable[[ToolSpec], i
         tokens_of: what a tool takes of a request, in tokens.
     """
     known = {spec.name: spec for spec in specs}
-    often = [name for name, count in Counter(wish.calls).most_common(_CALLED) if count >= _OFTEN]
+    often = [name for name, count in Counter(wish.calls).most_common() if count >= _OFTEN and name in known]
     usual = [*_declared(specs, is_code=wish.is_code), *_declared(specs, is_code=not wish.is_code)]
-    wanted = dict.fromkeys(name for name in (wish.first, *often, *usual, *known) if name in known)
-    chosen: set[str] = set()
-    left = _TOKENS
+    # What is usual anyway takes no place from what else is called often, and is kept from making room for it.
+    more = [name for name in often if name not in usual][:_CALLED]
+    wanted = dict.fromkeys([*more, *(name for name in often if name in usual), *usual, *known])
+    chosen = {wish.first} & set(known)
+    left = wish.tokens - sum(tokens_of(known[name]) for name in chosen)
     for name in wanted:
+        if len(chosen) >= wish.most:
+            break
         tokens = tokens_of(known[name])
-        if len(chosen) < wish.most and tokens <= left:
+        if tokens <= left and name not in chosen:
             chosen.add(name)
             left -= tokens
     return tuple(sorted((known[name] for name in known if name in chosen), key=lambda spec: spec.name != wish.first))

@@ -2,7 +2,7 @@
 
 No `title`, no `$ref`, null left out of types and defaults, `enum` instead of `const`, `anyOf` instead of
 `oneOf`, no `additionalProperties: false` (unknown names are refused all the same), lists with `items`
-and an object with `properties` (OpenAI refuses others), keys in one order.
+and an object with `properties` (OpenAI refuses others), no endless descriptions, keys in one order.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ KEY_ORDER = (
     "required",
 )
 """What a schema in the normal form may say, in the order in which it does."""
+
+_LONGEST = 2_000
+"""Characters of what a parameter means: what a stranger writes may be of any length, and each request repeats it."""
 
 
 def normal_form(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,6 +77,9 @@ def _normal(node: Mapping[str, Any], definitions: Mapping[str, Any], inside: tup
 
 
 def _tidy(schema: dict[str, Any]) -> dict[str, Any]:
+    description = schema.get("description")
+    if isinstance(description, str) and len(description) > _LONGEST:
+        schema["description"] = f"{description[: _LONGEST - 1]}…"
     for key in ("title", "$defs", "definitions", "$schema", "discriminator"):
         schema.pop(key, None)
     if "const" in schema:

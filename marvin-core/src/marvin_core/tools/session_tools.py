@@ -16,6 +16,8 @@ from ..util.threads import in_thread
 _IGNORED = ("description", "explanation", "instructions", "focus")
 _QUOTED = 100
 """Characters of what was looked for, in an error."""
+_DESCRIBED = 300
+"""Characters of what is said of a tool that was found: the whole of it comes with the next request."""
 _TEXTS = ("message", "text", "summary", "reason", "result")
 
 
@@ -105,8 +107,10 @@ async def tool_search(
     """Find more tools by what they do. You can call the found ones from then on. Search before you say you cannot."""
     found = await in_thread(lambda: context.session.find_tools(query, max_results))
     if not found:
-        raise ToolError(f"No tool fits {cut(one_line(query), _QUOTED)!r}. Say it in other words, what is to be done.")
-    lines = [f"- {spec.name}: {one_line(spec.description)}" for spec in found]
+        raise ToolError(
+            f"No tool fits {cut(one_line(query), _QUOTED)!r}. Say in other words, and in English, what is to be done."
+        )
+    lines = [f"- {spec.name}: {one_line(spec.description, _DESCRIBED)}" for spec in found]
     return ToolResult(
         content="\n".join(["You can call these tools now:", *lines]), reveals=[spec.name for spec in found]
     )

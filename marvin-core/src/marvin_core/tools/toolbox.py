@@ -5,24 +5,25 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..api.config import Config
 from ..api.errors import ToolError
 from ..api.record import Record
-from ..api.tools import Tool, ToolResult, ToolSpec
+from ..api.tools import SEARCH, Tool, ToolResult, ToolSpec
 from ..config.secrets import Secrets
 from ..guard.gates.agents import closed_to
 from ..util.imports import load_module
-from ..util.text import hint_at, one_line
+from ..util.text import cut, hint_at, one_line
 from ..util.threads import in_thread
 from ..util.watchdog import attributed, attributed_call
 from .sets import select
 
 if TYPE_CHECKING:
     from ..api.tool_context import ToolContext
+    from ..guard.permissions.rules import Rule
 
     class Programs(Protocol):
         """The programs of this machine."""
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
             ...
 
 
-SEARCH = "tool_search"
-"""The tool that finds those that wait. Whoever chooses many others chooses it, too."""
 HOT = 15
 """How many tools are offered at once where most wait."""
 _SOME = 20
 _LONGEST_NAME = 100
+_LONGEST_GUIDANCE = 2_000
+"""Characters of what one group of tools adds to each prompt: what a stranger writes may be of any length."""
 
 
 def _some(names: Sequence[str]) -> str:
@@ -121,6 +122,7 @@ class Toolbox:
         self._specs: dict[str, ToolSpec] = {}
         self._all = {spec.name: spec for spec in specs}
         self._held: dict[str, str] = {}
+        self._needs: dict[str, str | None] = {}
         self._confined: Callable[[ToolSpec], str] | None = None
         self.selection = ""
         self.choose(config.tools or ("coding" if config.depth else "all"))
@@ -132,10 +134,11 @@ class Toolbox:
             UsageError: where it names a set, group or tool that does not exist; nothing is changed then.
         """
         selected = select(tuple(self._all.values()), selection, self._lost)
-        if len(selected) > HOT and f"-{SEARCH}" not in selection:
-            selected |= {SEARCH} & set(self._all)
+        if len(selected) > HOT and f"-{SEARCH}" not in map(str.strip, selection.split(",")):
+            selected |= {SEARCH} & set(self._all)  # whoever chooses many others chooses it, too
         self.selection = selection
         self._specs.clear()
+        self._needs.clear()  # looked at once for all tools, and anew each time: a program may be there by now
         self.missing.clear()
         self.missing.update(self._lost)
         for spec in self._all.values():
@@ -194,11 +197,23 @@ class Toolbox:
         closed = closed_to(spec, config)
         if closed:
             return closed
-        if config.permissions.deny and _denied(spec.name, config.permissions.deny):
+        if config.permissions.deny and any(rule.names(spec.name) for rule in self._denials):
             return "denied by config.yaml"
         return next(filter(None, map(self._unmet, spec.requires)), None)
 
+    @cached_property
+    def _denials(self) -> Sequence[Rule]:
+        """The rules that forbid every call of a tool."""
+        from ..guard.permissions.rules import Rule
+
+        return [rule for rule in map(Rule, self._config.permissions.deny) if rule.is_whole]
+
     def _unmet(self, need: str) -> str | None:
+        if need not in self._needs:
+            self._needs[need] = self._lacking(need)
+        return self._needs[need]
+
+    def _lacking(self, need: str) -> str | None:
         kind, _, name = need.partition(":")
         if kind == "program":
             return None if self._programs.which(name) else f"needs the program {name}"
@@ -214,7 +229,7 @@ class Toolbox:
 
     def guidance(self) -> tuple[str, ...]:
         """What the groups of the offered tools say about working with them, in the order of the tools."""
-        return tuple(dict.fromkeys(spec.guidance for spec in self.offered if spec.guidance))
+        return tuple(dict.fromkeys(cut(spec.guidance, _LONGEST_GUIDANCE) for spec in self.offered if spec.guidance))
 
     def spec(self, name: str) -> ToolSpec:
         """The offered tool of this name.
@@ -227,7 +242,10 @@ class Toolbox:
             return found
         if name in self.missing:
             raise ToolError(f"The tool {name} is not available here: {self.missing[name]}. Do it another way.")
-        hint = hint_at(name, self._specs, _some(list(self._specs)))
+        all_of_them = _some(list(self._specs))
+        if SEARCH in self._specs and len(self._specs) > _SOME:
+            all_of_them = f"Look for one with {SEARCH}."
+        hint = hint_at(name, self._specs, all_of_them)
         raise ToolError(f"There is no tool {one_line(name, _LONGEST_NAME)!r}. {hint}")
 
     def preload(self, name: str, runner: str) -> None:
@@ -302,10 +320,3 @@ def find_tool(spec: ToolSpec) -> Tool:
         if isinstance(value, Tool) and value.name == (spec.function or spec.name):
             return value
     raise ToolError(f"The pack {spec.source} no longer has the tool {spec.name}. Reinstall it.")
-
-
-def _denied(name: str, rules: Sequence[str]) -> bool:
-    """Whether a rule forbids every call of a tool."""
-    from ..guard.permissions.rules import Rule
-
-    return any(rule.is_whole and rule.names(name) for rule in map(Rule, rules))

@@ -39,9 +39,10 @@ class InputEstimate:
 
     def size(self, provider: str, request: Request) -> int:
         """The bytes of a request that count as input at this provider."""
-        if request.tools is not self._tools:
-            self._tools = request.tools
-            described = [(tool.name, tool.description, tool.parameters) for tool in request.tools]
+        tools = request.with_revealed().tools  # what a service adds by itself is counted, too
+        if tools is not self._tools and tools != self._tools:
+            self._tools = tools
+            described = [(tool.name, tool.description, tool.parameters) for tool in tools]
             self._tools_size = _json_size(described)
         return self._tools_size + _bytes(request.system) + self._messages_size(provider, request.messages)
 

@@ -27,6 +27,7 @@ from marvin_core import (
 
 from .. import child_process
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import Backend, first_answer, source_line
 from ..services.catalog import ARXIV, SEMANTIC_SCHOLAR
 from ..services.client import ServiceClient
@@ -80,7 +81,7 @@ async def search_papers(
     context: ToolContext,
 ) -> ToolResult:
     """Find scientific papers, with abstracts and how often they are cited."""
-    asked = _checked(query)
+    asked = checked(query, "query", _QUERY)
     if year_min and year_max and year_min > year_max:
         raise ToolError(f"year_min {year_min} is after year_max {year_max}. Swap them.")
     years = f"{year_min or ''}-{year_max or ''}" if year_min or year_max else None
@@ -112,18 +113,9 @@ async def search_arxiv(
     context: ToolContext,
 ) -> ToolResult:
     """Find preprints on arXiv."""
-    asked = _checked(query)
+    asked = checked(query, "query", _QUERY)
     found = await _arxiv(context, arxiv_expression(asked, 0, 0), max_results, sort_by)
     return _result(found, asked, max_results, source_line([ARXIV]))
-
-
-def _checked(query: str) -> str:
-    asked = " ".join(query.split())
-    if not asked or len(asked) > _QUERY:
-        raise ToolError(
-            f"query {'is empty' if not asked else f'is longer than {_QUERY} characters'}. Give a few words."
-        )
-    return asked
 
 
 def _result(found: Papers, asked: str, most: int, source: str) -> ToolResult:

@@ -24,6 +24,7 @@ from marvin_core import (
 
 from .. import child_process
 from ..downloads import filenames
+from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import WIKIPEDIA
 from . import mediawiki
@@ -50,7 +51,7 @@ async def wiki_search(
     context: ToolContext,
 ) -> ToolResult:
     """Find Wikipedia articles."""
-    asked = _checked(query, "query")
+    asked = checked(query, "query", _QUERY)
     found = await mediawiki.search(context, asked, max_results)
     if not found.hits:
         hint = f" Did you mean {found.suggestion!r}?" if found.suggestion else " Try other or fewer words."
@@ -157,22 +158,13 @@ async def wiki_grep(
 
 async def _article(title: str, context: ToolContext, *, lead: bool) -> mediawiki.Article:
     """The article; where there is none, the error names those that a search finds."""
-    asked = _checked(title, "title")
+    asked = checked(title, "title", _QUERY)
     found = await mediawiki.article(context, asked, lead=lead)
     if found is not None:
         return found
     near = (await mediawiki.search(context, asked, 5)).hits
     hint = f"Near it are: {'; '.join(hit.title for hit in near)}." if near else "Find one with wiki_search."
     raise ToolError(f"Wikipedia has no article {asked!r}. {hint}")
-
-
-def _checked(text: str, what: str) -> str:
-    asked = " ".join(text.split())
-    if not asked or len(asked) > _QUERY:
-        raise ToolError(
-            f"{what} {'is empty' if not asked else f'is longer than {_QUERY} characters'}. Give a few words."
-        )
-    return asked
 
 
 def _key(title: str) -> str:

@@ -12,6 +12,7 @@ from marvin_core import Field, Link, RequestFailed, ToolContext, ToolError, Tool
 
 from ..search.web import web_search
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import RAWG
 from ..services.client import ServiceClient
@@ -33,9 +34,7 @@ async def search_games(
     context: ToolContext,
 ) -> ToolResult:
     """Find video games by their titles, with release, ratings and platforms."""
-    asked = " ".join(query.split())
-    if not asked or len(asked) > _QUERY:
-        raise ToolError(f"query {'is empty' if not asked else 'is too long'}. Give the title of a game.")
+    asked = checked(query, "query", _QUERY, "Give the title of a game.")
 
     def read(answer: Any) -> tuple[list[Mapping[str, Any]], int | None]:
         return values.objects(values.required(answer, "results")), values.whole(answer, "count")

@@ -13,6 +13,7 @@ from marvin_core import Link, RequestFailed, ToolContext, ToolError, ToolResult,
 
 from ..search.web import web_search
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import OMDB
 from ..services.client import ServiceClient
@@ -20,6 +21,7 @@ from .facts import given, joined, labelled, lines, listed
 
 _KEY = "OMDB_API_KEY"
 _QUERY = 200
+_TITLE = "Give the title of a film or series."
 _IMDB = re.compile(r"tt\d{5,10}")
 _YEAR = re.compile(r"(?:18|19|20|21)\d\d")
 _NOTHING = ("not found", "too many results", "incorrect imdb id", "conversion from string")
@@ -35,7 +37,7 @@ async def search_movies(
     context: ToolContext,
 ) -> ToolResult:
     """Find films and series by their titles."""
-    asked = _checked(query, "query")
+    asked = checked(query, "query", _QUERY, _TITLE)
     if year and not _YEAR.fullmatch(year.strip()):
         raise ToolError(f"{year[:40]!r} is no year. Give four digits, as in 1999, or nothing.")
     params = {"s": asked, "y": year.strip() or None, "type": type or None}
@@ -62,7 +64,7 @@ async def get_movie_details(
     number = _IMDB.search(imdb_id)
     if imdb_id and number is None:
         raise ToolError(f"{imdb_id[:40]!r} is no id of IMDb. Give one as in tt0133093, or the title.")
-    asked = number[0] if number else _checked(title, "title")
+    asked = number[0] if number else checked(title, "title", _QUERY, _TITLE)
     params = {"i" if number else "t": asked, "plot": "full"}
     try:
         found = await _ask(context, params, details_in)
@@ -72,13 +74,6 @@ async def get_movie_details(
         raise ToolError(f"OMDb has nothing called {asked!r}. Find it with search_movies.")
     text, page, name = found
     return ToolResult(content=f"{text}\n{source_line([OMDB])}", show=[Link(url=page, text=name)] if page else [])
-
-
-def _checked(text: str, what: str) -> str:
-    asked = " ".join(text.split())
-    if not asked or len(asked) > _QUERY:
-        raise ToolError(f"{what} {'is empty' if not asked else 'is too long'}. Give the title of a film or series.")
-    return asked
 
 
 async def _ask(context: ToolContext, params: Mapping[str, str | None], read: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from marvin_core import Field, Link, RequestFailed, ToolContext, ToolError, ToolResult, head_and_tail, tool
 
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import MUSICBRAINZ
 from ..services.client import ServiceClient
@@ -40,9 +41,7 @@ async def music_search(
     context: ToolContext,
 ) -> ToolResult:
     """Find artists, albums or songs."""
-    asked = " ".join(query.split())
-    if not asked or len(asked) > _QUERY:
-        raise ToolError(f"query {'is empty' if not asked else 'is too long'}. Give a name or a title.")
+    asked = checked(query, "query", _QUERY, "Give a name or a title.")
 
     def read(answer: Any) -> tuple[list[Mapping[str, Any]], int | None]:
         return values.objects(values.required(answer, f"{entity}s")), values.whole(answer, "count")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from marvin_core import Link, ToolContext, ToolError, ToolResult, plain_text, tool
 
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import THEMEALDB
 from ..services.client import ServiceClient
@@ -30,9 +31,7 @@ async def recipe_search(
     context: ToolContext,
 ) -> ToolResult:
     """Find recipes by their names or by an ingredient."""
-    asked = " ".join(query.split())
-    if not asked or len(asked) > _QUERY:
-        raise ToolError(f"query {'is empty' if not asked else 'is too long'}. Give a dish, or one ingredient.")
+    asked = checked(query, "query", _QUERY, "Give a dish, or one ingredient.")
     path, params = ("search.php", {"s": asked})
     if search_type == "ingredient":
         path, params = ("filter.php", {"i": asked.lower().replace(" ", "_")})

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from marvin_core import Field, Link, RequestFailed, ToolContext, ToolError, ToolResult, one_line, tool
 
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import SPOTIFY
 from ..services.client import Params, ServiceClient
@@ -166,11 +167,7 @@ def _bearer(token: str) -> dict[str, str]:
 
 
 async def _search(context: ToolContext, query: str, kind: str, most: int) -> tuple[list[Mapping[str, Any]], int | None]:
-    asked = " ".join(query.split())
-    if not asked or len(asked) > _QUERY:
-        raise ToolError(
-            f"A search {'is empty' if not asked else f'is longer than {_QUERY} characters'}. Give a few words."
-        )
+    asked = checked(query, "A search", _QUERY)
 
     def read(answer: Any) -> tuple[list[Mapping[str, Any]], int | None]:
         # Playlists that may not be shown are null.

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, tool
 
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import STEAM_STORE
 from ..services.client import Params, ServiceClient
@@ -31,9 +32,7 @@ async def steam_search(
     context: ToolContext,
 ) -> ToolResult:
     """Find games in Steam's shop, with prices."""
-    asked = " ".join(query.split())
-    if not asked or len(asked) > _QUERY:
-        raise ToolError(f"query {'is empty' if not asked else 'is too long'}. Give the title of a game.")
+    asked = checked(query, "query", _QUERY, "Give the title of a game.")
 
     def read(answer: Any) -> tuple[list[Mapping[str, Any]], int | None]:
         return values.objects(values.required(answer, "items")), values.whole(answer, "total")

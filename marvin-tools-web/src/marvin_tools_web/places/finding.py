@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from marvin_core import Field, ToolContext, ToolError, ToolResult, tool
 
+from ..services.asked import checked
 from ..services.backends import Answered, Backend, first_answer
 from ..services.catalog import GOOGLE_PLACES, NOMINATIM, OVERPASS
 from . import google, kinds
@@ -16,6 +17,7 @@ from .osm import interpret, search
 from .points import Point, point, point_of
 
 _LARGEST = 50_000
+_QUERY = 500
 _TYPES = 20
 _MORE = 100
 """Places that Overpass is asked for, of which the best are shown."""
@@ -39,9 +41,7 @@ async def places_text_search(
     context: ToolContext,
 ) -> ToolResult:
     """Find shops, restaurants and other places by what is said of them."""
-    query = " ".join(text_query.split())
-    if not query or len(query) > 500:
-        raise ToolError("text_query is empty or too long. Say what to look for and where, as in 'ramen in Kyoto'.")
+    query = checked(text_query, "text_query", _QUERY, "Say what to look for and where, as in 'ramen in Kyoto'.")
     near = _near(latitude, longitude)
     size = _radius(radius)
     backends: list[Backend[list[FoundPlace]]] = []

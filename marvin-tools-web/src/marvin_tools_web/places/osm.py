@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from marvin_core import Fetched, Field, RequestFailed, ToolContext, ToolError, ToolResult, tool
 
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import NOMINATIM, OVERPASS
 from ..services.client import Params, ServiceClient
@@ -55,9 +56,7 @@ async def search(
     Raises:
         ToolError: the query cannot be asked, or there is no answer.
     """
-    asked = " ".join(query.split())
-    if not asked or len(asked) > _LONGEST:
-        raise ToolError(f"query is {'empty' if not asked else 'too long'}. Give the name of a place, and its town.")
+    asked = checked(query, "query", _LONGEST, "Give the name of a place, and its town.")
     params: Params = {
         "q": asked,
         "format": "jsonv2",

@@ -9,6 +9,7 @@ from typing import Any
 from marvin_core import Record, ToolContext, ToolError
 
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import Backend, first_answer
 from ..services.catalog import NOMINATIM, OPEN_METEO_PLACES
 from ..services.client import Params, ServiceClient
@@ -89,9 +90,7 @@ async def located(context: ToolContext, name: str) -> tuple[Point, Sequence[str]
     Raises:
         ToolError: there is no such place, or no service can say where it is.
     """
-    asked = " ".join(name.split())
-    if not asked or len(asked) > _LONGEST:
-        raise ToolError(f"A place is {'empty' if not asked else f'longer than {_LONGEST} characters'}. {_HOW}")
+    asked = checked(name, "A place", _LONGEST, _HOW)
     given = coordinates_in(asked)
     if given is not None:
         return given, ()

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from marvin_core import Fetched, Field, Link, ToolContext, ToolError, ToolResult, numbered, tool
 
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import all_failed, source_line
 from ..services.catalog import DUCKDUCKGO_NEWS, GNEWS, NEWSAPI, Service
 from ..services.client import Params, ServiceClient
@@ -44,9 +45,7 @@ async def search_news(
     context: ToolContext,
 ) -> ToolResult:
     """Search the news of several services at once, the newest first."""
-    asked = " ".join(query.split())
-    if not asked or len(asked) > _LONGEST:
-        raise ToolError(f"query is {'empty' if not asked else f'longer than {_LONGEST} characters'}. Give a few words.")
+    asked = checked(query, "query", _LONGEST)
     since = _since(context, time_filter)
     services, answers = _services(context, asked, max_results, time_filter, since)
     given = await asyncio.gather(*(_either(answer) for answer in answers))

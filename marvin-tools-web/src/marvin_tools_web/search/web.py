@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from marvin_core import Fetched, Field, Link, RequestFailed, ToolContext, ToolError, ToolResult, numbered, tool
 
 from ..services import values
+from ..services.asked import checked
 from ..services.backends import Backend, first_answer
 from ..services.catalog import BRAVE, DUCKDUCKGO, MOJEEK, SEARXNG
 from ..services.client import Params, ServiceClient
@@ -42,7 +43,7 @@ async def web_search(
     context: ToolContext,
 ) -> ToolResult:
     """Search the web: titles, addresses and snippets."""
-    asked = _checked(query)
+    asked = checked(query, "query", _LONGEST)
     backends: list[Backend[list[Result]]] = []
     if context.settings(WebSettings).services.searxng:
         backends.append(Backend(SEARXNG, lambda: _by_searxng(context, asked, time_filter)))
@@ -59,13 +60,6 @@ async def web_search(
     shown = found[:max_results]
     links = [Link(url=result.url, text=result.title) for result in shown[:_LINKS]]
     return ToolResult(content=f"{numbered(texts(shown), _CHARACTERS)}\n{answered.source}", show=links)
-
-
-def _checked(query: str) -> str:
-    asked = " ".join(query.split())
-    if not asked or len(asked) > _LONGEST:
-        raise ToolError(f"query is {'empty' if not asked else f'longer than {_LONGEST} characters'}. Give a few words.")
-    return asked
 
 
 async def _by_brave(context: ToolContext, key: str, query: str, most: int, time_filter: str) -> list[Result]:

@@ -41,7 +41,7 @@ def test_a_child_that_works_elsewhere_has_the_same_home(tmp_path: Path) -> None:
 
 
 def test_who_is_not_bound_hands_on_the_depth_and_how_it_runs(tmp_path: Path) -> None:
-    usual = {"MARVIN_DEPTH": "1", "MARVIN_SANDBOX": "auto", "MARVIN_ON_ASK": "allow"}
+    usual = {"MARVIN_DEPTH": "1", "MARVIN_SANDBOX": "auto", "MARVIN_ON_ASK": "allow", "MARVIN_TOOL_SEARCH": "auto"}
     assert handed_on(config(tmp_path, {})) == usual
     assert handed_on(config(tmp_path, {}), attended=True) == {**usual, "MARVIN_NETWORK": "loopback"}
 
@@ -51,6 +51,7 @@ FLAGS = {
     "MARVIN_NETWORK": ("all", "--network", "none"),
     "MARVIN_PERMISSION_MODE": ("auto", "--permission-mode", "readonly"),
     "MARVIN_ON_ASK": ("allow-all", "--on-ask", "deny,run_command=allow"),
+    "MARVIN_TOOL_SEARCH": ("on", "--tool-search", "off"),
 }
 
 

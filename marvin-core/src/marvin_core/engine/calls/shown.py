@@ -11,7 +11,7 @@ from typing import Any
 
 from ...api.errors import ToolError
 from ...api.messages import Call, Cell, Link, Picture, Shown, Table, ToolOutput
-from ...api.tools import ToolResult
+from ...api.tools import ToolResult, is_tool_name
 from ...guard.redaction import Redactor
 from ...util.plain_data import as_text, plain
 from ...util.text import cut, storable
@@ -54,7 +54,8 @@ def _lasting_of(name: str, result: ToolResult) -> str:
 def _revealed_by(name: str, result: ToolResult) -> tuple[str, ...]:
     reveals: object = result.reveals
     if isinstance(reveals, (list, tuple)) and all(isinstance(one, str) for one in reveals):
-        return tuple(reveals[:_MOST])
+        # What is longer or holds other characters is the name of no tool, and is not to fill the session file.
+        return tuple(name for name in reveals[:_MOST] if is_tool_name(name))
     raise ToolError(f"{name} returned {_beginning(reveals)} as reveals, which are no names. It may have done its work.")
 
 

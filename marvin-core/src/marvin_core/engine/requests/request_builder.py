@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...api.messages import ToolOutput, tool
-from ...api.providers import Provider, Request, ThinkingLevel
+from ...api.providers import Provider, Request, ThinkingLevel, adds_revealed
 from ...api.record import Record
 from ...api.tools import ToolSpec
 from ...conversation.compactor import Compactor
@@ -43,12 +43,12 @@ class RequestBuilder:
     async def prompt_parts(self) -> list[PromptPart]:
         """The parts of the system prompt of the next request."""
         await self._prompt.refresh()
-        return await self._prompt.parts(self._compactor.characters_of(self._carried().tools))
+        return await self._prompt.parts(self._parts.tool_sizes.of_all(self._carried().told))
 
     def _carried(self) -> Carried:
         """The tools of the next request; all on offer where no model answers yet."""
         if not self._parts.model.configured:
-            return Carried(tools=self._parts.toolbox.offered)
+            return Carried.of(self._parts.toolbox.offered)
         return self._parts.carried.of(self._parts.model.provider)
 
     async def context_use(self) -> ContextUse:
@@ -59,12 +59,12 @@ class RequestBuilder:
         carried, conversation = self._carried(), self._parts.conversation
 
         def sizes(specs: Sequence[ToolSpec]) -> dict[str, int]:
-            return {spec.name: window.tokens(self._compactor.characters_of((spec,))) for spec in specs}
+            return {spec.name: window.tokens(self._parts.tool_sizes.of(spec)) for spec in specs}
 
         return ContextUse(
             prompt=[(part.origin, window.tokens(len(part.text))) for part in parts if part.text],
-            tools=sizes(carried.tools),
-            waiting=sizes(carried.waiting),
+            tools=sizes(carried.told),
+            waiting=sizes([spec for spec in carried.waiting if spec not in carried.told]),
             messages=len(conversation.messages),
             message_tokens=window.tokens(conversation.characters),
             compact=window.compact,
@@ -79,15 +79,15 @@ class RequestBuilder:
         """
         await self._prompt.refresh()
         carried = self._parts.carried.of(settings.provider)
-        offered = carried.tools
-        parts = await self._prompt.parts(self._compactor.characters_of(offered))
+        parts = await self._prompt.parts(self._parts.tool_sizes.of_all(carried.told))
         *stable, volatile = [part.text for part in parts]
         same = "\n\n".join(stable)
         system = "\n\n".join(filter(None, [same, volatile, ending]))
         conversation = self._parts.conversation
         await self._parts.model.measure(conversation.characters + len(system))
-        along = await self._compactor.prepare(system, offered)
+        along = await self._compactor.prepare(system, carried.told)
         messages, sent = conversation.messages, conversation.characters + along
+        carried = self._parts.carried.of(settings.provider)  # anew: a summary may have taken searches out
         await self._hooks.before_request(messages)
         if left := self._remaining.roughly(settings.ceiling) if self._may_be_little(settings.ceiling) else "":
             # Last, and after room was made: it changes most often.
@@ -95,8 +95,9 @@ class RequestBuilder:
         request = Request(
             system=system,
             messages=messages,
-            tools=offered,
+            tools=carried.tools,
             waiting=carried.waiting,
+            deferred=adds_revealed(settings.provider),
             tool_choice="none" if ending else "auto",
             thinking=settings.thinking,
             stable=len(same),

@@ -43,6 +43,7 @@ def child_variables(config: Config, *, attended: bool) -> dict[str, str]:
         "MARVIN_DEPTH": str(config.depth + 1),
         "MARVIN_SANDBOX": config.sandbox,
         "MARVIN_ON_ASK": config.on_ask_text,
+        "MARVIN_TOOL_SEARCH": config.tool_search,
     }
     if config.network is not None:
         found["MARVIN_NETWORK"] = config.network.as_text()

@@ -55,6 +55,9 @@ class Anthropic(HttpProvider):
     def _answer(self, request: Request) -> AnthropicStream:
         return AnthropicStream(self._endpoint, self._url, lambda: call_ids(request))
 
+    def _stop_deferring(self) -> bool:
+        return self._wire.stop_deferring()
+
     async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
         if status != 400:
             return False
@@ -62,8 +65,6 @@ class Anthropic(HttpProvider):
         if b"thinking" in said and b"signature" in said:
             return self._wire.stop_returning()
         if b"thinking" in said and self._wire.think_otherwise(request.thinking, said):
-            return True
-        if (b"defer_loading" in said or b"tool_reference" in said) and self._wire.stop_deferring():
             return True
         if b"ttl" in said and self._wire.cache_shortly():
             return True

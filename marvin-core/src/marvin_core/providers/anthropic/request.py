@@ -9,11 +9,12 @@ from typing import Any
 
 from ...api.messages import Block, Image, Message, Text, Thinking, ToolCall, ToolOutput
 from ...api.providers import Endpoint, Request, ThinkingLevel
-from ...api.tools import ToolSpec
+from ...api.tools import SEARCH, ToolSpec
 from ..generations import defers_tools
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of, text_of
+from ..http.tool_forms import LONGEST, described
 from ..http.turns import GO_ON
 from .thinking import generation_of, less, plan, returned
 
@@ -40,6 +41,7 @@ class AnthropicWire:
         self._provider = endpoint.provider
         self._model = endpoint.model
         self._max_output = endpoint.max_output
+        self._most_tools = endpoint.max_tools
         self._mark = _LONG_MARK if endpoint.cache == "1h" else _MARK
         self._with_format = True
         self.generation = generation_of(endpoint.model)
@@ -81,8 +83,8 @@ class AnthropicWire:
 
     def body(self, request: Request) -> bytes:
         """The JSON of a streamed request."""
-        if not self.defers:
-            request = request.with_revealed()
+        if request.deferred and not self.defers:  # it was made before the service refused that
+            request = request.with_revealed(self._most_tools)
         self._know(request.waiting if self.defers else ())
         planned = plan(request, self.generation, self._max_output, self._is_own)
         returns = planned.returns and self._may_return
@@ -190,7 +192,7 @@ def _turns(forms: Iterable[bytes]) -> list[bytes]:
 def _output(output: ToolOutput, known: frozenset[str]) -> dict[str, Any]:
     shown = _shown(output.content)
     form: dict[str, Any] = {"type": "tool_result", "tool_use_id": output.call_id}
-    if revealed := [name for name in output.reveals if name in known]:
+    if revealed := [name for name in output.reveals if name in known and output.name == SEARCH]:
         return {**form, "content": [{"type": "tool_reference", "tool_name": name} for name in revealed]}
     if output.is_error or all(block["type"] == "text" for block in shown):  # of an error, only text is accepted
         text = text_of(output.content)
@@ -226,4 +228,4 @@ def _waiting_tool(spec: ToolSpec) -> bytes:
 
 
 def _definition(spec: ToolSpec) -> dict[str, Any]:
-    return {"name": spec.name, "description": spec.description, "input_schema": spec.parameters}
+    return {"name": spec.name, "description": described(spec, LONGEST), "input_schema": spec.parameters}

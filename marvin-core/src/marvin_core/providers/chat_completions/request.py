@@ -12,6 +12,7 @@ from ...api.tools import ToolSpec
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
+from ..http.tool_forms import LONGEST_AT_OPENAI, described
 from .services import (
     cache_control,
     format_field,
@@ -109,12 +110,12 @@ class ChatWire:
         return [tools, b'"tool_choice":"none"'] if request.tool_choice == "none" else [tools]
 
     def _tool(self, spec: ToolSpec) -> bytes:
-        parameters = spec.parameters
+        parameters, description = spec.parameters, described(spec, LONGEST_AT_OPENAI)
         if self._service == "gemini":
             from .gemini_schema import gemini_schema
 
             parameters = gemini_schema(parameters)
-        function = {"name": spec.name, "description": spec.description, "parameters": parameters}
+        function = {"name": spec.name, "description": description, "parameters": parameters}
         return dump({"type": "function", "function": function})
 
     def _message(self, message: Message) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 from ...api.messages import ToolOutput
 from ...api.providers import Endpoint, Request
 from ...api.tools import ToolSpec
+from ..http.tool_forms import LONGEST_AT_OPENAI, described
 from .runtime import Runtime, imported_sdk
 from .transcript import Prompt
 
@@ -70,7 +71,7 @@ class CopilotSession:
     def _tool(self, spec: ToolSpec) -> Any:
         return imported_sdk().Tool(
             name=spec.name,
-            description=spec.description,
+            description=described(spec, LONGEST_AT_OPENAI),
             parameters=dict(spec.parameters),
             handler=self._wait_for_output,
             overrides_built_in_tool=True,  # some of ours have names of theirs

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .answer_stream import AnswerStream
 
 _NOT_ALLOWED = (401, 403)
+_REFUSALS = (400, 422)
+"""What a service answers that does not take a field."""
 _ERROR_BODY = 64 * 1024
 _MODEL_LIST = 4 * 1024 * 1024
 _ADAPTATIONS = 8
@@ -157,7 +159,9 @@ class HttpProvider(EndpointProvider, ABC):
                 return response
             said = await self._error_body(response)
             adapted = left and (
-                await self._adapted(request, response.status_code, said) or self._looks_away(request, response, said)
+                await self._adapted(request, response.status_code, said)
+                or self._looks_away(request, response, said)
+                or self._defers_no_more(request, response.status_code, said)
             )
             if not adapted:
                 raise await self._refusal(response, said)
@@ -174,6 +178,18 @@ class HttpProvider(EndpointProvider, ABC):
             return False
         self._sees = without_images(request) is request
         return not self._sees
+
+    def _defers_no_more(self, request: Request, status: int, said: bytes) -> bool:
+        """Whether the service may have refused what says that tools wait, and is sent none from now on."""
+        if not request.waiting or status not in _REFUSALS:
+            return False
+        from .tool_forms import may_refuse_waiting
+
+        return may_refuse_waiting(said) and self._stop_deferring()
+
+    def _stop_deferring(self) -> bool:
+        """From now on define no tools that wait; false where none were defined anyway."""
+        return False
 
     def _connected(self) -> httpx.AsyncClient:
         if self._client is None:

@@ -16,8 +16,6 @@ _REFUSED = (
     (b"text.format", "format"),
     (b"prompt_cache_retention", "retention"),
     (b"prompt_cache_breakpoint", "breakpoint"),
-    (b"tool_search", "tool_search"),
-    (b"defer_loading", "tool_search"),
 )
 
 
@@ -48,6 +46,9 @@ class Responses(HttpProvider):
     def _answer(self, request: Request) -> ResponsesStream:
         return ResponsesStream(self._endpoint, self._url, lambda: call_ids(request))
 
+    def _stop_deferring(self) -> bool:
+        return self._wire.defers and self._wire.leave_out("tool_search")
+
     async def _adapted(self, request: Request, status: int, said: bytes) -> bool:
         if status != 400:
             return False
@@ -57,7 +58,7 @@ class Responses(HttpProvider):
         ):
             return True
         for words, what in _REFUSED:
-            if words in lower:
-                return self._wire.leave_out(what)
+            if words in lower and self._wire.leave_out(what):
+                return True
         # Reasoning of another account, or too old to be read: the conversation goes on without it.
         return b"encrypted" in lower and self._wire.forget_reasoning(request.messages)

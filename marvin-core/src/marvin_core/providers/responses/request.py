@@ -12,12 +12,12 @@ from typing import Any
 
 from ...api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from ...api.providers import Endpoint, Request, ThinkingLevel
-from ...api.tools import ToolSpec
+from ...api.tools import SEARCH, ToolSpec
 from ..generations import defers_tools, gpt_version, thinks
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
-from .tool_search import SEARCH, function_tool, search_call, search_output, search_tool
+from .tool_search import found_by, function_tool, said_by, search_call, search_output, search_tool
 
 LONGEST_CALL_ID = 64
 LONGEST_NAME = 64
@@ -51,8 +51,8 @@ class ResponsesWire:
 
     def body(self, request: Request) -> bytes:
         """The JSON of a streamed request."""
-        if not self.defers:
-            request = request.with_revealed()
+        if request.deferred and not self.defers:  # it was made before the service refused that
+            request = request.with_revealed(self._most_tools)
         self._know(request.waiting if self.defers else ())
         fields = [b'{"model":' + dump(self._model), b'"stream":true,"store":false', *self._tool_fields(request)]
         marked = self._marked_system(request)
@@ -163,7 +163,7 @@ class ResponsesWire:
         if message.role == "assistant":
             items: Iterable[dict[str, Any]] = self._assistant(message)
         elif message.role == "tool":
-            items = map(self._output, message.outputs)
+            items = [*map(self._output, message.outputs), *self._said(message.outputs)]
         else:
             # ChatGPT's service refuses the role "system" here; "developer" is what OpenAI calls it today.
             role = "developer" if message.role == "system" else message.role
@@ -210,6 +210,11 @@ class ResponsesWire:
             "name": allowed_name(call.name, LONGEST_NAME),
             "arguments": object_arguments(call, offered),
         }
+
+    def _said(self, outputs: Iterable[ToolOutput]) -> list[dict[str, Any]]:
+        """What searches said whose outputs have nothing to tell; behind all outputs, which stand together."""
+        searches = [output for output in outputs if self._waiting and output.name == SEARCH]
+        return [said_by(one, self._tools.offered) for one in searches if not found_by(one, self._waiting)]
 
     def _output(self, output: ToolOutput) -> dict[str, Any]:
         if self._waiting and output.name == SEARCH:

@@ -11,10 +11,10 @@ from typing import Any
 
 from ...api.messages import ProviderData, StopReason, Usage
 from ...api.providers import Endpoint, ThinkingDelta
+from ...api.tools import SEARCH
 from ...util.numbers import count_at
 from ..http.answer_stream import AnswerStream, Kind
 from ..http.call_fragments import PartialCall
-from .tool_search import SEARCH
 
 _REASONING_FIELDS = ("type", "id", "summary", "content", "encrypted_content")
 _CALLS = ("function_call", "tool_search_call")
@@ -121,7 +121,7 @@ class ResponsesStream(AnswerStream):
         return known
 
     def _begun_item(self, item: dict[str, Any], entry: _Item) -> None:
-        if item["type"] in _CALLS:
+        if _is_call(item):
             self._begin_call(item, entry)
         elif item["type"] == "message":
             self._begin_message(item)
@@ -154,7 +154,7 @@ class ResponsesStream(AnswerStream):
                 parts = item.get("summary") or item.get("content") or ()
                 self._think("\n\n".join(part["text"] for part in parts), entry)
             self._hold(item)
-        elif item["type"] in _CALLS:
+        elif _is_call(item):
             self._begin_call(item, entry)
             if not entry.begun:
                 self._arguments(item.get("arguments"), entry)
@@ -221,6 +221,11 @@ class ResponsesStream(AnswerStream):
         if self._cut or self._refused:
             return self._cut or "refused"
         return "tool_calls" if self._calls.all else "stop"
+
+
+def _is_call(item: dict[str, Any]) -> bool:
+    """Whether an item is a call that is ours to run; a search that the service itself runs is none."""
+    return item["type"] in _CALLS and item.get("execution") != "server"
 
 
 def _usage(counts: Any) -> Usage:

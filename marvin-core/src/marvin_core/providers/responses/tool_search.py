@@ -12,9 +12,7 @@ from typing import Any
 from ...api.messages import ToolCall, ToolOutput
 from ...api.tools import ToolSpec
 from ..http.encoding import object_arguments
-
-SEARCH = "tool_search"
-"""The name of the tool that finds others. The service gives its calls and outputs a form of their own."""
+from ..http.tool_forms import LONGEST, LONGEST_AT_OPENAI, described
 
 
 def search_tool(spec: ToolSpec) -> dict[str, Any]:
@@ -22,7 +20,7 @@ def search_tool(spec: ToolSpec) -> dict[str, Any]:
     return {
         "type": "tool_search",
         "execution": "client",
-        "description": spec.description,
+        "description": described(spec, LONGEST),
         "parameters": spec.parameters,
     }
 
@@ -40,7 +38,7 @@ def search_call(call: ToolCall, offered: Sequence[ToolSpec]) -> dict[str, Any]:
 
 def search_output(output: ToolOutput, waiting: Mapping[str, ToolSpec]) -> dict[str, Any]:
     """What it found: the model can call these from then on."""
-    found = [waiting[name] for name in output.reveals if name in waiting]
+    found = found_by(output, waiting)
     return {
         "type": "tool_search_output",
         "call_id": output.call_id,
@@ -50,12 +48,27 @@ def search_output(output: ToolOutput, waiting: Mapping[str, ToolSpec]) -> dict[s
     }
 
 
+def found_by(output: ToolOutput, waiting: Mapping[str, ToolSpec]) -> list[ToolSpec]:
+    """The tools among those that wait that a search found."""
+    return [waiting[name] for name in dict.fromkeys(output.reveals) if name in waiting]
+
+
+def said_by(output: ToolOutput, offered: Sequence[ToolSpec]) -> dict[str, Any]:
+    """What a search said that found nothing new, as an item of its own: its output has room for tools alone."""
+    names = ", ".join(spec.name for spec in offered if spec.name in output.reveals)
+    found = f"You can call these already: {names}." if names else "What was found is not here any more."
+    content = [
+        {"type": "input_text", "text": f"tool_search: {found if output.reveals else output.text or 'no output'}"}
+    ]
+    return {"type": "message", "role": "developer", "content": content}
+
+
 def function_tool(spec: ToolSpec) -> dict[str, Any]:
     """What the service is told of any other tool."""
     return {
         "type": "function",
         "name": spec.name,
-        "description": spec.description,
+        "description": described(spec, LONGEST_AT_OPENAI),
         "parameters": spec.parameters,
         "strict": False,
     }

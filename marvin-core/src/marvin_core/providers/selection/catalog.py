@@ -337,6 +337,8 @@ def _overlaid(name: str, settings: EndpointSettings, spec: ProviderSpec | None) 
     wire = settings.wire or "chat-completions"
     if wire not in WIRES:
         raise ConfigError(f"providers.{name}.wire is {wire!r}; use one of: {', '.join(WIRES)}.")
+    if settings.max_tools is not None and settings.max_tools < 1:
+        raise ConfigError(f"providers.{name}.max_tools is {settings.max_tools}; use 1 or more, or leave it out.")
     spec = spec or ProviderSpec(name=name, factory=WIRES[wire], base_url="", default_model="")
     return spec.replace(
         factory=WIRES[wire] if settings.wire else spec.factory,

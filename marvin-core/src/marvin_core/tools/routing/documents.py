@@ -4,33 +4,45 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from ...api.tools import ToolSpec
 from ...util.state_files import read_trusted_json, write_cache
-from .ranking import words_of
+from ...version import __version__
+from .ranking import LONGEST_TEXT, words_of
 
 _FILE = "words.json"
+_MOST = 2_000
+"""Tools whose words are kept: also those of other environments and selections, which share the file."""
 
 
 def documents(specs: Sequence[ToolSpec], cache_folder: Path) -> list[Mapping[str, int]]:
     """How often each word stands in what is known of each tool; what the cache does not have is counted and kept."""
     path = cache_folder / _FILE
-    kept = read_trusted_json(path)
-    known: Mapping[str, Any] = kept if isinstance(kept, dict) else {}
-    found: list[Mapping[str, int]] = []
-    fresh: dict[str, Any] = {}
-    for spec in specs:
-        sign = _sign(spec)
-        counts = _kept(known.get(sign))
-        if counts is None:
-            counts = fresh[sign] = dict(Counter(words_of(spec)))
-        found.append(counts)
-    if fresh:
-        write_cache(path, {_sign(spec): counts for spec, counts in zip(specs, found, strict=True)} | fresh)
-    return found
+    known = _known(read_trusted_json(path))
+    signs = [_sign(spec) for spec in specs]
+    found: dict[str, Mapping[str, int]] = {}
+    is_fresh = False
+    for sign, spec in zip(signs, specs, strict=True):
+        if sign not in found:
+            counts = _kept(known.pop(sign, None))
+            is_fresh = is_fresh or counts is None
+            found[sign] = dict(Counter(words_of(spec))) if counts is None else counts
+    if is_fresh:
+        others = islice(known.items(), max(0, len(known) + len(found) - _MOST), None)  # those used last stay
+        write_cache(path, {"version": __version__, "words": {**dict(others), **found}})
+    return [found[sign] for sign in signs]
+
+
+def _known(kept: Any) -> dict[str, Any]:
+    """What the cache holds; nothing where another version wrote it, which may split words otherwise."""
+    if not isinstance(kept, dict) or kept.get("version") != __version__:
+        return {}
+    words = kept.get("words")
+    return words if isinstance(words, dict) else {}
 
 
 def _sign(spec: ToolSpec) -> str:
@@ -41,4 +53,6 @@ def _sign(spec: ToolSpec) -> str:
 
 def _kept(value: Any) -> Mapping[str, int] | None:
     """The counts, where they are such."""
-    return value if isinstance(value, dict) and all(type(count) is int for count in value.values()) else None
+    if not isinstance(value, dict):
+        return None
+    return value if all(type(count) is int and 0 < count <= LONGEST_TEXT for count in value.values()) else None

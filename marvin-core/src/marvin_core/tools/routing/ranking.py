@@ -33,6 +33,8 @@ _ALIKE = 0.8
 """How alike two spellings are that may be of one word: difflib's ratio, 1 for the same."""
 _PLURAL_FROM = 4
 """The shortest word of which an ending -s is taken for a plural."""
+LONGEST_TEXT = 8_000
+"""Characters of what is known of a tool that it is found by: what a stranger writes may be of any length."""
 
 
 def words(text: str) -> Iterator[str]:
@@ -116,4 +118,5 @@ def words_of(spec: ToolSpec) -> list[str]:
     texts = [spec.name, spec.description]
     texts += [f"{name} {schema.get('description', '')}" for name, schema in properties.items()]
     texts += [phrase["say"] for phrase in spec.phrases]
-    return [word for text in texts for word in words(text) if word not in _STOP_WORDS | _ASKING_WORDS]
+    common = _STOP_WORDS | _ASKING_WORDS
+    return [word for word in words("\n".join(texts)[:LONGEST_TEXT]) if word not in common]
