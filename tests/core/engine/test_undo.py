@@ -393,6 +393,27 @@ def test_secrets_are_redacted_in_what_is_shown_and_not_in_what_is_put_back(tmp_p
     assert made.parts.state["tests"]["key"] == "[redacted]"
 
 
+@tool(access=["write"], unlisted=["since"])
+async def mark(context: ToolContext, place: str = "here", times: int = 1, since: float = 0) -> ToolResult:
+    """Mark a place."""
+    return ToolResult(content="marked", undo=Call(name="mark", arguments={}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"place": "there", "times": 1, "since": 5}, "mark: place=there"),
+        ({"times": "2"}, "mark: times=2"),
+        ({"place": None}, "mark: no arguments"),
+        ({}, "mark: no arguments"),
+    ],
+)
+def test_a_call_is_listed_as_a_person_would_type_it(desk: Files, arguments: dict[str, object], told: str) -> None:
+    """Neither defaults nor what no schema tells of; and never nothing, which would stand for a call that still runs."""
+    desk.runner.call(mark, **arguments)
+    assert desk.runner.take_back() == (told,)
+
+
 # --- the ledger -----------------------------------------------------------------------------------------------------
 
 
