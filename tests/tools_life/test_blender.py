@@ -161,6 +161,47 @@ def test_an_answer_that_never_ends_is_bounded(tools: ToolRunner, addon: Addon) -
     assert "sent more than 16,777,216 bytes" in tools.call("blender_execute_code", code="1").text
 
 
+@pytest.mark.parametrize(
+    "more", [b"\n", success({"result": "of somebody else"}), b'{"half": ', b"\x89PNG", b"}" * 100_000]
+)
+def test_what_comes_behind_an_answer_is_passed_over(tools: ToolRunner, addon: Addon, more: bytes) -> None:
+    """Two answers in one packet: the first one is ours."""
+    addon.answers = [b"  \n" + success({"result": "mine"}) + more]
+    assert tools.call("blender_execute_code", code="print(1)").text == "mine"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + b"\0" * 100, "is not the MCP add-on"),
+        (b'{"status": "success", "result": "' + b"\xff\xfe" * 9 + b'"}', "is not the MCP add-on"),
+        (b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "is not the MCP add-on"),
+        (b"[1, 2]", "is not the MCP add-on"),
+        (b'{"status": "success"}', "did not tell what came of it"),
+        (b'{"status": "success", "result": 3}', "did not tell what came of it"),
+        (success({"result": "marvin:{"}), "did not tell what came of it"),
+        (success({"result": "marvin:[]"}), "did not tell what came of it"),
+        (success({"result": "marvin:{}"}), "did not tell what came of it"),
+        (success({"result": 'marvin:{"objects": 3, "name": []}'}), "did not tell what came of it"),
+    ],
+)
+@pytest.mark.parametrize("tool", [name for name in CALLS if name not in ("blender_execute_code", "blender_screenshot")])
+def test_an_answer_of_another_kind_is_explained(
+    tools: ToolRunner, addon: Addon, tool: str, answer: bytes, says: str
+) -> None:
+    addon.answers = [answer]
+    outcome = tools.call(tool, **CALLS[tool])
+    assert outcome.is_error, outcome.text
+    assert says in outcome.text
+    assert len(outcome.text) < 1_000
+
+
+def test_half_an_answer_and_then_nothing_is_late(marvin_tools: ToolRunner, addon: Addon) -> None:
+    tools = marvin_tools.session(env={"BLENDER_MCP_PORT": str(addon.port)}, timeouts={"http": 0.5})
+    addon.answers = [b'{"status": "success", "result": {"na']
+    assert "did not answer in 0.5 seconds" in tools.call("blender_get_scene").text
+
+
 @pytest.mark.parametrize("code", ["", "  \n", "x" * 200_001])
 def test_code_is_neither_empty_nor_endless(tools: ToolRunner, addon: Addon, code: str) -> None:
     assert "Give 1 to 200,000" in tools.call("blender_execute_code", code=code).text

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..api.errors import UsageError
+from ..api.errors import MarvinError, UsageError
 from ..api.timeouts import Timeouts
 from ..config.program import command_name
 from ..util.state_files import locked, make_private_folder, replace_file, set_aside
@@ -158,7 +158,8 @@ class Profiles:
         None stands for a preference that is not set.
 
         Raises:
-            MarvinError: where another process holds the file for too long.
+            MarvinError: where another process holds the file for too long, or the value comes from elsewhere in it.
+            ValueError: where the file cannot hold the value.
             OSError: where it cannot be written; the old content is then untouched.
         """
         from ..util.yaml.edit import load_mapping, with_value
@@ -172,7 +173,10 @@ class Profiles:
                 self._moved_aside(path)
                 text, before = _TEMPLATE.encode(), None
             value = change((before or {}).get(key))
-            replace_file(path, with_value(text.decode("utf-8"), [key], value).encode())
+            after = with_value(text.decode("utf-8"), [key], value)
+            if (load_mapping(after) or {}).get(key) != value:
+                raise MarvinError(f"{key} comes from elsewhere in {path} (`<<`), so it is to be changed there by hand.")
+            replace_file(path, after.encode())
 
     def saved_places(self, name: str) -> list[Mapping[str, Any]]:
         """The places that the user saved: objects with label, name, address, lat, lng and notes."""
