@@ -51,6 +51,7 @@ class Message(Record):
 class Answer(Record):
     """What a server has for the topics of a profile, the oldest first; `upto` is up to when that is all there is."""
 
+    profile: str
     entries: Sequence[Subscription]
     messages: Sequence[Message]
     upto: float
@@ -66,10 +67,11 @@ async def ask(context: MessageContext, timeout: float) -> Answer:
         RequestFailed: the server cannot be reached, or refuses.
         ToolError: what is kept is damaged, or the address of the server is none.
     """
+    profile = context.profile_folder.name
     entries = await subscriptions(context).read()
     if not entries:
-        return Answer(entries=(), messages=(), upto=0.0)
-    known, now = await _told(context).read(), context.clock.now()
+        return Answer(profile=profile, entries=(), messages=(), upto=0.0)
+    known, now = await _told(context, profile).read(), context.clock.now()
     since = min(_since(entry, known.get(entry["topic"]), now) for entry in entries)
     place = server(context)
     topics = ",".join(entry["topic"] for entry in entries)
@@ -79,7 +81,8 @@ async def ask(context: MessageContext, timeout: float) -> Answer:
             content, is_whole = await _content(context.http, url, place.headers())
     except TimeoutError:
         raise RequestFailed(f"{shown(place)} did not answer within {timeout:g} s. Try again later.") from None
-    return await in_thread(lambda: _answer(content, entries, is_whole=is_whole))
+    messages, upto = await in_thread(lambda: _messages(content, entries, is_whole=is_whole))
+    return Answer(profile=profile, entries=entries, messages=messages, upto=upto)
 
 
 async def take(context: MessageContext, answer: Answer) -> tuple[Sequence[Message], int]:
@@ -104,7 +107,7 @@ async def take(context: MessageContext, answer: Answer) -> tuple[Sequence[Messag
             del known[topic]
         return sorted(new, key=lambda message: message.time)
 
-    new = await _told(context).change(fresh)
+    new = await _told(context, answer.profile).change(fresh)  # another profile may be in use by now
     return new[-_MOST:], max(0, len(new) - _MOST)
 
 
@@ -119,10 +122,9 @@ async def _content(http: httpx.AsyncClient, url: str, headers: Mapping[str, str]
     return bytes(content), True
 
 
-def _told(context: MessageContext) -> JsonFile[dict[str, Any]]:
+def _told(context: MessageContext, profile: str) -> JsonFile[dict[str, Any]]:
     """Up to where the messages of topics were told, in a file for each profile."""
-    name = f"told-{context.profile_folder.name}.json"
-    return JsonFile(context.folders.state / name, dict, _check, timeouts=context.timeouts)
+    return JsonFile(context.folders.state / f"told-{profile}.json", dict, _check, timeouts=context.timeouts)
 
 
 def _check(topics: dict[str, Any]) -> None:
@@ -160,8 +162,10 @@ def _state(told: Any, own: Sequence[Message], upto: float, now: float) -> dict[s
     return {"time": time, "ids": {**ids, **{message.id: message.time for message in own}}}
 
 
-def _answer(content: bytes, entries: Sequence[Subscription], *, is_whole: bool) -> Answer:
-    """The messages in the lines of an answer; whatever else stands there is passed over."""
+def _messages(
+    content: bytes, entries: Sequence[Subscription], *, is_whole: bool
+) -> tuple[Sequence[Message], float]:
+    """The messages in the lines of an answer, and up to when these are all; what else stands there is passed over."""
     by_topic = {entry["topic"]: entry for entry in entries}
     found: dict[tuple[str, str], Message] = {}
     times: list[float] = []
@@ -172,8 +176,8 @@ def _answer(content: bytes, entries: Sequence[Subscription], *, is_whole: bool) 
             found[message.topic, message.id] = message
     # Of an answer that was cut, all up to its end is known only where the topics are not one behind the other.
     is_known = is_whole or times == sorted(times)
-    messages = tuple(sorted(found.values(), key=lambda message: message.time))
-    return Answer(entries=entries, messages=messages, upto=max(times, default=0.0) if is_known else 0.0)
+    messages = sorted(found.values(), key=lambda message: message.time)
+    return messages, max(times, default=0.0) if is_known else 0.0
 
 
 def _message(line: bytes, by_topic: Mapping[str, Subscription]) -> Message | None:
