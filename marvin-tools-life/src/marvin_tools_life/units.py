@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from marvin_core import ToolContext, ToolError, did_you_mean, in_thread, near_names, one_line, tool
@@ -100,8 +101,13 @@ async def convert_units(
     money = currencies.recognized(from_unit, to_unit)
     if money is not None:
         return await currencies.convert(value, *money, context)
-    registry = await context.resource(_registry)
-    return await in_thread(lambda: _converted(registry, value, from_unit, to_unit))
+    registry, in_turn = await context.resource(_registry)
+
+    def convert() -> str:
+        with in_turn:  # pint is made for one thread at a time
+            return _converted(registry, value, from_unit, to_unit)
+
+    return await in_thread(convert)
 
 
 def _converted(registry: Registry, value: float, from_unit: str, to_unit: str) -> str:
@@ -163,7 +169,7 @@ def _rounded(result: Any) -> float:
 
 
 @asynccontextmanager
-async def _registry() -> AsyncIterator[Registry]:
+async def _registry() -> AsyncIterator[tuple[Registry, Lock]]:
     def make() -> Registry:
         import pint  # it takes almost a second, with its registry
 
@@ -171,7 +177,7 @@ async def _registry() -> AsyncIterator[Registry]:
         registry.define("liter_per_100_km = 0.01 * liter / kilometer")
         return registry
 
-    yield await in_thread(make)
+    yield await in_thread(make), Lock()
 
 
 def _temperatures(from_unit: str, to_unit: str) -> tuple[str, str] | None:
