@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -377,3 +379,35 @@ def test_a_damaged_file_is_told_and_moved_aside(tools: PackRunner, service: Ntfy
     (line,) = told(tools, service)
     assert "ntfy_subscriptions.json is damaged" in line
     assert told(tools, service) == []
+
+
+SUBSCRIBER = """
+import sys
+from pathlib import Path
+from marvin_core.testing import ToolRunner
+
+env = {"MARVIN_URL_NTFY": sys.argv[4]}
+with ToolRunner(Path(sys.argv[1]), Path(sys.argv[2]), env=env) as tools:
+    for number in range(5):
+        outcome = tools.call("ntfy_subscribe", topic=f"t{sys.argv[3]}-{number}")
+        assert not outcome.is_error, outcome.text
+        print(tools.call("ntfy_list").text)
+"""
+
+
+@pytest.mark.slow
+def test_eight_processes_lose_no_subscription_and_tell_each_message_once(
+    tools: PackRunner, service: NtfyService
+) -> None:
+    tools.call("ntfy_subscribe", topic=TOPIC)
+    for number in range(30):
+        service.put(TOPIC, f"<{number}>")
+    places = [str(tools.home), str(tools.working_dir)]
+    argv = [sys.executable, "-P", "-c", SUBSCRIBER, *places]
+    children = [
+        subprocess.Popen([*argv, str(n), service.url], stdout=subprocess.PIPE, text=True) for n in range(8)
+    ]
+    shown = "".join(child.communicate(timeout=200)[0] for child in children)
+    assert [child.returncode for child in children] == [0] * 8
+    assert len(topics(tools)) == 41
+    assert [shown.count(f"<{number}>") for number in range(30)] == [1] * 30
