@@ -253,6 +253,20 @@ def test_an_unknown_currency_names_the_known_ones(marvin_tools: ToolRunner, marv
     assert "no rate for KES. There are rates for EUR, GBP, JPY, USD" in convert(marvin_tools, 1, "USD", "KES").text
 
 
+@pytest.mark.parametrize("content", ["", "{", "[" * 9_999, '{"rates": 3}', '{"fetched": 1e999}', None])
+def test_rates_that_were_kept_badly_are_fetched_again(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, content: str | None
+) -> None:
+    marvin_http.on("GET", SERVICE, json=RATES)
+    path = marvin_tools.home / ".config/marvin/profiles/main/rates.json"
+    path.parent.mkdir(parents=True)
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_text(content)
+    assert "125.00 USD" in convert(marvin_tools, 100, "EUR", "USD").text
+
+
 def test_an_amount_that_is_too_large_is_no_answer(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", SERVICE, json=RATES)
     assert "too much to be counted" in convert(marvin_tools, 1.7e308, "EUR", "JPY").text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 from marvin_core import (
@@ -125,7 +126,7 @@ def _amount(value: float) -> str:
 async def _rates(context: ToolContext) -> Rates:
     """The rates of today: fetched once a day; older ones where that is not possible."""
     path = context.profile_folder / "rates.json"
-    kept = await in_thread(lambda: _read(path.read_bytes() if path.exists() else b""))
+    kept = await in_thread(lambda: _read(path))
     if kept is not None and 0 <= context.clock.now() - kept.fetched < _DAY:
         return kept
     try:
@@ -153,11 +154,11 @@ async def _fetch(context: ToolContext) -> Rates:
     return rates
 
 
-def _read(content: bytes) -> Rates | None:
-    """The rates in a file; None where there are none."""
+def _read(path: Path) -> Rates | None:
+    """The rates in a file; None where there are none, whatever it is."""
     try:
-        return _rates_in(json.loads(content))
-    except (ValueError, RecursionError):
+        return _rates_in(json.loads(path.read_bytes())) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
         return None
 
 
