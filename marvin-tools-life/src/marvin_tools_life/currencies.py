@@ -163,7 +163,7 @@ def _read(path: Path) -> Rates | None:
 
 
 def _rates_in(data: Any) -> Rates | None:
-    """The rates in what a service sent, or what was kept of it; None where there are none, or they are not of a euro."""
+    """The rates in what a service sent, or what was kept of it; None where there are none of a euro."""
     try:
         found = {code: float(rate) for code, rate in data["rates"].items() if _CODE.fullmatch(code)}
         rates = {code: rate for code, rate in found.items() if 0 < rate < math.inf}

@@ -67,8 +67,10 @@ _GROUPS: tuple[tuple[str, str, tuple[ToolSet, ...], str], ...] = (
 )
 """The groups: name, module, the sets that they join, and their tools."""
 _IN_CHAT = ("write_note", "update_preferences", "calendar_view", "calendar_add_event", "search_notes", "set_alarm")
-"""What is offered at once in a chat where most of many tools wait. That of preferences is: its description has the model
-offer to keep what the user states, which nobody would search for."""
+"""What is offered at once in a chat where most of many tools wait.
+
+Preferences are among it: the description of that tool has the model offer to keep what the user states as lasting, and
+nobody would search for that."""
 _GUIDANCE = {
     "write_note": """
 Note with write_note what a later agent needs and the code does not say: findings, decisions and why, what failed.

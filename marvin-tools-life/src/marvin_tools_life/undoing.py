@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 from marvin_core import ToolContext, ToolError, one_line
 
 Change: TypeAlias = "dict[str, Any]"
-"""What an entry was before a call and what it was after it, as `before` and `after`; None for no entry. `profile` is the
-one that it was made in, where the entry is one of a profile."""
+"""What an entry was before a call and what it was after it, as `before` and `after`; None for no entry.
+
+`profile` is the one that it was made in, where the entry is one of a profile."""
 
 _SHOWN = 300
 

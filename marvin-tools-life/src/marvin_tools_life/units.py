@@ -135,7 +135,7 @@ def _converted(registry: Registry, value: float, from_unit: str, to_unit: str) -
 
 
 def _in(registry: Registry, quantity: Any, target: str) -> Any:
-    """A quantity in another unit; where that counts the reverse, as miles a gallon and litres a mile, its reciprocal."""
+    """A quantity in another unit; where that counts the reverse, as km/L and L/100km, its reciprocal."""
     unit = registry.Unit(target)
     is_reverse = not quantity.unitless and (1 / quantity.units).dimensionality == unit.dimensionality
     return (1 / quantity).to(unit) if is_reverse else quantity.to(unit)
