@@ -139,6 +139,8 @@ def test_setting_a_preference_never_overwrites_a_damaged_file(tmp_path: Path) ->
     found = profiles(tmp_path)
     path = found.preferences_file("main")
     path.write_text("a: [1\n")
+    with pytest.raises(MarvinError, match="nothing was changed"):
+        found.change_preference("main", "budget", lambda _: "low")
     found.change_preference("main", "budget", lambda _: "low")
     (kept,) = path.parent.glob("*.damaged-*")
     assert kept.read_text() == "a: [1\n"
