@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.api.errors import UsageError
+from marvin_core.api.errors import MarvinError, UsageError
 from marvin_core.api.events import Notice
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.profiles.store import Profiles
