@@ -31,6 +31,11 @@ class NtfyService:
         self.token = ""
         self.answers: list[tuple[int, bytes]] = []
         self.silent = False
+        self.held = threading.Event()
+        """Answers wait for it; it is set unless a test clears it."""
+        self.held.set()
+        self.base = ""
+        """The path that it stands under, as behind another server."""
         self.ended = threading.Event()
         service = self
 
@@ -56,6 +61,7 @@ class NtfyService:
             yield self
         finally:
             self.ended.set()
+            self.held.set()
             self._server.shutdown()
             self._server.server_close()
             thread.join()
@@ -73,6 +79,7 @@ class NtfyService:
         if self.silent:
             self.ended.wait()
             return
+        self.held.wait(30)
         status, content = self.answers.pop(0) if self.answers else self._answer(request, body)
         request.send_response(status)
         request.send_header("content-type", "application/x-ndjson; charset=utf-8")
@@ -84,6 +91,9 @@ class NtfyService:
         if self.token and request.headers.get("authorization") != f"Bearer {self.token}":
             return 401, b'{"code":40101,"http":401,"error":"unauthorized"}'
         url = urlsplit(request.path)
+        if not url.path.startswith(f"{self.base}/"):
+            return 404, b"<html>"
+        url = url._replace(path=url.path.removeprefix(self.base))
         if request.command == "POST":
             given = json.loads(body)
             if url.path != "/" or not _TOPIC.fullmatch(given.get("topic", "")):

@@ -161,6 +161,47 @@ def test_an_answer_that_never_ends_is_bounded(tools: ToolRunner, addon: Addon) -
     assert "sent more than 16,777,216 bytes" in tools.call("blender_execute_code", code="1").text
 
 
+@pytest.mark.parametrize(
+    "more", [b"\n", success({"result": "of somebody else"}), b'{"half": ', b"\x89PNG", b"}" * 100_000]
+)
+def test_what_comes_behind_an_answer_is_passed_over(tools: ToolRunner, addon: Addon, more: bytes) -> None:
+    """Two answers in one packet: the first one is ours."""
+    addon.answers = [b"  \n" + success({"result": "mine"}) + more]
+    assert tools.call("blender_execute_code", code="print(1)").text == "mine"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + b"\0" * 100, "is not the MCP add-on"),
+        (b'{"status": "success", "result": "' + b"\xff\xfe" * 9 + b'"}', "is not the MCP add-on"),
+        (b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "is not the MCP add-on"),
+        (b"[1, 2]", "is not the MCP add-on"),
+        (b'{"status": "success"}', "did not tell what came of it"),
+        (b'{"status": "success", "result": 3}', "did not tell what came of it"),
+        (success({"result": "marvin:{"}), "did not tell what came of it"),
+        (success({"result": "marvin:[]"}), "did not tell what came of it"),
+        (success({"result": "marvin:{}"}), "did not tell what came of it"),
+        (success({"result": 'marvin:{"objects": 3, "name": []}'}), "did not tell what came of it"),
+    ],
+)
+@pytest.mark.parametrize("tool", [name for name in CALLS if name not in ("blender_execute_code", "blender_screenshot")])
+def test_an_answer_of_another_kind_is_explained(
+    tools: ToolRunner, addon: Addon, tool: str, answer: bytes, says: str
+) -> None:
+    addon.answers = [answer]
+    outcome = tools.call(tool, **CALLS[tool])
+    assert outcome.is_error, outcome.text
+    assert says in outcome.text
+    assert len(outcome.text) < 1_000
+
+
+def test_half_an_answer_and_then_nothing_is_late(marvin_tools: ToolRunner, addon: Addon) -> None:
+    tools = marvin_tools.session(env={"BLENDER_MCP_PORT": str(addon.port)}, timeouts={"http": 0.5})
+    addon.answers = [b'{"status": "success", "result": {"na']
+    assert "did not answer in 0.5 seconds" in tools.call("blender_get_scene").text
+
+
 @pytest.mark.parametrize("code", ["", "  \n", "x" * 200_001])
 def test_code_is_neither_empty_nor_endless(tools: ToolRunner, addon: Addon, code: str) -> None:
     assert "Give 1 to 200,000" in tools.call("blender_execute_code", code=code).text
@@ -243,8 +284,10 @@ def test_the_end_of_an_object_is_found_wherever_it_is_cut(value: Any, data: st.D
     scanner = Scanner()
     for start, end in zip([0, *cuts], [*cuts, len(content)], strict=True):
         assert not scanner.is_over or start == len(content)
-        scanner.feed(content[start:end])
+        if not scanner.is_over:
+            scanner.feed(content[start:end] + (b"}{\\" if end == len(content) else b""))
     assert scanner.is_over
+    assert scanner.end == len(content)
     assert not scanner.is_wrong
 
 
@@ -289,6 +332,67 @@ def test_a_real_blender_does_it_and_takes_it_back(marvin_tools: ToolRunner, blen
     assert told(tools.call("blender_get_object", object_name="Cube")) == cube
     assert sorted(told(tools.call("blender_get_scene")).splitlines()) == sorted(before.splitlines())
     assert "There is no object" in tools.call("blender_get_object", object_name=name).text
+
+
+TURNED = """
+cube = bpy.data.objects["Cube"]
+cube.rotation_mode = "{mode}"
+cube.rotation_quaternion = (0.8, 0.0, 0.6, 0.0)
+cube.rotation_axis_angle = (1.0, 0.0, 1.0, 0.0)
+cube.rotation_euler = (0.5, 0.0, 0.0)
+"""
+PAINTED = """
+for node in bpy.data.materials["Material"].node_tree.nodes:
+    if node.type == "BSDF_PRINCIPLED":
+        node.inputs["Base Color"].default_value = (1, 0, 0, 1)
+        node.inputs["Alpha"].default_value = 0.25
+bpy.data.materials["Material"].diffuse_color = (0, 0, 1, 1)
+"""
+STATE = """
+cube = bpy.data.objects["Cube"]
+numbers = lambda values: [round(value, 5) for value in values]
+print(cube.rotation_mode, numbers(cube.rotation_quaternion), numbers(cube.rotation_axis_angle),
+      numbers(cube.rotation_euler), numbers(cube.location), numbers(cube.scale), len(cube.material_slots))
+for material in bpy.data.materials:
+    print(material.name, numbers(material.diffuse_color))
+    for node in material.node_tree.nodes if material.node_tree else ():
+        if node.type == "BSDF_PRINCIPLED":
+            print(numbers(node.inputs["Base Color"].default_value), round(node.inputs["Alpha"].default_value, 5))
+"""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("mode", ["XYZ", "ZYX", "QUATERNION", "AXIS_ANGLE"])
+def test_a_real_blender_has_every_number_again(marvin_tools: ToolRunner, blender: int, mode: str) -> None:
+    """How an object is turned is kept in several ways, and a material has the colour of its node and its own."""
+    tools = marvin_tools.session(env={"BLENDER_MCP_PORT": str(blender)}, timeouts={"http": 60.0})
+    told(tools.call("blender_execute_code", code=TURNED.format(mode=mode) + PAINTED))
+    before = told(tools.call("blender_execute_code", code=STATE))
+    shown = told(tools.call("blender_get_object", object_name="Cube"))
+    told(tools.call("blender_modify_object", object_name="Cube", rotation=[1, 1, 1], location=[1, 2, 3]))
+    told(tools.call("blender_modify_object", object_name="Cube", scale=[1, 2, 3]))
+    told(tools.call("blender_set_material", object_name="Cube", material_name="Material", color=[0, 1, 0, 0.5]))
+    told(tools.call("blender_set_material", object_name="Cube", color=[1, 1, 0]))
+    assert told(tools.call("blender_execute_code", code=STATE)) != before
+    later = marvin_tools.session(env={"BLENDER_MCP_PORT": str(blender)}, timeouts={"http": 60.0})
+    assert len(later.take_back(4)) == 4
+    assert told(tools.call("blender_execute_code", code=STATE)) == before
+    assert told(tools.call("blender_get_object", object_name="Cube")) == shown
+    turn = shown.partition("rotation (")[2].partition(")")[0]
+    wanted = {"QUATERNION": "0, 1.287, 0", "AXIS_ANGLE": "0, 1, 0"}.get(mode, "0.5, 0, 0")
+    assert turn == wanted
+
+
+@pytest.mark.real
+def test_a_real_blender_takes_a_first_material_away_again(marvin_tools: ToolRunner, blender: int) -> None:
+    tools = marvin_tools.session(env={"BLENDER_MCP_PORT": str(blender)}, timeouts={"http": 60.0})
+    told(tools.call("blender_create_object", object_type="cube", name="Bare"))
+    code = 'print([one.name for one in bpy.data.materials], len(bpy.data.objects["Bare"].material_slots))'
+    before = told(tools.call("blender_execute_code", code=code))
+    told(tools.call("blender_set_material", object_name="Bare", color=[1, 0, 0]))
+    tools.take_back()
+    assert told(tools.call("blender_execute_code", code=code)) == before
+    tools.take_back()
 
 
 @pytest.mark.real

@@ -97,6 +97,12 @@ def test_what_somebody_changed_since_is_not_taken_back(marvin_tools: ToolRunner)
     [
         ({"url": "mailto:me@example.org"}, "address"),
         ({"url": ""}, "address"),
+        ({"url": "javascript:alert(1)"}, "address"),
+        ({"url": "data:text/html,<script>alert(1)</script>"}, "address"),
+        ({"url": "JaVaScRiPt://%0aalert(1)"}, "address"),
+        ({"url": "file:///etc/passwd"}, "address"),
+        ({"url": "https://exa\x00mple.org/\x1b[31m"}, "address"),
+        ({"url": "https://" + "x" * 1_000_000}, "Shorten it"),
         ({"url": "https://example.org/", "notes": "x" * 10_001}, "Shorten it"),
         ({"url": "https://example.org/", "taken_back": {"before": None, "after": None}}, "for /undo alone"),
     ],
@@ -117,6 +123,25 @@ def test_a_title_steers_no_terminal_and_starts_no_line(marvin_tools: ToolRunner)
     text = marvin_tools.call("bookmark_list").text
     assert not {"\x1b", "\x07"} & set(text)
     assert len(text.splitlines()) == 1
+
+
+def test_an_address_is_kept_whole(marvin_tools: ToolRunner) -> None:
+    """What is behind # is the page of many sites."""
+    for url in ("https://example.org/app#/inbox?q=1", "http://127.0.0.1:8000/x", "https://b\u00fccher.example/\u00e9"):
+        assert not marvin_tools.call("bookmark_save", url=url).is_error
+    assert [one["url"] for one in saved(marvin_tools)][:2] == [
+        "https://example.org/app#/inbox?q=1",
+        "http://127.0.0.1:8000/x",
+    ]
+
+
+def test_words_and_tags_are_the_same_however_they_are_typed(marvin_tools: ToolRunner) -> None:
+    marvin_tools.call("bookmark_save", url="https://example.org/", title="Caf\u00e9", tags="M\u00fcsli")
+    for query in ("cafe\u0301", "MU\u0308SLI", "#mu\u0308sli"):
+        assert "Caf\u00e9" in marvin_tools.call("bookmark_search", query=query).text
+    assert "Caf\u00e9" in marvin_tools.call("bookmark_list", tag="Mu\u0308sli").text
+    assert len(marvin_tools.call("bookmark_search", query="x" * 100_000).text) < 500
+    assert len(marvin_tools.call("bookmark_list", tag="x" * 100_000).text) < 500
 
 
 def test_a_damaged_file_is_moved_aside(marvin_tools: ToolRunner) -> None:

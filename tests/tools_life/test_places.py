@@ -73,6 +73,7 @@ def test_a_place_that_is_there_again_is_not_replaced(marvin_tools: ToolRunner) -
         ({"label": "home", "lat": 1.0}, "belong together"),
         ({"label": "home", "lat": 91, "lng": 0}, "lat"),
         ({"label": "home", "address": "x" * 2_001}, "Shorten it"),
+        ({"label": "x" * 101, "address": "x"}, "Use 100 at most"),
     ],
 )
 def test_what_cannot_be_saved_says_why(marvin_tools: ToolRunner, arguments: dict[str, Any], words: str) -> None:
@@ -98,3 +99,33 @@ def test_what_an_older_program_wrote_stays(marvin_tools: ToolRunner) -> None:
     assert "gym: Iron" in marvin_tools.call("list_places").text
     marvin_tools.call("save_place", label="Gym", phone="1")
     assert saved(marvin_tools) == [{**old, "phone": "1"}]
+
+
+def test_a_label_is_the_same_however_it_is_typed(marvin_tools: ToolRunner) -> None:
+    """An accent is a letter's own or a sign behind it; names that are only alike are several."""
+    marvin_tools.call("save_place", label="Caf\u00e9 M\u00fcller", address="1 Elm Street")
+    said = marvin_tools.call("save_place", label="CAFE\u0301  mu\u0308ller", phone="1")
+    assert said.text == "Changed: Caf\u00e9 M\u00fcller: 1 Elm Street, 1"
+    for near in ("Cafe M\u00fcller", "Caf\u00e9 Muller", "\u0421af\u00e9 M\u00fcller"):
+        assert marvin_tools.call("save_place", label=near, address="2").text.startswith("Saved")
+    assert "Did you mean" in marvin_tools.call("remove_place", label="Caf\u00e9 M\u00fclle").text
+    assert len(saved(marvin_tools)) == 4
+
+
+def test_what_an_older_program_wrote_is_shown_in_bounds(marvin_tools: ToolRunner) -> None:
+    file(marvin_tools).parent.mkdir(parents=True)
+    file(marvin_tools).write_text(json.dumps([{"label": "a" * 9_999, "lat": "\x1b[31m" * 9_999, "lng": [1] * 9_999}]))
+    text = marvin_tools.call("list_places").text
+    assert len(text) < 2_000
+    assert text.isprintable()
+
+
+def test_a_place_of_another_profile_is_not_taken_back(marvin_tools: ToolRunner) -> None:
+    marvin_tools.call("save_place", **HOME)
+    profiles = file(marvin_tools).parents[1]
+    (profiles / "work").mkdir()
+    (profiles / "work" / "saved_places.json").write_text(file(marvin_tools).read_text())
+    (profiles.parent / "last_profile").write_text("work\n")
+    with pytest.raises(MarvinError, match="Use main first"):
+        marvin_tools.session().take_back()
+    assert json.loads((profiles / "work" / "saved_places.json").read_text()) == [HOME]

@@ -66,6 +66,9 @@ def test_preferences_are_set_added_to_and_removed_with_comments_kept(marvin_tool
         ({"key": "budget", "value": "low", "taken_back": {"before": 1, "after": 2}}, "for /undo alone"),
         ({"key": "budget", "action": "add", "value": "low"}, "action='set'"),
         ({"key": "dietary", "action": "remove", "value": "vegan"}, "not set"),
+        ({"key": "notes", "value": "x" * 1_001}, "Shorten it"),
+        ({"key": "dietary", "value": ",".join(map(str, range(51)))}, "Leave some out"),
+        ({"key": "notes", "action": "remove", "value": "brief"}, "no such note"),
     ],
 )
 def test_what_cannot_be_kept_says_why(marvin_tools: ToolRunner, arguments: dict[str, str], words: str) -> None:
@@ -73,6 +76,90 @@ def test_what_cannot_be_kept_says_why(marvin_tools: ToolRunner, arguments: dict[
     said = marvin_tools.call("update_preferences", **arguments)
     assert said.is_error
     assert words in said.text
+
+
+HOSTILE = {
+    "a list": "- dietary\n- vegan\n",
+    "a text": "vegan\n",
+    "a tab": "dietary:\n\t- vegan\n",
+    "a key twice": "budget: low\nbudget: high\n",
+    "aliases without end": "a: &a [x, x, x, x, x, x, x, x]\n"
+    + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 8)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
+    "itself": "dietary: &a [*a]\n",
+    "depth": "dietary: " + "[" * 5_000,
+    "no text": "\ufffe\x00",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_file_that_cannot_be_used_is_moved_aside_and_told(marvin_tools: ToolRunner, text: str) -> None:
+    """What the user wrote there is not lost, and the model knows that it does not count any more."""
+    path = folder(marvin_tools) / "main" / "preferences.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    said = marvin_tools.call("update_preferences", key="budget", value="low")
+    assert said.is_error
+    (moved,) = path.parent.glob("preferences.yaml.damaged-*")
+    assert moved.read_text() == text
+    assert f"was damaged. It is kept as {moved.name}, and nothing was changed" in said.text
+    assert marvin_tools.call("update_preferences", key="budget", value="low").text == "budget is low now."
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "after"),
+    [
+        # What two keys share is changed for the one that was meant.
+        (
+            "dietary: &mine [vegan]\nfavorite_cuisines: *mine\n",
+            {"key": "dietary", "action": "add", "value": "halal"},
+            {"dietary": ["vegan", "halal"], "favorite_cuisines": ["vegan"]},
+        ),
+        (
+            "dietary: &mine [vegan]\nfavorite_cuisines: *mine\n",
+            {"key": "favorite_cuisines", "action": "add", "value": "thai"},
+            {"dietary": ["vegan"], "favorite_cuisines": ["vegan", "thai"]},
+        ),
+        # Several without brackets are several.
+        ("dietary: vegan, halal\n", {"key": "dietary", "action": "remove", "value": "vegan"}, {"dietary": ["halal"]}),
+        (
+            "dietary: caf\u00e9\n",
+            {"key": "dietary", "action": "add", "value": "CAFE\u0301"},
+            {"dietary": ["caf\u00e9"]},
+        ),
+        ("dietary: {a: 1}\n", {"key": "dietary", "action": "add", "value": "b"}, {"dietary": {"a": 1}}),
+        ("notes: Be brief\n", {"key": "notes", "action": "add", "value": "No jokes"}, {"notes": "Be brief; No jokes"}),
+        ("notes: Be brief\n", {"key": "notes", "action": "add", "value": "be brief"}, {"notes": "Be brief"}),
+        ("notes: a; b; c\n", {"key": "notes", "action": "remove", "value": "B"}, {"notes": "a; c"}),
+        ("notes: a; b\nbudget: 1\n", {"key": "notes", "action": "remove", "value": ""}, {"budget": 1}),
+        ("mine: &all {budget: low}\n<<: *all\n", {"key": "budget", "value": "high"}, {"budget": "high"}),
+        ("mine: &all {budget: low}\n<<: *all\n", {"key": "budget", "action": "remove", "value": ""}, {"budget": "low"}),
+    ],
+)
+def test_what_people_write_into_the_file_is_understood(
+    marvin_tools: ToolRunner, text: str, arguments: dict[str, str], after: dict[str, object]
+) -> None:
+    path = folder(marvin_tools) / "main" / "preferences.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    said = marvin_tools.call("update_preferences", **arguments)
+    assert "failed unexpectedly" not in said.text
+    values = YAML(typ="safe").load(path.read_text())
+    assert {key: values.get(key) for key in after} == after, said.text
+    assert arguments["key"] in after or arguments["key"] not in values
+    if said.undo is not None:
+        marvin_tools.take_back()
+        assert YAML(typ="safe").load(path.read_text()) == YAML(typ="safe").load(text)
+
+
+def test_preferences_of_another_profile_are_not_taken_back(marvin_tools: ToolRunner) -> None:
+    marvin_tools.call("update_preferences", key="budget", value="low")
+    path = folder(marvin_tools)
+    (path / "work").mkdir()
+    (path / "work" / "preferences.yaml").write_text("budget: low\n")
+    (path.parent / "last_profile").write_text("work\n")
+    with pytest.raises(MarvinError, match="Use main first"):
+        marvin_tools.session().take_back()
+    assert (path / "work" / "preferences.yaml").read_text() == "budget: low\n"
 
 
 @pytest.mark.parametrize(("value", "kept"), [("mi", "miles"), ("Miles", "miles"), ("km", "kilometers")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -49,12 +50,64 @@ CONVERSIONS: list[tuple[float, str, str, str]] = [
     (1, "light year", "km", "9460730472580.8008"),
     (3, "h", "minutes", "180"),
     (1, "GiB", "MB", "1073.7418"),
+    (32, "°F", "°C", "0"),
+    (100, "℃", "℉", "212"),
+    (20, "centigrade", "F", "68"),
+    (68, "F", "rankine", "527.67"),
+    (5, "KB", "byte", "5000"),
+    (8, "Mb", "MB", "1"),
+    (250, "Cal", "kJ", "1046"),
+    (1, "kilowatt-hour", "MJ", "3.6"),
+    (9.81, "m·s⁻²", "m/s²", "9.81"),
+    (1, "㎡", "cm²", "10000"),
+    (1, "μm", "nm", "1000"),
+    (1, "µm", "nm", "1000"),
+    (6, "'", "cm", "182.88"),
+    (27, '"', "mm", "685.8"),
+    (30, "mpg", "L/100km", "7.8405"),
+    (5, "L/100 km", "mpg", "47.0429"),
+    (50, "Hz", "ms", "20"),
+    (180, "degrees", "rad", "3.1416"),
+    (50, "%", "ppm", "500000"),
+    (1, "sq. ft.", "sq. in.", "144"),
+    (1, "cu m", "cu. ft.", "35.3147"),
+    (2, "fl. oz.", "ml", "59.1471"),
+    (1, "u.s. gallon", "L", "3.7854"),
+    (1, "ft-lb", "ft lb", "1"),
+    (1, "°C/m", "°F/m", "1.8"),
+]
+PARTS = [
+    (180, "cm", "feet and inches", "5 foot 10.8661 inch"),
+    (-180, "cm", "ft, in", "-5 foot 10.8661 inch"),
+    (2.54, "cm", "feet and inches", "0 foot 1 inch"),
+    (182.87999, "cm", "feet and inches", "6 foot 0 inch"),
+    (70, "kg", "stone & pounds", "11 stone 0.3236 pound"),
+    (3_725, "s", "h, min, s", "1 hour 2 minute 5 second"),
+    (0, "m", "feet and inches", "0 foot 0 inch"),
 ]
 REFUSED = [
     ("kg", "m", "kg measures [mass] and m measures [length]"),
     ("kilogrm", "g", "Did you mean 'kilogram'"),
     ("qqqqq", "g", "is not known. Use"),
-    ("http://127.0.0.1:9/", "g", "is not known"),
+    ("http://127.0.0.1:9/", "g", "is no unit"),
+    ("5'11\"", "cm", "is no unit"),
+    ("[m", "m", "is no unit"),
+    ("{m", "m", "is no unit"),
+    ("m\\", "m", "is no unit"),
+    ('"""m', "m", "is no unit"),
+    ("m.__class__", "m", "is not known"),
+    ("m if 1 else s", "m", "is not known"),
+    ("m^99999", "m", "is no unit"),
+    ("m⁹⁹⁹⁹⁹", "m", "is no unit"),
+    ("10 km", "m", "Give the number as value"),
+    ("10km", "m", "Give the number as value"),
+    ("½", "m", "is n"),
+    ("m", "inches and feet", "The larger unit comes first"),
+    ("m", "feet and kg", "[mass]"),
+    ("oz", "ml", "an ounce is a fl oz"),
+    ("°C", "m", "°C measures [temperature]"),
+    ("x" * 1_000_000, "USD", "is none. Give two"),
+    ("kg", "m" * 1_000_000, "is no unit"),
     ("", "g", "'' is no unit"),
     ("9^9^9^9", "m", "is no unit"),
     ("m^9^9^9", "m", "is no unit"),
@@ -72,6 +125,31 @@ def test_units(marvin_tools: ToolRunner) -> None:
         outcome = convert(marvin_tools, value, from_unit, to_unit)
         assert not outcome.is_error, outcome.text
         assert outcome.text.partition(" = ")[2].split()[0] == result, outcome.text
+
+
+def test_an_amount_can_be_wanted_in_several_units(marvin_tools: ToolRunner) -> None:
+    for value, from_unit, to_unit, result in PARTS:
+        outcome = convert(marvin_tools, value, from_unit, to_unit)
+        assert outcome.text.partition(" = ")[2] == result, outcome.text
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.floats(-1e6, 1e6), st.sampled_from(["feet and inches", "mile, yard, foot, inch", "km and m"]))
+def test_the_shares_of_several_units_are_the_whole(marvin_tools: ToolRunner, value: float, to_unit: str) -> None:
+    told = convert(marvin_tools, value, "m", to_unit).text.partition(" = ")[2].split()
+    shares = [(abs(float(number)), unit) for number, unit in zip(told[::2], told[1::2], strict=True)]
+    sizes = {"mile": 1_609.344, "yard": 0.9144, "foot": 0.3048, "inch": 0.0254, "kilometer": 1_000.0, "meter": 1.0}
+    assert sum(number * sizes[unit] for number, unit in shares) == pytest.approx(abs(value), abs=1e-4)
+    for (_, larger), (number, unit) in pairwise(shares):
+        assert number * sizes[unit] < sizes[larger] + 1e-4
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=80), st.text(max_size=80) | st.just("m"))
+def test_no_text_is_an_unexpected_failure(marvin_tools: ToolRunner, from_unit: str, to_unit: str) -> None:
+    outcome = convert(marvin_tools, 1, from_unit, to_unit)
+    assert "failed unexpectedly" not in outcome.text
+    assert outcome.elapsed < 30
 
 
 BACK_AND_FORTH = [
@@ -110,6 +188,7 @@ def test_what_cannot_be_converted_is_explained(marvin_tools: ToolRunner) -> None
         assert outcome.is_error, outcome.text
         assert says in outcome.text
         assert outcome.elapsed < 30, outcome.text
+        assert len(outcome.text) < 500
 
 
 @pytest.mark.parametrize(
@@ -120,6 +199,9 @@ def test_what_cannot_be_converted_is_explained(marvin_tools: ToolRunner) -> None
         (10, "£", "$", "10.00 GBP = 15.62 USD"),
         (10, "pounds", "dollars", "10.00 GBP = 15.62 USD"),
         (1000, "yen", "euros", "1,000.00 JPY = 6.25 EUR"),
+        (1, "JPY", "GBP", "1.00 JPY = 0.00500 GBP"),
+        (-0.0, "JPY", "GBP", "0.00 JPY = 0.00 GBP"),
+        (0.00001, "EUR", "USD", "0.0000100 EUR = 0.0000125 USD"),
     ],
 )
 def test_currencies(
@@ -153,7 +235,19 @@ def test_old_rates_are_replaced_or_marked_as_old(marvin_tools: ToolRunner, marvi
 
 
 @pytest.mark.parametrize(
-    "answer", [{"status": 503}, {"text": "<html>"}, {"json": {"rates": {}}}, {"json": {"rates": {"USD": "x"}}}]
+    "answer",
+    [
+        {"status": 503},
+        {"text": "<html>"},
+        {"json": {"rates": {}}},
+        {"json": {"rates": {"USD": "x"}}},
+        {"json": {**RATES, "base": "USD"}},
+        {"json": {**RATES, "date": "\x1b[31m" * 9}},
+        {"json": {**RATES, "rates": {"USD": 1e999, "GBP": -1, "x": 1}}},
+        {"json": {**RATES, "rates": [1]}},
+        {"text": "x" * 200_000},
+        {"status": 429, "headers": {"retry-after": "3600"}},
+    ],
 )
 def test_without_rates_it_says_so(marvin_tools: ToolRunner, marvin_http: HttpReplay, answer: dict[str, Any]) -> None:
     marvin_http.on("GET", SERVICE, **answer)
@@ -166,6 +260,25 @@ def test_without_rates_it_says_so(marvin_tools: ToolRunner, marvin_http: HttpRep
 def test_an_unknown_currency_names_the_known_ones(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", SERVICE, json=RATES)
     assert "no rate for KES. There are rates for EUR, GBP, JPY, USD" in convert(marvin_tools, 1, "USD", "KES").text
+
+
+@pytest.mark.parametrize("content", ["", "{", "[" * 9_999, '{"rates": 3}', '{"fetched": 1e999}', None])
+def test_rates_that_were_kept_badly_are_fetched_again(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, content: str | None
+) -> None:
+    marvin_http.on("GET", SERVICE, json=RATES)
+    path = marvin_tools.home / ".config/marvin/profiles/main/rates.json"
+    path.parent.mkdir(parents=True)
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_text(content)
+    assert "125.00 USD" in convert(marvin_tools, 100, "EUR", "USD").text
+
+
+def test_an_amount_that_is_too_large_is_no_answer(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", SERVICE, json=RATES)
+    assert "too much to be counted" in convert(marvin_tools, 1.7e308, "EUR", "JPY").text
 
 
 def test_the_service_can_be_another_one(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import json
+import math
+import re
+from pathlib import Path
 from typing import Any
 
-from marvin_core import MarvinError, Record, RequestFailed, ToolContext, ToolError, fetch_json, in_thread, update_file
+from marvin_core import (
+    MarvinError,
+    Record,
+    RequestFailed,
+    ToolContext,
+    ToolError,
+    fetch_json,
+    in_thread,
+    one_line,
+    update_file,
+)
 
 from .settings import LifeSettings
 
 _DAY = 24 * 60 * 60
+_BASE = "EUR"
+_LARGEST = 100_000
+"""Bytes of the rates, which are about 600."""
+_CODE = re.compile("[A-Z]{3}")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_SHOWN = 60
+"""Characters of a unit that an error shows."""
+_FULL = 0.1
+"""From which amount on two places behind the point tell enough."""
 _LATER = "Try later, or convert with a rate that the user gives."
 _CODES = frozenset(
     "AUD BGN BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP PLN RON SEK SGD THB"
@@ -62,8 +84,9 @@ def recognized(from_unit: str, to_unit: str) -> tuple[str, str] | None:
     ]
     for code, unit in zip(codes, (from_unit, to_unit), strict=True):
         if code is None and not (len(unit.strip()) == 3 and unit.strip().isupper()):
-            other = from_unit if unit is to_unit else to_unit
-            raise ToolError(f"{other} is a currency and {unit} is none. Give two currencies, or two units.")
+            other = one_line(from_unit if unit is to_unit else to_unit, _SHOWN)
+            shown = one_line(unit, _SHOWN)
+            raise ToolError(f"{other} is a currency and {shown} is none. Give two currencies, or two units.")
     return codes[0] or from_unit.strip(), codes[1] or to_unit.strip()
 
 
@@ -79,20 +102,31 @@ async def convert(value: float, source: str, target: str, context: ToolContext) 
         ToolError: where there is no rate, or none can be had.
     """
     rates = await _rates(context)
-    known = {**rates.rates, "EUR": 1.0}
+    known = {**rates.rates, _BASE: 1.0}
     for code in (source, target):
         if code not in known:
             raise ToolError(f"There is no rate for {code}. There are rates for {', '.join(sorted(known))}.")
     result = value / known[source] * known[target]
+    if not math.isfinite(result):
+        raise ToolError(f"{value:g} {source} are too much to be counted. Give a smaller amount.")
     stale = context.clock.now() - rates.fetched >= _DAY
     note = "; newer rates cannot be had at the moment" if stale else ""
-    return f"{value:,.2f} {source} = {result:,.2f} {target} (European Central Bank's rates of {rates.date}{note})"
+    told = f"{_amount(value)} {source} = {_amount(result)} {target}"
+    return f"{told} (European Central Bank's rates of {rates.date}{note})"
+
+
+def _amount(value: float) -> str:
+    """An amount with two places behind the point; of a small one so many that three digits count."""
+    if value == 0 or abs(value) >= _FULL:
+        return f"{value + 0.0:,.2f}"
+    places = 2 - math.floor(math.log10(abs(value)))
+    return f"{value:.{places}f}" if places <= 10 else f"{value:.3g}"
 
 
 async def _rates(context: ToolContext) -> Rates:
     """The rates of today: fetched once a day; older ones where that is not possible."""
     path = context.profile_folder / "rates.json"
-    kept = await in_thread(lambda: _read(path.read_bytes() if path.exists() else b""))
+    kept = await in_thread(lambda: _read(path))
     if kept is not None and 0 <= context.clock.now() - kept.fetched < _DAY:
         return kept
     try:
@@ -111,7 +145,7 @@ async def _rates(context: ToolContext) -> Rates:
 async def _fetch(context: ToolContext) -> Rates:
     url = context.settings(LifeSettings).exchange_rates.rstrip("/") + "/latest"
     try:
-        answer = await fetch_json(context.http, url, params={"base": "EUR"})
+        answer = await fetch_json(context.http, url, params={"base": _BASE}, largest=_LARGEST)
     except RequestFailed as error:
         raise ToolError(f"The exchange rates cannot be had: {error} {_LATER}") from error
     rates = _rates_in({**answer, "fetched": context.clock.now()}) if isinstance(answer, dict) else None
@@ -120,18 +154,20 @@ async def _fetch(context: ToolContext) -> Rates:
     return rates
 
 
-def _read(content: bytes) -> Rates | None:
-    """The rates in a file; None where there are none."""
+def _read(path: Path) -> Rates | None:
+    """The rates in a file; None where there are none, whatever it is."""
     try:
-        return _rates_in(json.loads(content))
-    except (ValueError, RecursionError):
+        return _rates_in(json.loads(path.read_bytes())) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
         return None
 
 
 def _rates_in(data: Any) -> Rates | None:
-    """The rates in what a service sent, or what was kept of it; None where there are none."""
+    """The rates in what a service sent, or what was kept of it; None where there are none of a euro."""
     try:
-        rates = {str(code): float(rate) for code, rate in data["rates"].items() if float(rate) > 0}
-        return Rates(date=str(data["date"]), fetched=float(data["fetched"]), rates=rates) if rates else None
-    except (ValueError, KeyError, TypeError, AttributeError):
+        found = {code: float(rate) for code, rate in data["rates"].items() if _CODE.fullmatch(code)}
+        rates = {code: rate for code, rate in found.items() if 0 < rate < math.inf}
+        usable = rates and data.get("base", _BASE) == _BASE and _DATE.fullmatch(data["date"])
+        return Rates(date=data["date"], fetched=float(data["fetched"]), rates=rates) if usable else None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None

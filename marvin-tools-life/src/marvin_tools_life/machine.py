@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from marvin_core import ToolContext, ToolResult, in_thread, tool
 
@@ -22,30 +23,17 @@ async def system_info(context: ToolContext) -> ToolResult:
 
 
 def _lines(folders: list[Path], now: float) -> dict[str, str]:
-    import humanize  # both only where the tool is used
-    import psutil
-
-    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    """What there is to tell, by name. A machine, a container or a sandbox may hide any of it, and the rest is told."""
     lines = {
-        "System": f"{_system_name()} ({platform.system()} {platform.release()}, {platform.machine()})",
-        "Processor": _processor(psutil.cpu_count(logical=False), os.cpu_count()),
-        "Memory": f"{_size(memory.available)} of {_size(memory.total)} available ({memory.percent:.0f} % used)",
+        "System": _told(lambda: f"{_system_name()} ({platform.system()} {platform.release()}, {platform.machine()})"),
+        "Processor": _told(_processor),
+        "Memory": _told(_memory),
+        "Swap": _told(_swap),
+        **_disks(folders),
+        "Up for": _told(lambda: _uptime(now)),
+        "Battery": _told(_battery),
     }
-    if swap.total:
-        lines["Swap"] = f"{_size(swap.free)} of {_size(swap.total)} free"
-    devices: set[int] = set()
-    for folder in folders:
-        device = folder.stat().st_dev
-        if device not in devices:
-            devices.add(device)
-            usage = psutil.disk_usage(str(folder))
-            lines[f"Disk at {folder}"] = (
-                f"{_size(usage.free)} of {_size(usage.total)} free ({usage.percent:.0f} % used)"
-            )
-    up = max(0, round(now - psutil.boot_time()))
-    lines["Up for"] = humanize.precisedelta(up, minimum_unit="minutes", format="%0.0f")
-    lines["Battery"] = _battery(psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None)
-    return lines
+    return {name: value for name, value in lines.items() if value}
 
 
 def _system_name() -> str:
@@ -57,9 +45,64 @@ def _system_name() -> str:
         return platform.system()
 
 
-def _processor(cores: int | None, threads: int | None) -> str:
-    load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
-    return f"{_processor_name()}, {cores or threads} cores, {threads} threads; load {load} (1, 5, 15 minutes)"
+def _told(tell: Callable[[], str]) -> str:
+    """A line; psutil raises errors of many kinds where a system keeps what it asks for to itself."""
+    try:
+        return tell()
+    except (OSError, RuntimeError, ArithmeticError, AttributeError, LookupError, ValueError):
+        return "unknown"
+
+
+def _memory() -> str:
+    import psutil  # only where the tool is used
+
+    memory = psutil.virtual_memory()
+    return f"{_size(memory.available)} of {_size(memory.total)} available ({memory.percent:.0f} % used)"
+
+
+def _swap() -> str:
+    import psutil
+
+    swap = psutil.swap_memory()
+    return f"{_size(swap.free)} of {_size(swap.total)} free" if swap.total else ""
+
+
+def _disks(folders: list[Path]) -> dict[str, str]:
+    lines: dict[str, str] = {}
+    devices: set[int] = set()
+    for folder in folders:
+        try:
+            device = folder.stat().st_dev
+        except OSError:  # it was removed, or is on a disk that is gone
+            lines[f"Disk at {folder}"] = "unknown"
+            continue
+        if device not in devices:
+            devices.add(device)
+            lines[f"Disk at {folder}"] = _told(lambda folder=folder: _disk(folder))  # type: ignore[misc]
+    return lines
+
+
+def _disk(folder: Path) -> str:
+    usage = shutil.disk_usage(folder)
+    used = 100 * usage.used / ((usage.used + usage.free) or 1)
+    return f"{_size(usage.free)} of {_size(usage.total)} free ({used:.0f} % used)"
+
+
+def _uptime(now: float) -> str:
+    import humanize
+    import psutil
+
+    up = max(0, round(now - psutil.boot_time()))
+    return humanize.precisedelta(up, minimum_unit="minutes", format="%0.0f")
+
+
+def _processor() -> str:
+    import psutil
+
+    threads = os.cpu_count()
+    cores = psutil.cpu_count(logical=False) or threads
+    load = _told(lambda: ", ".join(f"{value:.2f}" for value in os.getloadavg()))
+    return f"{_processor_name()}, {cores} cores, {threads} threads; load {load} (1, 5, 15 minutes)"
 
 
 def _processor_name() -> str:
@@ -71,16 +114,27 @@ def _processor_name() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _battery(battery: Any) -> str:
-    if battery is None:
-        return "none"
-    if battery.power_plugged:
-        return f"{battery.percent:.0f} %, plugged in"
+def _battery() -> str:
+    import psutil
+
+    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    return "none" if battery is None else battery_text(battery.percent, battery.secsleft, plugged=battery.power_plugged)
+
+
+def battery_text(percent: float, seconds_left: float | None, *, plugged: bool | None) -> str:
+    """How full a battery is, and how long it lasts; `plugged` is None where that is not known.
+
+    Args:
+        seconds_left: None or negative where it is not known.
+    """
+    if plugged:
+        return f"{percent:.0f} %, plugged in"
     import humanize
 
-    # Negative numbers say that it is not known.
-    left = humanize.precisedelta(battery.secsleft, minimum_unit="minutes", format="%0.0f")
-    return f"{battery.percent:.0f} %, discharging" + (f", {left} left" if battery.secsleft > 0 else "")
+    known = max(seconds_left or 0, 0)
+    left = humanize.precisedelta(known, minimum_unit="minutes", format="%0.0f") if known else ""
+    state = ", discharging" if plugged is False else ""
+    return f"{percent:.0f} %{state}" + (f", {left} left" if left else "")
 
 
 def _size(number: float) -> str:

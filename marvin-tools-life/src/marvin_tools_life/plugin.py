@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from marvin_core import Hook, hookimpl
 
 if TYPE_CHECKING:
-    import asyncio
+    from marvin_core import Command, Event, HookContext, PackSettings, SessionControl, ToolGroup, ToolSet
 
-    from marvin_core import Command, HookContext, PackSettings, SessionControl, ToolGroup, ToolSet
+    from .notify.polling import Polling
 
 
 class _NewMessages(Hook):
@@ -19,18 +19,22 @@ class _NewMessages(Hook):
     chats_only = True
 
     def __init__(self) -> None:
-        self._asking: asyncio.Task[None] | None = None
+        self.polling: Polling | None = None
+        """None as long as nothing was asked."""
 
     async def on_prompt(self, context: HookContext, text: str) -> None:
         # Most people are subscribed to nothing, and a run or a sub-agent has nobody to tell.
         if not context.interactive or context.depth or not (context.profile_folder / _SUBSCRIPTIONS).exists():
             return
-        if self._asking is None or self._asking.done():
-            import asyncio
+        if self.polling is None:
+            from .notify.polling import Polling
 
-            from .notify.polling import show_new
+            self.polling = Polling()
+        self.polling.begin(context)
 
-            self._asking = asyncio.create_task(show_new(context))
+    async def on_event(self, context: HookContext, event: Event) -> None:
+        if self.polling is not None:
+            self.polling.see(event)
 
 
 _SUBSCRIPTIONS = "ntfy_subscriptions.json"
@@ -62,8 +66,11 @@ _GROUPS: tuple[tuple[str, str, tuple[ToolSet, ...], str], ...] = (
     ("blender", ".blender.work", ("lockin",), "blender_execute_code blender_screenshot"),
 )
 """The groups: name, module, the sets that they join, and their tools."""
-_IN_CHAT = ("write_note", "calendar_view", "calendar_add_event", "search_notes", "set_alarm", "timer_start")
-"""What is offered at once in a chat where most of many tools wait."""
+_IN_CHAT = ("write_note", "update_preferences", "calendar_view", "calendar_add_event", "search_notes", "set_alarm")
+"""What is offered at once in a chat where most of many tools wait.
+
+Preferences are among it: the description of that tool has the model offer to keep what the user states as lasting, and
+nobody would search for that."""
 _GUIDANCE = {
     "write_note": """
 Note with write_note what a later agent needs and the code does not say: findings, decisions and why, what failed.

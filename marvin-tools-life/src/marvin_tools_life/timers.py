@@ -2,45 +2,70 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from typing import Annotated, Any
 
-from marvin_core import Field, JsonFile, ToolContext, ToolError, ToolResult, call_of, tool
+from marvin_core import (
+    Field,
+    JsonFile,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    call_of,
+    did_you_mean,
+    near_names,
+    one_line,
+    tool,
+)
+
+from .names import folded
+from .undoing import Change, before_of, change
 
 Timer = dict[str, Any]
 """`name` as it was given, `started` in seconds since the epoch, `duration` in seconds, 0 for a stopwatch."""
 
 _LONGEST = 100 * 366 * 24 * 60 * 60
+_LATEST = 10**11
+"""Seconds since the epoch: some thousand years from now."""
+_NAME = 100
+"""Characters of a name."""
+_LISTED = 100
+_NAMED = 10
 
 
-@tool(access=["write"], unlisted=["started"])
+@tool(access=["write"], unlisted=["taken_back"])
 async def timer_start(
     name: Annotated[str, "What the timer is for; unique among the running ones"],
     duration_seconds: Annotated[int, Field(ge=0), "A countdown of so many seconds; 0 is a stopwatch"] = 0,
-    started: Annotated[float, Field(ge=0), "When it began, in seconds since the epoch; 0 is now"] = 0,
+    taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Start a countdown, or a stopwatch. It runs on when the session ends; it makes no sound, so check it."""
     name = " ".join(name.split())
-    if not name:
-        raise ToolError("A timer needs a name. Call timer_start with what it is for, as in name='tea'.")
+    if taken_back is not None:
+        return await _restored(context, name, taken_back)
+    if not name or len(name) > _NAME:
+        raise ToolError(
+            f"A timer needs a name of 1 to {_NAME} characters. Call timer_start with what it is for, as in name='tea'."
+        )
     if duration_seconds > _LONGEST:
-        raise ToolError(f"{duration_seconds} seconds are more than a hundred years. Use a shorter countdown.")
+        raise ToolError("A countdown cannot be longer than a hundred years. Use a shorter countdown.")
     now = context.clock.now()
 
-    def start(timers: dict[str, Timer]) -> None:
-        known = timers.get(name.casefold())
+    def start(timers: dict[str, Timer]) -> Change:
+        known = timers.get(folded(name))
         if known is not None and not _is_over(known, now):
             raise ToolError(
                 f"There is a timer of that name already: {_described(known, now)}. "
                 "Stop it with timer_stop first, or choose another name."
             )
-        timers[name.casefold()] = {"name": name, "started": started or now, "duration": duration_seconds}
+        timers[folded(name)] = {"name": name, "started": now, "duration": duration_seconds}
+        return change(known, timers[folded(name)], context)
 
-    await _file(context).change(start)
+    done = await _file(context).change(start)
     kind = f"Countdown {name!r} of {_span(duration_seconds)}" if duration_seconds else f"Stopwatch {name!r}"
-    return ToolResult(content=f"{kind} started.", undo=call_of(timer_stop, name=name))
+    return ToolResult(content=f"{kind} started.", undo=call_of(timer_start, name=name, taken_back=done))
 
 
 @tool(access=["read"])
@@ -56,7 +81,7 @@ async def timer_check(
         return _described(_found(timers, name), now)
     if not timers:
         return "No timer is running. timer_start starts one."
-    return "\n".join(_described(timer, now) for timer in sorted(timers.values(), key=lambda timer: timer["started"]))
+    return "\n".join(_listed(timers.values(), now))
 
 
 @tool(access=["write"])
@@ -66,52 +91,74 @@ async def timer_stop(name: Annotated[str, "The timer"], *, context: ToolContext)
 
     def stop(timers: dict[str, Timer]) -> Timer:
         timer = _found(timers, name)
-        del timers[_key(name)]
+        del timers[folded(name)]
         return timer
 
     timer = await _file(context).change(stop)
-    undo = call_of(
-        timer_start, name=timer["name"], duration_seconds=int(timer["duration"]), started=float(timer["started"])
-    )
+    undo = call_of(timer_start, name=timer["name"], taken_back=change(timer, None, context))
     return ToolResult(content=_ended(timer, now), undo=undo)
+
+
+async def _restored(context: ToolContext, name: str, taken_back: Change) -> ToolResult:
+    """Have a timer as it was before a call."""
+
+    def restore(timers: dict[str, Timer]) -> None:
+        before = before_of(context, taken_back, timers.get(folded(name)))
+        timers.pop(folded(name), None)
+        if before is not None:
+            timers[folded(name)] = before
+
+    await _file(context).change(restore)
+    return ToolResult(content=f"The timer {name!r} is as it was before.")
+
+
+def _listed(timers: Iterable[Timer], now: float) -> list[str]:
+    """The timers, the oldest first; of many those that were started last."""
+    ordered = sorted(timers, key=lambda timer: float(timer["started"]))
+    left = len(ordered) - _LISTED
+    lines = [_described(timer, now) for timer in ordered[max(0, left) :]]
+    return [*lines, f"{left:,} older ones are left out. Name one to see it."] if left > 0 else lines
 
 
 def _ended(timer: Timer, now: float) -> str:
     ran = _span(_elapsed(timer, now))
     if not timer["duration"]:
-        return f"Stopwatch {timer['name']!r} stopped after {ran}."
+        return f"Stopwatch {_name(timer)} stopped after {ran}."
     if _is_over(timer, now):
-        return f"Countdown {timer['name']!r} stopped. It was over {_span(-_left(timer, now))} ago."
-    return f"Countdown {timer['name']!r} stopped after {ran}, with {_span(_left(timer, now))} left."
+        return f"Countdown {_name(timer)} stopped. It was over {_span(-_left(timer, now))} ago."
+    return f"Countdown {_name(timer)} stopped after {ran}, with {_span(_left(timer, now))} left."
 
 
 def _file(context: ToolContext) -> JsonFile[dict[str, Timer]]:
     return JsonFile(context.profile_folder / "timers.json", dict, _check, timeouts=context.timeouts)
 
 
-def _key(name: str) -> str:
-    return " ".join(name.split()).casefold()
-
-
 def _check(timers: dict[str, Any]) -> None:
     """Raise a ValueError where the file holds something else than what is written there."""
     for timer in timers.values():
-        if not (isinstance(timer, dict) and isinstance(timer.get("name"), str) and _is_time(timer.get("started"))):
+        if not (isinstance(timer, dict) and isinstance(timer.get("name"), str)):
             raise ValueError(f"{timer!r} is no timer")
-        if not (_is_time(timer.get("duration")) and 0 <= timer["duration"] <= _LONGEST):
-            raise ValueError(f"{timer!r} has no duration")
+        if not (_is_within(timer.get("started"), _LATEST) and _is_within(timer.get("duration"), _LONGEST)):
+            raise ValueError(f"{timer!r} has no start or no duration")
 
 
-def _is_time(value: object) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
+def _is_within(value: object, most: float) -> bool:
+    return isinstance(value, (int, float)) and 0 <= value <= most
 
 
 def _found(timers: dict[str, Timer], name: str) -> Timer:
-    timer = timers.get(_key(name))
+    timer = timers.get(folded(name))
     if timer is None:
-        names = ", ".join(repr(timer["name"]) for timer in timers.values()) or "none"
-        raise ToolError(f"There is no timer {name!r}. Running: {names}. Use one of these, or start it.")
+        names = [timer["name"] for timer in timers.values()]
+        shown = ", ".join(repr(one_line(one, _NAME)) for one in names[:_NAMED]) or "none"
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        near = " ".join(filter(None, (did_you_mean(near_names(name, names)), f"Running: {shown}{more}.")))
+        raise ToolError(f"There is no timer {one_line(name, _NAME)!r}. {near} Use one of these, or start it.")
     return timer
+
+
+def _name(timer: Timer) -> str:
+    return repr(one_line(timer["name"], _NAME))
 
 
 def _elapsed(timer: Timer, now: float) -> float:
@@ -129,8 +176,8 @@ def _is_over(timer: Timer, now: float) -> bool:
 
 def _described(timer: Timer, now: float) -> str:
     if not timer["duration"]:
-        return f"Stopwatch {timer['name']!r}: {_span(_elapsed(timer, now))}"
-    head = f"Countdown {timer['name']!r} of {_span(timer['duration'])}"
+        return f"Stopwatch {_name(timer)}: {_span(_elapsed(timer, now))}"
+    head = f"Countdown {_name(timer)} of {_span(timer['duration'])}"
     left = _left(timer, now)
     return f"{head}: over since {_span(-left)}" if left <= 0 else f"{head}: {_span(left)} left"
 

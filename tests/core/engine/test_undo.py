@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from marvin_core import ToolContext, ToolError, tool
+from marvin_core import ToolContext, ToolError, ToolResult, tool
 from marvin_core.api.errors import MarvinError
 from marvin_core.api.limits import Limits
 from marvin_core.api.messages import Call, ToolCall
@@ -341,7 +341,7 @@ def test_a_call_is_taken_back_by_the_call_that_its_tool_names(desk: Files) -> No
     runner = desk.again(answers=["yes", "yes"])
     runner.call(cancel, place="Paris")  # a failure; the tool is known from here on
     assert runner.call(book, place="Rome").text == "booked"
-    assert runner.take_back() == ("book: place=Rome, key=",)
+    assert runner.take_back() == ("book: place=Rome",)
     assert [kept.get("booked") for kept in runner.state.values()] == [[]]
     assert runner.take_back() == ()
 
@@ -391,6 +391,27 @@ def test_secrets_are_redacted_in_what_is_shown_and_not_in_what_is_put_back(tmp_p
     chatting(made, work)
     assert (tmp_path / "project" / ".env").read_text() == f"KEY={SECRET}"
     assert made.parts.state["tests"]["key"] == "[redacted]"
+
+
+@tool(access=["write"], unlisted=["since"])
+async def mark(context: ToolContext, place: str = "here", times: int = 1, since: float = 0) -> ToolResult:
+    """Mark a place."""
+    return ToolResult(content="marked", undo=Call(name="mark", arguments={}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"place": "there", "times": 1, "since": 5}, "mark: place=there"),
+        ({"times": "2"}, "mark: times=2"),
+        ({"place": None}, "mark: no arguments"),
+        ({}, "mark: no arguments"),
+    ],
+)
+def test_a_call_is_listed_as_a_person_would_type_it(desk: Files, arguments: dict[str, object], told: str) -> None:
+    """Neither defaults nor what no schema tells of; and never nothing, which would stand for a call that still runs."""
+    desk.runner.call(mark, **arguments)
+    assert desk.runner.take_back() == (told,)
 
 
 # --- the ledger -----------------------------------------------------------------------------------------------------

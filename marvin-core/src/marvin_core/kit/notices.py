@@ -12,7 +12,7 @@ from ..api.errors import RequestFailed, ToolError
 from ..api.record import Record
 from ..util.patterns.topics import is_topic, refused_topic
 from ..util.text import cut, storable
-from .addresses import web_address
+from .addresses import shown, web_address
 from .fetching import post
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ async def publish(http: httpx.AsyncClient, push: Push, server: NtfyServer | None
         ) from error
     published = answer.json()
     if not isinstance(published, dict) or published.get("topic") != push.topic:
-        raise RequestFailed(f"{server.address} did not say that the notice was published. Is it an ntfy server?")
+        place = shown(web_address(server.address))
+        raise RequestFailed(f"{place} did not say that the notice was published. Is it an ntfy server?")
     return str(published.get("id", ""))
 
 

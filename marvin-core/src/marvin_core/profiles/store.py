@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..api.errors import UsageError
+from ..api.errors import MarvinError, UsageError
 from ..api.timeouts import Timeouts
 from ..config.program import command_name
 from ..util.state_files import locked, make_private_folder, replace_file, set_aside
@@ -158,7 +158,9 @@ class Profiles:
         None stands for a preference that is not set.
 
         Raises:
-            MarvinError: where another process holds the file for too long.
+            MarvinError: where another process holds the file for too long, or it was damaged and is now moved aside, or
+                the value comes from elsewhere in it.
+            ValueError: where the file cannot hold the value.
             OSError: where it cannot be written; the old content is then untouched.
         """
         from ..util.yaml.edit import load_mapping, with_value
@@ -168,11 +170,16 @@ class Profiles:
             text = path.read_bytes()
             try:
                 before = load_mapping(text.decode("utf-8"))
-            except ValueError:
-                self._moved_aside(path)
-                text, before = _TEMPLATE.encode(), None
+            except ValueError as error:
+                raise MarvinError(
+                    f"{path} was damaged. It is kept as {set_aside(path).name}, and nothing was changed. Repair it and "
+                    "move it back; the next change begins with an empty one."
+                ) from error
             value = change((before or {}).get(key))
-            replace_file(path, with_value(text.decode("utf-8"), [key], value).encode())
+            after = with_value(text.decode("utf-8"), [key], value)
+            if (load_mapping(after) or {}).get(key) != value:
+                raise MarvinError(f"{key} comes from elsewhere in {path} (`<<`), so it is to be changed there by hand.")
+            replace_file(path, after.encode())
 
     def saved_places(self, name: str) -> list[Mapping[str, Any]]:
         """The places that the user saved: objects with label, name, address, lat, lng and notes."""

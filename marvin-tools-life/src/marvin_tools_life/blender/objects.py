@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from marvin_core import (
     Call,
@@ -25,19 +25,26 @@ from . import scripts
 from .connection import ask
 from .work import blender_execute_code
 
+T = TypeVar("T")
+
 Three: TypeAlias = Annotated[list[float], Field(min_length=3, max_length=3)]
 Shape: TypeAlias = Literal["cube", "sphere", "cylinder", "cone", "torus", "plane", "uv_sphere", "ico_sphere"]
 _MOST = 200
 _NAME = 63
 """Bytes of a name in Blender."""
+_NAMED = 800
+_TRANSFORMS = ("location", "rotation", "scale")
 
 
 @tool(access=["read"])
 async def blender_get_scene(*, context: ToolContext) -> ToolResult:
     """Tell the objects, lights, cameras and materials of the scene that is open in Blender."""
-    scene = await _done(context, scripts.SCENE, {"most": _MOST})
+    return await _done(context, scripts.SCENE, {"most": _MOST}, _scene)
+
+
+def _scene(scene: Any) -> ToolResult:
     rows = [
-        (one["name"], one["type"].lower(), _numbers(one["location"]), ", ".join(one["materials"]))
+        (str(one["name"]), one["type"].lower(), _numbers(one["location"]), ", ".join(one["materials"]))
         for one in scene["objects"]
     ]
     lines = [
@@ -51,18 +58,22 @@ async def blender_get_scene(*, context: ToolContext) -> ToolResult:
         lines.append(f"{scene['total'] - len(rows)} more objects are left out.")
     lines += [f"Light {one['name']}: {one['kind'].lower()}, {one['energy']:g} W" for one in scene["lights"]]
     lines.append(f"Materials: {', '.join(scene['materials']) or 'none'}")
-    table = Table(columns=("object", "kind", "location", "materials"), rows=rows, title=scene["name"])
+    table = Table(columns=("object", "kind", "location", "materials"), rows=rows, title=str(scene["name"]))
     return ToolResult(content="\n".join(map(one_line, lines)), show=[table])
 
 
 @tool(access=["read"])
 async def blender_get_object(object_name: Annotated[str, "The object"], *, context: ToolContext) -> str:
     """Tell everything about one object in Blender: mesh, materials, transforms, modifiers."""
-    found = await _done(context, scripts.OBJECT, {"name": object_name})
-    lines = [
+    return await _done(context, scripts.OBJECT, {"name": object_name}, _object)
+
+
+def _object(found: Any) -> str:
+    lines = [_described(found)]
+    lines += [
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in found.items()
-        if value not in (None, [], {})
+        if value not in (None, [], {}) and name not in ("name", *_TRANSFORMS)
     ]
     return "\n".join(map(one_line, lines))
 
@@ -80,10 +91,13 @@ async def blender_create_object(
     """Add a primitive to the scene in Blender."""
     _check(location=location, scale=scale, rotation=rotation)
     given = {"type": object_type, "name": _name(name), "location": location, "scale": scale, "rotation": rotation}
-    made = await _done(context, scripts.CREATE, given)
+    return await _done(context, scripts.CREATE, given, _created)
+
+
+def _created(made: Any) -> ToolResult:
     # Blender adds a number to a name that is taken.
     text = f"Created {_described(made)}."
-    return ToolResult(content=text, undo=call_of(blender_delete_object, object_name=made["name"]))
+    return ToolResult(content=text, undo=call_of(blender_delete_object, object_name=str(made["name"])))
 
 
 @tool(access=["write"])
@@ -101,17 +115,25 @@ async def blender_modify_object(
     if not changed:
         raise ToolError("Nothing to change was given. Give location, scale or rotation, three numbers each.")
     _check(**changed)
-    told = await _done(context, scripts.MODIFY, {"name": object_name, **wanted})
-    before = {field: told["before"]["exact"][field] for field in changed}
-    undo = call_of(blender_modify_object, object_name=object_name, **before)
-    return ToolResult(content=f"Now {_described(told['after'])}; before {_described(told['before'])}.", undo=undo)
+
+    def modified(told: Any) -> ToolResult:
+        exact = dict(told["before"]["exact"])
+        left = [field for field in ("location", "scale") if field not in changed]
+        back = {field: value for field, value in exact.items() if field not in left}
+        undo = _call(scripts.MOVE_BACK, {**back, "rotation": "rotation" in changed})
+        return ToolResult(content=f"Now {_described(told['after'])}; before {_described(told['before'])}.", undo=undo)
+
+    return await _done(context, scripts.MODIFY, {"name": object_name, **wanted}, modified)
 
 
 @tool(access=["write"])
 async def blender_delete_object(object_name: Annotated[str, "The object"], *, context: ToolContext) -> ToolResult:
     """Delete an object in Blender. /undo brings it back while the file is open."""
-    told = await _done(context, scripts.DELETE, {"name": object_name})
-    return ToolResult(content=f"Deleted {object_name}.", undo=_call(scripts.RESTORE, {"kept": told["kept"]}))
+
+    def deleted(told: Any) -> ToolResult:
+        return ToolResult(content=f"Deleted {object_name}.", undo=_call(scripts.RESTORE, {"kept": told["kept"]}))
+
+    return await _done(context, scripts.DELETE, {"name": object_name}, deleted)
 
 
 @tool(access=["write"])
@@ -127,16 +149,20 @@ async def blender_set_material(
     """Give an object in Blender a material of a colour, 0 to 1."""
     _check(color=color)
     given = {"name": object_name, "material": _name(material_name), "color": [*color, 1.0][:4]}
-    told = await _done(context, scripts.MATERIAL, given)
-    if "unfit" in told:
-        raise ToolError(f"{object_name} is a {told['unfit'].lower()}, which takes no material. Choose a mesh.")
-    undone = {"name": object_name, "material": told["material"], "old": told["old"], "before": told["before"]}
-    text = f"{told['object']} has the material {told['material']} of colour {_numbers(given['color'])} now."
-    return ToolResult(content=text, undo=_call(scripts.UNPAINT, undone))
+
+    def painted(told: Any) -> ToolResult:
+        if "unfit" in told:
+            kind = str(told["unfit"]).lower()
+            raise ToolError(f"{object_name} is a {kind}, which takes no material. Choose a mesh.")
+        undone = {"name": object_name, **{field: told[field] for field in ("material", "old", "before", "added")}}
+        text = f"{told['object']} has the material {told['material']} of colour {_numbers(given['color'])} now."
+        return ToolResult(content=text, undo=_call(scripts.UNPAINT, undone))
+
+    return await _done(context, scripts.MATERIAL, given, painted)
 
 
-async def _done(context: ToolContext, body: str, given: Mapping[str, Any]) -> Any:
-    """What a script tells; an object that is missing is an error with the names of those that there are."""
+async def _done(context: ToolContext, body: str, given: Mapping[str, Any], read: Callable[[Any], T]) -> T:
+    """What `read` makes of what a script tells; an object that is missing is an error with the names that there are."""
     answer = await ask(
         context, context.processes, "execute_code", {"code": scripts.script(body, given)}, context.timeouts.http
     )
@@ -144,16 +170,19 @@ async def _done(context: ToolContext, body: str, given: Mapping[str, Any]) -> An
     line = next((line for line in printed.splitlines() if line.startswith(scripts.MARK)), "")
     try:
         told = json.loads(line.removeprefix(scripts.MARK))
-    except ValueError:
+        if "missing" in told:
+            raise _missing(str(told["missing"]), [str(name) for name in told["names"]])
+        return read(told)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # another add-on printed it
         raise ToolError(
             f"Blender did not tell what came of it: {one_line(printed, 200) or 'nothing'}. blender_get_scene tells "
             "what there is."
         ) from None
-    if isinstance(told, dict) and "missing" in told:
-        names = [str(name) for name in told["names"]]
-        near = did_you_mean(near_names(told["missing"], names)) or f"There are: {', '.join(names[:20]) or 'none'}."
-        raise ToolError(f"There is no object {told['missing']!r} in Blender. {near}")
-    return told
+
+
+def _missing(name: str, names: Sequence[str]) -> ToolError:
+    near = did_you_mean(near_names(name, names)) or f"There are: {', '.join(names[:20]) or 'none'}."
+    return ToolError(f"There is no object {one_line(name, _NAME)!r} in Blender. {one_line(near, _NAMED)}")
 
 
 def _call(body: str, given: Mapping[str, Any]) -> Call:
@@ -174,7 +203,7 @@ def _name(text: str) -> str:
 
 
 def _described(one: Mapping[str, Any]) -> str:
-    places = ", ".join(f"{field} {_numbers(one[field])}" for field in ("location", "rotation", "scale"))
+    places = ", ".join(f"{field} {_numbers(one[field])}" for field in _TRANSFORMS)
     return f"{one['name']}: {places}"
 
 

@@ -27,13 +27,33 @@ def missing(name):
     told(dict(missing=name, names=[one.name for one in bpy.data.objects if one.users_collection][:200]))
 def paint(material, color):
     material.diffuse_color = color
-    for node in material.node_tree.nodes if material.node_tree else ():
-        if node.type == "BSDF_PRINCIPLED":
-            node.inputs["Base Color"].default_value = color
-            if "Alpha" in node.inputs:
-                node.inputs["Alpha"].default_value = color[3]
+    for node in shaders(material):
+        node.inputs["Base Color"].default_value = color
+        if "Alpha" in node.inputs:
+            node.inputs["Alpha"].default_value = color[3]
+def shaders(material):
+    nodes = material.node_tree.nodes if material.node_tree else ()
+    return [node for node in nodes if node.type == "BSDF_PRINCIPLED"]
+def colors(material):
+    return dict(diffuse=list(material.diffuse_color), shaders={{node.name: dict(
+        color=list(node.inputs["Base Color"].default_value),
+        alpha=node.inputs["Alpha"].default_value if "Alpha" in node.inputs else None) for node in shaders(material)}})
+def paint_back(material, before):
+    material.diffuse_color = before["diffuse"]
+    for node in shaders(material):
+        if node.name in before["shaders"]:
+            old = before["shaders"][node.name]
+            node.inputs["Base Color"].default_value = old["color"]
+            if old["alpha"] is not None:
+                node.inputs["Alpha"].default_value = old["alpha"]
+def turned(one):
+    if one.rotation_mode == "QUATERNION":
+        return one.rotation_quaternion.to_euler()
+    if one.rotation_mode == "AXIS_ANGLE":
+        return one.matrix_basis.to_euler()
+    return one.rotation_euler
 def described(one):
-    return dict(name=one.name, type=one.type, location=numbers(one.location), rotation=numbers(one.rotation_euler),
+    return dict(name=one.name, type=one.type, location=numbers(one.location), rotation=numbers(turned(one)),
                 scale=numbers(one.scale))
 """
 
@@ -88,14 +108,30 @@ one = find(given["name"])
 if one is None:
     missing(given["name"])
 else:
-    before = dict(described(one), exact=dict(location=list(one.location), scale=list(one.scale),
-        rotation=list(one.rotation_euler)), mode=one.rotation_mode)
+    before = dict(described(one), exact=dict(name=one.name, mode=one.rotation_mode, location=list(one.location),
+        scale=list(one.scale), rotation_euler=list(one.rotation_euler),
+        rotation_quaternion=list(one.rotation_quaternion), rotation_axis_angle=list(one.rotation_axis_angle)))
     if given["rotation"] is not None and one.rotation_mode in ("QUATERNION", "AXIS_ANGLE"):
         one.rotation_mode = "XYZ"
     for field, name in (("location", "location"), ("scale", "scale"), ("rotation", "rotation_euler")):
         if given[field] is not None:
             setattr(one, name, given[field])
     told(dict(before=before, after=described(one)))
+"""
+
+MOVE_BACK = """
+one = find(given["name"])
+if one is None:
+    raise Exception("There is no object " + given["name"] + " any more.")
+if given["rotation"]:
+    # The mode first: to change it has Blender convert what is there.
+    one.rotation_mode = given["mode"]
+    for field in ("rotation_euler", "rotation_quaternion", "rotation_axis_angle"):
+        setattr(one, field, given[field])
+for field in ("location", "scale"):
+    if field in given:
+        setattr(one, field, given[field])
+told(described(one))
 """
 
 DELETE = """
@@ -136,13 +172,17 @@ one = find(given["name"])
 if one is None:
     raise Exception("There is no object " + given["name"] + " any more.")
 material = bpy.data.materials.get(given["material"])
-if given["before"] is None:
+slots = [each.name if each else "" for each in one.data.materials]
+if given["added"] and slots == [given["material"]]:
+    one.data.materials.clear()
+elif given["added"] and given["material"] in slots:
+    one.data.materials.pop(index=slots.index(given["material"]))
+elif not given["added"]:
     one.active_material = bpy.data.materials.get(given["old"])
-    if material is not None and not material.users:
-        bpy.data.materials.remove(material)
-elif material is not None:
-    paint(material, given["before"])
-    one.active_material = bpy.data.materials.get(given["old"])
+if given["before"] is not None and material is not None:
+    paint_back(material, given["before"])
+elif material is not None and not material.users:
+    bpy.data.materials.remove(material)
 told(dict(name=one.name))
 """
 
@@ -156,17 +196,17 @@ else:
     old = one.active_material.name if one.active_material else ""
     name = given["material"] or one.name + " material"
     material = bpy.data.materials.get(name)
-    was_there = material is not None
-    before = list(material.diffuse_color) if was_there else None
-    if not was_there:
+    before = colors(material) if material is not None else None
+    if material is None:
         material = bpy.data.materials.new(name)
         material.use_nodes = True
     paint(material, given["color"])
-    if one.data.materials:
-        one.active_material = material
-    else:
+    added = not one.data.materials
+    if added:
         one.data.materials.append(material)
-    told(dict(object=one.name, material=material.name, old=old, before=before))
+    else:
+        one.active_material = material
+    told(dict(object=one.name, material=material.name, old=old, before=before, added=added))
 """
 
 

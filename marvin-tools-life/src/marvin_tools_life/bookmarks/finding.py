@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from marvin_core import Field, ToolContext, ToolError, in_thread, numbered, tool
+from marvin_core import Field, ToolContext, ToolError, in_thread, numbered, one_line, tool
 
+from ..names import folded
 from .store import Bookmark, bookmarks, split_tags, tags_of, told
 
 _CHARACTERS = 20_000
 _TAGS_NAMED = 30
+_TAG, _QUERY = 60, 200
+"""Characters of a tag and of a query that answers repeat."""
 
 
 @tool(access=["read"], aliases={"limit": ("max_results", "most")})
@@ -25,11 +28,11 @@ async def bookmark_list(
     if not found:
         return "There are no bookmarks yet. bookmark_save saves one."
     wanted = set(split_tags(tag))
-    chosen = [one for one in reversed(found) if wanted <= {name.casefold() for name in tags_of(one)}]
+    chosen = [one for one in reversed(found) if wanted <= set(map(folded, tags_of(one)))]
     if not chosen:
         tags = sorted({name for one in found for name in tags_of(one)})
-        more = ", ..." if len(tags) > _TAGS_NAMED else ""
-        return f"No bookmark has the tag {tag.strip()!r}. There are: {', '.join(tags[:_TAGS_NAMED]) or 'none'}{more}."
+        known = ", ".join(tags[:_TAGS_NAMED]) + (", ..." if len(tags) > _TAGS_NAMED else "")
+        return f"No bookmark has the tag {one_line(tag, _TAG)!r}. There are: {known or 'none'}."
     return _shown(chosen, limit)
 
 
@@ -41,13 +44,14 @@ async def bookmark_search(
     context: ToolContext,
 ) -> str:
     """Search the titles, addresses, tags and notes of bookmarks."""
-    words = [word.lstrip("#") for word in query.casefold().split()]
-    if not any(words):
+    words = list(filter(None, (word.lstrip("#") for word in folded(query).split())))
+    if not words:
         raise ToolError("The query is empty. Give a word, or list all with bookmark_list.")
     found = await bookmarks(context).read()
     chosen = await in_thread(lambda: _chosen(found, words))
     if not chosen:
-        return f"None of the {len(found):,} bookmarks has {query.strip()!r}. Try fewer words, or bookmark_list."
+        asked = one_line(query, _QUERY)
+        return f"None of the {len(found):,} bookmarks has {asked!r}. Try fewer words, or bookmark_list."
     return _shown(chosen, limit)
 
 
@@ -55,8 +59,8 @@ def _chosen(found: Sequence[Bookmark], words: Sequence[str]) -> list[Bookmark]:
     """The bookmarks with all words: those with more of them in titles and tags first, then the newest."""
     ranked: list[tuple[int, int, Bookmark]] = []
     for place, bookmark in enumerate(found):
-        named = f"{bookmark.get('title') or ''} {' '.join(tags_of(bookmark))}".casefold()
-        whole = f"{named} {bookmark['url']} {bookmark.get('notes') or ''}".casefold()
+        named = folded(f"{bookmark.get('title') or ''} {' '.join(tags_of(bookmark))}")
+        whole = f"{named} {folded(str(bookmark['url']))} {folded(str(bookmark.get('notes') or ''))}"
         if all(word in whole for word in words):
             ranked.append((sum(word in named for word in words), place, bookmark))
     return [bookmark for _, _, bookmark in sorted(ranked, key=lambda one: (-one[0], -one[1]))]

@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 
 from marvin_core import JsonFile, ToolContext, one_line
 
+from ..names import folded
+
 Bookmark: TypeAlias = "dict[str, Any]"
 """`url`, `title`, `tags`, `notes`, and `saved` in seconds since the epoch. Other keys of other programs stay."""
 
@@ -33,7 +35,7 @@ def tags_of(bookmark: Bookmark) -> list[str]:
 
 def split_tags(text: str) -> list[str]:
     """The tags in a text, each once: separated by commas, with or without `#`."""
-    found = [" ".join(tag.split()).lstrip("#").casefold() for tag in text.split(",")]
+    found = [folded(tag).lstrip("# ") for tag in text.split(",")]
     return list(dict.fromkeys(filter(None, found)))
 
 

@@ -18,6 +18,7 @@ from marvin_core import (
     write_text_file,
 )
 
+from ..undoing import check_undo
 from .place import Notes
 
 _NAMES = ("file_path", "filename", "file", "name", "title", "note")
@@ -88,6 +89,7 @@ def _folder(context: ToolContext, path: str, *, remove: bool) -> ToolResult:
     if place == notes.folder(""):
         raise ToolError("The path names no folder. Give its name, as in 'ideas'.")
     if remove:
+        check_undo(context, "remove")
         notes.files.paths.remove_folder(place)
         return ToolResult(content=f"Removed the folder {notes.told(place)}.")
     if not notes.files.paths.make_folder(place):

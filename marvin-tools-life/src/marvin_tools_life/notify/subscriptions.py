@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, TypeAlias
 
-from marvin_core import JsonFile, NtfyServer, PackContext, is_topic
+from marvin_core import JsonFile, NtfyServer, PackContext, is_topic, web_address
 
 Subscription: TypeAlias = dict[str, Any]
 """`topic`; `label`, which people call it; `since`, from when on its messages count, in seconds since the epoch."""
@@ -37,6 +37,11 @@ def server(context: PackContext) -> NtfyServer:
     from ..settings import LifeSettings  # it needs pydantic, which a chat without subscriptions does not
 
     return NtfyServer(address=context.settings(LifeSettings).ntfy, token=context.secret(TOKEN, None) or "")
+
+
+def shown(place: NtfyServer) -> str:
+    """The address of a server for people and models: without a user and password in it."""
+    return str(web_address(place.address).copy_with(userinfo=b"")).rstrip("/")
 
 
 async def alarm_topic(context: ProfileContext) -> str:

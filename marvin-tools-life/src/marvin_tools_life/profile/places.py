@@ -18,12 +18,14 @@ from marvin_core import (
     tool,
 )
 
+from ..names import folded
 from ..undoing import Change, before_of, change
 
 Place: TypeAlias = "dict[str, Any]"
 """`label`, and of `name`, `address`, `phone`, `website`, `lat`, `lng` and `notes` what is known."""
 
 _TEXTS = ("name", "address", "phone", "website", "notes")
+_LABEL = 100
 _LONGEST = 2_000
 _SHOWN = 300
 _NAMED = 20
@@ -69,7 +71,7 @@ async def save_place(
         after = {"label": label, **(before or {}), **given}
         places[place : place + 1] = [after]
         done = "Saved" if before is None else "Changed"
-        return f"{done}: {_told(after)}", change(before, after) if after != before else {}
+        return f"{done}: {_told(after)}", change(before, after, context) if after != before else {}
 
     said, done = await _file(context).change(save)
     return ToolResult(content=said, undo=call_of(save_place, label=label, taken_back=done) if done else None)
@@ -86,7 +88,7 @@ async def remove_place(label: Annotated[str, "What the user calls it"], *, conte
         return places.pop(place), place
 
     gone, place = await _file(context).change(remove)
-    inverse = {**change(gone, None), "place": place}
+    inverse = {**change(gone, None, context), "place": place}
     return ToolResult(
         content=f"Removed: {_told(gone)}", undo=call_of(save_place, label=gone["label"], taken_back=inverse)
     )
@@ -120,9 +122,11 @@ def _check_given(label: str, given: Mapping[str, Any]) -> None:
     if not label:
         raise ToolError("The place needs a label: what the user calls it, as in label='home'.")
     if not given:
-        raise ToolError(f"Nothing is known of {label!r}. Give its address, lat and lng, or notes.")
+        raise ToolError(f"Nothing is known of {one_line(label, 60)!r}. Give its address, lat and lng, or notes.")
     if max(len(str(value)) for value in (label, *given.values())) > _LONGEST:
         raise ToolError(f"That is too long: each field has up to {_LONGEST:,} characters. Shorten it.")
+    if len(label) > _LABEL:
+        raise ToolError(f"The label has {len(label)} characters. Use {_LABEL} at most, and notes for the rest.")
 
 
 def _position(lat: float | None, lng: float | None) -> dict[str, float]:
@@ -136,8 +140,8 @@ def _position(lat: float | None, lng: float | None) -> dict[str, float]:
 
 
 def _index(places: list[Place], label: str) -> int | None:
-    wanted = " ".join(label.split()).casefold()
-    return next((i for i, place in enumerate(places) if place["label"].casefold() == wanted), None)
+    wanted = folded(label)
+    return next((i for i, place in enumerate(places) if folded(place["label"]) == wanted), None)
 
 
 def _unknown(places: list[Place], label: str) -> str:
@@ -152,7 +156,8 @@ def _cell(value: Any) -> str:
 
 
 def _told(place: Place) -> str:
-    where = f"({place['lat']}, {place['lng']})" if "lat" in place and "lng" in place else ""
+    position = [_cell(place.get(key)) for key in ("lat", "lng")]
+    where = f"({', '.join(position)})" if all(position) else ""
     words = [_cell(place.get(key)) for key in ("name", "address")]
     words += [where, *(_cell(place.get(key)) for key in ("phone", "website", "notes"))]
     return f"{_cell(place['label'])}: {', '.join(filter(None, words))}"

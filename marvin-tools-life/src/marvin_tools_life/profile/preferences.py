@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from marvin_core import MarvinError, ToolContext, ToolError, ToolResult, call_of, in_thread, tool
+from marvin_core import MarvinError, ToolContext, ToolError, ToolResult, call_of, in_thread, one_line, tool
 
+from ..names import folded
 from ..undoing import before_of, change
 
 Preference: TypeAlias = Literal[
@@ -21,6 +22,13 @@ Preference: TypeAlias = Literal[
     "notes",
 ]
 _LISTS = frozenset({"dietary", "favorite_cuisines", "avoid_cuisines", "accessibility"})
+_NOTES = "notes"
+_BETWEEN = "; "
+"""What stands between two notes."""
+_LONGEST = 1_000
+"""Characters of a preference: the model reads all of them with each request."""
+_MOST = 50
+"""Entries of a list."""
 _UNITS = {
     **dict.fromkeys(("miles", "mile", "mi"), "miles"),
     **dict.fromkeys(("kilometers", "kilometer", "kilometres", "kilometre", "km"), "kilometers"),
@@ -32,20 +40,22 @@ _YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 async def update_preferences(
     *,
     key: Annotated[Preference, "Which preference"],
-    action: Annotated[Literal["set", "add", "remove"], "add and remove change a list; remove ends any other"] = "set",
+    action: Annotated[
+        Literal["set", "add", "remove"], "add and remove change a list or the notes; remove ends any other"
+    ] = "set",
     value: Annotated[str, "Its value; several of a list are separated by commas"],
     taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
     context: ToolContext,
 ) -> ToolResult:
-    """Keep what the user prefers, in the profile. Where the user states something lasting, such as a diet, units or a
-    tone (notes), offer once to keep it, and say in one line what was kept."""
+    """Keep what the user prefers, in the profile. Where the user states something lasting, such as a diet, units, a
+    tone (notes) or a home (save_place), offer once to keep it, and say in one line what was kept."""
     results: list[Any] = []
 
     def put(before: Any) -> Any:
         back = taken_back is not None
         after = before_of(context, taken_back or {}, before) if back else _changed(key, before, action, value.strip())
-        results[:] = [change(before, after), after]
-        if isinstance(before, list) and isinstance(after, list):
+        results[:] = [change(before, after, context), after]
+        if isinstance(before, list) and isinstance(after, list) and not _is_shared(before):
             before[:] = after  # the list itself knows how it is written, and the comment behind it
             return before
         return after
@@ -54,8 +64,8 @@ async def update_preferences(
         await in_thread(lambda: context.session.change_preference(key, put))
     except ToolError:
         raise
-    except (MarvinError, OSError) as error:
-        raise ToolError(f"The preference was not saved: {error}") from error
+    except (MarvinError, OSError, ValueError) as error:
+        raise ToolError(f"The preference was not saved: {one_line(str(error), _LONGEST)}") from error
     done, after = results
     said = f"{key} is {_told(after)} now."
     if done["before"] == done["after"] or taken_back is not None:
@@ -63,28 +73,64 @@ async def update_preferences(
     return ToolResult(content=said, undo=call_of(update_preferences, key=key, value="", taken_back=done))
 
 
+def _is_shared(value: Any) -> bool:
+    """Whether another key of the file may stand for the same value: `&name` is before it."""
+    anchor = getattr(value, "yaml_anchor", None)
+    return anchor is not None and anchor() is not None
+
+
 def _changed(key: str, before: Any, action: str, value: str) -> Any:
     """The new value of a preference; None where none is left."""
+    if len(value) > _LONGEST:
+        raise ToolError(f"The value has {len(value):,} characters, and {_LONGEST:,} are kept. Shorten it.")
+    if isinstance(before, dict) and action != "set":
+        raise ToolError(f"{key} holds keys of its own in preferences.yaml. Ask the user to change it there.")
     if key in _LISTS:
-        return _changed_list(before, action, [word.strip() for word in value.split(",") if word.strip()])
+        return _changed_list(before, action, _words(value))
+    if key == _NOTES and action != "set":
+        return _changed_notes(str(before or ""), action, value)
     if action == "add":
         raise ToolError(f"{key} holds one value and no list. Call update_preferences with action='set'.")
     return None if action == "remove" else _typed(key, value)
 
 
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def _changed_list(before: Any, action: str, words: list[str]) -> list[str] | None:
-    known = [str(word) for word in before] if isinstance(before, list) else [str(before)] if before else []
-    folded = {word.casefold() for word in words}
+    """The entries as the user has them; people write one or several without brackets, too."""
+    known = [str(word) for word in before] if isinstance(before, list) else _words(str(before or ""))
+    names = {folded(word) for word in words}
     if action == "remove":
-        missing = folded - {word.casefold() for word in known}
+        missing = names - {folded(word) for word in known}
         if missing:
             raise ToolError(f"There is no {', '.join(sorted(missing))} to remove; there is {_told(known or None)}.")
-        known = [word for word in known if word.casefold() not in folded]
+        known = [word for word in known if folded(word) not in names]
     elif action == "add":
-        known += [word for word in words if word.casefold() not in {one.casefold() for one in known}]
+        known += [word for word in words if folded(word) not in {folded(one) for one in known}]
     else:
         known = words
+    if len(known) > _MOST:
+        raise ToolError(f"That makes {len(known)} entries, and {_MOST} are kept. Leave some out.")
     return known or None
+
+
+def _changed_notes(before: str, action: str, value: str) -> str | None:
+    """The notes with one more, or without one of them."""
+    known = [note.strip() for note in before.split(_BETWEEN.strip()) if note.strip()]
+    place = next((i for i, note in enumerate(known) if folded(note) == folded(value)), None)
+    if action == "remove":
+        if value and place is None and folded(value) != folded(before):
+            raise ToolError(f"There is no such note to remove. The notes are: {one_line(before, _LONGEST) or 'none'}")
+        left = [note for i, note in enumerate(known) if i != place] if place is not None else []
+        return _BETWEEN.join(left) or None
+    after = _BETWEEN.join(filter(None, (before.rstrip(" ;\n"), value)))
+    if place is not None or not value:
+        return before or None
+    if len(after) > _LONGEST:
+        raise ToolError(f"The notes would have {len(after):,} characters, and {_LONGEST:,} are kept. Set shorter ones.")
+    return after
 
 
 def _typed(key: str, value: str) -> Any:
@@ -110,4 +156,6 @@ def _typed(key: str, value: str) -> Any:
 def _told(value: Any) -> str:
     if value is None:
         return "not set"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return one_line(", ".join(map(str, value)) if isinstance(value, list) else str(value), _LONGEST)

@@ -21,6 +21,8 @@ from marvin_core import (
     tool,
 )
 
+from ..names import folded
+from ..undoing import check_undo
 from .store import digest, look, run
 
 Kind: TypeAlias = Literal["bug", "feature", "task", "epic", "chore"]
@@ -66,6 +68,7 @@ async def ticket_add_dep(
 ) -> ToolResult:
     """Have a ticket wait for another one."""
     if remove:
+        check_undo(context, "remove")
         return ToolResult(content=_said(await run(context, "undep", ticket_id, depends_on)))
     first, then = await look(context, lambda folder: _checked_names(folder, ticket_id, depends_on))
     outcome = await run(context, "dep", first, then)
@@ -85,6 +88,7 @@ async def ticket_start(
 async def ticket_close(ticket_id: Id, made: str = "", *, context: ToolContext) -> ToolResult:
     """Mark a ticket as done."""
     if made:
+        check_undo(context, "made")
         return ToolResult(content=await look(context, lambda folder: _removed(folder, ticket_id, made)))
     return await _with_status(context, ticket_id, "closed")
 
@@ -95,6 +99,7 @@ async def ticket_add_note(
 ) -> ToolResult:
     """Add a note with the time to a ticket."""
     if without:
+        check_undo(context, "without")
         return ToolResult(content=await look(context, lambda folder: _without_note(folder, ticket_id, without)))
     _check("note", note)
     if not note.strip():
@@ -125,11 +130,11 @@ async def ticket_list(
 ) -> ToolResult:
     """List the user's own tickets, the most urgent first."""
     tickets = await look(context, lambda folder: folder.all())
-    wanted = {tag.casefold() for tag in _tags(tags)}
+    wanted = set(map(folded, _tags(tags)))
     found = [
         ticket
         for ticket in tickets.values()
-        if status in ("", ticket.status) and wanted <= {tag.casefold() for tag in ticket.items("tags")}
+        if status in ("", ticket.status) and wanted <= set(map(folded, ticket.items("tags")))
     ]
     if not found:
         return ToolResult(content=f"None of the {len(tickets)} tickets is like that. Leave out status or tags.")
@@ -172,11 +177,6 @@ def _said(outcome: TicketOutcome) -> str:
 def _row(ticket: Ticket) -> tuple[str, ...]:
     tags, waits_for = (", ".join(ticket.items(field)) for field in ("tags", "deps"))
     return tuple(map(one_line, (ticket.id, ticket.status, ticket.priority, ticket.title, tags, waits_for)))
-
-
-def _line(name: str, status: str, priority: str, title: str, tags: str, waits_for: str) -> str:
-    more = (f" ({tags})" if tags else "") + (f", waits for {waits_for}" if waits_for else "")
-    return f"{name} [{status}, P{priority}] {title}{more}"
 
 
 def _tags(text: str) -> list[str]:

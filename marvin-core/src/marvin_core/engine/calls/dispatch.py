@@ -271,14 +271,14 @@ class Dispatcher:
             if timer.expired or isinstance(error, asyncio.CancelledError):
                 context.changes.stop()
             if context.changes.any and origin != "undo":  # what it did before it failed, or was cancelled
-                self._recorder.keep_now(call.name, values, context.changes)
+                self._recorder.keep_now(loaded.spec, context.changes)
             raise
         finally:
             self.permission.add_wait(call.id, timer.stood)
             if origin in ("person", "typed"):  # no prompt ends afterwards
                 await self._parts.progress.settled()
         if (context.changes.any or undo is not None) and origin != "undo":
-            await self._recorder.keep(call.name, values, undo, context.changes)
+            await self._recorder.keep(loaded.spec, pending.named, undo, context.changes)
         return await self._with_instructions(result, context) if origin == "model" else result
 
     async def _with_instructions(self, result: ToolResult, context: CallContext) -> ToolResult:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...api.messages import Call
+from ...api.tools import ToolSpec
 from ...guard.undo.changes import Changes, FileState
 from ...guard.undo.ledger import Inverse, LedgerEntry, UndoLedger, this_process
 from ...util.text import cut, one_line, shortened
@@ -15,6 +16,7 @@ from ..parts import SessionParts
 
 _WHAT = 120
 _VALUE = 40
+_NOTHING_GIVEN = "no arguments"
 
 
 class Recorder:
@@ -25,22 +27,23 @@ class Recorder:
         self._failing = False
         self._ledgers: dict[Path, UndoLedger] = {}
 
-    async def keep(self, tool: str, arguments: Mapping[str, Any], undo: Call | None, changes: Changes) -> None:
+    async def keep(self, spec: ToolSpec, given: Mapping[str, Any], undo: Call | None, changes: Changes) -> None:
         """Keep a call that has ended.
 
         Args:
+            given: its arguments as the caller gave them, without defaults.
             undo: the call that takes it back. Without one its files are put back.
         """
-        await in_thread(self._writing(tool, arguments, undo, changes))
+        await in_thread(self._writing(spec, given, undo, changes))
 
-    def keep_now(self, tool: str, arguments: Mapping[str, Any], changes: Changes) -> None:
+    def keep_now(self, spec: ToolSpec, changes: Changes) -> None:
         """Keep what a call changed that failed or was cancelled, before anything else happens."""
-        self._writing(tool, arguments, None, changes)()
+        self._writing(spec, {}, None, changes)()
 
     def _writing(
-        self, tool: str, arguments: Mapping[str, Any], undo: Call | None, changes: Changes
+        self, spec: ToolSpec, given: Mapping[str, Any], undo: Call | None, changes: Changes
     ) -> Callable[[], None]:
-        parts = self._parts
+        parts, tool = self._parts, spec.name
         root = parts.workspace.root
         ledger, entry = self.ledger(root), self.entry(tool)
 
@@ -48,7 +51,7 @@ class Recorder:
             files = changes.result()
             if undo is None and not files:
                 return
-            what = _told(arguments, parts.kept.text) if undo is not None else _told_files(files, str(root))
+            what = _told(spec, given, parts.kept.text) if undo is not None else _told_files(files, str(root))
             try:
                 ledger.record(self.told(entry, what), Inverse(call=undo) if undo is not None else Inverse(files=files))
             except (OSError, ValueError) as error:
@@ -78,9 +81,17 @@ class Recorder:
             self._parts.bus.warn(text)
 
 
-def _told(arguments: Mapping[str, Any], clean: Callable[[str], str]) -> str:
-    given = ((name, value) for name, value in arguments.items() if value is not None)
-    return ", ".join(f"{name}={one_line(clean(str(value)), _VALUE)}" for name, value in given)
+def _told(spec: ToolSpec, given: Mapping[str, Any], clean: Callable[[str], str]) -> str:
+    """What a person would type for a call: neither defaults nor parameters that no schema tells of. Never empty."""
+    known = spec.parameters.get("properties", {})
+    is_open = bool(spec.parameters.get("additionalProperties"))
+    typed = {
+        name: value
+        for name, value in given.items()
+        if (name in known or is_open) and value not in (None, known.get(name, {}).get("default"))
+    }
+    shown = ", ".join(f"{name}={one_line(clean(str(value)), _VALUE)}" for name, value in typed.items())
+    return shown or _NOTHING_GIVEN
 
 
 def _told_files(files: Sequence[FileState], root: str) -> str:
