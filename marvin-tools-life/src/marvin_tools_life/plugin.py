@@ -10,6 +10,8 @@ from marvin_core import Hook, hookimpl
 if TYPE_CHECKING:
     import asyncio
 
+    import typer
+
     from marvin_core import Command, HookContext, PackSettings, SessionControl, ToolGroup, ToolSet
 
 
@@ -126,3 +128,11 @@ def marvin_register_tools() -> Iterable[ToolGroup]:
         )
         for name, module, sets, tools in _GROUPS
     ]
+
+
+@hookimpl
+def marvin_extend_cli(app: typer.Typer) -> None:
+    """Add `marvin import`."""
+    from .importing.cli import take_over
+
+    app.command("import")(take_over)

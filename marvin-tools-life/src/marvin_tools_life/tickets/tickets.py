@@ -21,7 +21,7 @@ from marvin_core import (
     tool,
 )
 
-from .store import digest, look, run
+from .store import all_tickets, digest, look, run
 
 Kind: TypeAlias = Literal["bug", "feature", "task", "epic", "chore"]
 Id: TypeAlias = Annotated[str, "Its id, or a part of it"]
@@ -124,7 +124,7 @@ async def ticket_list(
     context: ToolContext,
 ) -> ToolResult:
     """List the user's own tickets, the most urgent first."""
-    tickets = await look(context, lambda folder: folder.all())
+    tickets = await look(context, all_tickets)
     wanted = {tag.casefold() for tag in _tags(tags)}
     found = [
         ticket
