@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import plistlib
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from marvin_core.testing import ToolRunner
-from marvin_tools_life.scheduling.job import Job, JobFile
-from marvin_tools_life.scheduling.schedulers import units
-from marvin_tools_life.scheduling.showing import notice_of
+from marvin_tools_life.scheduling.job import Job, JobFile, PushTarget
+from marvin_tools_life.scheduling.jobs import told_by
+from marvin_tools_life.scheduling.schedulers import agent, units
+from marvin_tools_life.scheduling.showing import missing_ways, notice_of
 
 from .desktop import Desktop, desktop, need, running, until
 
@@ -111,6 +115,70 @@ def test_alarms_that_the_scheduler_lost_or_missed_are_told(marvin_tools: ToolRun
     assert "missed: the machine was off" in lines[0]
     assert "lost: none does not know it any more" in lines[1]
     assert not [line for line in lines if line.startswith("event")]
+
+
+def test_what_is_long_over_goes_and_what_goes_off_now_stays(marvin_tools: ToolRunner) -> None:
+    now, day = time.time(), 86_400
+    put(
+        jobs_folder(marvin_tools),
+        aaaaaaaaaaaa=job(now - 31 * day, scheduler="none", label="forgotten"),
+        bbbbbbbbbbbb=job(now - 2 * day, scheduler="none", label="event", kind="reminder"),
+        cccccccccccc=job(now - 2 * day, scheduler="none", label="missed"),
+        dddddddddddd=job(now - 1_000, scheduler="none", label="broken off", began=now - 900),
+        eeeeeeeeeeee=job(now - 10, scheduler="none", label="ringing", began=now - 5),
+        ffffffffffff=job(now - 3_600, scheduler="none", label="talk", kind="reminder"),
+    )
+    lines = marvin_tools.call("list_alarms").text.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["missed", "ringing"]
+    kept = json.loads((jobs_folder(marvin_tools) / "jobs.json").read_text())
+    assert sorted(one["label"] for one in kept.values()) == ["missed", "ringing", "talk"]
+
+
+def test_an_entry_that_comes_back_after_a_year_shows_nothing(folder: Path) -> None:
+    put(folder, aaaaaaaaaaaa=job(time.time() - 365 * 86_400))
+    assert fire(folder, "aaaaaaaaaaaa").returncode == 0
+    assert not (folder / "fired.log").exists()
+    assert json.loads((folder / "jobs.json").read_text()) == {}
+
+
+@pytest.mark.parametrize(
+    ("missing", "topic", "says"),
+    [
+        ({}, "", "a desktop notice and a sound; no push, since no topic of ntfy is set for alarms"),
+        ({}, "calls", "a desktop notice, a sound and a push to calls"),
+        ({"desktop": "there is no display"}, "calls", "a sound and a push to calls; no desktop notice, since there is no"),
+        ({"desktop": "D", "sound": "S"}, "calls", "a push to calls; no desktop notice, since D; no sound, since S"),
+        ({"desktop": "D", "sound": "S"}, "", "nothing here can show it: no desktop notice, since D; no sound, since S; no"),
+    ],
+)
+def test_it_is_said_how_an_alarm_will_be_told(missing: dict[str, str], topic: str, says: str) -> None:
+    push = PushTarget(topic=topic, server="https://push.example") if topic else None
+    assert told_by(Job(due=1.0, title="t", text="x", missing=missing, push=push)).startswith(says)
+
+
+def test_a_machine_without_a_display_is_known(tmp_path: Path) -> None:
+    """I10: an alarm that nobody would see is not promised."""
+    nothing = missing_ways({}, {"PATH": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
+    assert "install the package libnotify-bin" in nothing["desktop"]
+    assert "no player" in nothing["sound"]
+    for name in ("notify-send", "aplay"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    headless = missing_ways({}, {"PATH": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
+    assert headless == {"desktop": "there is no display"}
+    (tmp_path / "bus").touch()
+    assert missing_ways({"DISPLAY": ":0"}, {"PATH": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}) == {}
+
+
+def test_the_file_of_launchd_says_when_and_what() -> None:
+    command = ["/usr/bin/python", "a b", "<&>\"'", "é"]
+    due = datetime(2031, 3, 5, 7, 8, 20, tzinfo=ZoneInfo("Asia/Tokyo")).timestamp()
+    read = plistlib.loads(agent("marvin-job-x", due, command, ZoneInfo("Asia/Tokyo")))
+    assert read == {
+        "Label": "marvin-job-x",
+        "ProgramArguments": command,
+        "StartCalendarInterval": {"Month": 3, "Day": 5, "Hour": 7, "Minute": 9},
+    }
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"a": 3}', '{"a": {"due": "x"}}', "[" * 5_000])
@@ -291,7 +359,8 @@ def test_an_alarm_goes_off_without_marvin_and_cleans_up(
     due = time.time() + 1
     told = tools.call("set_alarm", time="1s", message=TEXT, label="Tea")
     assert not told.is_error, told.text
-    assert f"by {scheduler}: a desktop notice and a sound; no push" in told.text
+    assert f"by {scheduler}: a desktop notice" in told.text
+    assert "no push, since no topic" in told.text
     assert f"scheduled by {scheduler}" in tools.call("list_alarms").text
     marvin_tools.close()
     folder = jobs_folder(marvin_tools)

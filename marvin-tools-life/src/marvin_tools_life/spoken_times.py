@@ -26,6 +26,10 @@ _OFFSET = re.compile(r"[+-]\d{2}:?\d{2}\b")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
+_ODD = 987_654
+"""Microseconds of what is counted from, by which a time that was counted is told from one that was written."""
+
+
 class Spoken(NamedTuple):
     """What was meant: a time, a day, or a span of days and more that was counted from the present."""
 
@@ -49,15 +53,16 @@ def spoken(text: str, base: datetime) -> Spoken | None:
         return None
     text = _BARE_HOUR.sub(r"at \1:00", _OCLOCK.sub(r"\1:00", text))
     text = _DOTTED.sub(lambda date: f"{date[3]}-{int(date[2]):02}-{int(date[1]):02}", text)
-    found = _parsed(text, base)
+    found = _parsed(text, base.replace(microsecond=_ODD))
     if found is None:
         return None
-    moment, period = found
+    is_counted = found[0].microsecond == _ODD
+    moment, period = found[0].replace(microsecond=base.microsecond if is_counted else 0), found[1]
     numbers = {float(number) for number in _NUMBER.findall(_OFFSET.sub("", text))}
     counted = _counted(base, moment)
     if period in _TIMED:
         return Spoken(moment, "time") if numbers <= _named(moment) | _clock(moment) | counted else None
-    if moment.time() == base.time() and numbers <= counted and (numbers or text.lower().startswith("in ")):
+    if is_counted and numbers <= counted and (numbers or text.lower().startswith("in ")):
         return Spoken(moment, "span")
     return Spoken(moment, "day") if period == "day" and numbers <= _named(moment) else None
 
@@ -87,7 +92,7 @@ def _named(moment: datetime) -> set[float]:
 
 def _clock(moment: datetime) -> set[float]:
     """The numbers that a time of day is written with."""
-    return {moment.hour, (moment.hour - 1) % 12 + 1, moment.minute, moment.second, moment.microsecond}
+    return {moment.hour, (moment.hour - 1) % 12 + 1, moment.minute, moment.second}
 
 
 def _counted(base: datetime, moment: datetime) -> set[float]:

@@ -19,7 +19,7 @@ from marvin_core import (
     tool,
 )
 
-from ..scheduling.jobs import Job, cancel, schedule, scheduled
+from ..scheduling.jobs import Job, cancel, schedule, scheduled, told_by
 from .times import moment
 
 _LABEL = 60
@@ -47,7 +47,7 @@ async def set_alarm(
     (job,) = await schedule(context, Job(due=due, title=label or "Alarm", text=message, label=label))
     late = ", or up to a minute later" if job.scheduler in _MINUTES and due % 60 else ""
     text = f"Alarm {job.label!r} is set for {_when(job.due)}{late} by {job.scheduler}: {told_by(job)}."
-    return ToolResult(content=text, undo=call_of(cancel_alarm, label=job.label))
+    return ToolResult(content=text, undo=call_of(cancel_alarm, label=job.label, job=job.id))
 
 
 @tool(access=["read"])
@@ -64,12 +64,19 @@ async def list_alarms(*, context: ToolContext) -> ToolResult:
     )
 
 
-@tool(access=["write", "exec"])
-async def cancel_alarm(label: Annotated[str, "The alarm"], *, context: ToolContext) -> ToolResult:
+@tool(access=["write", "exec"], unlisted=["job"])
+async def cancel_alarm(
+    label: Annotated[str, "The alarm"],
+    job: Annotated[str, "Only the one that /undo takes back"] = "",
+    *,
+    context: ToolContext,
+) -> ToolResult:
     """Cancel an alarm."""
     wanted = " ".join(label.split()).casefold()
-    alarms = [job for job, _ in await scheduled(context) if job.kind == "alarm"]
-    found = next((job for job in alarms if job.label.casefold() == wanted), None)
+    alarms = [each for each, _ in await scheduled(context) if each.kind == "alarm"]
+    found = next((each for each in alarms if (each.id == job if job else each.label.casefold() == wanted)), None)
+    if found is None and job:
+        raise ToolError(f"The alarm {one_line(label, 80)!r} has gone off, or was cancelled.")
     if found is None:
         raise ToolError(_unknown(label, alarms))
     await cancel(context, ids=[found.id])
@@ -78,12 +85,6 @@ async def cancel_alarm(label: Annotated[str, "The alarm"], *, context: ToolConte
         exact = datetime.fromtimestamp(found.due).astimezone().isoformat()
         undo = call_of(set_alarm, time=exact, message=found.text, label=found.label)
     return ToolResult(content=f"Alarm {found.label!r} of {_when(found.due)} is cancelled.", undo=undo)
-
-
-def told_by(job: Job) -> str:
-    """How a job will be told, for people."""
-    push = f", and a push to {job.push.topic}" if job.push else "; no push, since no topic of ntfy is set for alarms"
-    return f"a desktop notice and a sound{push}"
 
 
 def _unknown(label: str, alarms: Sequence[Job]) -> str:

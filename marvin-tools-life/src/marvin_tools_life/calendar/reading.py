@@ -120,24 +120,42 @@ class _Found:
             self.left_out.append(f"{name}: looking through all took too long")
             return
         try:
-            self.occurrences += self._of(events)
-        except Exception as error:  # the libraries raise whatever the values in a file make them raise
-            if len(events) == 1 or (events[0].uid and events[0].uid == events[-1].uid):
+            calendar = parsed(self._text.only(events))
+        except Exception as error:  # the library raises whatever the values in a file make it raise
+            if len(events) == 1:
                 self.left_out.append(f"{name}: {error}")
                 return
             half = len(events) // 2
             self.look(events[:half])
             self.look(events[half:])
+            return
+        found = calendar.walk("VEVENT")
+        words = {str(event.get("UID", "")): _words(event) for event in found if "RRULE" in event}
+        try:
+            self.occurrences += self._of(calendar, found, words)
+        except Exception as error:
+            is_series = len(events) == 1 or (events[0].uid and events[0].uid == events[-1].uid)
+            if is_series:
+                self.left_out.append(f"{name}: {error}")
+                return
+            for event in found:
+                self._look_at_one(calendar, event, words)
 
-    def _of(self, events: Sequence[EventText]) -> list[Occurrence]:
+    def _look_at_one(self, calendar: Any, event: Any, words: Mapping[str, str]) -> None:
+        try:
+            self.occurrences += self._of(calendar, [event], words)
+        except Exception as error:  # as above
+            self.left_out.append(f"{str(event.get('SUMMARY', ''))!r}: {error}")
+
+    def _of(self, calendar: Any, events: Sequence[Any], words: Mapping[str, str]) -> list[Occurrence]:
+        """When events of a calendar of the library happen. `words` are those of their rules, by their ids."""
         import recurring_ical_events  # type: ignore[import-untyped]
 
-        calendar = parsed(self._text.only(events))
-        words: dict[str, str] = {}
-        for event in calendar.walk("VEVENT"):
-            words |= {str(event.get("UID", "")): in_words(rule) for rule in rules_of(event)[:1]}
+        part = calendar.copy()  # its own values, and nothing that is in it
+        for event in events:
             bound(event, self._end)
-        told = [_told(event, words) for event in recurring_ical_events.of(calendar).between(self._start, self._end)]
+            part.add_component(event)
+        told = [_told(event, words) for event in recurring_ical_events.of(part).between(self._start, self._end)]
         return [one for one in told if self._is_in(one)]
 
     def _is_in(self, one: Occurrence) -> bool:
@@ -154,6 +172,14 @@ def parsed(data: bytes) -> Any:
         warnings.simplefilter("ignore")  # of what it guesses; nobody could do anything about it here
         tzp.use_default()
         return Calendar.from_ical(data)
+
+
+def _words(event: Any) -> str:
+    """What the first rule of an event says; nothing where that cannot be told, or by the id whose it is."""
+    try:
+        return in_words(rules_of(event)[0]) if event.get("UID") else ""
+    except Exception:  # values of any kind; whoever follows the rule says what is wrong with it
+        return ""
 
 
 def _told(event: Any, rules: Mapping[str, str]) -> Occurrence:

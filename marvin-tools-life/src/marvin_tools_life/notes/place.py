@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 from marvin_core import KnownFiles, ToolContext, ToolError
 
 HOME_FOLDER = "Notes"
 PROJECT_FOLDER = ".marvin/notes"
-_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}")
+_ENDING = re.compile(r".\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 _NOTE = ".md"
+_LOOKED_AT = 10_000
+"""Entries of a folder among which one of another spelling is looked for."""
 
 
 class Notes:
@@ -48,21 +52,46 @@ class Notes:
 
     def folder(self, path: str) -> str:
         """Where a folder of notes is, for `files.paths`; that of all notes for an empty path."""
-        return "/".join(filter(None, (self.start if self._in_project else "", *self._names(path)))) or "."
+        return self._place(self._names(path))
 
     def existing(self, path: str) -> str:
         """Where a note is that may be named without its ending, for `files.paths`."""
         place = self._note(path)
-        if not self.files.paths.exists(place) and self.files.paths.exists(place + _NOTE):
-            return place + _NOTE
-        return place
+        exists = self.files.paths.exists
+        return next((found for found in (place, place + _NOTE) if exists(found)), self._alike(place))
 
     def new(self, path: str) -> str:
         """Where a note is, or is to be; a new one is Markdown where its name has no ending."""
         place = self.existing(path)
-        if self.files.paths.exists(place) or _ENDING.search(place.rpartition("/")[2].lstrip("."), 1):
+        if self.files.paths.exists(place):
             return place
-        return place + _NOTE
+        name = place.rpartition("/")[2]
+        if "\\" in path or not path.strip().isprintable():
+            raise ToolError(f"{path!r} is no name for a note. Give a path such as 'ideas/garden', with / between folders.")
+        return place if _ENDING.search(name.lstrip(".")) else place + _NOTE
+
+    def _place(self, names: Sequence[str]) -> str:
+        """Where something is, for `files.paths`. Folders that are there count in whatever case they are written."""
+        place = self.start if self._in_project else "."
+        for name in names:
+            inner = name if place == "." else f"{place}/{name}"
+            place = inner if self.files.paths.exists(inner) else self._alike(inner)
+        return place
+
+    def _alike(self, place: str) -> str:
+        """What is at a place but for the case of its letters and the form of their accents; else the place itself.
+
+        People say names, and systems write them in several forms: `Garden.md` is `garden` to who asks for it, and a note
+        from a Mac may have its accents apart from their letters.
+        """
+        folder, _, name = place.rpartition("/")
+        try:
+            entries = self.files.paths.list(folder or ".", _LOOKED_AT)
+        except ToolError:
+            return place
+        wanted = {_plain(name), _plain(name + _NOTE)}
+        found = [entry.path for entry in entries if _plain(entry.path.rpartition("/")[2]) in wanted]
+        return found[0] if len(found) == 1 else place
 
     def told(self, place: str) -> str:
         """A place as people and models name it."""
@@ -84,6 +113,10 @@ class Notes:
         if given.startswith(("/", "~")) or ".." in names:
             raise ToolError(f"{path!r} is outside of {self.shown}. Give a path below it, as in 'ideas/garden'.")
         return names
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def no_notes(shown: str) -> ToolError:

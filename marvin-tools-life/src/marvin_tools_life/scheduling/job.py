@@ -48,6 +48,8 @@ class Job(Record):
     """When its notice began to be shown, in seconds since the epoch."""
     environment: Mapping[str, str] | None = None
     """What the notice needs to find the desktop."""
+    missing: Mapping[str, str] | None = None
+    """Why a way of showing it, `desktop` or `sound`, did not work on this machine when it was set."""
 
     def as_json(self) -> dict[str, Any]:
         """The job as plain data."""

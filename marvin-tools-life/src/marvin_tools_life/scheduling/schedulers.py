@@ -6,6 +6,7 @@ Facts: crontab(5), at(1), systemd.timer(5), systemd.syntax(7), launchd.plist(5).
 from __future__ import annotations
 
 import os
+import plistlib
 import re
 import shlex
 import shutil
@@ -15,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from xml.sax.saxutils import escape
 from zoneinfo import ZoneInfo
 
 _SECONDS = 20
@@ -24,6 +24,10 @@ _MINUTE = 60
 _AHEAD = 5
 """A minute that begins sooner may begin before cron has read the new entry."""
 _FIXED_PLACES = ("/run/crond.pid", "/var/run/crond.pid")
+
+
+_NONE_YET = (b"no crontab for", b"No such file or directory")
+"""What `crontab -l` says where the user has none: that of Debian and Fedora, and that of busybox."""
 
 
 class SchedulerError(Exception):
@@ -67,6 +71,10 @@ class Cron(Scheduler):
             return "there is no cron (install the package cron)"
         if not _runs("cron", "crond", "busybox-crond", places=_FIXED_PLACES):
             return "cron is installed and does not run (start it: sudo service cron start)"
+        try:
+            self._read()
+        except SchedulerError as error:  # an administrator may forbid it to users
+            return f"cron cannot be used ({error})"
         return ""
 
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
@@ -98,7 +106,7 @@ class Cron(Scheduler):
         told = _run(["crontab", "-l"])
         if told.returncode == 0:
             return told.stdout
-        if b"no crontab for" in told.stderr:
+        if any(words in told.stderr for words in _NONE_YET):
             return b""
         raise SchedulerError(f"crontab -l: {_said(told)}")
 
@@ -215,18 +223,9 @@ class Launchd(Scheduler):
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
         """A file that launchd reads at each login, and now."""
         label = _unit(job)
-        at = time.localtime(max(-(-due // _MINUTE), time.time() // _MINUTE + 1) * _MINUTE)
-        when = {"Month": at.tm_mon, "Day": at.tm_mday, "Hour": at.tm_hour, "Minute": at.tm_min}
-        words = "".join(f"<string>{escape(word)}</string>" for word in command)
-        times = "".join(f"<key>{key}</key><integer>{value}</integer>" for key, value in when.items())
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{label}.plist"
-        path.write_text(
-            '<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict>'
-            f"<key>Label</key><string>{label}</string><key>ProgramArguments</key><array>{words}</array>"
-            f"<key>StartCalendarInterval</key><dict>{times}</dict></dict></plist>\n",
-            encoding="utf-8",
-        )
+        path.write_bytes(agent(label, due, command, _system_zone()))
         told = _run(["launchctl", "bootstrap", self._domain, str(path)])
         if told.returncode != 0:
             path.unlink(missing_ok=True)
@@ -303,6 +302,13 @@ def units(due: float, command: Sequence[str]) -> dict[str, str]:
             f"{head}[Timer]\nOnCalendar={at}\nAccuracySec=1s\nPersistent=true\n\n[Install]\nWantedBy=timers.target\n"
         ),
     }
+
+
+def agent(label: str, due: float, command: Sequence[str], zone: tzinfo) -> bytes:
+    """The file of launchd that starts a command at a time, by the clock of the system's zone."""
+    at = datetime.fromtimestamp(max(-(-due // _MINUTE), time.time() // _MINUTE + 1) * _MINUTE, zone)
+    when = {"Month": at.month, "Day": at.day, "Hour": at.hour, "Minute": at.minute}
+    return plistlib.dumps({"Label": label, "ProgramArguments": list(command), "StartCalendarInterval": when})
 
 
 def _systemd_word(word: str) -> str:
