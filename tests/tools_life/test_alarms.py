@@ -134,8 +134,10 @@ def test_what_is_long_over_goes_and_what_goes_off_now_stays(marvin_tools: ToolRu
     assert sorted(one["label"] for one in kept.values()) == ["missed", "ringing", "talk"]
 
 
-def test_an_entry_that_comes_back_after_a_year_shows_nothing(folder: Path) -> None:
-    put(folder, aaaaaaaaaaaa=job(time.time() - 365 * 86_400))
+@pytest.mark.parametrize(("days", "kind"), [(365, "alarm"), (2, "reminder")])
+def test_what_comes_much_too_late_shows_nothing(folder: Path, days: int, kind: str) -> None:
+    """An entry of cron has no year; and who was away needs no reminder of last week."""
+    put(folder, aaaaaaaaaaaa=job(time.time() - days * 86_400, kind=kind))
     assert fire(folder, "aaaaaaaaaaaa").returncode == 0
     assert not (folder / "fired.log").exists()
     assert json.loads((folder / "jobs.json").read_text()) == {}

@@ -221,7 +221,7 @@ def _begun(file: JobFile, name: str, environment: Mapping[str, str]) -> Job | No
     early = job.due - time.time()
     if early > _LONGEST_WAIT:
         return None  # the same day of another year
-    if early < -_STALE:
+    if -early > (_STALE if job.kind == "alarm" else _OVER):
         with file.held():
             file.drop(name)
             _take_entry(job, job.environment or environment)
