@@ -373,6 +373,16 @@ def test_of_two_spellings_the_exact_one_counts(marvin_tools: ToolRunner) -> None
     assert marvin_tools.call("read_note", path="gArden").is_error
 
 
+def test_a_folder_and_a_note_of_one_name_are_two_things(marvin_tools: ToolRunner) -> None:
+    path = kept(marvin_tools, name="garden.md")
+    assert "Made the folder" in marvin_tools.call("notes_mkdir", path="garden").text
+    marvin_tools.call("write_note", path="garden", content="more", append=True)
+    marvin_tools.call("write_note", path="garden/roses", content="red")
+    assert path.read_text() == f"{LIST}more\n"
+    assert marvin_tools.call("read_note", path="garden/roses").text == "red"
+    assert "roses.md" in marvin_tools.call("notes_ls", path="garden").text
+
+
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("path", ["/usr/bin", ""])
 def test_a_search_finds_each_form_of_an_accent_with_ripgrep_and_without(
