@@ -374,6 +374,8 @@ def test_of_two_spellings_the_exact_one_counts(marvin_tools: ToolRunner) -> None
 
 
 def test_a_folder_and_a_note_of_one_name_are_two_things(marvin_tools: ToolRunner) -> None:
+    (marvin_tools.home / "Notes/plans").mkdir(parents=True)
+    assert "plans.md" in marvin_tools.call("write_note", path="plans", content="x").text
     path = kept(marvin_tools, name="garden.md")
     assert "Made the folder" in marvin_tools.call("notes_mkdir", path="garden").text
     marvin_tools.call("write_note", path="garden", content="more", append=True)
@@ -407,6 +409,7 @@ def test_a_search_finds_each_form_of_an_accent_with_ripgrep_and_without(
         ("v1.2", "v1.2.md"),
         ("todo.txt", "todo.txt"),
         (".plan", ".plan.md"),
+        ("\U0001f468\u200d\U0001f467 trip", "\U0001f468\u200d\U0001f467 trip.md"),
     ],
 )
 def test_a_note_is_markdown_where_its_name_has_no_ending(marvin_tools: ToolRunner, name: str, file: str) -> None:

@@ -13,6 +13,8 @@ HOME_FOLDER = "Notes"
 PROJECT_FOLDER = ".marvin/notes"
 _ENDING = re.compile(r".\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 _NOTE = ".md"
+_NO_SIGNS = {"Cc", "Zl", "Zp"}
+"""Categories of what is no part of a name: control characters and ends of lines."""
 _LOOKED_AT = 10_000
 """Entries of a folder among which one of another spelling is looked for."""
 
@@ -65,9 +67,9 @@ class Notes:
         """Where a note is, or is to be; a new one is Markdown where its name has no ending."""
         place = self.existing(path)
         if self.files.paths.exists(place):
-            return place
+            return place + _NOTE if self.files.paths.stat(place).kind == "folder" else place
         name = place.rpartition("/")[2]
-        if "\\" in path or not path.strip().isprintable():
+        if "\\" in path or any(unicodedata.category(sign) in _NO_SIGNS for sign in path.strip()):
             raise ToolError(f"{path!r} is no name for a note. Give a path such as 'ideas/garden', with / between folders.")
         return place if _ENDING.search(name.lstrip(".")) else place + _NOTE
 
