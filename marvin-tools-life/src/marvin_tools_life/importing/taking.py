@@ -165,13 +165,8 @@ class Import:
             self._copy(path, _read(path)[0], "older")
         with own_folder(self._here, place):
             pass
-        made = 0
         with TicketFolder(str(place), timeouts=self._timeouts) as folder:
-            for name, text in texts.items():
-                with folder.locked():
-                    if name not in folder.names():
-                        folder.create(lambda name=name: name, lambda _, text=text: text)  # type: ignore[misc]
-                        made += 1
+            made = sum(_make(folder, name, text) for name, text in texts.items())
         if self._is_same:
             for path in found:  # a copy is kept, and what is here twice would be taken over again
                 path.unlink(missing_ok=True)
@@ -190,6 +185,15 @@ class Import:
                 stream.write(content)
                 stream.flush()
                 os.fsync(descriptor)
+
+
+def _make(folder: TicketFolder, name: str, text: str) -> bool:
+    """Make a ticket where there is none of that name; whether there was none."""
+    with folder.locked():
+        if os.path.lexists(os.path.join(folder.path, f"{name}.md")):
+            return False
+        folder.create(lambda: name, lambda _: text)
+    return True
 
 
 def _read(path: Path) -> tuple[bytes, float]:
