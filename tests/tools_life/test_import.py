@@ -247,7 +247,7 @@ def test_who_has_older_tickets_only_is_told_how_they_come_back(marvin_pack: Pack
     ],
 )
 def test_tickets_of_one_file_are_found_in_each_form(content: Any) -> None:
-    (ticket,) = older_tickets("7", json.dumps(content).encode())
+    (ticket,) = older_tickets("7", json.dumps(content).encode(), WHEN)
     assert ticket.id == "7"
     assert "\n# Seven\n" in ticket.text({})
 
@@ -305,7 +305,7 @@ def test_any_json_is_taken_over_once_or_refused(data: Any) -> None:
     except FormError:
         pass
     try:
-        for ticket in older_tickets("x", content):
+        for ticket in older_tickets("x", content, WHEN):
             assert ticket.text({}).startswith("---\nid: ")
     except FormError:
         pass

@@ -32,10 +32,14 @@ _DEPENDS = ("deps", "depends_on", "dependsOn", "dependencies", "blocked_by", "bl
 
 
 class OlderTicket(NamedTuple):
-    """A ticket of the older Marvin: the id that it gets, and what its file says."""
+    """A ticket of the older Marvin: the id that it gets, what its file says, and when that was written.
+
+    The latter is in seconds since the epoch.
+    """
 
     id: str
     given: Mapping[str, Any]
+    when: float
 
     @property
     def title(self) -> str:
@@ -76,11 +80,16 @@ class OlderTicket(NamedTuple):
         }
 
     def _made(self) -> str:
-        return _stamp(next((self.given[name] for name in ("created", "created_at", "createdAt") if name in self.given), 0))
+        times = (self.given[name] for name in ("created", "created_at", "createdAt") if name in self.given)
+        return _stamp(next(times, 0), _stamp(self.when, "1970-01-01T00:00:00Z"))
 
 
-def older_tickets(name: str, content: bytes) -> Iterator[OlderTicket]:
-    """The tickets in a file. `name` is the file's without its ending, which stands for an id that is missing.
+def older_tickets(name: str, content: bytes, when: float) -> Iterator[OlderTicket]:
+    """The tickets in a file.
+
+    Args:
+        name: the file's without its ending, which stands for an id that is missing.
+        when: when it was written, in seconds since the epoch; it stands for times that are missing.
 
     Raises:
         FormError: it holds no tickets.
@@ -97,7 +106,7 @@ def older_tickets(name: str, content: bytes) -> Iterator[OlderTicket]:
         if not isinstance(given, Mapping) or not _is_ticket(given):
             raise FormError("it holds no ticket")
         stem = name if len(found) == 1 else f"{name}-{number + 1}"
-        yield OlderTicket(usable_id(old_id(given) or stem), {"id": stem, **given})
+        yield OlderTicket(usable_id(old_id(given) or stem), {"id": stem, **given}, when)
 
 
 def old_id(given: Mapping[str, Any]) -> str:
@@ -155,7 +164,7 @@ def _paragraphs(value: Any) -> str:
     return "\n".join("".join(sign for sign in line if sign.isprintable() or sign == "\t") for line in text.split("\n")).strip()
 
 
-def _stamp(value: Any, otherwise: str = "1970-01-01T00:00:00Z") -> str:
+def _stamp(value: Any, otherwise: str) -> str:
     """A time as tickets have it: UTC, in seconds."""
     found = seconds(value)
     if not found:

@@ -138,7 +138,7 @@ class Import:
         found: dict[Path, list[OlderTicket]] = {}
         for path in sources:
             try:
-                found[path] = list(older_tickets(path.stem, _read(path)[0]))
+                found[path] = list(older_tickets(path.stem, *_read(path)))
             except (FormError, OSError, ValueError) as error:
                 problems.append(f"{path}: {_why(error)}")
         tickets = _each_once([ticket for each in found.values() for ticket in each])
