@@ -19,6 +19,7 @@ from marvin_core import (
     tool,
 )
 
+from ..scheduling.job import MISSED
 from ..scheduling.jobs import Job, cancel, schedule, scheduled, told_by
 from .times import moment
 
@@ -98,7 +99,7 @@ def _unknown(label: str, alarms: Sequence[Job]) -> str:
 def _state(job: Job, is_there: bool, now: float) -> str:
     if job.began:
         return "going off"
-    if job.due + 120 < now:
+    if job.due + MISSED < now:
         return "missed: the machine was off or the scheduler did not run"
     return f"scheduled by {job.scheduler}" if is_there else f"lost: {job.scheduler} does not know it any more"
 

@@ -14,6 +14,8 @@ from marvin_core import Record, update_file
 
 _LARGEST = 16 * 1024 * 1024
 _LOG_LINES = 100
+MISSED = 120
+"""Seconds after its time when a job that has not begun was missed."""
 
 
 class PushTarget(Record):

@@ -14,13 +14,13 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from marvin_core import MarvinError
 
-from .job import Job, JobFile, job_of
+from .job import MISSED, Job, JobFile, job_of
 from .schedulers import Scheduler, SchedulerError, schedulers
 from .showing import missing_ways, pushed, shown
 
@@ -100,6 +100,7 @@ def _add(
 ) -> dict[str, Any]:
     """All of the jobs, or none."""
     scheduler = _usable(known, order.get("scheduler") or "auto")
+    _replace_missed(file, known, order["jobs"])
     before = file.jobs()
     kept = {name: environment[name] for name in _DESKTOP if environment.get(name)}
     added: list[Job] = []
@@ -129,6 +130,25 @@ def _add(
     return {"scheduler": scheduler.name, "jobs": [job.replace(missing=missing).as_json() for job in added]}
 
 
+def _replace_missed(file: JobFile, known: Mapping[str, Scheduler], new: Sequence[Mapping[str, Any]]) -> None:
+    """Remove alarms that were missed and have the label of a new one."""
+    labels = {str(data.get("label", "")).casefold() for data in new if data.get("kind", "alarm") == "alarm"} - {""}
+    missed = [
+        job
+        for job in file.jobs().values()
+        if job.kind == "alarm" and job.label.casefold() in labels and job.due + MISSED < time.time() and not job.began
+    ]
+    _remove_all(file, known, missed)
+
+
+def _remove_all(file: JobFile, known: Mapping[str, Scheduler], jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        if job.scheduler in known and not known[job.scheduler].why_not():
+            known[job.scheduler].remove(job.id, job.handle)
+    if jobs:
+        file.drop(*(job.id for job in jobs))
+
+
 def _tidy(file: JobFile, known: Mapping[str, Scheduler]) -> None:
     """Remove jobs whose time is long over: what was broken off while it was shown, and what was missed.
 
@@ -140,11 +160,7 @@ def _tidy(file: JobFile, known: Mapping[str, Scheduler]) -> None:
         for job in file.jobs().values()
         if (job.began and now - job.began > _IN_HAND) or now - job.due > (_KEPT if job.kind == "alarm" else _OVER)
     ]
-    for job in over:
-        if job.scheduler in known and not known[job.scheduler].why_not():
-            known[job.scheduler].remove(job.id, job.handle)
-    if over:
-        file.drop(*(job.id for job in over))
+    _remove_all(file, known, over)
 
 
 def _usable(known: Mapping[str, Scheduler], wanted: str) -> Scheduler:

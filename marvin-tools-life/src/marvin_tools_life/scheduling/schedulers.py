@@ -22,7 +22,7 @@ _SECONDS = 20
 """For one call of a scheduler's program."""
 _MINUTE = 60
 _AHEAD = 5
-"""A minute that begins sooner may begin before cron has read the new entry."""
+"""Seconds. What is to begin sooner may begin before a scheduler has read the new entry."""
 _FIXED_PLACES = ("/run/crond.pid", "/var/run/crond.pid")
 
 
@@ -79,8 +79,7 @@ class Cron(Scheduler):
 
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
         """One line at the head, where no variable of the user's lines changes what it means."""
-        minute = max(-(-due // _MINUTE), (time.time() + _AHEAD) // _MINUTE + 1) * _MINUTE
-        at = datetime.fromtimestamp(minute, _system_zone())
+        at = datetime.fromtimestamp(_minute(due), _system_zone())
         line = " ".join(shlex.quote(word) for word in command).replace("%", r"\%")
         entry = f"{at.minute} {at.hour} {at.day} {at.month} * {line} >/dev/null 2>&1 {_mark(job)}\n".encode()
         if b"\n" in entry[:-1]:
@@ -179,7 +178,8 @@ class Systemd(Scheduler):
         """A timer and what it starts."""
         unit = _unit(job)
         self._folder.mkdir(parents=True, exist_ok=True)
-        for kind, text in units(due, command).items():
+        at = max(due, time.time() + _AHEAD)
+        for kind, text in units(at, command).items():
             (self._folder / f"{unit}.{kind}").write_text(text, encoding="utf-8")
         told = _run(["systemctl", "--user", "daemon-reload"])
         if told.returncode == 0:
@@ -187,6 +187,8 @@ class Systemd(Scheduler):
         if told.returncode != 0:
             self.remove(job, unit)
             raise SchedulerError(f"systemctl: {_said(told)}")
+        if time.time() >= at:  # a timer that is read when its time is over never elapses
+            _run(["systemctl", "--user", "start", "--no-block", f"{unit}.service"])
         return unit
 
     def remove(self, job: str, handle: str) -> None:
@@ -277,6 +279,11 @@ def _is_hidden() -> bool:
     return not Path("/proc/1/comm").exists()
 
 
+def _minute(due: float) -> float:
+    """When the minute begins in which a job is started, in seconds since the epoch."""
+    return max(-(-due // _MINUTE), (time.time() + _AHEAD) // _MINUTE + 1) * _MINUTE
+
+
 def _mark(job: str) -> str:
     return f"# marvin job {job}"
 
@@ -294,7 +301,7 @@ def _unit(job: str) -> str:
 def units(due: float, command: Sequence[str]) -> dict[str, str]:
     """The two files of systemd that start a command at a time, by their suffixes."""
     line = " ".join(_systemd_word(word) for word in command)
-    at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(max(due, time.time() + 1)))
+    at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(due))
     head = "[Unit]\nDescription=A reminder of Marvin\n\n"
     return {
         "service": f"{head}[Service]\nType=oneshot\nExecStart={line}\n",
@@ -306,7 +313,7 @@ def units(due: float, command: Sequence[str]) -> dict[str, str]:
 
 def agent(label: str, due: float, command: Sequence[str], zone: tzinfo) -> bytes:
     """The file of launchd that starts a command at a time, by the clock of the system's zone."""
-    at = datetime.fromtimestamp(max(-(-due // _MINUTE), time.time() // _MINUTE + 1) * _MINUTE, zone)
+    at = datetime.fromtimestamp(_minute(due), zone)
     when = {"Month": at.month, "Day": at.day, "Hour": at.hour, "Minute": at.minute}
     return plistlib.dumps({"Label": label, "ProgramArguments": list(command), "StartCalendarInterval": when})
 
