@@ -397,7 +397,10 @@ def test_cancelling_removes_the_entry_and_undo_puts_it_back(
 ) -> None:
     daemons("cron")
     tools = marvin_tools.session(settings={"life": {"scheduler": "cron"}})
+    missed = job(time.time() - 3_600, label="tea % 'x'", scheduler="cron")
+    put(jobs_folder(marvin_tools), aaaaaaaaaaaa=missed)
     tools.call("set_alarm", time="2h", message="Tea", label="Tea % 'x'")
+    assert "missed" not in tools.call("list_alarms").text
     again = tools.call("set_alarm", time="3h", message="x", label="TEA % 'X'")
     assert "There is an alarm \"Tea % 'x'\" already" in again.text
     assert crontab().count(b"# marvin job ") == 1
