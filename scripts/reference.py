@@ -62,8 +62,8 @@ def _subcommands() -> Iterator[str]:
     """Those of the core and of the packs in this repository."""
     app = typer.Typer()
     app.callback()(lambda: None)
-    for plugin in (builtin, marvin_pipeline.plugin, marvin_tools_life.plugin):
-        plugin.marvin_extend_cli(app)
+    for module in (builtin, marvin_pipeline.plugin, marvin_tools_life.plugin):
+        module.marvin_extend_cli(app)
     root: Any = typer.main.get_command(app)
     yield "| `marvin tk COMMAND ...` | [Tickets](../how-to/tickets.md); `marvin tk help` lists the commands. |"
     for name, group in sorted(root.commands.items()):

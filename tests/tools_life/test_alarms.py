@@ -148,9 +148,17 @@ def test_what_comes_much_too_late_shows_nothing(folder: Path, days: int, kind: s
     [
         ({}, "", "a desktop notice and a sound; no push, since no topic of ntfy is set for alarms"),
         ({}, "calls", "a desktop notice, a sound and a push to calls"),
-        ({"desktop": "there is no display"}, "calls", "a sound and a push to calls; no desktop notice, since there is no"),
+        (
+            {"desktop": "there is no display"},
+            "calls",
+            "a sound and a push to calls; no desktop notice, since there is no",
+        ),
         ({"desktop": "D", "sound": "S"}, "calls", "a push to calls; no desktop notice, since D; no sound, since S"),
-        ({"desktop": "D", "sound": "S"}, "", "nothing here can show it: no desktop notice, since D; no sound, since S; no"),
+        (
+            {"desktop": "D", "sound": "S"},
+            "",
+            "nothing here can show it: no desktop notice, since D; no sound, since S; no",
+        ),
     ],
 )
 def test_it_is_said_how_an_alarm_will_be_told(missing: dict[str, str], topic: str, says: str) -> None:

@@ -192,7 +192,7 @@ def test_dates_that_are_added_and_left_out_count(tools: ToolRunner) -> None:
             "RRULE:FREQ=DAILY;UNTIL=20310331",
             "EXDATE;VALUE=DATE:20310329,20310330",
             "RDATE;VALUE=DATE:20310304",
-            "X-ODD;X-PARAM=\"a:b;c\":anything",
+            'X-ODD;X-PARAM="a:b;c":anything',
             "SUMMARY:Day",
         ),
     )
@@ -274,7 +274,9 @@ def test_an_end_in_days_is_counted(tools: ToolRunner) -> None:
     assert "Tue 2031-03-04 10:00 to Thu 2031-03-06 10:00 [" in timed
 
 
-@pytest.mark.parametrize("start", ["tomorrow at 25:00", "next month", "november 2031", "2031", "04/05/2031", "tomorrow 15"])
+@pytest.mark.parametrize(
+    "start", ["tomorrow at 25:00", "next month", "november 2031", "2031", "04/05/2031", "tomorrow 15"]
+)
 def test_a_start_that_would_have_to_be_guessed_is_refused(tools: ToolRunner, start: str) -> None:
     """I10: an event on a wrong day is worse than a question."""
     said = tools.call("calendar_add_event", title="x", start=start)

@@ -272,17 +272,12 @@ def test_typed_lines_of_each_form_are_entries(content: str, lines: list[str], tm
     assert [*LineHistory(lambda: path).load_history_strings()][::-1] == lines
 
 
+KEYS = "url title tags label topic lat lng id name notes status deps created since bookmarks access_token expiresAt x"
 ODD = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(
-        st.sampled_from(["url", "title", "tags", "label", "topic", "lat", "lng", "id", "name", "notes", "status", "deps",
-                         "created", "since", "bookmarks", "access_token", "expiresAt", "x"]),
-        inner,
-        max_size=4,
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS.split()), inner, max_size=4),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 @examples(150)

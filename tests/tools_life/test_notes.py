@@ -346,7 +346,9 @@ def test_a_read_only_agent_reads_notes_and_writes_none(marvin_tools: ToolRunner)
 NFC, NFD = "Café Über", unicodedata.normalize("NFD", "Café Über")
 
 
-@pytest.mark.parametrize(("there", "asked"), [("Garden.md", "garden"), ("garden.md", "GARDEN.MD"), (NFD, NFC), (NFC, NFD)])
+@pytest.mark.parametrize(
+    ("there", "asked"), [("Garden.md", "garden"), ("garden.md", "GARDEN.MD"), (NFD, NFC), (NFC, NFD)]
+)
 def test_a_name_in_another_spelling_is_the_same_note(marvin_tools: ToolRunner, there: str, asked: str) -> None:
     """Letters of another case, and accents apart from their letters as a Mac writes them."""
     path = kept(marvin_tools, name=f"Ideas/{there}".removesuffix(".md") + ".md")

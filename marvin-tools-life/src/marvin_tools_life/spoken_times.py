@@ -1,7 +1,7 @@
 """Days and times as people write them, in words of any language. Nothing that is written is passed over.
 
-The library that reads them takes what it understands and leaves out the rest: `tomorrow at 25:00` is tomorrow to it, and
-`at 9` a month. So each number in a text has to be found again in what it made of it.
+The library that reads them takes what it understands and leaves out the rest: `tomorrow at 25:00` is tomorrow to it,
+and `at 9` a month. So each number in a text has to be found again in what it made of it.
 """
 
 from __future__ import annotations

@@ -93,8 +93,10 @@ async def calendar_delete_event(
 
 
 class _Deleted(NamedTuple):
-    """What was deleted. `left` is the calendar without any of it; `edited` is by what the event that has one day less is
-    known."""
+    """What was deleted.
+
+    `left` is the calendar without any of it. `edited` is by what the event that has one day less is known.
+    """
 
     gone: Sequence[EventText]
     left: bytes
@@ -102,9 +104,7 @@ class _Deleted(NamedTuple):
     edited: str = ""
 
 
-def _deleted(
-    text: CalendarText, uid: str, title: str, taken_back: dict[str, Any] | None
-) -> tuple[bytes, _Deleted]:
+def _deleted(text: CalendarText, uid: str, title: str, taken_back: dict[str, Any] | None) -> tuple[bytes, _Deleted]:
     events, day = chosen(list(text.events()), uid, title)
     if taken_back is not None and [digest(event) for event in events] != [taken_back["event"]]:
         raise ToolError("Somebody changed the event since then. Delete it by hand, if it is not wanted.")

@@ -113,4 +113,3 @@ def _folded(line: bytes, line_end: bytes) -> bytes:
         pieces.append(rest[:cut])
         rest = rest[cut:]
     return (line_end + b" ").join([*pieces, rest]) + line_end
-

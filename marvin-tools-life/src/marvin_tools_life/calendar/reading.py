@@ -65,8 +65,8 @@ def agenda(text: CalendarText, start: datetime, end: datetime) -> Agenda:
 def _groups(events: Sequence[EventText], first: str, last: str) -> list[list[EventText]]:
     """The events of some days that belong together: those that happen once, and each series with all that is of it.
 
-    The library takes events of one id for one event, of which the newest counts. Others that happen to have the same id,
-    or an empty one, are in groups of their own.
+    The library takes events of one id for one event, of which the newest counts. Others that happen to have the same
+    id, or an empty one, are in groups of their own.
     """
     touching = [event for event in events if event.may_touch(first, last)]
     recurring = {event.uid for event in touching if event.is_recurring and event.uid}

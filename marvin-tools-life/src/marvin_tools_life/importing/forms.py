@@ -1,7 +1,7 @@
 """The forms of the older Marvin's files: what they hold, as the tools keep it today.
 
-The older program wrote JSON: an array of entries, or an object that holds the array, or one entry for each name. An entry
-that is of today's form already stays as it is, so that what was taken over once is not changed by a second time.
+The older program wrote JSON: an array of entries, or an object that holds the array, or one entry for each name. An
+entry that is of today's form already stays as it is, so that what was taken over once is not changed by a second time.
 """
 
 from __future__ import annotations

@@ -117,7 +117,11 @@ def old_id(given: Mapping[str, Any]) -> str:
 
 def usable_id(old: str) -> str:
     """An id that a file and a list can hold: the old one, or one that is made of it, always the same."""
-    return old if _ID.fullmatch(old) and not old.endswith(".") else f"old-{sha256(old.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    return (
+        old
+        if _ID.fullmatch(old) and not old.endswith(".")
+        else f"old-{sha256(old.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    )
 
 
 def _is_ticket(given: Mapping[str, Any]) -> bool:
@@ -147,8 +151,12 @@ def _priority(value: Any) -> int:
 def _note(given: Any, made: str) -> str:
     """A note with its time above it, as tickets have them; empty where it has no text."""
     if isinstance(given, Mapping):
-        text = next((given[name] for name in ("text", "note", "content", "body") if isinstance(given.get(name), str)), "")
-        times = (given[name] for name in ("time", "timestamp", "created", "created_at", "createdAt", "date") if name in given)
+        text = next(
+            (given[name] for name in ("text", "note", "content", "body") if isinstance(given.get(name), str)), ""
+        )
+        times = (
+            given[name] for name in ("time", "timestamp", "created", "created_at", "createdAt", "date") if name in given
+        )
         made = _stamp(next(times, 0), made)
     else:
         text = str(given or "")
@@ -161,7 +169,9 @@ def _paragraphs(value: Any) -> str:
     if isinstance(value, (dict, list)):
         value = json.dumps(value, ensure_ascii=False)
     text = str(value or "").replace("\r\n", "\n")
-    return "\n".join("".join(sign for sign in line if sign.isprintable() or sign == "\t") for line in text.split("\n")).strip()
+    return "\n".join(
+        "".join(sign for sign in line if sign.isprintable() or sign == "\t") for line in text.split("\n")
+    ).strip()
 
 
 def _stamp(value: Any, otherwise: str) -> str:

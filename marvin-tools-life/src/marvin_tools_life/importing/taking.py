@@ -50,8 +50,8 @@ class _File(Record):
 class Import:
     """Takes over what is in a folder of an older Marvin. It blocks.
 
-    A file is changed in one step, under its lock, so that nobody sees a part. What was taken over already is left alone,
-    so an import that was broken off is done again.
+    A file is changed in one step, under its lock, so that nobody sees a part. What was taken over already is left
+    alone, so an import that was broken off is done again.
 
     Args:
         older: the folder, which may be the configuration folder itself.
@@ -81,7 +81,9 @@ class Import:
             if not folder.is_dir() or not _PROFILE.fullmatch(folder.name):
                 continue
             name = f"profiles/{folder.name}"
-            yield from self._found(f"{folder.name}: places", f"{name}/saved_places.json", partial(merged_entries, PLACES))
+            yield from self._found(
+                f"{folder.name}: places", f"{name}/saved_places.json", partial(merged_entries, PLACES)
+            )
             yield from self._found(
                 f"{folder.name}: ntfy topics", f"{name}/ntfy_subscriptions.json", partial(merged_entries, SUBSCRIPTIONS)
             )

@@ -70,7 +70,9 @@ class Notes:
             return place + _NOTE if self.files.paths.stat(place).kind == "folder" else place
         name = place.rpartition("/")[2]
         if "\\" in path or any(unicodedata.category(sign) in _NO_SIGNS for sign in path.strip()):
-            raise ToolError(f"{path!r} is no name for a note. Give a path such as 'ideas/garden', with / between folders.")
+            raise ToolError(
+                f"{path!r} is no name for a note. Give a path such as 'ideas/garden', with / between folders."
+            )
         return place if _ENDING.search(name.lstrip(".")) else place + _NOTE
 
     def _place(self, names: Sequence[str], endings: Sequence[str]) -> str:
@@ -91,8 +93,8 @@ class Notes:
     def _there(self, folder: str, name: str, endings: Sequence[str]) -> str:
         """What is in a folder by a name, or else but for the case of its letters and the form of their accents.
 
-        People say names, and systems write them in several forms: `Garden.md` is `garden` to who asks for it, and a note
-        from a Mac may have its accents apart from their letters. Empty where there is nothing, or several.
+        People say names, and systems write them in several forms: `Garden.md` is `garden` to who asks for it, and a
+        note from a Mac may have its accents apart from their letters. Empty where there is nothing, or several.
         """
         exact = [place for ending in endings if self.files.paths.exists(place := _joined(folder, name + ending))]
         if exact:

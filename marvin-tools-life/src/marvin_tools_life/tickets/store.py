@@ -86,7 +86,9 @@ def _none_yet(path: str) -> str:
         is_older = any(name.endswith(".json") for name in os.listdir(path))
     except OSError:
         is_older = False
-    older = " Those of an older Marvin are taken over by the command `marvin import`: tell the user." if is_older else ""
+    older = (
+        " Those of an older Marvin are taken over by the command `marvin import`: tell the user." if is_older else ""
+    )
     return f"There is no ticket yet. create_ticket makes one.{older}"
 
 
