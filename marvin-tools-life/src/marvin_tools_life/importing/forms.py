@@ -7,7 +7,6 @@ entry that is of today's form already stays as it is, so that what was taken ove
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
@@ -21,6 +20,10 @@ Entry: TypeAlias = dict[str, Any]
 _SHOWN = 120
 _MILLISECONDS = 1e11
 """A time above it is in milliseconds: in seconds it would be in the year 5138."""
+
+
+_LATEST = 1e15
+"""A time above it is none, be it in milliseconds."""
 
 
 class FormError(ValueError):
@@ -251,7 +254,7 @@ def _degrees(entry: Any, most: float, *names: str) -> float | None:
     for name in names:
         try:
             value = float(entry[name])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             continue
         if abs(value) <= most:
             return value
@@ -266,7 +269,7 @@ def _time(entry: Mapping[str, Any], *names: str) -> float | None:
 def seconds(value: Any) -> float | None:
     """A time in seconds since the epoch: a number of seconds or milliseconds, or a text in the form of ISO 8601."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not (math.isfinite(value) and value >= 0):
+        if not 0 <= value < _LATEST:
             return None
         return value / 1_000 if value > _MILLISECONDS else value
     if not isinstance(value, str):
