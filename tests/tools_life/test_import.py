@@ -109,12 +109,12 @@ def test_the_folder_in_use_is_taken_over_and_the_tools_read_it(marvin_pack: Pack
     call = marvin_pack.call
     listed = call("ticket_list").text.splitlines()
     assert listed[0] == "1 [open, P1] Party"
-    assert "2 [in_progress, P2] Buy milk (home, food, drinks) waits for 3, old-" in listed[2]
+    assert "2 [in_progress, P2] Buy milk (home, food, drinks) waits for 3, old-" in listed[1]
     assert listed[3] == "3 [closed, P4] Earn money (work)"
     shown = call("ticket_show", ticket_id="2").text
     for part in ("Two litres\n---\n# no heading", "**2024-01-02T03:04:05Z**\n\nnot today, but tomorrow", "plain note"):
         assert part in shown
-    assert "\x1b" not in (older / "tickets").joinpath(listed[1].split()[0] + ".md").read_text()
+    assert "\x1b" not in (older / "tickets").joinpath(listed[2].split()[0] + ".md").read_text()
     assert "A: https://example.org/a #food #home" in call("bookmark_list").text
     assert "home: Main St 5, (52.5, 13.4), ring twice" in call("list_places").text
     assert "work: Office" in call("list_places").text
