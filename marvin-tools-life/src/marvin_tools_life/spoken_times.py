@@ -51,7 +51,7 @@ def spoken(text: str, base: datetime) -> Spoken | None:
             raise ToolError(f"{text!r} may be in month {int(one)} or in month {int(other)}. Write it as 2026-11-24.")
     if any(int(hour) > 23 or int(minute) > 59 for hour, minute in _CLOCK.findall(text)):
         return None
-    text = _BARE_HOUR.sub(r"at \1:00", _OCLOCK.sub(r"\1:00", text))
+    text = _BARE_HOUR.sub(_with_minutes, _OCLOCK.sub(r"\1:00", text))
     text = _DOTTED.sub(lambda date: f"{date[3]}-{int(date[2]):02}-{int(date[1]):02}", text)
     found = _parsed(text, base.replace(microsecond=_ODD))
     if found is None:
@@ -65,6 +65,10 @@ def spoken(text: str, base: datetime) -> Spoken | None:
     if is_counted and numbers <= counted and (numbers or text.lower().startswith("in ")):
         return Spoken(moment, "span")
     return Spoken(moment, "day") if period == "day" and numbers <= _named(moment) else None
+
+
+def _with_minutes(hour: re.Match[str]) -> str:
+    return f"{hour[0].replace('@', 'at ')}:00"
 
 
 def _parsed(text: str, base: datetime) -> tuple[datetime, str] | None:

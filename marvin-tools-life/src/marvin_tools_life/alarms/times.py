@@ -65,7 +65,7 @@ def _exact(text: str) -> datetime | None:
 
 def _parsed(text: str, here: datetime) -> datetime | None:
     found = spoken(text, here.replace(tzinfo=None))
-    if found is not None and found.kind == "day":
+    if found is not None and found.kind == "day" and found.moment.date() >= here.date():
         raise ToolError(_no_time_of_day(text))
     return found.moment if found is not None else None
 

@@ -88,6 +88,7 @@ async def calendar_delete_event(
         "left": sha256(deleted.left).hexdigest(),
         "reminders": [[job.due, job.title, job.text, job.label] for job in gone],
         **({"edited": deleted.edited} if deleted.edited else {}),
+        **({"others": deleted.others} if deleted.others else {}),
     }
     return ToolResult(content=content, undo=call_of(calendar_add_event, title="", start="", taken_back=inverse))
 
@@ -95,13 +96,15 @@ async def calendar_delete_event(
 class _Deleted(NamedTuple):
     """What was deleted.
 
-    `left` is the calendar without any of it. `edited` is by what the event that has one day less is known.
+    `left` is the calendar without any of it. `edited` is by what the event that has one day less is known,
+    and `others` are events that happen to have the same id.
     """
 
     gone: Sequence[EventText]
     left: bytes
     day: date | None = None
     edited: str = ""
+    others: int = 0
 
 
 def _deleted(text: CalendarText, uid: str, title: str, taken_back: dict[str, Any] | None) -> tuple[bytes, _Deleted]:
@@ -110,7 +113,8 @@ def _deleted(text: CalendarText, uid: str, title: str, taken_back: dict[str, Any
         raise ToolError("Somebody changed the event since then. Delete it by hand, if it is not wanted.")
     if day is None:
         after = text.without([event.span for event in events])
-        return after, _Deleted(events, after)
+        others = sum(event.uid == events[0].uid for event in CalendarText(after).events())
+        return after, _Deleted(events, after, others=others)
     change = without_day(text, events, day)
     left, after = replaced(text, change)
     edited = sha256(_lines(change.text)).hexdigest()
@@ -157,7 +161,7 @@ async def _restore(context: ToolContext, taken_back: dict[str, Any]) -> ToolResu
             if not now:
                 raise ToolError("Somebody changed the event since then. Add the day by hand, if it is wanted.")
             data = text.without([now[0].span])
-        elif uid and any(event.uid == uid for event in text.events()):
+        elif uid and sum(event.uid == uid for event in text.events()) > taken_back.get("others", 0):
             raise ToolError(f"There is an event {uid} again by now. Delete that one first.")
         if sha256(data).hexdigest() == taken_back["left"]:
             for place, piece in sorted(pieces):

@@ -15,7 +15,7 @@ from .text import EventText
 _NAMED = 10
 TITLE = 80
 """Characters of a title in an answer."""
-_WITH_DAY = re.compile(r"(.*\S)\s+(?:on\s+)?(\d{4}-\d\d-\d\d)")
+_WITH_DAY = re.compile(r"(.*?\S)\s+(?:on\s+)?(\d{4}-\d\d-\d\d)")
 
 
 class Chosen(NamedTuple):

@@ -57,7 +57,7 @@ async def scheduled(context: ToolContext) -> Sequence[tuple[Job, bool]]:
     """
     told = await _told(context, {"what": "list"})
     jobs = sorted((job_of(data) for data in told["jobs"]), key=lambda job: job.due)
-    return [(job, job.id in told["scheduled", "told_by"]) for job in jobs]
+    return [(job, job.id in told["scheduled"]) for job in jobs]
 
 
 async def _told(context: ToolContext, order: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,4 +94,4 @@ def told_by(job: Job) -> str:
     return "; ".join([" and ".join(filter(None, [", ".join(ways[:-1]), ways[-1]])), *lacking])
 
 
-__all__ = ["Job", "PushTarget", "cancel", "schedule", "scheduled"]
+__all__ = ["Job", "PushTarget", "cancel", "schedule", "scheduled", "told_by"]
