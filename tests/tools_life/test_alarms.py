@@ -20,7 +20,7 @@ import pytest
 from marvin_core.testing import ToolRunner
 from marvin_tools_life.scheduling.job import Job, JobFile, PushTarget
 from marvin_tools_life.scheduling.jobs import told_by
-from marvin_tools_life.scheduling.schedulers import agent, units
+from marvin_tools_life.scheduling.schedulers import _runs, agent, units
 from marvin_tools_life.scheduling.showing import missing_ways, notice_of
 
 from .desktop import Desktop, desktop, need, running, until
@@ -317,10 +317,9 @@ def daemons() -> Iterator[Callable[[str], None]]:
 
         def start(name: str) -> None:
             need(name)
-            runs = [one for one in Path("/proc").glob("[0-9]*/comm") if _text(one) == name]
-            if not runs:
+            if not runs(name):
                 stack.enter_context(running([name, "-f"]))
-                until(lambda: any(_text(one) == name for one in Path("/proc").glob("[0-9]*/comm")))
+                until(lambda: runs(name))
                 # What changes in the second in which cron reads it looks unchanged to it, and stays unread.
                 begun = time.monotonic()
                 until(lambda: time.monotonic() > begun + 2)
@@ -328,11 +327,30 @@ def daemons() -> Iterator[Callable[[str], None]]:
         yield start
 
 
+def runs(name: str) -> bool:
+    """Whether a program runs, and is not one that has ended and that nobody asked after."""
+    return any(
+        f"({name}) " in text and f"({name}) Z" not in text for text in map(_text, Path("/proc").glob("[0-9]*/stat"))
+    )
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text().strip()
     except OSError:
         return ""
+
+
+def test_a_daemon_that_has_ended_runs_no_more(tmp_path: Path) -> None:
+    """In a container nobody may ask after it."""
+    program = tmp_path / "crond"
+    program.symlink_to("/bin/sleep")
+    name = "crond"
+    with subprocess.Popen([str(program), "60"]) as process:
+        until(lambda: _runs(name, places=()))
+        process.kill()
+        until(lambda: f"({name}) Z" in _text(Path(f"/proc/{process.pid}/stat")))
+        assert not _runs(name, places=())
 
 
 def crontab() -> bytes:

@@ -7,7 +7,6 @@ and `at 9` a month. So each number in a text has to be found again in what it ma
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -74,7 +73,7 @@ def _with_minutes(hour: re.Match[str]) -> str:
 def _parsed(text: str, base: datetime) -> tuple[datetime, str] | None:
     from dateparser.date import DateDataParser  # it takes a third of a second
 
-    settings: Mapping[str, Any] = {
+    settings: dict[str, Any] = {
         "RETURN_TIME_AS_PERIOD": True,
         "PREFER_DATES_FROM": "future",
         "RELATIVE_BASE": base,

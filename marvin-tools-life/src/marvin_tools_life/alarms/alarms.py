@@ -29,11 +29,12 @@ _MINUTES = {"cron", "at", "launchd"}
 """The schedulers that know minutes only."""
 
 
-@tool(access=["write", "exec"])
+@tool(access=["write", "exec"], unlisted=["job"])
 async def set_alarm(
     time: Annotated[str, "As in 14:30, 2027-03-01 09:00, tomorrow 9am, 30m, 1h30m"],
     message: Annotated[str, "What the notice says"],
     label: Annotated[str, "A name by which it can be cancelled; made where empty"] = "",
+    job: Annotated[str, "The one that /undo puts back"] = "",
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -45,10 +46,11 @@ async def set_alarm(
         raise ToolError(f"The label has {len(label)} characters. Use {_LABEL} at most.")
     now = context.clock.now()
     due = await in_thread(lambda: moment(time, now))
-    (job,) = await schedule(context, Job(due=due, title=label or "Alarm", text=message, label=label))
-    late = ", or up to a minute later" if job.scheduler in _MINUTES and due % 60 else ""
-    text = f"Alarm {job.label!r} is set for {_when(job.due)}{late} by {job.scheduler}: {told_by(job)}."
-    return ToolResult(content=text, undo=call_of(cancel_alarm, label=job.label, job=job.id))
+    wanted = Job(due=due, title=label or "Alarm", text=message, label=label, id=job if context.origin == "undo" else "")
+    (made,) = await schedule(context, wanted)
+    late = ", or up to a minute later" if made.scheduler in _MINUTES and due % 60 else ""
+    text = f"Alarm {made.label!r} is set for {_when(made.due)}{late} by {made.scheduler}: {told_by(made)}."
+    return ToolResult(content=text, undo=call_of(cancel_alarm, label=made.label, job=made.id))
 
 
 @tool(access=["read"])
@@ -84,7 +86,7 @@ async def cancel_alarm(
     undo = None
     if found.due > context.clock.now():
         exact = datetime.fromtimestamp(found.due).astimezone().isoformat()
-        undo = call_of(set_alarm, time=exact, message=found.text, label=found.label)
+        undo = call_of(set_alarm, time=exact, message=found.text, label=found.label, job=found.id)
     return ToolResult(content=f"Alarm {found.label!r} of {_when(found.due)} is cancelled.", undo=undo)
 
 

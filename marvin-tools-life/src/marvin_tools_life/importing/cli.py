@@ -29,7 +29,8 @@ def take_over(
     here = run.config.config_folder
     older = _folder(run, folder)
     work = Import(older, here, here / COPIES / time.strftime("%Y%m%d-%H%M%S"), run.timeouts)
-    lines, problems = [], []
+    lines: list[str] = []
+    problems: list[str] = []
     for done in work.run(dry_run=dry_run):
         told = [f"{done.taken:,} {'to take over' if dry_run else 'taken over'}"] if done.taken else []
         told += [f"{done.there:,} here already"] if done.there else []

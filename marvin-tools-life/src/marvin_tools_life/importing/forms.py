@@ -188,7 +188,7 @@ def _place(entry: Entry, when: float) -> Entry:
     if not label:
         raise FormError("it has no label")
     texts = {name: _text(entry, *names) for name, names in _PLACE_TEXTS.items()}
-    read = {"label": label, **{name: text for name, text in texts.items() if text}}
+    read: Entry = {"label": label, **{name: text for name, text in texts.items() if text}}
     spot = entry["location"] if isinstance(entry.get("location"), dict) else entry
     lat, lng = _degrees(spot, 90, "lat", "latitude"), _degrees(spot, 180, "lng", "lon", "longitude")
     if lat is not None and lng is not None:

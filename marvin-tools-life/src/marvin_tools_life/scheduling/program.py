@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import sys
 import time
@@ -108,7 +109,7 @@ def _add(
         for data in order["jobs"]:
             job = job_of(data)
             job = job.replace(
-                id=secrets.token_hex(6),
+                id=_id(job, before),
                 scheduler=scheduler.name,
                 environment=kept,
                 label=_label(job, [*before.values(), *added]),
@@ -128,6 +129,12 @@ def _add(
         raise
     missing = missing_ways(kept, environment)
     return {"scheduler": scheduler.name, "jobs": [job.replace(missing=missing).as_json() for job in added]}
+
+
+def _id(job: Job, before: Mapping[str, Job]) -> str:
+    """A new id, or that of a job that was cancelled and comes back."""
+    is_known = re.fullmatch(r"[0-9a-f]{12}", job.id) and job.id not in before
+    return job.id if is_known else secrets.token_hex(6)
 
 
 def _replace_missed(file: JobFile, known: Mapping[str, Scheduler], new: Sequence[Mapping[str, Any]]) -> None:

@@ -23,6 +23,8 @@ _SECONDS = 20
 _MINUTE = 60
 _AHEAD = 5
 """Seconds. What is to begin sooner may begin before a scheduler has read the new entry."""
+_ENDED = ("Z", "X")
+"""States of processes that have ended, and that nobody has asked after: in containers they stay."""
 _FIXED_PLACES = ("/run/crond.pid", "/var/run/crond.pid")
 
 
@@ -267,11 +269,18 @@ def _runs(*names: str, places: Sequence[str]) -> bool:
     """Whether a daemon runs: by its entry among the processes, or by its file where others' processes are hidden."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if (folder / "comm").read_text().strip() in names:
-                return True
-        except OSError:
+            name, state = _process((folder / "stat").read_text(errors="replace"))
+        except (OSError, ValueError):
             continue
+        if name in names and state not in _ENDED:
+            return True
     return not Path("/proc").exists() or (_is_hidden() and any(Path(place).exists() for place in places))
+
+
+def _process(stat: str) -> tuple[str, str]:
+    """The name and the state of a process, proc_pid_stat(5)."""
+    end = stat.rindex(")")
+    return stat[stat.index("(") + 1 : end], stat[end + 2 : end + 3]
 
 
 def _is_hidden() -> bool:
