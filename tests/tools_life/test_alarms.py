@@ -20,7 +20,7 @@ import pytest
 from marvin_core.testing import ToolRunner
 from marvin_tools_life.scheduling.job import Job, JobFile, PushTarget
 from marvin_tools_life.scheduling.jobs import told_by
-from marvin_tools_life.scheduling.schedulers import _runs, agent, units
+from marvin_tools_life.scheduling.schedulers import agent, daemon_runs, units
 from marvin_tools_life.scheduling.showing import missing_ways, notice_of
 
 from .desktop import Desktop, desktop, need, running, until
@@ -343,14 +343,14 @@ def _text(path: Path) -> str:
 
 def test_a_daemon_that_has_ended_runs_no_more(tmp_path: Path) -> None:
     """In a container nobody may ask after it."""
-    program = tmp_path / "crond"
+    name = "marvin-testd"
+    program = tmp_path / name
     program.symlink_to("/bin/sleep")
-    name = "crond"
     with subprocess.Popen([str(program), "60"]) as process:
-        until(lambda: _runs(name, places=()))
+        until(lambda: daemon_runs(name, places=()))
         process.kill()
         until(lambda: f"({name}) Z" in _text(Path(f"/proc/{process.pid}/stat")))
-        assert not _runs(name, places=())
+        assert not daemon_runs(name, places=())
 
 
 def crontab() -> bytes:

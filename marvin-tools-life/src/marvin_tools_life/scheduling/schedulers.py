@@ -71,7 +71,7 @@ class Cron(Scheduler):
         """A crontab without a cron that runs would be read by nobody."""
         if shutil.which("crontab") is None:
             return "there is no cron (install the package cron)"
-        if not _runs("cron", "crond", "busybox-crond", places=_FIXED_PLACES):
+        if not daemon_runs("cron", "crond", "busybox-crond", places=_FIXED_PLACES):
             return "cron is installed and does not run (start it: sudo service cron start)"
         try:
             self._read()
@@ -128,7 +128,7 @@ class At(Scheduler):
         """Without its daemon nothing leaves the queue."""
         if shutil.which("at") is None:
             return "there is no at (install the package at)"
-        if not _runs("atd", places=("/run/atd.pid", "/var/run/atd.pid")):
+        if not daemon_runs("atd", places=("/run/atd.pid", "/var/run/atd.pid")):
             return "at is installed and atd does not run (start it: sudo service atd start)"
         return ""
 
@@ -265,7 +265,7 @@ def _said(told: subprocess.CompletedProcess[bytes]) -> str:
     return text.splitlines()[-1][:200] if text else f"exit code {told.returncode}"
 
 
-def _runs(*names: str, places: Sequence[str]) -> bool:
+def daemon_runs(*names: str, places: Sequence[str]) -> bool:
     """Whether a daemon runs: by its entry among the processes, or by its file where others' processes are hidden."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
