@@ -16,6 +16,7 @@ import typer
 
 import marvin_core
 import marvin_pipeline.plugin
+import marvin_tools_life.plugin
 from marvin_core import builtin, testing
 from marvin_core.api import errors, events, hookspecs
 from marvin_core.api.limits import Limits
@@ -61,8 +62,8 @@ def _subcommands() -> Iterator[str]:
     """Those of the core and of the packs in this repository."""
     app = typer.Typer()
     app.callback()(lambda: None)
-    for extend in (builtin.marvin_extend_cli, marvin_pipeline.plugin.marvin_extend_cli):
-        extend(app)
+    for module in (builtin, marvin_pipeline.plugin, marvin_tools_life.plugin):
+        module.marvin_extend_cli(app)
     root: Any = typer.main.get_command(app)
     yield "| `marvin tk COMMAND ...` | [Tickets](../how-to/tickets.md); `marvin tk help` lists the commands. |"
     for name, group in sorted(root.commands.items()):

@@ -83,3 +83,20 @@ def test_a_damaged_chat_log_is_kept_and_said(marvin: Marvin, marvin_model_server
     (kept,) = folder.glob("chat_log.json.damaged-*")
     assert kept.read_text() == "[{"
     assert logged(marvin, "main") == ["Hi", "Fine."]
+
+
+def test_import_takes_over_what_an_older_marvin_kept(unconfigured: Marvin, tmp_path: Path) -> None:
+    """The command of the life pack, as the installed program has it."""
+    profile = tmp_path / "older" / "profiles" / "main"
+    profile.mkdir(parents=True)
+    (profile / "saved_places.json").write_text('[{"label": "home", "address": "Main St 5"}]')
+    (profile / "history").write_text("find ramen\n")
+    nothing = unconfigured.run("import", str(tmp_path))
+    assert nothing.code == 2
+    assert "marvin import FOLDER" in nothing.said
+    assert "1 to take over" in unconfigured.run("import", "--dry-run", str(tmp_path / "older")).text
+    done = unconfigured.run("import", str(tmp_path / "older"))
+    assert done.code == 0, done.said
+    assert "main: places             1 taken over" in done.text
+    assert "home: Main St 5" in unconfigured.run("profiles", "show").text
+    assert "+find ramen" in (unconfigured.config_folder / "profiles" / "main" / "history").read_text()

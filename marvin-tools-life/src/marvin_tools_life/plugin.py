@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from marvin_core import Hook, hookimpl
 
 if TYPE_CHECKING:
+    import typer
+
     from marvin_core import Command, Event, HookContext, PackSettings, SessionControl, ToolGroup, ToolSet
 
     from .notify.polling import Polling
@@ -133,3 +135,11 @@ def marvin_register_tools() -> Iterable[ToolGroup]:
         )
         for name, module, sets, tools in _GROUPS
     ]
+
+
+@hookimpl
+def marvin_extend_cli(app: typer.Typer) -> None:
+    """Add `marvin import`."""
+    from .importing.cli import take_over
+
+    app.command("import")(take_over)

@@ -19,7 +19,8 @@ from marvin_core import (
     tool,
 )
 
-from ..scheduling.jobs import Job, cancel, schedule, scheduled
+from ..scheduling.job import MISSED
+from ..scheduling.jobs import Job, cancel, schedule, scheduled, told_by
 from .times import moment
 
 _LABEL = 60
@@ -28,11 +29,12 @@ _MINUTES = {"cron", "at", "launchd"}
 """The schedulers that know minutes only."""
 
 
-@tool(access=["write", "exec"])
+@tool(access=["write", "exec"], unlisted=["job"])
 async def set_alarm(
     time: Annotated[str, "As in 14:30, 2027-03-01 09:00, tomorrow 9am, 30m, 1h30m"],
     message: Annotated[str, "What the notice says"],
     label: Annotated[str, "A name by which it can be cancelled; made where empty"] = "",
+    job: Annotated[str, "The one that /undo puts back"] = "",
     *,
     context: ToolContext,
 ) -> ToolResult:
@@ -44,10 +46,11 @@ async def set_alarm(
         raise ToolError(f"The label has {len(label)} characters. Use {_LABEL} at most.")
     now = context.clock.now()
     due = await in_thread(lambda: moment(time, now))
-    (job,) = await schedule(context, Job(due=due, title=label or "Alarm", text=message, label=label))
-    late = ", or up to a minute later" if job.scheduler in _MINUTES and due % 60 else ""
-    text = f"Alarm {job.label!r} is set for {_when(job.due)}{late} by {job.scheduler}: {told_by(job)}."
-    return ToolResult(content=text, undo=call_of(cancel_alarm, label=job.label))
+    wanted = Job(due=due, title=label or "Alarm", text=message, label=label, id=job if context.origin == "undo" else "")
+    (made,) = await schedule(context, wanted)
+    late = ", or up to a minute later" if made.scheduler in _MINUTES and due % 60 else ""
+    text = f"Alarm {made.label!r} is set for {_when(made.due)}{late} by {made.scheduler}: {told_by(made)}."
+    return ToolResult(content=text, undo=call_of(cancel_alarm, label=made.label, job=made.id))
 
 
 @tool(access=["read"])
@@ -64,26 +67,27 @@ async def list_alarms(*, context: ToolContext) -> ToolResult:
     )
 
 
-@tool(access=["write", "exec"])
-async def cancel_alarm(label: Annotated[str, "The alarm"], *, context: ToolContext) -> ToolResult:
+@tool(access=["write", "exec"], unlisted=["job"])
+async def cancel_alarm(
+    label: Annotated[str, "The alarm"],
+    job: Annotated[str, "Only the one that /undo takes back"] = "",
+    *,
+    context: ToolContext,
+) -> ToolResult:
     """Cancel an alarm."""
     wanted = " ".join(label.split()).casefold()
-    alarms = [job for job, _ in await scheduled(context) if job.kind == "alarm"]
-    found = next((job for job in alarms if job.label.casefold() == wanted), None)
+    alarms = [each for each, _ in await scheduled(context) if each.kind == "alarm"]
+    found = next((each for each in alarms if (each.id == job if job else each.label.casefold() == wanted)), None)
+    if found is None and job:
+        raise ToolError(f"The alarm {one_line(label, 80)!r} has gone off, or was cancelled.")
     if found is None:
         raise ToolError(_unknown(label, alarms))
     await cancel(context, ids=[found.id])
     undo = None
     if found.due > context.clock.now():
         exact = datetime.fromtimestamp(found.due).astimezone().isoformat()
-        undo = call_of(set_alarm, time=exact, message=found.text, label=found.label)
+        undo = call_of(set_alarm, time=exact, message=found.text, label=found.label, job=found.id)
     return ToolResult(content=f"Alarm {found.label!r} of {_when(found.due)} is cancelled.", undo=undo)
-
-
-def told_by(job: Job) -> str:
-    """How a job will be told, for people."""
-    push = f", and a push to {job.push.topic}" if job.push else "; no push, since no topic of ntfy is set for alarms"
-    return f"a desktop notice and a sound{push}"
 
 
 def _unknown(label: str, alarms: Sequence[Job]) -> str:
@@ -97,7 +101,7 @@ def _unknown(label: str, alarms: Sequence[Job]) -> str:
 def _state(job: Job, is_there: bool, now: float) -> str:
     if job.began:
         return "going off"
-    if job.due + 120 < now:
+    if job.due + MISSED < now:
         return "missed: the machine was off or the scheduler did not run"
     return f"scheduled by {job.scheduler}" if is_there else f"lost: {job.scheduler} does not know it any more"
 

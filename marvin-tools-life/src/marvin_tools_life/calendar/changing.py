@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import uuid
 from base64 import b64decode, b64encode
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from marvin_core import ToolContext, ToolError, ToolResult, call_of, in_thread, one_line, tool
 
 from ..scheduling.jobs import Job
 from .choosing import TITLE, chosen, digest
+from .one_day import replaced, without_day
 from .reminders import KIND, forget, remind, reminders_of
 from .store import CalendarFile
 from .telling import span
@@ -59,40 +61,64 @@ async def calendar_add_event(
 
 @tool(access=["write"], aliases={"uid": ("id", "event_id"), "title": ("name", "summary")}, unlisted=["taken_back"])
 async def calendar_delete_event(
-    uid: Annotated[str, "Its id, as lists show it"] = "",
+    uid: Annotated[str, "Its id, as lists show it; 'ID 2026-11-24' is only that day of a series"] = "",
     title: Annotated[str, "Instead: a part of its title"] = "",
     taken_back: Annotated[dict[str, Any] | None, "For /undo"] = None,
     *,
     context: ToolContext,
 ) -> ToolResult:
-    """Delete an event with all its times, and its reminders."""
+    """Delete an event with all its times, or one day of a series; and its reminders."""
     if not uid.strip() and not title.strip():
         raise ToolError("Say which event: give its uid, or a part of its title.")
     if taken_back is not None and context.origin != "undo":
         raise ToolError("taken_back is for /undo alone. Leave it out.")
 
-    def delete(text: CalendarText) -> tuple[bytes, tuple[list[EventText], bytes]]:
-        events = chosen(list(text.events()), uid.strip(), title)
-        if taken_back is not None and [digest(event) for event in events] != [taken_back["event"]]:
-            raise ToolError("Somebody changed the event since then. Delete it by hand, if it is not wanted.")
-        after = text.without([event.span for event in events])
-        return after, (events, after)
-
-    events, after = await CalendarFile(context).change(delete)
-    first = events[0]
-    gone, said = await forget(context, first.uid)
-    recurring = " with all its times" if any(event.is_recurring for event in events) else ""
-    content = f"Deleted {one_line(first.title, TITLE)!r}{recurring}.{said}"
+    deleted = await CalendarFile(context).change(lambda text: _deleted(text, uid.strip(), title.strip(), taken_back))
+    first = deleted.gone[0]
+    gone, said = ((), "") if deleted.day else await forget(context, first.uid)
+    what = " with all its times" if any(event.is_recurring for event in deleted.gone) else ""
+    what = f" of {deleted.day:%a %Y-%m-%d}; its other times stay" if deleted.day else what
+    content = f"Deleted {one_line(first.title, TITLE)!r}{what}.{said}"
     if taken_back is not None:
         return ToolResult(content=content)
     inverse = {
         "uid": first.uid,
         "title": one_line(first.title, TITLE),
-        "pieces": [[event.span.start, b64encode(event.data).decode("ascii")] for event in events],
-        "left": sha256(after).hexdigest(),
+        "pieces": [[event.span.start, b64encode(event.data).decode("ascii")] for event in deleted.gone],
+        "left": sha256(deleted.left).hexdigest(),
         "reminders": [[job.due, job.title, job.text, job.label] for job in gone],
+        **({"edited": deleted.edited} if deleted.edited else {}),
+        **({"others": deleted.others} if deleted.others else {}),
     }
     return ToolResult(content=content, undo=call_of(calendar_add_event, title="", start="", taken_back=inverse))
+
+
+class _Deleted(NamedTuple):
+    """What was deleted.
+
+    `left` is the calendar without any of it. `edited` is by what the event that has one day less is known,
+    and `others` are events that happen to have the same id.
+    """
+
+    gone: Sequence[EventText]
+    left: bytes
+    day: date | None = None
+    edited: str = ""
+    others: int = 0
+
+
+def _deleted(text: CalendarText, uid: str, title: str, taken_back: dict[str, Any] | None) -> tuple[bytes, _Deleted]:
+    events, day = chosen(list(text.events()), uid, title)
+    if taken_back is not None and [digest(event) for event in events] != [taken_back["event"]]:
+        raise ToolError("Somebody changed the event since then. Delete it by hand, if it is not wanted.")
+    if day is None:
+        after = text.without([event.span for event in events])
+        others = sum(event.uid == events[0].uid for event in CalendarText(after).events())
+        return after, _Deleted(events, after, others=others)
+    change = without_day(text, events, day)
+    left, after = replaced(text, change)
+    edited = sha256(_lines(change.text)).hexdigest()
+    return after, _Deleted(change.gone, left, day, edited)
 
 
 def _event(uid: str, when: EventTime, texts: tuple[str, str, str], now: float) -> bytes:
@@ -129,11 +155,16 @@ async def _restore(context: ToolContext, taken_back: dict[str, Any]) -> ToolResu
 
     def put(text: CalendarText) -> tuple[bytes, None]:
         uid = taken_back["uid"]
-        if uid and any(event.uid == uid for event in text.events()):
-            raise ToolError(f"There is an event {uid} again by now. Delete that one first.")
         data = text.data
+        if "edited" in taken_back:
+            now = [event for event in text.events() if digest(event) == taken_back["edited"]]
+            if not now:
+                raise ToolError("Somebody changed the event since then. Add the day by hand, if it is wanted.")
+            data = text.without([now[0].span])
+        elif uid and sum(event.uid == uid for event in text.events()) > taken_back.get("others", 0):
+            raise ToolError(f"There is an event {uid} again by now. Delete that one first.")
         if sha256(data).hexdigest() == taken_back["left"]:
-            for place, piece in pieces:
+            for place, piece in sorted(pieces):
                 data = data[:place] + piece + data[place:]
             return data, None
         for _, piece in pieces:

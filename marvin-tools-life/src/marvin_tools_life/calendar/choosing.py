@@ -1,9 +1,12 @@
-"""Which event of a calendar is meant."""
+"""Which event of a calendar is meant, and which day of a series."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from datetime import date
 from hashlib import sha256
+from typing import NamedTuple
 
 from marvin_core import ToolError, one_line
 
@@ -12,6 +15,14 @@ from .text import EventText
 _NAMED = 10
 TITLE = 80
 """Characters of a title in an answer."""
+_WITH_DAY = re.compile(r"(.*?\S)\s+(?:on\s+)?(\d{4}-\d\d-\d\d)")
+
+
+class Chosen(NamedTuple):
+    """The event that is meant, with those of its times that differ; and the day, where only that one is meant."""
+
+    events: Sequence[EventText]
+    day: date | None = None
 
 
 def digest(event: EventText) -> str:
@@ -19,27 +30,72 @@ def digest(event: EventText) -> str:
     return sha256(event.data.replace(b"\r\n", b"\n")).hexdigest()
 
 
-def chosen(events: Sequence[EventText], uid: str, title: str) -> list[EventText]:
-    """The one event that is meant, with those of its times that differ.
+def chosen(events: Sequence[EventText], uid: str, title: str) -> Chosen:
+    """The one event that is meant by its id, a part of its title, or both, with a day behind it or without.
 
     Raises:
         ToolError: there is none, or several.
     """
-    if uid:
-        found = [event for event in events if event.uid == uid]
-        if not found:
-            raise ToolError(f"There is no event {one_line(uid, TITLE)!r}. Find its id with calendar_list_upcoming.")
-        return found
-    wanted = " ".join(title.split()).casefold()
-    found = [event for event in events if wanted in " ".join(event.title.split()).casefold()]
+    try:
+        return Chosen(_one(events, uid, title))
+    except ToolError:
+        for apart_uid, apart_title, day in _with_day(uid, title):
+            return Chosen(_one(events, apart_uid, apart_title), day)
+        raise
+
+
+def _with_day(uid: str, title: str) -> list[tuple[str, str, date]]:
+    """The id and the title without the day that stands behind one of them; nothing where there is none."""
+    found = _WITH_DAY.fullmatch(uid or title)
+    if found is None:
+        return []
+    try:
+        day = date.fromisoformat(found[2])
+    except ValueError:
+        return []
+    return [(found[1], title, day) if uid else ("", found[1], day)]
+
+
+def _one(events: Sequence[EventText], uid: str, title: str) -> Sequence[EventText]:
+    found = [event for event in events if not uid or event.uid == uid]
+    if not found:
+        raise ToolError(f"There is no event {one_line(uid, TITLE)!r}. Find its id with calendar_list_upcoming.")
+    wanted = _plain(title)
+    if not uid or len(_heads(found)) > 1:
+        found = [event for event in found if wanted in _plain(event.title)]
     if not found:
         raise ToolError(f"No event has {one_line(title, TITLE)!r} in its title. Look with calendar_view.")
-    ids = {event.uid or f"\0{event.span.start}" for event in found}
-    if len(ids) == 1:
-        return [event for event in events if event.uid == found[0].uid] if found[0].uid else found
-    exact = [event for event in found if event.title.casefold() == wanted]
-    if len({event.uid for event in exact}) == 1 and exact[0].uid:
-        return [event for event in events if event.uid == exact[0].uid]
+    for candidates in (found, [event for event in found if _plain(event.title) == wanted]):
+        if candidates and len({_key(event) for event in candidates}) == 1:
+            whole = _with_times(events, candidates)
+            if len({digest(event) for event in _heads(whole)}) <= 1:
+                return whole
+    raise ToolError(_several(found))
+
+
+def _with_times(events: Sequence[EventText], found: Sequence[EventText]) -> Sequence[EventText]:
+    """The events with all that belongs to the same series. Events that only happen to have the same id do not."""
+    if not found[0].uid:
+        return found
+    heads = {event.span for event in _heads(found)}
+    same = [event for event in events if event.uid == found[0].uid]
+    return [event for event in same if event.is_one_time or not heads or event.span in heads]
+
+
+def _heads(events: Sequence[EventText]) -> list[EventText]:
+    return [event for event in events if not event.is_one_time]
+
+
+def _key(event: EventText) -> str:
+    return event.uid or f"\0{event.span.start}"
+
+
+def _plain(title: str) -> str:
+    return " ".join(title.split()).casefold()
+
+
+def _several(found: Sequence[EventText]) -> str:
     named = [f"{one_line(event.title, TITLE)!r} ({event.day}) [{one_line(event.uid, TITLE)}]" for event in found]
     more = f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else ""
-    raise ToolError(f"{len(ids):,} events fit: {', '.join(named[:_NAMED])}{more}. Give the uid of one.")
+    how = "Give the uid of one" if len({event.uid for event in found}) > 1 else "Give the uid and the title of one"
+    return f"{len(found):,} events fit: {', '.join(named[:_NAMED])}{more}. {how}."

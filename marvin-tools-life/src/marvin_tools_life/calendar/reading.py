@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from marvin_core import Record
 
+from .rules import bound, in_words, rules_of
 from .text import CalendarText, EventText
 from .times import as_time
 
 _SECONDS = 20.0
 """How long series of events are looked at; a rule that never fits takes its library seconds."""
-_A_DAY = 24
-"""How often a series may happen in a day; one that is more frequent is not written out."""
-_OFTEN = {"MINUTELY", "SECONDLY"}
+_PARSING = threading.Lock()
+"""The library remembers time zones of files by their names, for the whole process: it begins anew for each file."""
 _MARGIN = timedelta(days=2)
 """More than the difference of any two time zones."""
 
@@ -50,22 +53,53 @@ def agenda(text: CalendarText, start: datetime, end: datetime) -> Agenda:
     """What happens between two times, the last of which is not in. Blocks: call it in a thread."""
     first, last = ((moment + side).strftime("%Y%m%d") for moment, side in ((start, -_MARGIN), (end, _MARGIN)))
     found = _Found(text, start, end)
-    for events in _groups(list(text.events()), first, last):
+    found.left_out += [f"the time zone {name!r} has rules that are not followed" for name in text.refused_zones]
+    known = list(text.events())
+    found.left_out += [f"{event.title!r}: it has no beginning" for event in known if not event.has_beginning]
+    for events in _groups([event for event in known if event.has_beginning], first, last):
         found.look(events)
     found.occurrences.sort(key=lambda one: (as_time(one.start), not one.is_all_day, one.title))
     return Agenda(occurrences=found.occurrences, left_out=found.left_out)
 
 
 def _groups(events: Sequence[EventText], first: str, last: str) -> list[list[EventText]]:
-    """The events of some days that belong together: those that happen once, and each series with all that is of it."""
+    """The events of some days that belong together: those that happen once, and each series with all that is of it.
+
+    The library takes events of one id for one event, of which the newest counts. Others that happen to have the same
+    id, or an empty one, are in groups of their own.
+    """
     touching = [event for event in events if event.may_touch(first, last)]
-    recurring = {event.uid for event in touching if event.is_recurring}
+    recurring = {event.uid for event in touching if event.is_recurring and event.uid}
     series: dict[str, list[EventText]] = {}
     for event in events:
         if event.uid in recurring:
             series.setdefault(event.uid, []).append(event)
-    once = [event for event in touching if event.uid not in recurring]
-    return [once, *series.values()] if once else [*series.values()]
+    rounds: list[list[EventText]] = []
+    seen: Counter[str] = Counter()
+    for event in newest(event for event in events if event.uid not in recurring):
+        if not event.may_touch(first, last):
+            continue
+        if seen[event.uid] >= len(rounds):
+            rounds.append([])
+        rounds[seen[event.uid]].append(event)
+        seen[event.uid] += event.has_id  # the library tells apart those without one
+    return [*rounds, *(group for one in series.values() for group in _one_each(one))]
+
+
+def newest(events: Iterable[EventText]) -> list[EventText]:
+    """The events without those of which there is a later version: one of the same id with a higher number."""
+    found = list(events)
+    highest: dict[str, int] = {}
+    for event in found:
+        highest[event.uid] = max(highest.get(event.uid, 0), event.sequence)
+    return [event for event in found if not event.uid or event.sequence == highest[event.uid]]
+
+
+def _one_each(series: Sequence[EventText]) -> list[list[EventText]]:
+    """The events of one id as series, each with one event that the others are times of."""
+    heads = newest(event for event in series if not event.is_one_time)
+    times = [event for event in series if event.is_one_time]
+    return [[*heads[:1], *times], *([head] for head in heads[1:])]
 
 
 class _Found:
@@ -86,25 +120,42 @@ class _Found:
             self.left_out.append(f"{name}: looking through all took too long")
             return
         try:
-            self.occurrences += self._of(events)
-        except Exception as error:  # the libraries raise whatever the values in a file make them raise
-            if len(events) == 1 or events[0].uid == events[-1].uid:
+            calendar = parsed(self._text.only(events))
+        except Exception as error:  # the library raises whatever the values in a file make it raise
+            if len(events) == 1:
                 self.left_out.append(f"{name}: {error}")
                 return
             half = len(events) // 2
             self.look(events[:half])
             self.look(events[half:])
-
-    def _of(self, events: Sequence[EventText]) -> list[Occurrence]:
-        import recurring_ical_events  # type: ignore[import-untyped]
-        from icalendar import Calendar
-
-        calendar = Calendar.from_ical(self._text.only(events))
+            return
         found = calendar.walk("VEVENT")
-        rules = {str(event.get("UID", "")): event["RRULE"] for event in found if "RRULE" in event}
-        if any(_times_a_day(rule) > _A_DAY for rules_of_one in rules.values() for rule in _listed(rules_of_one)):
-            raise ValueError(f"it happens more than {_A_DAY} times a day")
-        told = [_told(event, rules) for event in recurring_ical_events.of(calendar).between(self._start, self._end)]
+        words = {str(event.get("UID", "")): _words(event) for event in found if "RRULE" in event}
+        try:
+            self.occurrences += self._of(calendar, found, words)
+        except Exception as error:
+            is_series = len(events) == 1 or (events[0].uid and events[0].uid == events[-1].uid)
+            if is_series:
+                self.left_out.append(f"{name}: {error}")
+                return
+            for event in found:
+                self._look_at_one(calendar, event, words)
+
+    def _look_at_one(self, calendar: Any, event: Any, words: Mapping[str, str]) -> None:
+        try:
+            self.occurrences += self._of(calendar, [event], words)
+        except Exception as error:  # as above
+            self.left_out.append(f"{str(event.get('SUMMARY', ''))!r}: {error}")
+
+    def _of(self, calendar: Any, events: Sequence[Any], words: Mapping[str, str]) -> list[Occurrence]:
+        """When events of a calendar of the library happen. `words` are those of their rules, by their ids."""
+        import recurring_ical_events  # type: ignore[import-untyped]
+
+        part = calendar.copy()  # its own values, and nothing that is in it
+        for event in events:
+            bound(event, self._end)
+            part.add_component(event)
+        told = [_told(event, words) for event in recurring_ical_events.of(part).between(self._start, self._end)]
         return [one for one in told if self._is_in(one)]
 
     def _is_in(self, one: Occurrence) -> bool:
@@ -112,7 +163,26 @@ class _Found:
         return begin < self._end and (end > self._start or begin == end == self._start)
 
 
-def _told(event: Any, rules: dict[str, Any]) -> Occurrence:
+def parsed(data: bytes) -> Any:
+    """A calendar as the library has it. Raises whatever the values in it make the library raise."""
+    from icalendar import Calendar
+    from icalendar.timezone import tzp
+
+    with _PARSING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what it guesses; nobody could do anything about it here
+        tzp.use_default()
+        return Calendar.from_ical(data)
+
+
+def _words(event: Any) -> str:
+    """What the first rule of an event says; nothing where that cannot be told, or by the id whose it is."""
+    try:
+        return in_words(rules_of(event)[0]) if event.get("UID") else ""
+    except Exception:  # values of any kind; whoever follows the rule says what is wrong with it
+        return ""
+
+
+def _told(event: Any, rules: Mapping[str, str]) -> Occurrence:
     uid = str(event.get("UID", ""))
     start, end = event.start, event.end
     if isinstance(start, datetime):
@@ -124,44 +194,6 @@ def _told(event: Any, rules: dict[str, Any]) -> Occurrence:
         uid=uid,
         location=str(event.get("LOCATION", "")),
         description=str(event.get("DESCRIPTION", "")),
-        repeats=_rule(rules[uid]) if uid in rules else "",
+        repeats=rules.get(uid, ""),
         is_cancelled=str(event.get("STATUS", "")).upper() == "CANCELLED",
     )
-
-
-def _listed(rules: Any) -> list[Any]:
-    """The rules of an event, of which there may be several."""
-    return list(rules) if isinstance(rules, list) else [rules]
-
-
-def _times_a_day(rule: Any) -> float:
-    """How often a rule has something happen on a day at most."""
-    frequency = str(rule.get("FREQ", [""])[0]).upper()
-    if frequency in _OFTEN:
-        return float("inf")
-    times = 24 if frequency == "HOURLY" else len(rule.get("BYHOUR", [0]))
-    return float(times * len(rule.get("BYMINUTE", [0])) * len(rule.get("BYSECOND", [0])))
-
-
-_EVERY = {
-    "HOURLY": ("hourly", "hours"),
-    "DAILY": ("daily", "days"),
-    "WEEKLY": ("weekly", "weeks"),
-    "MONTHLY": ("monthly", "months"),
-    "YEARLY": ("yearly", "years"),
-}
-
-
-def _rule(rule: Any) -> str:
-    """A rule in words, such as `every 2 weeks on MO, WE until 2026-12-31`."""
-    rule = _listed(rule)[0]
-    once, many = _EVERY.get(str(rule.get("FREQ", [""])[0]).upper(), ("by a rule", "times"))
-    interval = int(rule.get("INTERVAL", [1])[0])
-    said = once if interval == 1 else f"every {interval} {many}"
-    if rule.get("BYDAY"):
-        said += f" on {', '.join(map(str, rule['BYDAY'][:7]))}"
-    if rule.get("COUNT"):
-        said += f", {rule['COUNT'][0]} times"
-    if rule.get("UNTIL"):
-        said += f" until {rule['UNTIL'][0]:%Y-%m-%d}"
-    return said

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from marvin_core import ToolContext, ToolError
 
-from ..scheduling.jobs import Job, cancel, schedule
+from ..scheduling.jobs import Job, cancel, schedule, told_by
 from .times import EventTime, as_time
 
 _BEFORE = (60, 30)
@@ -42,8 +42,7 @@ async def remind(context: ToolContext, jobs: Sequence[Job]) -> str:
     except ToolError as error:
         return f"It is in the calendar, but there are no reminders: {error}"
     times = " and ".join(f"{datetime.fromtimestamp(job.due).astimezone():%H:%M}" for job in made)
-    push = f" and a push to {made[0].push.topic}" if made[0].push else ""
-    return f"Reminders at {times} by {made[0].scheduler}: a desktop notice and a sound{push}."
+    return f"Reminders at {times} by {made[0].scheduler}: {told_by(made[0])}."
 
 
 async def forget(context: ToolContext, uid: str) -> tuple[Sequence[Job], str]:

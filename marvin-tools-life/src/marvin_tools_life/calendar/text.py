@@ -12,12 +12,16 @@ from datetime import date, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
-_MARK = re.compile(rb"^(BEGIN|END):([A-Z0-9-]+)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE | re.IGNORECASE)
+_BOM = b"\xef\xbb\xbf"
+_MARK = re.compile(rb"^(?:\xef\xbb\xbf)?(BEGIN|END):([A-Z0-9-]+)[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE | re.IGNORECASE)
 _FOLD = re.compile(rb"\r?\n[ \t]")
 _FACT = re.compile(
-    rb"^(UID|SUMMARY|DTSTART|DTEND|DURATION|RRULE|RDATE|RECURRENCE-ID)((?:;[^:\r\n]*)?):([^\r\n]*)",
+    rb"^(UID|SUMMARY|DTSTART|DTEND|DURATION|RRULE|RDATE|RECURRENCE-ID|SEQUENCE)((?:;[^:\r\n]*)?):([^\r\n]*)",
     re.MULTILINE | re.IGNORECASE,
 )
+_ZONE_RULE = re.compile(rb"^(?:RRULE|EXRULE)(?:;[^:\r\n]*)?:([^\r\n]*)", re.MULTILINE | re.IGNORECASE)
+_ZONE_NAME = re.compile(rb"^TZID(?:;[^:\r\n]*)?:([^\r\n]*)", re.MULTILINE | re.IGNORECASE)
+_OFTEN = re.compile(rb"BYHOUR=|BYMINUTE=|BYSECOND=|INTERVAL=0*(?!\d)")
 _DAY = re.compile(r"\d{8}")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _NEVER = "99999999"
@@ -70,9 +74,35 @@ class EventText:
         return f"{found[0][:4]}-{found[0][4:6]}-{found[0][6:]}" if found else "no day"
 
     @property
+    def begins_in_utc(self) -> bool:
+        """Whether its beginning is a time of no zone but UTC."""
+        return self._facts.get("DTSTART", "").strip().upper().endswith("Z")
+
+    @property
     def is_recurring(self) -> bool:
         """Whether it has several times, or is one of those that differs."""
         return not {"RRULE", "RDATE", "RECURRENCE-ID"}.isdisjoint(self._facts)
+
+    @property
+    def is_one_time(self) -> bool:
+        """Whether it is one of the times of a series, which differs from the others."""
+        return "RECURRENCE-ID" in self._facts
+
+    @property
+    def has_id(self) -> bool:
+        """Whether it has an id, be it an empty one."""
+        return "UID" in self._facts
+
+    @property
+    def has_beginning(self) -> bool:
+        """Whether it says when it begins."""
+        return "DTSTART" in self._facts
+
+    @property
+    def sequence(self) -> int:
+        """The number of its version; 0 where there is none."""
+        number = self._facts.get("SEQUENCE", "").strip()
+        return int(number) if number.isdecimal() and len(number) <= _DIGITS * 2 else 0
 
     def may_touch(self, first: str, last: str) -> bool:
         """Whether it may happen between two days, both included, as YYYYMMDD.
@@ -157,8 +187,20 @@ class CalendarText:
 
     def only(self, events: Sequence[EventText]) -> bytes:
         """A calendar with some of the events: its own properties and time zones, and nothing else."""
-        zones = (self.data[span.start : span.end] for span in self._zones)
-        return b"".join((self.data[: self._header], *zones, *(event.data for event in events), b"END:VCALENDAR\r\n"))
+        zones = (zone for zone in self._zone_texts() if _changes_at_times(zone))
+        head = self.data[: self._header].removeprefix(_BOM)
+        whole = b"".join((head, *zones, *(event.data for event in events), b"END:VCALENDAR\r\n"))
+        # Some programs fold in the middle of a character, which is none until it is put together again.
+        return _FOLD.sub(b"", whole)
+
+    @cached_property
+    def refused_zones(self) -> Sequence[str]:
+        """The names of time zones whose clocks would change at every hour or second: no library gets to their end."""
+        refused = [_ZONE_NAME.search(zone) for zone in self._zone_texts() if not _changes_at_times(zone)]
+        return [found[1].decode("utf-8", "replace") for found in refused if found]
+
+    def _zone_texts(self) -> list[bytes]:
+        return [_FOLD.sub(b"", self.data[span.start : span.end]) for span in self._zones]
 
     def _find(self) -> None:
         """Find the components. Each pass over the text ends behind the component that it found."""
@@ -181,15 +223,21 @@ class CalendarText:
             raise CalendarError(f"{stack[-1][0].decode()} has no end, so it may be cut off")
         if self._end < 0:
             raise CalendarError("it holds no VCALENDAR")
-        self._header = self._header or self._end
 
     def _note(self, name: bytes, span: Span, *, depth: int, end: int) -> None:
         if name == b"VCALENDAR":
             self._end = end
+            self._header = self._header or end
         elif name == b"VEVENT" and depth == 1:
             self._events.append(span)
         elif name == b"VTIMEZONE" and depth == 1:
             self._zones.append(span)
+
+
+def _changes_at_times(zone: bytes) -> bool:
+    """Whether the clocks of a time zone change by rules of years, as those of all real ones do."""
+    rules = [rule.upper() for rule in _ZONE_RULE.findall(zone)]
+    return all(b"FREQ=YEARLY" in rule and not _OFTEN.search(rule) for rule in rules)
 
 
 def new_calendar() -> bytes:

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from marvin_core import ToolError
 
+from ..spoken_times import spoken
+
 _LONGEST = 100
 _FORMS = "Give a time such as '2026-11-24 15:00' or 'tomorrow 3pm', or a day such as '2026-12-24' for all of it."
 _USUAL = timedelta(hours=1)
 _DAY = timedelta(days=1)
-_TIMED = frozenset({"time", "part_of_day"})
 
 
 class EventTime(NamedTuple):
@@ -45,22 +46,31 @@ def event_time(start: str, end: str, now: float) -> EventTime:
         ToolError: one of the two is no time, or the end is not behind the start.
     """
     here = datetime.fromtimestamp(now).astimezone()
-    begin = _read(start, here.replace(tzinfo=None))
+    begin, _ = _read(start, here.replace(tzinfo=None))
     if not isinstance(begin, datetime):
-        last = _read(end, datetime.combine(begin, datetime.min.time())) if end.strip() else begin
-        if isinstance(last, datetime):
-            raise ToolError(f"The start {start!r} is a day and the end {end!r} a time. Give two times, or two days.")
-        if last < begin:
-            raise ToolError(f"The end {end!r} is before the start {start!r}. Swap them, or leave the end out.")
-        return EventTime(begin, last + _DAY)
+        return _days(begin, start, end)
     if not end.strip():
         return EventTime(begin, begin + _USUAL)
-    finish = _read(end, begin.replace(tzinfo=None))
+    finish, is_span = _read(end, begin.replace(tzinfo=None))
     if not isinstance(finish, datetime):
-        raise ToolError(f"The end {end!r} is a day and the start {start!r} a time. Give two times, or two days.")
+        if not is_span:
+            raise ToolError(f"The end {end!r} is a day and the start {start!r} a time. Give two times, or two days.")
+        finish = as_time(datetime.combine(finish, begin.time()))
     if finish <= begin:
         raise ToolError(f"The end {end!r} is not behind the start {start!r}. Give a later one, or a span such as 90m.")
     return EventTime(begin, finish)
+
+
+def _days(begin: date, start: str, end: str) -> EventTime:
+    """Whole days. Their end is the last day, or as many days as they are."""
+    if not end.strip():
+        return EventTime(begin, begin + _DAY)
+    last, is_span = _read(end, datetime.combine(begin, datetime.min.time()))
+    if isinstance(last, datetime):
+        raise ToolError(f"The start {start!r} is a day and the end {end!r} a time. Give two times, or two days.")
+    if last < begin:
+        raise ToolError(f"The end {end!r} is before the start {start!r}. Swap them, or leave the end out.")
+    return EventTime(begin, last if is_span and last > begin else last + _DAY)
 
 
 def as_time(moment: date | datetime) -> datetime:
@@ -70,18 +80,21 @@ def as_time(moment: date | datetime) -> datetime:
     return moment.astimezone()
 
 
-def _read(text: str, base: datetime) -> date | datetime:
-    """What is meant: a day, or a time with a zone. `base` is what the text counts from."""
+def _read(text: str, base: datetime) -> tuple[date | datetime, bool]:
+    """What is meant: a day, or a time with a zone; and whether it is a span of days. `base` is what it counts from."""
     written = " ".join(text.split())
     if not written or len(written) > _LONGEST:
         raise ToolError(f"{written[:_LONGEST]!r} is no time. {_FORMS}")
-    found = _exact(written) or _parsed(written, base)
+    found, is_span = _exact(written), False
+    if found is None and (said := spoken(written, base)) is not None:
+        found = said.moment if said.kind == "time" else said.moment.date()
+        is_span = said.kind == "span"
     if found is None:
         raise ToolError(f"{written!r} is no time. {_FORMS}")
     try:
         if not 1970 <= found.year <= 9000:
             raise ValueError
-        return as_time(found) if isinstance(found, datetime) else found
+        return (as_time(found) if isinstance(found, datetime) else found), is_span
     except (ValueError, OverflowError, OSError):
         raise ToolError(f"{written!r} is too far away. {_FORMS}") from None
 
@@ -93,18 +106,4 @@ def _exact(text: str) -> date | datetime | None:
             return kind.fromisoformat(text)
         except ValueError:
             continue
-    return None
-
-
-def _parsed(text: str, base: datetime) -> date | datetime | None:
-    from dateparser.date import DateDataParser  # it takes a third of a second
-
-    settings = {"RETURN_TIME_AS_PERIOD": True, "PREFER_DATES_FROM": "future", "RELATIVE_BASE": base}
-    for languages in (["en"], None):  # English first: reading the words of all languages takes seconds
-        try:
-            found = DateDataParser(languages=languages, settings=settings).get_date_data(text)
-        except (ValueError, OverflowError, RecursionError):
-            return None
-        if found.date_obj is not None:
-            return found.date_obj if found.period in _TIMED else found.date_obj.date()
     return None

@@ -48,11 +48,13 @@ def read_commands(patch: str, total: int) -> list[LineCommand]:
     commands: list[LineCommand] = []
     lines = patch.replace("\r\n", "\n").strip("\n").split("\n")
     at = 0
+    # Whoever writes commands in capitals means text by `insert 2`.
+    is_loud = lines[0].split()[0].isupper()
     while at < len(lines):
         head = _COMMAND.fullmatch(lines[at])
         if head is None:
             raise PatchError(f"{lines[at][:80]!r} is no line command. {_HELP}")
-        end = next((i for i in range(at + 1, len(lines)) if _COMMAND.fullmatch(lines[i])), len(lines))
+        end = next((i for i in range(at + 1, len(lines)) if _begins(lines[i], is_loud=is_loud)), len(lines))
         commands.append(_command(head, lines[at + 1 : end], total))
         at = end
     commands.sort(key=lambda command: (command.first, command.last))
@@ -60,6 +62,11 @@ def read_commands(patch: str, total: int) -> list[LineCommand]:
         if other.first <= one.last:
             raise PatchError(f"Two commands change line {other.first}. Make one of them.")
     return commands
+
+
+def _begins(line: str, *, is_loud: bool) -> bool:
+    """Whether a line is a command, and no text of the one above it."""
+    return _COMMAND.fullmatch(line) is not None and (not is_loud or line.split()[0].isupper())
 
 
 def as_hunks(commands: Sequence[LineCommand], lines: Sequence[str]) -> tuple[Hunk, ...]:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
 from marvin_core import KnownFiles, ToolContext, ToolError
 
 HOME_FOLDER = "Notes"
 PROJECT_FOLDER = ".marvin/notes"
-_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}")
+_ENDING = re.compile(r".\.[A-Za-z][A-Za-z0-9]{0,9}\Z")
 _NOTE = ".md"
+_NO_SIGNS = {"Cc", "Zl", "Zp"}
+"""Categories of what is no part of a name: control characters and ends of lines."""
+_LOOKED_AT = 10_000
+"""Entries of a folder among which one of another spelling is looked for."""
 
 
 class Notes:
@@ -48,30 +54,63 @@ class Notes:
 
     def folder(self, path: str) -> str:
         """Where a folder of notes is, for `files.paths`; that of all notes for an empty path."""
-        return "/".join(filter(None, (self.start if self._in_project else "", *self._names(path)))) or "."
+        return self._place(self._names(path), ("",))
 
     def existing(self, path: str) -> str:
         """Where a note is that may be named without its ending, for `files.paths`."""
-        place = self._note(path)
-        if not self.files.paths.exists(place) and self.files.paths.exists(place + _NOTE):
-            return place + _NOTE
-        return place
+        names = self._names(path)
+        if path.rstrip().endswith("/") or not names:
+            raise ToolError(f"{path!r} names no note. Give its name, as in 'garden' or 'ideas/garden.md'.")
+        return self._place(names, ("", _NOTE))
 
     def new(self, path: str) -> str:
         """Where a note is, or is to be; a new one is Markdown where its name has no ending."""
         place = self.existing(path)
-        if self.files.paths.exists(place) or _ENDING.search(place.rpartition("/")[2].lstrip("."), 1):
-            return place
-        return place + _NOTE
+        if self.files.paths.exists(place):
+            return place + _NOTE if self.files.paths.stat(place).kind == "folder" else place
+        name = place.rpartition("/")[2]
+        if "\\" in path or any(unicodedata.category(sign) in _NO_SIGNS for sign in path.strip()):
+            raise ToolError(
+                f"{path!r} is no name for a note. Give a path such as 'ideas/garden', with / between folders."
+            )
+        return place if _ENDING.search(name.lstrip(".")) else place + _NOTE
+
+    def _place(self, names: Sequence[str], endings: Sequence[str]) -> str:
+        """Where something is, for `files.paths`. What is there counts in whatever spelling it is named.
+
+        Args:
+            endings: what the last name may have behind it where it is there.
+        """
+        place = self.start if self._in_project else "."
+        for number, name in enumerate(names, 1):
+            is_last = number == len(names)
+            found = self._there(place, name, endings if is_last else ("",))
+            if not found:
+                return _joined(place, *names[number - 1 :])
+            place = found
+        return place
+
+    def _there(self, folder: str, name: str, endings: Sequence[str]) -> str:
+        """What is in a folder by a name, or else but for the case of its letters and the form of their accents.
+
+        People say names, and systems write them in several forms: `Garden.md` is `garden` to who asks for it, and a
+        note from a Mac may have its accents apart from their letters. Empty where there is nothing, or several.
+        """
+        exact = [place for ending in endings if self.files.paths.exists(place := _joined(folder, name + ending))]
+        if exact:
+            # Beside a folder, a note of its name is what is meant.
+            return exact[-1] if self.files.paths.stat(exact[0]).kind == "folder" else exact[0]
+        try:
+            entries = self.files.paths.list(folder, _LOOKED_AT)
+        except ToolError:
+            return ""
+        wanted = {_plain(name + ending) for ending in endings}
+        found = [entry.path for entry in entries if _plain(entry.path.rpartition("/")[2]) in wanted]
+        return found[0] if len(found) == 1 else ""
 
     def told(self, place: str) -> str:
         """A place as people and models name it."""
         return place if self._in_project else f"{self.shown}/{place}"
-
-    def _note(self, path: str) -> str:
-        if path.rstrip().endswith("/") or not self._names(path):
-            raise ToolError(f"{path!r} names no note. Give its name, as in 'garden' or 'ideas/garden.md'.")
-        return self.folder(path)
 
     def _names(self, path: str) -> list[str]:
         """The names that lead to something from the folder of the notes."""
@@ -84,6 +123,14 @@ class Notes:
         if given.startswith(("/", "~")) or ".." in names:
             raise ToolError(f"{path!r} is outside of {self.shown}. Give a path below it, as in 'ideas/garden'.")
         return names
+
+
+def _joined(folder: str, *names: str) -> str:
+    return "/".join(names if folder == "." else (folder, *names))
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def no_notes(shown: str) -> ToolError:

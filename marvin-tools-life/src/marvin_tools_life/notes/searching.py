@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import unicodedata
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, Literal
 
 from marvin_core import (
     Field,
@@ -28,6 +29,8 @@ _WORDS = 8
 _LOOKED_AT = 2_000
 """Lines with one of the words, among which the notes with most of them are chosen."""
 _NAMES_SHOWN = 10
+_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+"""The forms of accents: as most systems write them, and as names of files on a Mac have them."""
 _NAME = 200
 
 
@@ -47,7 +50,7 @@ async def search_notes(
         return f"There are no notes yet in {notes.shown}. write_note makes one."
     names, found = await asyncio.gather(
         in_thread(lambda: _names(notes, words)),
-        search_files(notes.files, _query(notes, r"\s+".join(map(re.escape, words)), max_results)),
+        search_files(notes.files, _query(notes, r"\s+".join(map(_pattern, words)), max_results)),
     )
     said = [names] if names else []
     if found.matches:
@@ -57,6 +60,13 @@ async def search_notes(
     if not said:
         return f"No note in {notes.shown} has {query.strip()!r}. Try fewer or other words, or list them with notes_ls."
     return "\n".join(said)
+
+
+def _pattern(word: str) -> str:
+    """A word in a regular expression, with its accents on their letters and apart from them."""
+    forms = dict.fromkeys([word, *(unicodedata.normalize(form, word) for form in _FORMS)])
+    written = [re.escape(form) for form in forms]
+    return written[0] if len(written) == 1 else f"(?:{'|'.join(written)})"
 
 
 def _query(notes: Notes, pattern: str, most: int) -> SearchQuery:
@@ -76,9 +86,9 @@ def _names(notes: Notes, words: list[str]) -> str:
         found = notes.files.paths.glob(f"{notes.start}/**/*{pattern}*")
     except ToolError:  # more names than are looked at
         return ""
-    wanted = [word.casefold() for word in words]
+    wanted = [_composed(word) for word in words]
     paths = [path.removeprefix(f"{notes.start}/") for path in found]
-    shown = [one_line(path, _NAME) for path in paths if all(word in path.casefold() for word in wanted)]
+    shown = [one_line(path, _NAME) for path in paths if all(word in _composed(path) for word in wanted)]
     if not shown:
         return ""
     more = f" and {len(shown) - _NAMES_SHOWN:,} more" if len(shown) > _NAMES_SHOWN else ""
@@ -86,7 +96,9 @@ def _names(notes: Notes, words: list[str]) -> str:
 
 
 def _in_any_case(sign: str) -> str:
-    """A sign in a pattern of `paths.glob`, which stands for itself."""
+    """A sign in a pattern of `paths.glob`, which stands for itself; one with an accent may be written in two ways."""
+    if not sign.isascii():
+        return "*"
     cases = {sign, sign.lower(), sign.upper()}
     if cases == {sign}:
         return f"[{sign}]" if sign in "[*?" else sign
@@ -95,8 +107,8 @@ def _in_any_case(sign: str) -> str:
 
 async def _by_words(notes: Notes, words: list[str], most: int) -> str:
     """The lines of the notes that have most of the words, where no line has all of them together."""
-    wanted = list(dict.fromkeys(word.casefold() for word in words))[:_WORDS]
-    found = await search_files(notes.files, _query(notes, "|".join(map(re.escape, wanted)), _LOOKED_AT))
+    wanted = list({_composed(word): word for word in words}.values())[:_WORDS]
+    found = await search_files(notes.files, _query(notes, "|".join(map(_pattern, wanted)), _LOOKED_AT))
     if not found.lines:
         return ""
     groups = {path: list(lines) for path, lines in groupby(found.lines, key=lambda line: line.path)}
@@ -109,5 +121,9 @@ async def _by_words(notes: Notes, words: list[str], most: int) -> str:
 
 
 def _held(words: Iterable[str], lines: Iterable[FoundLine]) -> int:
-    text = "\n".join(line.text for line in lines).casefold()
-    return sum(word in text for word in words)
+    text = _composed("\n".join(line.text for line in lines))
+    return sum(_composed(word) in text for word in words)
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text.casefold())

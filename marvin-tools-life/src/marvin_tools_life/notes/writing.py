@@ -22,6 +22,10 @@ from ..undoing import check_undo
 from .place import Notes
 
 _NAMES = ("file_path", "filename", "file", "name", "title", "note")
+_HEAD = 8_192
+"""Bytes that a note's line ends are told from."""
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+"""How files in UTF-16 begin."""
 _TEXTS = ("text", "body", "note_content", "contents")
 
 
@@ -52,10 +56,18 @@ def _write(context: ToolContext, path: str, content: str, *, append: bool) -> To
 def _append(notes: Notes, place: str, text: str) -> tuple[str, str]:
     """Add to a note, on a line of its own; the difference, and what was done."""
     with notes.files.paths.open(place) as stream:
+        head = stream.read(_HEAD)
         size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - 1))
-        ends_open = stream.read(1) not in (b"", b"\n")
-    appended = append_to_file(notes.files.paths, place, f"\n{text}" if ends_open else text)
+        stream.seek(max(0, size - 2))
+        tail = stream.read(2)
+    is_wide = head.startswith(_WIDE)
+    # Of wide characters, the second byte is that of no character of a line's end.
+    ends_open = size > 0 and (tail.replace(b"\0", b"") if is_wide else tail[-1:]) != b"\n"
+    text = f"\n{text}" if ends_open else text
+    plain = head.replace(b"\0", b"") if is_wide else head
+    if plain.count(b"\r\n") == plain.count(b"\n") > 0:
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    appended = append_to_file(notes.files.paths, place, text)
     return appended.diff, f"Added to {notes.told(place)}, which has {appended.total:,} bytes now"
 
 

@@ -14,6 +14,8 @@ from marvin_core import Record, update_file
 
 _LARGEST = 16 * 1024 * 1024
 _LOG_LINES = 100
+MISSED = 120
+"""Seconds after its time when a job that has not begun was missed."""
 
 
 class PushTarget(Record):
@@ -48,6 +50,8 @@ class Job(Record):
     """When its notice began to be shown, in seconds since the epoch."""
     environment: Mapping[str, str] | None = None
     """What the notice needs to find the desktop."""
+    missing: Mapping[str, str] | None = None
+    """Why a way of showing it, `desktop` or `sound`, did not work on this machine when it was set."""
 
     def as_json(self) -> dict[str, Any]:
         """The job as plain data."""

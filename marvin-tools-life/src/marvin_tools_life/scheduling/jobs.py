@@ -17,6 +17,9 @@ _SECONDS = 55
 """For the program of the jobs, which waits for other Marvins that change jobs at the moment."""
 
 
+_WAYS = {"desktop": "a desktop notice", "sound": "a sound"}
+
+
 async def schedule(context: ToolContext, *jobs: Job) -> Sequence[Job]:
     """Have jobs done at their times; returns them with ids, labels and the scheduler's name. All of them, or none.
 
@@ -79,4 +82,16 @@ async def _told(context: ToolContext, order: Mapping[str, Any]) -> dict[str, Any
     return dict(told)
 
 
-__all__ = ["Job", "PushTarget", "cancel", "schedule", "scheduled"]
+def told_by(job: Job) -> str:
+    """How a job that was just set will be told, for people; what cannot work on this machine is named."""
+    missing = job.missing or {}
+    ways = [name for way, name in _WAYS.items() if way not in missing]
+    ways += [f"a push to {job.push.topic}"] if job.push else []
+    lacking = [f"no {_WAYS[way].removeprefix('a ')}, since {why}" for way, why in missing.items()]
+    lacking += [] if job.push else ["no push, since no topic of ntfy is set for alarms"]
+    if not ways:
+        return f"nothing here can show it: {'; '.join(lacking)}. Tell the user; ntfy_subscribe lets it reach a phone"
+    return "; ".join([" and ".join(filter(None, [", ".join(ways[:-1]), ways[-1]])), *lacking])
+
+
+__all__ = ["Job", "PushTarget", "cancel", "schedule", "scheduled", "told_by"]

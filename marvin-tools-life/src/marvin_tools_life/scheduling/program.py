@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .job import Job, JobFile, job_of
+from marvin_core import MarvinError
+
+from .job import MISSED, Job, JobFile, job_of
 from .schedulers import Scheduler, SchedulerError, schedulers
+from .showing import missing_ways, pushed, shown
 
 _DESKTOP = (
     "DBUS_SESSION_BUS_ADDRESS",
@@ -42,6 +46,12 @@ _IN_HAND = 10 * 60
 """How long a job that was begun is left to the process that began it."""
 
 
+_KEPT = 30 * 86_400
+"""How long an alarm that was missed is listed."""
+_OVER = 86_400
+"""How long a reminder that was missed may come in late."""
+_STALE = 300 * 86_400
+"""What is later than this was not started late: its entry has no year."""
 _PROGRAM = f"{__package__}.program"
 
 
@@ -58,7 +68,7 @@ def main(argv: list[str], environment: Mapping[str, str]) -> int:
     order = json.load(sys.stdin)
     try:
         outcome = _carried_out(order, environment)
-    except (OrderError, SchedulerError, ValueError, OSError) as error:
+    except (OrderError, SchedulerError, MarvinError, ValueError, OSError) as error:
         outcome = {"error": str(error)}
     json.dump(outcome, sys.stdout)
     return 0
@@ -69,6 +79,7 @@ def _carried_out(order: Mapping[str, Any], environment: Mapping[str, str]) -> di
     known = {one.name: one for one in _schedulers(environment)}
     file = JobFile(folder)
     with file.held():
+        _tidy(file, known)
         if order["what"] == "add":
             return _add(file, folder, known, order, environment)
         if order["what"] == "remove":
@@ -90,6 +101,7 @@ def _add(
 ) -> dict[str, Any]:
     """All of the jobs, or none."""
     scheduler = _usable(known, order.get("scheduler") or "auto")
+    _replace_missed(file, known, order["jobs"])
     before = file.jobs()
     kept = {name: environment[name] for name in _DESKTOP if environment.get(name)}
     added: list[Job] = []
@@ -97,7 +109,7 @@ def _add(
         for data in order["jobs"]:
             job = job_of(data)
             job = job.replace(
-                id=secrets.token_hex(6),
+                id=_id(job, before),
                 scheduler=scheduler.name,
                 environment=kept,
                 label=_label(job, [*before.values(), *added]),
@@ -109,11 +121,53 @@ def _add(
             added[-1] = job.replace(handle=scheduler.add(job.id, job.due, command))
             file.put(added[-1])
     except BaseException:
-        for job in added:
-            scheduler.remove(job.id, job.handle)
-        file.drop(*(job.id for job in added))
+        try:
+            for job in added:
+                scheduler.remove(job.id, job.handle)
+        finally:
+            file.drop(*(job.id for job in added))
         raise
-    return {"scheduler": scheduler.name, "jobs": [job.as_json() for job in added]}
+    missing = missing_ways(kept, environment)
+    return {"scheduler": scheduler.name, "jobs": [job.replace(missing=missing).as_json() for job in added]}
+
+
+def _id(job: Job, before: Mapping[str, Job]) -> str:
+    """A new id, or that of a job that was cancelled and comes back."""
+    is_known = re.fullmatch(r"[0-9a-f]{12}", job.id) and job.id not in before
+    return job.id if is_known else secrets.token_hex(6)
+
+
+def _replace_missed(file: JobFile, known: Mapping[str, Scheduler], new: Sequence[Mapping[str, Any]]) -> None:
+    """Remove alarms that were missed and have the label of a new one."""
+    labels = {str(data.get("label", "")).casefold() for data in new if data.get("kind", "alarm") == "alarm"} - {""}
+    missed = [
+        job
+        for job in file.jobs().values()
+        if job.kind == "alarm" and job.label.casefold() in labels and job.due + MISSED < time.time() and not job.began
+    ]
+    _remove_all(file, known, missed)
+
+
+def _remove_all(file: JobFile, known: Mapping[str, Scheduler], jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        if job.scheduler in known and not known[job.scheduler].why_not():
+            known[job.scheduler].remove(job.id, job.handle)
+    if jobs:
+        file.drop(*(job.id for job in jobs))
+
+
+def _tidy(file: JobFile, known: Mapping[str, Scheduler]) -> None:
+    """Remove jobs whose time is long over: what was broken off while it was shown, and what was missed.
+
+    An entry of cron or launchd has no year: left there, it would go off again in a year.
+    """
+    now = time.time()
+    over = [
+        job
+        for job in file.jobs().values()
+        if (job.began and now - job.began > _IN_HAND) or now - job.due > (_KEPT if job.kind == "alarm" else _OVER)
+    ]
+    _remove_all(file, known, over)
 
 
 def _usable(known: Mapping[str, Scheduler], wanted: str) -> Scheduler:
@@ -170,8 +224,6 @@ def _fire(folder: Path, name: str, environment: Mapping[str, str]) -> int:
     job = _begun(file, name, environment)
     if job is None:
         return 0
-    from .showing import shown  # what it imports is needed by nothing else here
-
     push = [sys.executable, "-P", "-m", _PROGRAM, "push", str(folder), job.id]
     failures = shown(job, environment, push)
     file.log({"time": time.time(), "label": job.label, "due": job.due, "failures": failures})
@@ -192,6 +244,11 @@ def _begun(file: JobFile, name: str, environment: Mapping[str, str]) -> Job | No
     early = job.due - time.time()
     if early > _LONGEST_WAIT:
         return None  # the same day of another year
+    if -early > (_STALE if job.kind == "alarm" else _OVER):
+        with file.held():
+            file.drop(name)
+            _take_entry(job, job.environment or environment)
+        return None
     time.sleep(max(0, early))
     with file.held():
         job = file.jobs().get(name)
@@ -209,8 +266,6 @@ def _take_entry(job: Job, environment: Mapping[str, str]) -> None:
 
 def _push(folder: Path, name: str) -> int:
     """Publish the notice of a job; proxies and certificates come from the environment."""
-    from .showing import pushed
-
     job = JobFile(folder).jobs().get(name)
     why_not = pushed(job) if job is not None else "there is no such job"
     sys.stderr.write(why_not)

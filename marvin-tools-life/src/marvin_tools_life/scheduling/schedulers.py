@@ -6,6 +6,7 @@ Facts: crontab(5), at(1), systemd.timer(5), systemd.syntax(7), launchd.plist(5).
 from __future__ import annotations
 
 import os
+import plistlib
 import re
 import shlex
 import shutil
@@ -15,15 +16,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from xml.sax.saxutils import escape
 from zoneinfo import ZoneInfo
 
 _SECONDS = 20
 """For one call of a scheduler's program."""
 _MINUTE = 60
 _AHEAD = 5
-"""A minute that begins sooner may begin before cron has read the new entry."""
+"""Seconds. What is to begin sooner may begin before a scheduler has read the new entry."""
+_ENDED = ("Z", "X")
+"""States of processes that have ended, and that nobody has asked after: in containers they stay."""
 _FIXED_PLACES = ("/run/crond.pid", "/var/run/crond.pid")
+
+
+_NONE_YET = (b"no crontab for", b"No such file or directory")
+"""What `crontab -l` says where the user has none: that of Debian and Fedora, and that of busybox."""
 
 
 class SchedulerError(Exception):
@@ -65,14 +71,17 @@ class Cron(Scheduler):
         """A crontab without a cron that runs would be read by nobody."""
         if shutil.which("crontab") is None:
             return "there is no cron (install the package cron)"
-        if not _runs("cron", "crond", "busybox-crond", places=_FIXED_PLACES):
+        if not daemon_runs("cron", "crond", "busybox-crond", places=_FIXED_PLACES):
             return "cron is installed and does not run (start it: sudo service cron start)"
+        try:
+            self._read()
+        except SchedulerError as error:  # an administrator may forbid it to users
+            return f"cron cannot be used ({error})"
         return ""
 
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
         """One line at the head, where no variable of the user's lines changes what it means."""
-        minute = max(-(-due // _MINUTE), (time.time() + _AHEAD) // _MINUTE + 1) * _MINUTE
-        at = datetime.fromtimestamp(minute, _system_zone())
+        at = datetime.fromtimestamp(_minute(due), _system_zone())
         line = " ".join(shlex.quote(word) for word in command).replace("%", r"\%")
         entry = f"{at.minute} {at.hour} {at.day} {at.month} * {line} >/dev/null 2>&1 {_mark(job)}\n".encode()
         if b"\n" in entry[:-1]:
@@ -98,7 +107,7 @@ class Cron(Scheduler):
         told = _run(["crontab", "-l"])
         if told.returncode == 0:
             return told.stdout
-        if b"no crontab for" in told.stderr:
+        if any(words in told.stderr for words in _NONE_YET):
             return b""
         raise SchedulerError(f"crontab -l: {_said(told)}")
 
@@ -119,7 +128,7 @@ class At(Scheduler):
         """Without its daemon nothing leaves the queue."""
         if shutil.which("at") is None:
             return "there is no at (install the package at)"
-        if not _runs("atd", places=("/run/atd.pid", "/var/run/atd.pid")):
+        if not daemon_runs("atd", places=("/run/atd.pid", "/var/run/atd.pid")):
             return "at is installed and atd does not run (start it: sudo service atd start)"
         return ""
 
@@ -171,7 +180,8 @@ class Systemd(Scheduler):
         """A timer and what it starts."""
         unit = _unit(job)
         self._folder.mkdir(parents=True, exist_ok=True)
-        for kind, text in units(due, command).items():
+        at = max(due, time.time() + _AHEAD)
+        for kind, text in units(at, command).items():
             (self._folder / f"{unit}.{kind}").write_text(text, encoding="utf-8")
         told = _run(["systemctl", "--user", "daemon-reload"])
         if told.returncode == 0:
@@ -179,6 +189,8 @@ class Systemd(Scheduler):
         if told.returncode != 0:
             self.remove(job, unit)
             raise SchedulerError(f"systemctl: {_said(told)}")
+        if time.time() >= at:  # a timer that is read when its time is over never elapses
+            _run(["systemctl", "--user", "start", "--no-block", f"{unit}.service"])
         return unit
 
     def remove(self, job: str, handle: str) -> None:
@@ -215,18 +227,9 @@ class Launchd(Scheduler):
     def add(self, job: str, due: float, command: Sequence[str]) -> str:
         """A file that launchd reads at each login, and now."""
         label = _unit(job)
-        at = time.localtime(max(-(-due // _MINUTE), time.time() // _MINUTE + 1) * _MINUTE)
-        when = {"Month": at.tm_mon, "Day": at.tm_mday, "Hour": at.tm_hour, "Minute": at.tm_min}
-        words = "".join(f"<string>{escape(word)}</string>" for word in command)
-        times = "".join(f"<key>{key}</key><integer>{value}</integer>" for key, value in when.items())
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{label}.plist"
-        path.write_text(
-            '<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict>'
-            f"<key>Label</key><string>{label}</string><key>ProgramArguments</key><array>{words}</array>"
-            f"<key>StartCalendarInterval</key><dict>{times}</dict></dict></plist>\n",
-            encoding="utf-8",
-        )
+        path.write_bytes(agent(label, due, command, _system_zone()))
         told = _run(["launchctl", "bootstrap", self._domain, str(path)])
         if told.returncode != 0:
             path.unlink(missing_ok=True)
@@ -262,20 +265,32 @@ def _said(told: subprocess.CompletedProcess[bytes]) -> str:
     return text.splitlines()[-1][:200] if text else f"exit code {told.returncode}"
 
 
-def _runs(*names: str, places: Sequence[str]) -> bool:
+def daemon_runs(*names: str, places: Sequence[str]) -> bool:
     """Whether a daemon runs: by its entry among the processes, or by its file where others' processes are hidden."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if (folder / "comm").read_text().strip() in names:
-                return True
-        except OSError:
+            name, state = _process((folder / "stat").read_text(errors="replace"))
+        except (OSError, ValueError):
             continue
+        if name in names and state not in _ENDED:
+            return True
     return not Path("/proc").exists() or (_is_hidden() and any(Path(place).exists() for place in places))
+
+
+def _process(stat: str) -> tuple[str, str]:
+    """The name and the state of a process, proc_pid_stat(5)."""
+    end = stat.rindex(")")
+    return stat[stat.index("(") + 1 : end], stat[end + 2 : end + 3]
 
 
 def _is_hidden() -> bool:
     """Whether the processes of other users cannot be seen (the option hidepid of /proc)."""
     return not Path("/proc/1/comm").exists()
+
+
+def _minute(due: float) -> float:
+    """When the minute begins in which a job is started, in seconds since the epoch."""
+    return max(-(-due // _MINUTE), (time.time() + _AHEAD) // _MINUTE + 1) * _MINUTE
 
 
 def _mark(job: str) -> str:
@@ -295,7 +310,7 @@ def _unit(job: str) -> str:
 def units(due: float, command: Sequence[str]) -> dict[str, str]:
     """The two files of systemd that start a command at a time, by their suffixes."""
     line = " ".join(_systemd_word(word) for word in command)
-    at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(max(due, time.time() + 1)))
+    at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(due))
     head = "[Unit]\nDescription=A reminder of Marvin\n\n"
     return {
         "service": f"{head}[Service]\nType=oneshot\nExecStart={line}\n",
@@ -303,6 +318,13 @@ def units(due: float, command: Sequence[str]) -> dict[str, str]:
             f"{head}[Timer]\nOnCalendar={at}\nAccuracySec=1s\nPersistent=true\n\n[Install]\nWantedBy=timers.target\n"
         ),
     }
+
+
+def agent(label: str, due: float, command: Sequence[str], zone: tzinfo) -> bytes:
+    """The file of launchd that starts a command at a time, by the clock of the system's zone."""
+    at = datetime.fromtimestamp(_minute(due), zone)
+    when = {"Month": at.month, "Day": at.day, "Hour": at.hour, "Minute": at.minute}
+    return plistlib.dumps({"Label": label, "ProgramArguments": list(command), "StartCalendarInterval": when})
 
 
 def _systemd_word(word: str) -> str:

@@ -13,6 +13,7 @@ import time
 import wave
 from array import array
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ _LATE = 120
 """Seconds after which a notice says when it was due."""
 _RATE = 22_050
 _PLAYERS = (("pw-play",), ("paplay",), ("aplay", "-q"), ("afplay",))
+_NO_PLAYER = "there is no player of sounds (pw-play, paplay, aplay, afplay)"
+_NO_NOTICES = "there is no notify-send (install the package libnotify-bin)"
 _SCRIPT = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
 
 
@@ -39,12 +42,30 @@ def shown(job: Job, environment: Mapping[str, str], push: Sequence[str]) -> dict
         push: the command that publishes the notice, where it has a topic.
     """
     environment = _environment(job.environment or {}, environment)
-    failures = {}
-    if job.push is not None:
-        failures["push"] = _tried(push, environment, _PUSH_SECONDS)
-    failures["desktop"] = _on_desktop(job.title, _text(job), environment)
-    failures["sound"] = _played(environment)
-    return {way: why for way, why in failures.items() if why}
+    with ThreadPoolExecutor() as pool:  # side by side: a network that does not answer holds up no notice
+        ways = {
+            "desktop": pool.submit(_on_desktop, job.title, _text(job), environment),
+            "sound": pool.submit(_played, environment),
+        }
+        if job.push is not None:
+            ways["push"] = pool.submit(_tried, push, environment, _PUSH_SECONDS)
+        return {way: why for way, asked in ways.items() if (why := asked.result())}
+
+
+def missing_ways(kept: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Which of `desktop` and `sound` cannot work on this machine as it is, with why."""
+    environment = _environment(kept, now)
+    missing = {"desktop": _why_no_desktop(environment), "sound": "" if _player(environment) else _NO_PLAYER}
+    return {way: why for way, why in missing.items() if why}
+
+
+def _why_no_desktop(environment: Mapping[str, str]) -> str:
+    if sys.platform == "darwin":
+        return ""
+    if _found("notify-send", environment) is None:
+        return _NO_NOTICES
+    has_display = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
+    return "" if has_display and environment.get("DBUS_SESSION_BUS_ADDRESS") else "there is no display"
 
 
 def _text(job: Job) -> str:
@@ -59,7 +80,7 @@ def _on_desktop(title: str, text: str, environment: Mapping[str, str]) -> str:
         words = [word for line in _SCRIPT for word in ("-e", line)]
         return _tried(["osascript", *words, "--", title, text], environment, _DESKTOP_SECONDS)
     if _found("notify-send", environment) is None:
-        return "there is no notify-send (install the package libnotify-bin)"
+        return _NO_NOTICES
     # Servers take a little HTML in the text; in the title they take none.
     body = html.escape(text, quote=False)
     argv = ["notify-send", "-a", "Marvin", "-u", "critical", "-i", "alarm-clock", "--", title, body]
@@ -115,13 +136,17 @@ def notice_of(job: Job) -> tuple[Push, NtfyServer]:
 
 
 def _played(environment: Mapping[str, str]) -> str:
-    player = next((one for one in _PLAYERS if _found(one[0], environment)), None)
+    player = _player(environment)
     if player is None:
-        return "there is no player of sounds (pw-play, paplay, aplay, afplay)"
+        return _NO_PLAYER
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "alarm.wav"
         _write_tones(path)
         return _tried([*player, str(path)], environment, _SOUND_SECONDS)
+
+
+def _player(environment: Mapping[str, str]) -> Sequence[str] | None:
+    return next((one for one in _PLAYERS if _found(one[0], environment)), None)
 
 
 def _write_tones(path: Path) -> None:

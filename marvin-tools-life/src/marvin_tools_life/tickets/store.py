@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from marvin_core import (
+    Ticket,
     TicketError,
     TicketFolder,
     TicketOutcome,
@@ -41,13 +42,21 @@ async def look(context: ToolContext, work: Callable[[TicketFolder], T]) -> T:
     """What `work` makes of the folder, in a thread. Raises `ToolError` where there is no ticket yet."""
     path, timeouts = place_of(context), context.timeouts
     if not await in_thread(lambda: os.path.isdir(path)):
-        raise ToolError("There is no ticket yet. create_ticket makes one.")
+        raise ToolError(_none_yet(path))
 
     def looked() -> T:
         with TicketFolder(path, timeouts=timeouts) as folder:
             return work(folder)
 
     return await _explained(context, looked)
+
+
+def all_tickets(folder: TicketFolder) -> Mapping[str, Ticket]:
+    """Every ticket by its id. Raises `ToolError` where there is none."""
+    found = folder.all()
+    if not found:
+        raise ToolError(_none_yet(folder.path))
+    return found
 
 
 def digest(text: str) -> str:
@@ -60,7 +69,7 @@ async def _explained(context: ToolContext, work: Callable[[], T]) -> T:
         return await in_thread(work)
     except (TicketError, OSError) as error:
         names = await in_thread(lambda: _names(place_of(context)))
-        raise ToolError(_in_words(str(error), names)) from None
+        raise ToolError(_in_words(str(error), names, place_of(context))) from None
 
 
 def _names(path: str) -> Sequence[str]:
@@ -71,10 +80,22 @@ def _names(path: str) -> Sequence[str]:
         return ()
 
 
-def _in_words(error: str, names: Sequence[str]) -> str:
+def _none_yet(path: str) -> str:
+    """What is said where there is no ticket; those of an older Marvin are JSON files in the same folder."""
+    try:
+        is_older = any(name.endswith(".json") for name in os.listdir(path))
+    except OSError:
+        is_older = False
+    older = (
+        " Those of an older Marvin are taken over by the command `marvin import`: tell the user." if is_older else ""
+    )
+    return f"There is no ticket yet. create_ticket makes one.{older}"
+
+
+def _in_words(error: str, names: Sequence[str], path: str) -> str:
     said = error.removeprefix("Error: ").partition("\n")[0].rstrip(".")
     if "does not exist" in said or "no .tickets directory" in said:
-        return "There is no ticket yet. create_ticket makes one."
+        return _none_yet(path)
     if "not found" in said:
         asked = said.partition("'")[2].partition("'")[0]
         return f"There is no ticket {asked!r}. {did_you_mean(near_names(asked, names)) or 'ticket_list lists them.'}"

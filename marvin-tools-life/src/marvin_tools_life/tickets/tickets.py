@@ -23,7 +23,7 @@ from marvin_core import (
 
 from ..names import folded
 from ..undoing import check_undo
-from .store import digest, look, run
+from .store import all_tickets, digest, look, run
 
 Kind: TypeAlias = Literal["bug", "feature", "task", "epic", "chore"]
 Id: TypeAlias = Annotated[str, "Its id, or a part of it"]
@@ -129,7 +129,7 @@ async def ticket_list(
     context: ToolContext,
 ) -> ToolResult:
     """List the user's own tickets, the most urgent first."""
-    tickets = await look(context, lambda folder: folder.all())
+    tickets = await look(context, all_tickets)
     wanted = set(map(folded, _tags(tags)))
     found = [
         ticket

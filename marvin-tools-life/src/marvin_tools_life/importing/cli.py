@@ -1,0 +1,59 @@
+"""`marvin import`: what an older Marvin kept is taken over."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from marvin_core import CliContext, UsageError, one_line
+
+_OLDER = "local-finder"
+"""How the older Marvin called its folder."""
+_SHOWN = 20
+
+
+def take_over(
+    context: typer.Context,
+    folder: Annotated[
+        Path | None, typer.Argument(help="The older Marvin's folder; ~/.config/local-finder without it.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be taken over.")] = False,
+) -> None:
+    """Take over what an older Marvin kept: tickets, bookmarks, places, topics, logins, typed lines. Copies are kept."""
+    from .taking import COPIES, Import
+
+    run: CliContext = context.obj
+    here = run.config.config_folder
+    older = _folder(run, folder)
+    work = Import(older, here, here / COPIES / time.strftime("%Y%m%d-%H%M%S"), run.timeouts)
+    lines: list[str] = []
+    problems: list[str] = []
+    for done in work.run(dry_run=dry_run):
+        told = [f"{done.taken:,} {'to take over' if dry_run else 'taken over'}"] if done.taken else []
+        told += [f"{done.there:,} here already"] if done.there else []
+        told += [f"{len(done.problems):,} left out"] if done.problems else []
+        lines.append(f"{done.what:24} {', '.join(told) or 'nothing'}")
+        problems += done.problems
+    if not lines:
+        raise UsageError(f"{older} holds nothing of an older Marvin. Name its folder: marvin import FOLDER")
+    run.write("\n".join(lines) + "\n")
+    for problem in problems[:_SHOWN]:
+        run.warn(f"marvin: left out: {one_line(problem)}")
+    if len(problems) > _SHOWN:
+        run.warn(f"marvin: {len(problems) - _SHOWN:,} more are left out.")
+    if work.copies.exists():
+        run.write(f"The files as they were: {work.copies}\n")
+    if problems:
+        raise typer.Exit(1)
+
+
+def _folder(run: CliContext, given: Path | None) -> Path:
+    here = run.config.config_folder
+    folder = given or (here if here.name == _OLDER else run.config.home / ".config" / _OLDER)
+    folder = folder.expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"There is no folder {folder}. Name the one of the older Marvin: marvin import FOLDER")
+    return folder

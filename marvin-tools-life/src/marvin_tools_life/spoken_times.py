@@ -1,0 +1,108 @@
+"""Days and times as people write them, in words of any language. Nothing that is written is passed over.
+
+The library that reads them takes what it understands and leaves out the rest: `tomorrow at 25:00` is tomorrow to it,
+and `at 9` a month. So each number in a text has to be found again in what it made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from marvin_core import ToolError
+
+_TIMED = frozenset({"time", "part_of_day"})
+_CLOCK = re.compile(r"(?<![\d:.+-])(\d{1,3}):(\d{2,3})(?!\d)")
+_OCLOCK = re.compile(r"\b(\d{1,2})\s*o['\u2019]?\s?clock\b", re.IGNORECASE)
+_BARE_HOUR = re.compile(
+    r"(?:\b(?:at|um)\s+|@\s*)([01]?\d|2[0-3])(?=$|\s+(?:on|today|tomorrow|next|this|mon|tue|wed|thu|fri|sat|sun))",
+    re.IGNORECASE,
+)
+_DOTTED = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
+_SLASHED = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})(?:/(?:\d{2}|\d{4}))?(?![\d/])")
+_OFFSET = re.compile(r"[+-]\d{2}:?\d{2}\b")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+_ODD = 987_654
+"""Microseconds of what is counted from, by which a time that was counted is told from one that was written."""
+
+
+class Spoken(NamedTuple):
+    """What was meant: a time, a day, or a span of days and more that was counted from the present."""
+
+    moment: datetime
+    kind: Literal["time", "day", "span"]
+
+
+def spoken(text: str, base: datetime) -> Spoken | None:
+    """What a text means; None where that cannot be told. Blocks, as the library that reads it does.
+
+    Args:
+        base: what it counts from, by the clock on the wall.
+
+    Raises:
+        ToolError: it may mean two days.
+    """
+    for one, other in _SLASHED.findall(text):
+        if one != other and int(one) <= 12 and int(other) <= 12:
+            raise ToolError(f"{text!r} may be in month {int(one)} or in month {int(other)}. Write it as 2026-11-24.")
+    if any(int(hour) > 23 or int(minute) > 59 for hour, minute in _CLOCK.findall(text)):
+        return None
+    text = _BARE_HOUR.sub(_with_minutes, _OCLOCK.sub(r"\1:00", text))
+    text = _DOTTED.sub(lambda date: f"{date[3]}-{int(date[2]):02}-{int(date[1]):02}", text)
+    found = _parsed(text, base.replace(microsecond=_ODD))
+    if found is None:
+        return None
+    is_counted = found[0].microsecond == _ODD
+    moment, period = found[0].replace(microsecond=base.microsecond if is_counted else 0), found[1]
+    numbers = {float(number) for number in _NUMBER.findall(_OFFSET.sub("", text))}
+    counted = _counted(base, moment)
+    if period in _TIMED:
+        return Spoken(moment, "time") if numbers <= _named(moment) | _clock(moment) | counted else None
+    if is_counted and numbers <= counted and (numbers or text.lower().startswith("in ")):
+        return Spoken(moment, "span")
+    return Spoken(moment, "day") if period == "day" and numbers <= _named(moment) else None
+
+
+def _with_minutes(hour: re.Match[str]) -> str:
+    return f"{hour[0].replace('@', 'at ')}:00"
+
+
+def _parsed(text: str, base: datetime) -> tuple[datetime, str] | None:
+    from dateparser.date import DateDataParser  # it takes a third of a second
+
+    settings: dict[str, Any] = {
+        "RETURN_TIME_AS_PERIOD": True,
+        "PREFER_DATES_FROM": "future",
+        "RELATIVE_BASE": base,
+    }
+    for languages in (["en"], None):  # English first: reading the words of all languages takes seconds
+        try:
+            found = DateDataParser(languages=languages, settings=settings).get_date_data(text)
+        except (ValueError, OverflowError, RecursionError):
+            return None
+        if found.date_obj is not None:
+            return found.date_obj, str(found.period)
+    return None
+
+
+def _named(moment: datetime) -> set[float]:
+    """The numbers that a date is written with."""
+    return {moment.year, moment.year % 100, moment.month, moment.day}
+
+
+def _clock(moment: datetime) -> set[float]:
+    """The numbers that a time of day is written with."""
+    return {moment.hour, (moment.hour - 1) % 12 + 1, moment.minute, moment.second}
+
+
+def _counted(base: datetime, moment: datetime) -> set[float]:
+    """The numbers that the span between two times is written with."""
+    seconds = abs((moment.replace(tzinfo=None) - base).total_seconds())
+    months = abs((moment.year - base.year) * 12 + moment.month - base.month)
+    minutes, hours, days = seconds // 60, seconds // 3_600, seconds // 86_400
+    whole = {seconds, minutes, hours, days, days // 7, months, months // 12}
+    parts = {seconds % 60, minutes % 60, hours % 24, days % 7, months % 12}
+    return whole | parts | {round(seconds / unit, 3) for unit in (60, 3_600, 86_400)}
