@@ -120,8 +120,8 @@ class Fixer:
         return head_and_tail(difference, _DIFF, f"Read {self._subject.path} for the rest.")
 
     async def diff_of_code(self, since: str) -> str:
-        """What was changed in the code since a commit; empty for nothing, and where no commit is given."""
-        changed = await changed_files(self._run, since) if since else []
+        """What was changed in the code since a commit; empty for nothing, and where there is no such commit."""
+        changed = await changed_files(self._run, since) if await self._run.git.knows(since) else []
         return await self._run.git.diff_since(since, changed[:_FILES]) if changed else ""
 
     def _kept(self, before: bytes) -> bool:
