@@ -95,7 +95,9 @@ class Fixer:
         """The commit before this fix, also where a run was killed during it."""
         noted = await in_thread(self._progress.read)
         if noted and noted[-1].get("fixing") == number:
-            return str(noted[-1].get("since", ""))
+            since = str(noted[-1].get("since", ""))
+            if await self._run.git.knows(since):
+                return since
         name = self._subject.name
         since = await self._run.git.checkpoint(f"{self._subject.phase}: before the fix of round {number} of {name}")
         if self._subject.path:

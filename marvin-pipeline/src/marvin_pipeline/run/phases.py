@@ -109,7 +109,7 @@ async def _debug(run: Run) -> PhaseEnd:
 async def _begun(run: Run, phase: str) -> str:
     """The commit with which a phase that writes code began, also where the run was killed since."""
     progress = Progress(run.files, phase, "writers")
-    begun = next((str(note["begun"]) for note in progress.read() if "begun" in note), "")
+    begun = next((str(note["begun"]) for note in reversed(progress.read()) if "begun" in note), "")
     if not await run.git.knows(begun):  # there is none yet, or somebody has rewritten the history since
         begun = await run.git.checkpoint(f"{phase}: before the first agent")
         progress.note(begun=begun)
