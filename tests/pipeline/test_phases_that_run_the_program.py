@@ -115,6 +115,28 @@ def test_an_agent_that_removes_the_test_that_fails_has_not_made_it_pass(marvin: 
     assert (marvin.project / "test_adder.py").read_text() == TESTS
 
 
+def test_a_test_that_goes_in_a_later_phase_is_missed_as_well(marvin: Marvin, models: PipelineModels) -> None:
+    """Also where the run was killed in between: how many there were is noted."""
+    lay(marvin, SOUND)
+    assert phase(marvin, "4a").code == 0
+    script = {".marvin/smoke.sh": 'set -e\ntest "$(python3 -c "import adder; print(adder.add(20, 22))")" = 42\n'}
+    fewer = {"test_adder.py": TESTS.replace("def test_zero", "def unwanted")}
+    prompts: list[str] = []
+    cheats = writer({**script, **fewer}, "Try it", reads=("test_adder.py",))
+    honest = writer({"test_adder.py": TESTS}, "Bring it back", reads=("test_adder.py",))
+
+    def e2e(asked: Asked) -> Any:
+        if asked.step == 0:
+            prompts.append(asked.prompt)
+        return (honest if "only 1 of the 2" in asked.prompt else cheats)(asked)
+
+    models.scripts["e2e"] = e2e
+    done = phase(marvin, "4b")
+    assert done.code == 0, done.err.decode() + done.text
+    assert len(prompts) == 2
+    assert (marvin.project / "test_adder.py").read_text() == TESTS
+
+
 def test_a_project_without_tests_is_no_project_that_passes(marvin: Marvin, models: PipelineModels) -> None:
     lay(marvin, {"adder.py": ADD.format(sign="+")})
     models.scripts["debug"] = writer({"test_adder.py": TESTS}, "Test it")

@@ -13,27 +13,13 @@ import pytest
 
 from marvin_pipeline.state import PHASES
 from tests.e2e.support_e2e import LIMIT, Marvin, wait_until
-from tests.support.agents import agents_in
-from tests.support.pipeline import ADDER_IN_JAVASCRIPT, PipelineModels, said
+from tests.support.agents import agents_in, processes_in
+from tests.support.pipeline import ADDER_IN_JAVASCRIPT, FIRST, WITH_A_PAGE, PipelineModels, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PROMPT = "Build adder, a program that adds two numbers."
 FLAGS = ("--non-interactive", "--design-first", "--working-dir=.")
-FIRST = {
-    "1a": "spec",
-    "1a_review": "reviewer",
-    "1b": "design",
-    "1b_review": "reviewer",
-    "2a": "structure",
-    "2b": "integration_tests",
-    "3": "implementation",
-    "4a": "debug",
-    "4b": "e2e",
-    "5": "qa_reviewer",
-}
-"""The role of the first agent of each phase."""
-
 
 def report(marvin: Marvin) -> dict[str, Any]:
     """The report of the last run."""
@@ -77,6 +63,7 @@ def test_from_a_sentence_to_a_program_that_works(marvin: Marvin, models: Pipelin
 
 def test_a_run_that_is_killed_at_each_phase_does_no_phase_twice(marvin: Marvin, models: PipelineModels) -> None:
     """I1, I2: what was done stays done; an agent that was killed is started again."""
+    models.scripts |= WITH_A_PAGE
     for number, role in enumerate(FIRST.values()):
         held, before = threading.Event(), len(models.asked)
         models.holds[role] = held
@@ -90,11 +77,13 @@ def test_a_run_that_is_killed_at_each_phase_does_no_phase_twice(marvin: Marvin, 
     done = marvin.run(*FLAGS, limit=600)
     assert done.code == 0, done.err.decode() + done.text
     asked = {role: models.asked.count(role) for role in FIRST.values()}
-    once_more = ("spec", "design", "structure", "integration_tests", "implementation", "debug", "e2e")
+    once_more = ("spec", "design", "structure", "integration_tests", "implementation", "debug", "e2e", "frontend")
     assert {role: asked[role] for role in once_more} == dict.fromkeys(once_more, 2)
     assert models.asked.count("tests") == 1
-    finished = [line["phase"] for line in journal(marvin) if line["event"] == "phase_end"]
-    assert finished == list(PHASES)
+    ends = [line for line in journal(marvin) if line["event"] == "phase_end"]
+    assert [line["phase"] for line in ends] == list(PHASES)
+    assert "skipped" not in {line["outcome"] for line in ends}
+    assert not processes_in(marvin.home), "what serves the page has ended"
 
 
 def test_a_run_under_a_ceiling_ends_with_3_and_goes_on_with_the_next(marvin: Marvin, models: PipelineModels) -> None:

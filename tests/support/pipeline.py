@@ -258,3 +258,46 @@ ADDER_IN_JAVASCRIPT: Mapping[str, Script] = {
     "e2e": writer({".marvin/smoke.sh": 'set -e\ntest "$(node adder.js 20 22)" = 42\n'}, "Try adder"),
 }
 """The same program in JavaScript."""
+
+
+PAGE = "<!doctype html><title>Adder</title><script src='{script}'></script><p>2 + 3</p>"
+
+WITH_A_PAGE: Mapping[str, Script] = {
+    "structure": writer(
+        {
+            "pyproject.toml": '[project]\nname = "adder"\nversion = "1.0"\n',
+            "public/index.html": PAGE.format(script="/app.js"),
+        },
+        "Set up adder and its page",
+    ),
+    "frontend": writer({"public/app.js": "console.log(5);\n"}, "The script of the page"),
+}
+"""What else is written where the program has a page, whose script is missing at first."""
+
+FIRST: Mapping[str, str] = {
+    "1a": "spec",
+    "1a_review": "reviewer",
+    "1b": "design",
+    "1b_review": "reviewer",
+    "2a": "structure",
+    "2b": "integration_tests",
+    "3": "implementation",
+    "4a": "debug",
+    "4b": "e2e",
+    "4c": "frontend",
+    "5": "qa_reviewer",
+}
+"""The role of the first agent of each phase, where the program has a page."""
+
+
+def dear(script: Script) -> Script:
+    """A script whose answers use 400,000 tokens each."""
+    usual, many = (json.dumps({"prompt_tokens": count})[1:-1].encode() for count in (1_000, 400_000))
+
+    def answer(asked: Asked) -> Answer:
+        found = script(asked)
+        steps = tuple(step.replace(usual, many) if isinstance(step, bytes) else step for step in found.steps)
+        assert steps != found.steps, "the answer does not say what it used"
+        return found.replace(steps=steps)
+
+    return answer
