@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import threading
@@ -13,7 +14,7 @@ import pytest
 
 from marvin_pipeline.state import PHASES
 from tests.e2e.support_e2e import LIMIT, Marvin, wait_until
-from tests.support.agents import agents_in, processes_in
+from tests.support.agents import agents_in, all_agents_in, processes_in
 from tests.support.pipeline import ADDER_IN_JAVASCRIPT, FIRST, WITH_A_PAGE, PipelineModels, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -84,6 +85,32 @@ def test_a_run_that_is_killed_at_each_phase_does_no_phase_twice(marvin: Marvin, 
     assert [line["phase"] for line in ends] == list(PHASES)
     assert "skipped" not in {line["outcome"] for line in ends}
     assert not processes_in(marvin.home), "what serves the page has ended"
+
+
+def test_agents_that_are_killed_in_each_phase_lose_nothing(marvin: Marvin, models: PipelineModels) -> None:
+    """The run has others take their place, or ends so that the next one does."""
+    models.scripts |= WITH_A_PAGE
+    codes = set()
+    for phase, role in FIRST.items():
+        held, before = threading.Event(), len(models.asked)
+        models.holds[role] = held
+        running = marvin.start(*FLAGS, f"--until={phase}", *(["--prompt", PROMPT] if phase == "1a" else []))
+        running.until(partial(models.was_asked, role, before), f"the agent {role}")
+        for agent in all_agents_in(marvin.home):
+            os.kill(agent.pid, signal.SIGKILL)
+        del models.holds[role]
+        held.set()
+        done = running.finish(600)
+        codes.add(done.code)
+        assert done.code in (0, 1), done.err.decode() + done.text
+        if done.code:
+            assert report(marvin)["next_phase"] == phase
+            again = marvin.run(*FLAGS, f"--until={phase}", limit=600)
+            assert again.code == 0, again.err.decode() + again.text
+        assert (marvin.project / ".marvin/pipeline_state").read_text() == phase
+    assert codes == {0, 1}
+    ends = [line for line in journal(marvin) if line["event"] == "phase_end" and line["outcome"] != "failed"]
+    assert [line["phase"] for line in ends] == list(PHASES)
 
 
 def test_a_run_under_a_ceiling_ends_with_3_and_goes_on_with_the_next(marvin: Marvin, models: PipelineModels) -> None:

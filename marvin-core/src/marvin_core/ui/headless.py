@@ -255,7 +255,7 @@ class Headless:
         """What was led says itself how it ended: as text, or as the event that ends a prompt, too."""
         if self._format == "text":
             self._text.text(result.text)
-        error = "" if result.error is None else _told(result.error)
+        error = "" if result.error is None else self._streams.clean(_told(result.error))
         self._listen(AgentEnd(stop_reason=_stop_reason(result), text=result.text, error=error))
 
     def _report(self, session: SessionControl, result: TurnResult) -> int:

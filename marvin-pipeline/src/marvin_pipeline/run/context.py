@@ -78,7 +78,8 @@ class Run(Record):
             phase: the phase that it is for.
             prompt: the name of its prompt, where that is not the role's.
             writable_files: the only files that it may write, relative to the project; none for any.
-            ticket: the ticket that it works on; without one, an agent that writes any file gets one of its own.
+            ticket: the ticket that it works on; without one, an agent that writes any file gets one of its own, and
+                others work on the epic.
             tools: the tools that it has, as `--tools` takes them; none for those that agents have.
 
         Raises:
@@ -91,7 +92,7 @@ class Run(Record):
         task = AgentTask(
             prompt=text,
             model=_role(role).tier,
-            ticket=ticket or own,
+            ticket=ticket or own or self.tickets.epic,
             read_only=read_only,
             writable_files=tuple(writable_files) or None,
             tools=",".join(tools),

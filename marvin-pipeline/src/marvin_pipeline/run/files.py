@@ -140,7 +140,10 @@ class ProjectFiles:
         except OSError as error:
             raise self._fault(name, "written", error) from error
         try:
-            _acquire(descriptor, timeouts, f"{_FOLDER}/{name}")
+            try:
+                _acquire(descriptor, timeouts, f"{_FOLDER}/{name}")
+            except OSError as error:  # as on a file system without locks
+                raise self._fault(name, "locked", error) from error
             yield
         finally:
             os.close(descriptor)
@@ -216,7 +219,7 @@ def _acquire(descriptor: int, timeouts: Timeouts, name: str) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
-        except OSError as error:
+        except BlockingIOError as error:
             if time.monotonic() >= deadline:
                 raise Held(f"{name} is held by another process. Try again when that has ended.") from error
             time.sleep(timeouts.lock_poll)
