@@ -12,7 +12,7 @@ import pytest
 
 from marvin_core.testing import answers
 from tests.e2e.support_e2e import Marvin
-from tests.support.pipeline import PipelineModels, called, document, said, steps
+from tests.support.pipeline import USAGE, PipelineModels, called, document, said, steps
 
 pytestmark = pytest.mark.slow
 
@@ -152,6 +152,32 @@ def test_what_an_agent_left_that_did_not_come_to_its_end_is_finished_by_the_next
     assert "the agent did not finish (failed: " in prompts[1]
     assert f"left {len(OLD):,} bytes in {path}" in prompts[1]
     assert (marvin.project / path).read_text() == f"{OLD}## The end\n"
+
+
+def test_a_writer_that_never_comes_to_its_end_and_one_whose_calls_are_none(
+    marvin: Marvin, models: PipelineModels
+) -> None:
+    """An endless loop ends with its rounds; arguments that are no JSON, and a patch in their place, are no file."""
+    path, prompts = ".marvin/spec.md", list[str]()
+    patch = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch"
+    odd = steps(
+        answers.calls(("create_file", "no JSON at all"), usage=USAGE),
+        answers.calls(("create_file", patch), usage=USAGE),
+        answers.calls(("create_file", '{"path": ".marvin/spec.md", "content": "' + "x" * 2_000), usage=USAGE),
+        said("I have written it."),
+    )
+    bad = [steps(called(("read_file", {"path": ".marvin/request.md"}))), odd, document(path, "The specification")]
+
+    def spec(asked: Any) -> Any:
+        if asked.step == 0:
+            prompts.append(asked.prompt)
+        return bad[len(prompts) - 1](asked)
+
+    models.scripts["spec"] = spec
+    done = marvin.run(*FLAGS, "--prompt", PROMPT)
+    assert done.code == 0, done.err.decode() + done.text
+    assert len(prompts) == 3
+    assert (marvin.project / path).read_text().startswith("# The specification")
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("/etc/hostname", path)])

@@ -93,9 +93,9 @@ class _Writing:
 
     def begin(self) -> bool:
         """Note how it is before the first try; says whether it was finished by an earlier run."""
-        now = self._digest()
+        content, now = self._content(), self._files.stamp(self._document)
         noted = self._progress.read()
-        if noted and noted[-1].get("sha256") == now and not why_no_document(self._content()):
+        if noted and noted[-1].get("sha256") == _digest(content) and not why_no_document(content):
             return True
         begun = next((note["before"] for note in reversed(noted) if isinstance(note.get("before"), str)), None)
         if begun is None:
@@ -117,18 +117,19 @@ class _Writing:
         elif self._is_old():
             why = "the file is still the one that was there before"
         elif result.answered:
-            self._progress.note(sha256=self._digest())
+            self._progress.note(sha256=_digest(self._content()))
             return ""
         return _told(why, result)
 
     def _is_old(self) -> bool:
-        return self._digest() == self._before
+        return self._files.stamp(self._document) == self._before
 
     def _content(self) -> bytes | None:
         return self._files.read(self._document)
 
-    def _digest(self) -> str:
-        return sha256(self._content() or b"").hexdigest()
+
+def _digest(content: bytes | None) -> str:
+    return sha256(content or b"").hexdigest()
 
 
 def _told(why: str, result: AgentResult) -> str:

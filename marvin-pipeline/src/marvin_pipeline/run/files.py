@@ -68,6 +68,15 @@ class ProjectFiles:
 
     def size(self, name: str) -> int | None:
         """The bytes of a file; None where there is no such file, a link or something else in its place included."""
+        found = self._status(name)
+        return None if found is None else found.st_size
+
+    def stamp(self, name: str) -> str:
+        """What is another text once somebody has written the file; empty where there is no such file."""
+        found = self._status(name)
+        return "" if found is None else f"{found.st_ino}-{found.st_mtime_ns}-{found.st_size}"
+
+    def _status(self, name: str) -> os.stat_result | None:
         folder, base = self._place(name)
         if not folder.is_dir():
             return None
@@ -76,7 +85,7 @@ class ProjectFiles:
                 found = os.stat(base, dir_fd=opened, follow_symlinks=False)
         except OSError:
             return None
-        return found.st_size if stat.S_ISREG(found.st_mode) else None
+        return found if stat.S_ISREG(found.st_mode) else None
 
     def is_there(self, name: str) -> bool:
         """Whether anything has this name, whatever it is."""
