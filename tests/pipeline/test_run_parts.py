@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from marvin_core import AgentResult, BudgetExceeded, Timeouts, ToolContext, tool
 from marvin_core.testing import ToolRunner
 from marvin_pipeline.run.checkpoints import Checkpoints
-from marvin_pipeline.run.ends import LoopEnd, Outcome, PhaseEnd
+from marvin_pipeline.run.ends import LoopEnd, Outcome, PhaseEnd, raise_first
 from marvin_pipeline.run.files import ProjectFiles
 from marvin_pipeline.run.git_locks import lock_in, set_free
 from marvin_pipeline.run.journal import Journal
@@ -88,6 +88,14 @@ def test_the_weakest_end_counts(outcomes: list[Outcome]) -> None:
     assert end.outcome == max(outcomes, key=OUTCOMES.index)
     assert end.goes_on == ("failed" not in outcomes)
     assert end.carried == tuple(f"c{number}" for number in range(len(outcomes)))
+
+
+def test_a_limit_that_is_reached_says_more_than_what_came_of_it() -> None:
+    raise_first([None, "x"])
+    with pytest.raises(BudgetExceeded):
+        raise_first([None, ValueError("first"), TimeUp("second")])
+    with pytest.raises(ValueError, match="first"):
+        raise_first([ValueError("first"), KeyError("second")])
 
 
 def test_a_summary_whose_report_could_not_be_written_says_so(tmp_path: Path) -> None:

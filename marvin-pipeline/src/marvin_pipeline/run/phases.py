@@ -9,7 +9,7 @@ from marvin_core import MarvinError, Record
 
 from ..progress import Progress
 from ..state import PHASES
-from .ends import PhaseEnd
+from .ends import PhaseEnd, raise_first
 from .roles import ROLES
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ async def _documents(run: Run) -> PhaseEnd:
     import asyncio
 
     both = (_document(run, "spec", "1a"), _document(run, "ux", "1a"))
-    for failure in await asyncio.gather(*both, return_exceptions=True):
-        if failure is not None:
-            raise failure
+    raise_first(await asyncio.gather(*both, return_exceptions=True))
     return PhaseEnd(outcome="passed", reason="The specification and the user experience are written.")
 
 
