@@ -41,7 +41,7 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     yield Row("  the first of a session", first / reference, None, "x", f"{first:.0f} ms")
     beside = median([run.gap(_SECOND) + run.gap(_SECOND + 1) for run in runs["agents"]])
     bare_beside = min(_beside_model(runs["async"]), _beside_model(runs["sync"]))
-    how = f"{beside:.0f} ms from the answer that calls it to the request with its result; bare child {bare_beside:.0f} ms"
+    how = f"{beside:.0f} ms from the answer that calls it to the request with what it said; bare {bare_beside:.0f} ms"
     yield Row("an agent: total minus model time", beside / bare_beside, None, "x", how)
     idle = median([lab.waiting([*lab.module(), "--output-format=stream-json"], _IDLE) / 1e6 for _ in range(rounds)])
     yield Row("  its memory while idle", idle, None, "MB", "resident, after a call, while its model answers")

@@ -165,7 +165,8 @@ def small_disk(folder: Path) -> Iterator[tuple[tuple[str, ...], Path]]:
     """A disk of 4 MB in the place of a folder, for programs that are started by these words; and where it is for us."""
     mount = 'mount -t tmpfs -o size=4m tmpfs "$0" && echo ready && sleep 3600'
     words = ["unshare", "--mount", "sh", "-c", mount, str(folder)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as holder:
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    with subprocess.Popen(words, **streams) as holder:
         try:
             assert holder.stdout is not None
             if not holder.stdout.readline():
@@ -173,7 +174,7 @@ def small_disk(folder: Path) -> Iterator[tuple[tuple[str, ...], Path]]:
             inside = ("nsenter", f"--target={holder.pid}", "--mount", f"--wd={folder}", *PROGRAM)
             yield inside, Path(f"/proc/{holder.pid}/root{folder}")
         finally:
-            holder.kill()
+            os.killpg(holder.pid, signal.SIGKILL)
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0, reason="only root may mount a file system")
@@ -184,9 +185,8 @@ def test_a_disk_that_is_full_ends_the_run_with_a_summary(marvin: Marvin, models:
         running = marvin.start(*FLAGS, "--prompt", PROMPT, program=program)
         running.until(lambda: models.was_asked("spec") and models.was_asked("ux"), "the first agents")
         with suppress(OSError), (project / "big").open("wb", buffering=0) as file:
-            for size in (100_000, 1):
-                while file.write(b"x" * size):
-                    pass
+            while file.write(b"x" * 4_096):
+                pass
         held.set()
         done = running.finish()
         assert done.code == 1, done.err.decode() + done.text

@@ -55,7 +55,10 @@ def test_a_run_that_goes_on_waits_for_no_standard_input(marvin: Marvin, models: 
     running.finish()
 
 
-@pytest.mark.parametrize("prompt", [b"Build \xff\xfe it.", "Build \u202eit\u2028 \x1b[31mred".encode(), b"- --help\r\n'$(x)'"])
+ODD = [b"Build \xff\xfe it.", "Build \u202eit\u2028 \x1b[31mred".encode(), b"- --help\r\n'$(x)'"]
+
+
+@pytest.mark.parametrize("prompt", ODD)
 def test_a_prompt_of_odd_bytes_is_the_same_the_next_time(
     marvin: Marvin, models: PipelineModels, prompt: bytes
 ) -> None:
@@ -127,7 +130,8 @@ def test_a_document_from_before_is_none_until_it_is_written_anew(marvin: Marvin,
     assert "There is a file .marvin/spec.md already, from before this run" in prompts[0]
     assert path.read_text() == OLD
     content = OLD.replace("before", "now")
-    models.scripts["spec"] = steps(called(("write_file", {"path": ".marvin/spec.md", "content": content})), said("Done."))
+    written = called(("write_file", {"path": ".marvin/spec.md", "content": content}))
+    models.scripts["spec"] = steps(written, said("Done."))
     assert marvin.run(*FLAGS).code == 0
     assert path.read_text() == content
 

@@ -147,7 +147,8 @@ async def checkpoint(context: ToolContext, message: Annotated[str, "The message"
     diff = await git.diff_since(before) if before else ""
     changed = list(await git.changed_since(before)) if before else []
     told = {"made": made, "new": new, "diff": diff, "changed": changed, "is_new": new != before}
-    return json.dumps({**told, "branch": await git.branch(), "knows": [await git.knows(new), await git.knows("0" * 40)]})
+    knows = [await git.knows(new), await git.knows("0" * 40)]
+    return json.dumps({**told, "branch": await git.branch(), "knows": knows})
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ class Progress:
     Args:
         files: the pipeline's own files of the project.
         phase: the phase it belongs to.
-        name: what is worked on: spec, ux, design or code; writers, for those who write the code; mending, for the rounds
-            that make a check pass; tests, for how many there are.
+        name: what is worked on: spec, ux, design or code; writers, for those who write the code; mending, for the
+            rounds that make a check pass; tests, for how many there are.
     """
 
     def __init__(self, files: ProjectFiles, phase: str, name: str) -> None:

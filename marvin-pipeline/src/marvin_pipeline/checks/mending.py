@@ -74,8 +74,8 @@ async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
     """Check and mend until the check finds nothing, or until it is no use to go on.
 
     A failure that comes again changes the strategy: first an agent that changes nothing looks for the cause, then the
-    one that mends is told to take another way. Each round ends with a checkpoint. A run that was killed goes on with the
-    round that it was in.
+    one that mends is told to take another way. Each round ends with a checkpoint. A run that was killed goes on
+    with the round that it was in.
 
     Raises:
         BudgetExceeded: the money or the time is used up.

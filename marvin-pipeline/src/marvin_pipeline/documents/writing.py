@@ -71,8 +71,8 @@ _OLD = (
     "anew with write_file: as it stands it does not count."
 )
 _PART = (
-    "An agent that did not come to its end left {size:,} bytes in {path}. Read it whole. Where it is complete, stop; else "
-    "go on at its end with append_file, or write it anew with write_file."
+    "An agent that did not come to its end left {size:,} bytes in {path}. Read it whole. Where it is complete, stop; "
+    "else go on at its end with append_file, or write it anew with write_file."
 )
 
 

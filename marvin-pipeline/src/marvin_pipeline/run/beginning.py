@@ -93,8 +93,8 @@ def _check(request: PipelineRequest, files: ProjectFiles) -> None:
     first = request.from_phase or state.next_phase() or ""
     if request.from_phase == PHASES[0] and not request.yes and (last := _finished(state)):
         raise UsageError(
-            f"--from {PHASES[0]} begins the pipeline of {request.folder} anew, of which {last} is finished. No document "
-            "is removed, but agents write them again. Add --yes if that is wanted."
+            f"--from {PHASES[0]} begins the pipeline of {request.folder} anew, of which {last} is finished. No "
+            "document is removed, but agents write them again. Add --yes if that is wanted."
         )
     if not request.from_phase and not _recorded(files) and (last := state.last_finished()):
         raise UsageError(
