@@ -47,6 +47,11 @@ def test_from_a_sentence_to_a_program_that_works(marvin: Marvin, models: Pipelin
     assert found["cost"] == pytest.approx(done.cost()["session_cost"])
     assert (marvin.project / ".marvin/pipeline_state").read_text() == "5"
     assert (marvin.project / "adder.py").read_text().count("a + b") == 1
+    # 000 section 4.4: each agent knows the project, its documents, its files, and that nothing is mocked.
+    for role, prompt in models.prompts.items():
+        assert "no mocks" in prompt, role
+        assert f"# The project {marvin.project.name}" in prompt, role
+        assert role in ("spec", "ux") or "## .marvin/spec.md\n# The specification of adder" in prompt, role
     tiers = {agent["role"]: agent["model"] for agent in found["agents"]}
     assert (tiers["spec"], tiers["tests"], tiers["implementation"]) == ("plan_gen", "test_writer", "codex")
     assert (tiers["reviewer"], tiers["aux_reviewer"], tiers["debug"]) == ("opus", "aux_reviewer", "plan")

@@ -83,6 +83,8 @@ class PipelineModels(ModelServer):
         self.scripts = dict(scripts)
         self.otherwise = otherwise
         self.asked: list[str] = []
+        self.prompts: dict[str, str] = {}
+        """By role, the prompt of the last agent."""
         self.holds: dict[str, threading.Event] = {}
         """By role, what its first answer waits for."""
         super().__init__(models=("qwen/qwen3-32b", "qwen/qwen3-14b"))
@@ -99,6 +101,7 @@ class PipelineModels(ModelServer):
         with self._lock:
             if asked.step == 0:
                 self.asked.append(asked.role)
+                self.prompts[asked.role] = asked.prompt
         if asked.step == 0 and asked.role in self.holds:
             self.hold(self.holds[asked.role])
         script = self.scripts.get(asked.role, self.otherwise)

@@ -29,6 +29,12 @@ from .roles import ROLES, Role
 from .tickets import Tickets
 
 
+_NO_MOCKS = (
+    "Tests of this project use the real thing: no mocks, no test doubles, nothing that replaces behaviour by what only "
+    "looks like it. A plan that has some, and a test, is wrong.\n"
+)
+
+
 class AgentFailed(MarvinError):
     """An agent that a phase cannot do without did not come to its end."""
 
@@ -88,6 +94,7 @@ class Run(Record):
         """
         self.limits.check()
         text = self.prompts.fill(prompt or role, {**self.standing(phase), **values})
+        text = f"{text}\n{_NO_MOCKS}" if read_only else text  # those that write are told so by the core
         own = "" if ticket or read_only or writable_files else await self._ticket(role, phase)
         task = AgentTask(
             prompt=text,
