@@ -308,9 +308,9 @@ while True:
     number += 1
     path = f"{sys.argv[1]}/x{number}.swp.txt"
     open(path, "w").close()
-    time.sleep(0.002)
+    time.sleep(0.01)
     os.unlink(path)
-    time.sleep(0.05)
+    time.sleep(0.04)
 """
 
 

@@ -45,7 +45,7 @@ _NO_TICKETS = ":(exclude).tickets"
 """Commands in the sandbox do not see the tickets, and git would call them deleted."""
 _ALL = ("--", ".", _NO_TICKETS)
 _KEPT = (b".marvin/", _TICKETS.encode())
-_TRIES = 3
+_TRIES = 6
 _UNFINISHED = {
     "MERGE_HEAD": ("merge", "git merge --abort"),
     "rebase-merge": ("rebase", "git rebase --abort"),
@@ -265,7 +265,9 @@ class Checkpoints:
                 return why_content_left_out(os.fstat(file.fileno()).st_size, file.read(KEY_SAMPLE))
         except PermissionError:
             return "it cannot be read"
-        except OSError:  # a link, or gone by now: git looks at it itself
+        except FileNotFoundError:
+            return "it is gone"
+        except OSError:  # a link: git looks at it itself
             return ""
 
     async def _has_commits(self) -> bool:
