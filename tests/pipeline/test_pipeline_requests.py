@@ -59,9 +59,7 @@ ODD = [b"Build \xff\xfe it.", "Build \u202eit\u2028 \x1b[31mred".encode(), b"- -
 
 
 @pytest.mark.parametrize("prompt", ODD)
-def test_a_prompt_of_odd_bytes_is_the_same_the_next_time(
-    marvin: Marvin, models: PipelineModels, prompt: bytes
-) -> None:
+def test_a_prompt_of_odd_bytes_is_the_same_the_next_time(marvin: Marvin, models: PipelineModels, prompt: bytes) -> None:
     for _ in range(2):
         done = marvin.run(*FLAGS, b"--prompt=" + prompt)
         assert done.code == 0, done.err.decode() + done.text
@@ -130,7 +128,9 @@ def test_a_document_from_before_is_none_until_it_is_written_anew(marvin: Marvin,
     assert "There is a file .marvin/spec.md already, from before this run" in prompts[0]
     assert path.read_text() == OLD
     content = OLD.replace("before", "now")
-    written = called(("write_file", {"path": ".marvin/spec.md", "content": content}))
+    written = called(
+        ("read_file", {"path": ".marvin/spec.md"}), ("write_file", {"path": ".marvin/spec.md", "content": content})
+    )
     models.scripts["spec"] = steps(written, said("Done."))
     assert marvin.run(*FLAGS).code == 0
     assert path.read_text() == content
@@ -142,7 +142,9 @@ def test_what_an_agent_left_that_did_not_come_to_its_end_is_finished_by_the_next
     """A first section is longer than 1,000 bytes, and no document."""
     path, prompts = ".marvin/spec.md", list[str]()
     first = steps(called(("create_file", {"path": path, "content": OLD})), answers.error(400))
-    second = steps(called(("append_file", {"path": path, "content": "## The end\n"})), said("Done."))
+    second = steps(
+        called(("read_file", {"path": path}), ("append_file", {"path": path, "content": "## The end\n"})), said("Done.")
+    )
 
     def spec(asked: Any) -> Any:
         if asked.step == 0:
@@ -210,9 +212,7 @@ def test_a_later_phase_takes_documents_by_the_same_rule(marvin: Marvin, models: 
         assert "Phase 2a needs .marvin/design.md, which is no document: " in done.text
 
 
-def test_a_fallback_model_goes_on_where_no_service_has_that_of_the_tier(
-    marvin: Marvin, models: PipelineModels
-) -> None:
+def test_a_fallback_model_goes_on_where_no_service_has_that_of_the_tier(marvin: Marvin, models: PipelineModels) -> None:
     marvin.config("packs: {pipeline: {fallback: {plan_gen: qwen/qwen3-14b}}}\n")
     done = marvin.run(*FLAGS, "--prompt", PROMPT, "--model=plan_gen=groq/no-such-model")
     assert done.code == 0, done.err.decode() + done.text

@@ -201,14 +201,12 @@ def test_a_link_that_a_repository_brings_is_neither_read_nor_written_through(
     ]
     for work in works:
         with suppress(StateError):
-            assert work() is None
+            assert work() in (None, True)
     assert outside() == before
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_what_is_no_file_is_told_and_nothing_waits_for_it(
-    state: PipelineState, make: Callable[[Path], object]
-) -> None:
+def test_what_is_no_file_is_told_and_nothing_waits_for_it(state: PipelineState, make: Callable[[Path], object]) -> None:
     state.path.parent.mkdir()
     make(state.path)
     for ask in (state.last_finished, lambda: state.save("5"), lambda: state.restart_from("3")):
@@ -221,6 +219,7 @@ def test_a_link_that_is_swapped_in_is_neither_read_nor_written_through(tmp_path:
     """I4: whoever checks first and opens then is led elsewhere now and then."""
     outside, project = tmp_path / "outside", tmp_path / "project"
     outside.write_text("theirs")
+    project.mkdir()
     state = PipelineState(project)
     state.save("1a")
     link = project / "link"

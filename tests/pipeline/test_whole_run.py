@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PROMPT = "Build adder, a program that adds two numbers."
 FLAGS = ("--non-interactive", "--design-first", "--working-dir=.")
 
+
 def report(marvin: Marvin) -> dict[str, Any]:
     """The report of the last run."""
     found: dict[str, Any] = json.loads((marvin.project / ".marvin/logs/pipeline-report.json").read_text())
@@ -48,7 +49,7 @@ def test_from_a_sentence_to_a_program_that_works(marvin: Marvin, models: Pipelin
     assert (marvin.project / ".marvin/pipeline_state").read_text() == "5"
     assert (marvin.project / "adder.py").read_text().count("a + b") == 1
     # 000 section 4.4: each agent knows the project, its documents, its files, and that nothing is mocked.
-    for role, prompt in models.prompts.items():
+    for role, prompt in models.newest.items():
         assert "no mocks" in prompt, role
         assert f"# The project {marvin.project.name}" in prompt, role
         assert role in ("spec", "ux") or "## .marvin/spec.md\n# The specification of adder" in prompt, role

@@ -83,7 +83,7 @@ class PipelineModels(ModelServer):
         self.scripts = dict(scripts)
         self.otherwise = otherwise
         self.asked: list[str] = []
-        self.prompts: dict[str, str] = {}
+        self.newest: dict[str, str] = {}
         """By role, the prompt of the last agent."""
         self.holds: dict[str, threading.Event] = {}
         """By role, what its first answer waits for."""
@@ -101,7 +101,7 @@ class PipelineModels(ModelServer):
         with self._lock:
             if asked.step == 0:
                 self.asked.append(asked.role)
-                self.prompts[asked.role] = asked.prompt
+                self.newest[asked.role] = asked.prompt
         if asked.step == 0 and asked.role in self.holds:
             self.hold(self.holds[asked.role])
         script = self.scripts.get(asked.role, self.otherwise)
@@ -132,7 +132,7 @@ def document(path: str, title: str, body: str = "") -> Script:
     """A writer of a document, in two sections."""
     text = body or "It says in all detail what there is to be said. " * 30
     return steps(
-        called(("create_file", {"path": path, "content": f"# {title}\n\n{text}\n"})),
+        called(("read_file", {"path": path}), ("write_file", {"path": path, "content": f"# {title}\n\n{text}\n"})),
         called(("append_file", {"path": path, "content": "\n## The end\n\nNothing is missing.\n"})),
         said("It is written."),
     )

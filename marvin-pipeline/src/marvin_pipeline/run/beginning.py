@@ -90,21 +90,22 @@ def _recorded(files: ProjectFiles) -> str:
 
 def _check(request: PipelineRequest, files: ProjectFiles) -> None:
     state = PipelineState(files.root)
-    first = request.from_phase or state.next_phase() or ""
+    first = request.from_phase
     if request.from_phase == PHASES[0] and not request.yes and (last := _finished(state)):
         raise UsageError(
             f"--from {PHASES[0]} begins the pipeline of {request.folder} anew, of which {last} is finished. No "
             "document is removed, but agents write them again. Add --yes if that is wanted."
         )
-    if not request.from_phase and not _recorded(files) and (last := state.last_finished()):
+    if not first and not _recorded(files) and (finished := state.last_finished()):
         raise UsageError(
-            f"{state.path} says that {last} is finished, and .marvin/{REQUEST} is missing, so nothing tells of what. "
-            f"Say where to begin: --from {first or PHASES[-1]} goes on, --from {PHASES[0]} --yes begins anew."
+            f"{state.path} says that {finished} is finished, and .marvin/{REQUEST} is missing, so nothing tells of "
+            f"what. Say where to begin: --from {state.next_phase() or PHASES[-1]} goes on, --from {PHASES[0]} --yes "
+            "begins anew."
         )
     if request.until_phase and first and PHASES.index(request.until_phase) < PHASES.index(first):
         raise UsageError(
-            f"--until {request.until_phase} comes before {first}, with which this run begins. Name a later phase, or "
-            f"go back with --from {request.until_phase}."
+            f"--until {request.until_phase} comes before --from {first}, with which this run begins. Name a later "
+            f"phase, or go back with --from {request.until_phase}."
         )
 
 

@@ -86,9 +86,7 @@ class Checkpoints:
         timeouts: how long another git may keep its lock, where not as long as usual.
     """
 
-    def __init__(
-        self, folder: Path, processes: Processes, timeout: float, timeouts: Timeouts | None = None
-    ) -> None:
+    def __init__(self, folder: Path, processes: Processes, timeout: float, timeouts: Timeouts | None = None) -> None:
         self._folder = folder
         self._processes = processes
         self._timeout = timeout
@@ -237,7 +235,7 @@ class Checkpoints:
     async def _refuse_unfinished(self) -> None:
         """A commit would end a merge as it stands, conflicts and their markers included, or go into a rebase."""
         folder = await self._place("--absolute-git-dir")
-        left = next((name for name in _UNFINISHED if os.path.lexists(folder / name)), "")
+        left = await in_thread(lambda: next((name for name in _UNFINISHED if os.path.lexists(folder / name)), ""))
         if left or await self._run("ls-files", "--unmerged", "-z", "--", ".", limit=_NAMES):
             what, command = _UNFINISHED[left or "MERGE_HEAD"]
             raise GitFault(

@@ -28,7 +28,6 @@ from .request import PipelineRequest
 from .roles import ROLES, Role
 from .tickets import Tickets
 
-
 _NO_MOCKS = (
     "Tests of this project use the real thing: no mocks, no test doubles, nothing that replaces behaviour by what only "
     "looks like it. A plan that has some, and a test, is wrong.\n"

@@ -54,6 +54,7 @@ class Runner:
     async def run(self) -> TurnResult:
         """Go through the phases; the result has the summary, and the error where the run did not come to its end."""
         error: MarvinError | None = None
+        left: str | None = None
         try:
             await self._through()
             left = await in_thread(self._run.state.next_phase)
