@@ -1,4 +1,4 @@
-"""What a sub-agent costs: from the call that starts it to its first request, and its memory."""
+"""What a sub-agent costs: to its first request, beside the time of its model in all, and in memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 
 from benchmarks import answers
 from benchmarks.lab import NOTE, Lab, Run, interleaved, median
+from benchmarks.service import Exchange
 from benchmarks.table import Row
 
 _GOAL = 1.3
@@ -38,6 +39,10 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
     yield Row("an agent: to its first request", taken / reference, _GOAL, "x", how)
     first = median([run.gap(1) for run in runs["agents"]])
     yield Row("  the first of a session", first / reference, None, "x", f"{first:.0f} ms")
+    beside = median([run.gap(_SECOND) + run.gap(_SECOND + 1) for run in runs["agents"]])
+    bare_beside = min(_beside_model(runs["async"]), _beside_model(runs["sync"]))
+    how = f"{beside:.0f} ms from the answer that calls it to the request with what it said; bare {bare_beside:.0f} ms"
+    yield Row("an agent: total minus model time", beside / bare_beside, None, "x", how)
     idle = median([lab.waiting([*lab.module(), "--output-format=stream-json"], _IDLE) / 1e6 for _ in range(rounds)])
     yield Row("  its memory while idle", idle, None, "MB", "resident, after a call, while its model answers")
     memory, bare = (median([run.peak / 1e6 for run in runs[name]]) for name in ("agent", "async"))
@@ -46,3 +51,12 @@ def rows(lab: Lab, rounds: int) -> Iterator[Row]:
 
 def _to_request(runs: list[Run]) -> float:
     return median([run.to_first_request for run in runs])
+
+
+def _beside_model(runs: list[Run]) -> float:
+    """Milliseconds from exec to end, without those in which the model answers."""
+    return median([(run.ended - run.begun - sum(map(_answered, run.exchanges))) / 1e6 for run in runs])
+
+
+def _answered(exchange: Exchange) -> int:
+    return exchange.marks["last"] - exchange.received

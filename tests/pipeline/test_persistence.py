@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_pipeline.checks.persistence import Attempt, Persistence, Step
+from marvin_pipeline.checks.rounds import Rounds
+from marvin_pipeline.progress import Progress
+from marvin_pipeline.run.files import ProjectFiles
 from tests.support.examples import examples
 
 ROUNDS = 50
@@ -101,3 +106,42 @@ def test_progress_is_finite_so_that_even_a_huge_limit_is_not_used_up(found: list
     """With at most 49 degrees of progress between two of which there are at most 15 rounds."""
     steps = run(found, 100_000) if len(found) < 60 else run(found)
     assert len(steps) <= 49 * 16
+
+
+@examples(60)
+@given(st.lists(attempts, min_size=1, max_size=20), st.integers(1, 12), st.lists(st.integers(0, 2), max_size=20))
+def test_kills_change_nothing_of_what_rounds_come_to(found: list[Attempt], limit: int, kills: list[int]) -> None:
+    """Killed at any moment: before a check is noted, in the middle of a round, or behind it."""
+    with TemporaryDirectory() as folder:
+        progress = Progress(ProjectFiles(Path(folder)), "4a", "mending")
+        plain, rounds = Persistence(limit), Rounds(progress, limit)
+        for number, attempt in enumerate(found):
+            kill = kills[number] if number < len(kills) else -1
+            if kill == 0:
+                rounds = Rounds(progress, limit)
+            expected, step = plain.next(attempt), rounds.next(attempt, "x")
+            assert step == expected
+            if step.end:
+                assert progress.read() == []
+                return
+            if kill == 1:  # the round is done again, from the same check
+                rounds = Rounds(progress, limit)
+                assert rounds.next(attempt, "x") == expected
+            assert len(rounds.history) == rounds.done == plain.done
+            rounds.ended()
+            if kill == 2:
+                rounds = Rounds(progress, limit)
+                assert rounds.done == plain.done
+
+
+values = st.integers() | st.text() | st.lists(st.integers()) | st.dictionaries(st.sampled_from(["failure"]), st.text())
+
+
+@examples(60)
+@given(st.lists(st.dictionaries(st.sampled_from(["round", "done", "attempt", "begun", "line"]), values), max_size=8))
+def test_notes_that_are_damaged_stop_nothing(notes: list[dict[str, object]]) -> None:
+    with TemporaryDirectory() as folder:
+        progress = Progress(ProjectFiles(Path(folder)), "4a", "mending")
+        for note in notes:
+            progress.note(**note)
+        assert Rounds(progress, 3).next(Attempt(failure="x", tree="a"), "x") == Step()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from tests.e2e.support_e2e import Marvin, Result
-from tests.support.agents import processes_in
+from tests.e2e.support_e2e import Marvin, Result, wait_until
+from tests.support.agents import agents_in, processes_in
 from tests.support.pipeline import Asked, PipelineModels, Script, called, found, said, steps, writer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -96,6 +98,34 @@ def test_rounds_are_limited_by_their_variable(marvin: Marvin, models: PipelineMo
     assert "its 1 rounds are used up" in report(marvin)["reason"]
 
 
+def test_rounds_that_were_done_before_a_kill_count(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, BROKEN)
+    marvin.env["MARVIN_DEBUG_ROUNDS"] = "2"
+    held, prompts = threading.Event(), list[str]()
+
+    def idle(asked: Asked) -> Any:
+        prompts.append(asked.prompt)
+        models.holds["debug"] = held  # from the second agent on
+        return said("I have looked at it, and all is well.")
+
+    models.scripts["debug"] = idle
+    flags = ("--non-interactive", "--design-first", "--working-dir=.", "--until=4a")
+    running = marvin.start(*flags, "--from=4a", "--prompt", "Build adder.")
+    running.until(lambda: models.asked.count("debug") == 2, "the second round")
+    running.send(signal.SIGKILL)
+    held.set()
+    running.finish()
+    wait_until(lambda: not agents_in(marvin.home), "the end of the agents")
+    done = marvin.run(*flags, limit=600)
+    assert done.code == 1, done.err.decode() + done.text
+    assert models.asked.count("debug") == 3
+    assert "This is round 2 of 2" in prompts[-1]
+    assert "its 2 rounds are used up" in report(marvin)["reason"]
+    # Whoever runs it again wants another try.
+    assert marvin.run(*flags, limit=600).code == 1
+    assert models.asked.count("debug") == 5
+
+
 def test_an_agent_that_removes_the_test_that_fails_has_not_made_it_pass(marvin: Marvin, models: PipelineModels) -> None:
     lay(marvin, BROKEN)
     prompts: list[str] = []
@@ -112,6 +142,28 @@ def test_an_agent_that_removes_the_test_that_fails_has_not_made_it_pass(marvin: 
     assert done.code == 0, done.err.decode() + done.text
     assert len(prompts) == 2
     assert "bring back those that were removed" in prompts[1]
+    assert (marvin.project / "test_adder.py").read_text() == TESTS
+
+
+def test_a_test_that_goes_in_a_later_phase_is_missed_as_well(marvin: Marvin, models: PipelineModels) -> None:
+    """Also where the run was killed in between: how many there were is noted."""
+    lay(marvin, SOUND)
+    assert phase(marvin, "4a").code == 0
+    script = {".marvin/smoke.sh": 'set -e\ntest "$(python3 -c "import adder; print(adder.add(20, 22))")" = 42\n'}
+    fewer = {"test_adder.py": TESTS.replace("def test_zero", "def unwanted")}
+    prompts: list[str] = []
+    cheats = writer({**script, **fewer}, "Try it", reads=("test_adder.py",))
+    honest = writer({"test_adder.py": TESTS}, "Bring it back", reads=("test_adder.py",))
+
+    def e2e(asked: Asked) -> Any:
+        if asked.step == 0:
+            prompts.append(asked.prompt)
+        return (honest if "only 1 of the 2" in asked.prompt else cheats)(asked)
+
+    models.scripts["e2e"] = e2e
+    done = phase(marvin, "4b")
+    assert done.code == 0, done.err.decode() + done.text
+    assert len(prompts) == 2
     assert (marvin.project / "test_adder.py").read_text() == TESTS
 
 

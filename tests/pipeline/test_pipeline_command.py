@@ -47,7 +47,7 @@ def finished(marvin: Marvin, phase: str, prompt: str = PROMPT) -> None:
     [
         (("--prompt", "x", "--from", "7"), "--from '7' is no phase. The phases are 1a, "),
         (("--prompt", "x", "--until", "0"), "--until '0' is no phase"),
-        (("--prompt", "x", "--from", "2a", "--until", "1b"), "--until 1b comes before 2a"),
+        (("--prompt", "x", "--from", "2a", "--until", "1b"), "--until 1b comes before --from 2a"),
     ],
 )
 def test_flags_that_cannot_be_meant_are_refused(
@@ -58,6 +58,15 @@ def test_flags_that_cannot_be_meant_are_refused(
     assert told in done.said
     done.cost()
     assert not (marvin.project / ".git").exists()
+
+
+def test_a_run_whose_end_was_reached_before_has_nothing_to_do(marvin: Marvin, models: PipelineModels) -> None:
+    """Whoever starts it again after a kill cannot know how far it came."""
+    to_1a(marvin, "--prompt", PROMPT)
+    asked = list(models.asked)
+    assert to_1a(marvin).text.startswith("The pipeline ended where it was to end.")
+    assert models.asked == asked
+    assert state(marvin) == "1a"
 
 
 def test_without_a_prompt_there_is_nothing_to_build(marvin: Marvin, models: PipelineModels) -> None:

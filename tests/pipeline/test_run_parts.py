@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +18,9 @@ from hypothesis import strategies as st
 from marvin_core import AgentResult, BudgetExceeded, Timeouts, ToolContext, tool
 from marvin_core.testing import ToolRunner
 from marvin_pipeline.run.checkpoints import Checkpoints
-from marvin_pipeline.run.ends import LoopEnd, Outcome, PhaseEnd
+from marvin_pipeline.run.ends import LoopEnd, Outcome, PhaseEnd, raise_first
 from marvin_pipeline.run.files import ProjectFiles
+from marvin_pipeline.run.git_locks import lock_in, set_free
 from marvin_pipeline.run.journal import Journal
 from marvin_pipeline.run.limits import RunLimits, TimeUp, words_of
 from marvin_pipeline.run.phases import TABLE, phases_of
@@ -24,6 +28,8 @@ from marvin_pipeline.run.roles import ROLES
 from marvin_pipeline.run.summary import PhaseRecord, Summary
 from marvin_pipeline.run.tickets import Tickets
 from marvin_pipeline.state import PHASES
+from tests.e2e.support_e2e import wait_until
+from tests.support.swapping import running
 
 OUTCOMES: tuple[Outcome, ...] = ("skipped", "passed", "ended", "failed")
 
@@ -84,6 +90,22 @@ def test_the_weakest_end_counts(outcomes: list[Outcome]) -> None:
     assert end.carried == tuple(f"c{number}" for number in range(len(outcomes)))
 
 
+def test_a_limit_that_is_reached_says_more_than_what_came_of_it() -> None:
+    raise_first([None, "x"])
+    with pytest.raises(BudgetExceeded):
+        raise_first([None, ValueError("first"), TimeUp("second")])
+    with pytest.raises(ValueError, match="first"):
+        raise_first([ValueError("first"), KeyError("second")])
+
+
+def test_a_summary_whose_report_could_not_be_written_says_so(tmp_path: Path) -> None:
+    for ended in ("done", "paused", "failed", "budget", "interrupted"):
+        summary = Summary(ended=ended, reason="", exit_code=1, phases=(), agents=(), seconds=1.0, next_phase="")
+        assert "The report: .marvin/logs/pipeline-report.json" in summary.text()
+        assert "The report" not in summary.replace(unsaved="No space is left.").text()
+        assert "No space is left." in summary.replace(unsaved="No space is left.").text()
+
+
 def test_the_summary_is_for_people_and_for_programs(tmp_path: Path) -> None:
     files = ProjectFiles(tmp_path)
     journal = Journal(files)
@@ -118,13 +140,15 @@ def test_the_summary_is_for_people_and_for_programs(tmp_path: Path) -> None:
 @tool(access=["exec", "write"])
 async def checkpoint(context: ToolContext, message: Annotated[str, "The message"]) -> str:
     """Make a checkpoint; says whether a repository was made, the commit, and what was changed since the last one."""
-    git = Checkpoints(context.paths.root, context.processes, 60)
+    git = Checkpoints(context.paths.root, context.processes, 60, Timeouts(lock=0.3))
     made = await git.prepare()
     before = await git.newest()
     new = await git.checkpoint(message)
     diff = await git.diff_since(before) if before else ""
     changed = list(await git.changed_since(before)) if before else []
-    return json.dumps({"made": made, "new": new, "diff": diff, "changed": changed, "is_new": new != before})
+    told = {"made": made, "new": new, "diff": diff, "changed": changed, "is_new": new != before}
+    knows = [await git.knows(new), await git.knows("0" * 40)]
+    return json.dumps({**told, "branch": await git.branch(), "knows": knows})
 
 
 @pytest.fixture
@@ -188,6 +212,169 @@ def test_a_repository_above_is_used_and_its_other_files_stay_as_they_are(tmp_pat
     assert git(top, "status", "--porcelain").split("\n")[0] == " M theirs.txt"
 
 
+def repository(folder: Path) -> Path:
+    """A repository of somebody's, with a commit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.name", "Ada")
+    git(folder, "config", "user.email", "ada@example.com")
+    (folder / "theirs.txt").write_text("1")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "Begin")
+    return folder
+
+
+def test_what_is_staged_beside_the_project_stays_staged(tmp_path: Path) -> None:
+    top, inner = repository(tmp_path / "top"), tmp_path / "top" / "inner"
+    inner.mkdir()
+    (top / "theirs.txt").write_text("2")
+    git(top, "add", "theirs.txt")
+    with ToolRunner(tmp_path, inner) as runner:
+        assert json.loads(runner.call(checkpoint, message="Nothing").text)["is_new"] is False
+        for text in ("1", "2"):
+            (inner / "ours.txt").write_text(text)
+            made = json.loads(runner.call(checkpoint, message="Ours").text)
+            assert made["is_new"] is True
+        (inner / "ours.txt").unlink()
+        assert json.loads(runner.call(checkpoint, message="Gone").text)["is_new"] is True
+    assert git(top, "log", "--format=%s", "--", "theirs.txt").split() == ["Begin"]
+    assert git(top, "status", "--porcelain").splitlines()[0] == "M  theirs.txt"
+
+
+def test_a_folder_that_the_repository_around_it_ignores_gets_one_of_its_own(tmp_path: Path) -> None:
+    """Else no commit would have anything of it, and each fix would look as if it changed nothing."""
+    top, inner = repository(tmp_path / "top"), tmp_path / "top" / "inner"
+    (top / ".gitignore").write_text("inner/\n")
+    inner.mkdir()
+    (inner / "ours.txt").write_text("1")
+    with ToolRunner(tmp_path, inner) as runner:
+        made = json.loads(runner.call(checkpoint, message="Ours").text)
+        assert made["made"] is True
+        assert json.loads(runner.call(checkpoint, message="Ours").text)["made"] is False
+    assert git(inner, "ls-files").split() == ["ours.txt"]
+    assert git(top, "log", "--format=%s").split() == ["Begin"]
+
+
+@pytest.mark.parametrize("where", [".git", "bare"])
+def test_a_folder_of_git_itself_is_no_project(tmp_path: Path, where: str) -> None:
+    folder = repository(tmp_path / "top") / ".git" if where == ".git" else tmp_path / "bare"
+    if where == "bare":
+        git(tmp_path, "init", "-q", "--bare", "bare")
+    with ToolRunner(tmp_path, folder) as runner:
+        told = runner.call(checkpoint, message="x")
+    assert told.is_error
+    assert "bare repository, or in a folder of git itself" in told.text
+
+
+def test_a_repository_without_a_branch_or_a_commit_is_one_all_the_same(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "project")
+    git(folder, "checkout", "-q", "--detach")
+    git(tmp_path, "init", "-q", "empty")
+    with ToolRunner(tmp_path, folder) as runner:
+        (folder / "x").write_text("1")
+        made = json.loads(runner.call(checkpoint, message="x").text)
+    assert (made["made"], made["is_new"], made["branch"], made["knows"]) == (False, True, "", [True, False])
+    with ToolRunner(tmp_path, tmp_path / "empty") as runner:
+        made = json.loads(runner.call(checkpoint, message="x").text)
+    assert (made["made"], made["is_new"], bool(made["branch"])) == (False, True, True)
+
+
+def test_repositories_in_the_project_are_left_out(tmp_path: Path) -> None:
+    """git refuses one without a commit, and keeps nothing of one with commits."""
+    folder = repository(tmp_path / "project")
+    git(folder, "init", "-q", "made-by-a-generator")
+    (folder / "x").write_text("1")
+    with ToolRunner(tmp_path, folder) as runner:
+        made = json.loads(runner.call(checkpoint, message="x").text)
+    assert made["changed"] == ["x"]
+    assert git(folder, "ls-files").split() == ["theirs.txt", "x"]
+
+
+def test_files_that_come_and_go_do_not_stop_a_checkpoint(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "project")
+    with ToolRunner(tmp_path, folder) as runner, running(_FLICKER, folder):
+        for number in range(6):
+            (folder / "x").write_text(str(number))
+            made = runner.call(checkpoint, message="x")
+            assert not made.is_error, made.text
+    assert git(folder, "log", "-1", "--format=%s").split() == ["x"]
+
+
+_FLICKER = """
+import os, sys, time
+print("ready", flush=True)
+number = 0
+while True:
+    number += 1
+    path = f"{sys.argv[1]}/x{number}.swp.txt"
+    open(path, "w").close()
+    time.sleep(0.01)
+    os.unlink(path)
+    time.sleep(0.04)
+"""
+
+
+LOCKS = ["index.lock", "HEAD.lock", "refs/heads/main.lock"]
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_of_a_git_that_was_killed_is_removed(tmp_path: Path, name: str) -> None:
+    """It would stop every later run."""
+    folder = repository(tmp_path / "project")
+    (folder / ".git" / name).touch()
+    (folder / "x").write_text("1")
+    with ToolRunner(tmp_path, folder) as runner:
+        made = runner.call(checkpoint, message="After it")
+    assert not made.is_error, made.text
+    assert git(folder, "log", "-1", "--format=%s") == "After it\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is missing")
+def test_a_lock_of_a_git_that_works_is_left_alone(tmp_path: Path) -> None:
+    """As that of a commit whose message is being written."""
+    folder = repository(tmp_path / "project")
+    (folder / "theirs.txt").write_text("2")
+    editor = tmp_path / "editor"
+    editor.write_text(f"#!/bin/sh\ntouch '{tmp_path}/open'\nsleep 600\n")
+    editor.chmod(0o755)
+    words = ["git", "-c", f"core.editor={editor}", "commit", "-a"]
+    with subprocess.Popen(words, cwd=folder, start_new_session=True) as person:
+        try:
+            wait_until((tmp_path / "open").exists, "the editor")
+            lock = folder / ".git" / "index.lock"
+            assert set_free(lock, folder / ".git", folder, Timeouts(lock=0.1)) is False
+            assert lock.exists()
+        finally:
+            os.killpg(person.pid, signal.SIGKILL)
+    assert lock.exists(), "it was killed, and left it"
+    assert set_free(lock, folder / ".git", folder, Timeouts(lock=0.1)) is True
+    assert not lock.exists()
+
+
+def test_a_lock_beyond_the_repository_is_nobodys_to_remove(tmp_path: Path) -> None:
+    folder, outside = repository(tmp_path / "project"), tmp_path / "outside" / "index.lock"
+    outside.parent.mkdir()
+    outside.touch()
+    (folder / ".git" / "linked").symlink_to(outside.parent)
+    (folder / ".git" / "index.lock").symlink_to(outside)
+    quick = Timeouts(lock=0.0)
+    for lock in (outside, folder / ".git" / "linked" / "index.lock", folder / ".git" / "index.lock"):
+        assert set_free(lock, folder / ".git", folder, quick) is False
+    assert outside.exists()
+    assert lock_in(f"fatal: Unable to create '{outside}': File exists.\n".encode()) == outside
+    assert lock_in(b"fatal: something else") is None
+
+
+@pytest.mark.parametrize("left", ["rebase-merge", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"])
+def test_what_git_is_in_the_middle_of_stops_a_checkpoint(tmp_path: Path, left: str) -> None:
+    folder = repository(tmp_path / "project")
+    (folder / ".git" / left).write_text("x")
+    with ToolRunner(tmp_path, folder) as runner:
+        told = runner.call(checkpoint, message="x")
+    assert told.is_error
+    assert "is not finished" in told.text
+
+
 def test_a_merge_that_is_not_finished_stops_a_checkpoint(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
@@ -224,5 +411,10 @@ def test_the_tickets_of_a_run_are_an_epic_and_its_children(tmp_path: Path) -> No
     assert f"parent: {epic}" in text
     assert "status: closed" in text
     assert "type: epic" in (tmp_path / ".tickets" / f"{epic}.md").read_text()
+    assert asyncio.run(Tickets(files, Timeouts()).open_epic("Build another thing", is_new=True)) != epic
+    for damaged in (b"", b"--help", b"../../x", b"a b", b"\xff", b"x" * 1_000_000):
+        files.write("logs/pipeline-epic", damaged)
+        assert asyncio.run(Tickets(files, Timeouts()).open_epic("Build a thing")) != epic
+    files.write("logs/pipeline-epic", epic.encode())
     (tmp_path / ".tickets" / f"{epic}.md").unlink()
     assert asyncio.run(Tickets(files, Timeouts()).open_epic("Build a thing")) != epic

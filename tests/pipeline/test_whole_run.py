@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import threading
@@ -13,26 +14,13 @@ import pytest
 
 from marvin_pipeline.state import PHASES
 from tests.e2e.support_e2e import LIMIT, Marvin, wait_until
-from tests.support.agents import agents_in
-from tests.support.pipeline import ADDER_IN_JAVASCRIPT, PipelineModels, said
+from tests.support.agents import agents_in, all_agents_in, processes_in
+from tests.support.pipeline import ADDER_IN_JAVASCRIPT, FIRST, WITH_A_PAGE, PipelineModels, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PROMPT = "Build adder, a program that adds two numbers."
 FLAGS = ("--non-interactive", "--design-first", "--working-dir=.")
-FIRST = {
-    "1a": "spec",
-    "1a_review": "reviewer",
-    "1b": "design",
-    "1b_review": "reviewer",
-    "2a": "structure",
-    "2b": "integration_tests",
-    "3": "implementation",
-    "4a": "debug",
-    "4b": "e2e",
-    "5": "qa_reviewer",
-}
-"""The role of the first agent of each phase."""
 
 
 def report(marvin: Marvin) -> dict[str, Any]:
@@ -60,6 +48,11 @@ def test_from_a_sentence_to_a_program_that_works(marvin: Marvin, models: Pipelin
     assert found["cost"] == pytest.approx(done.cost()["session_cost"])
     assert (marvin.project / ".marvin/pipeline_state").read_text() == "5"
     assert (marvin.project / "adder.py").read_text().count("a + b") == 1
+    # 000 section 4.4: each agent knows the project, its documents, its files, and that nothing is mocked.
+    for role, prompt in models.newest.items():
+        assert "no mocks" in prompt, role
+        assert f"# The project {marvin.project.name}" in prompt, role
+        assert role in ("spec", "ux") or "## .marvin/spec.md\n# The specification of adder" in prompt, role
     tiers = {agent["role"]: agent["model"] for agent in found["agents"]}
     assert (tiers["spec"], tiers["tests"], tiers["implementation"]) == ("plan_gen", "test_writer", "codex")
     assert (tiers["reviewer"], tiers["aux_reviewer"], tiers["debug"]) == ("opus", "aux_reviewer", "plan")
@@ -77,6 +70,7 @@ def test_from_a_sentence_to_a_program_that_works(marvin: Marvin, models: Pipelin
 
 def test_a_run_that_is_killed_at_each_phase_does_no_phase_twice(marvin: Marvin, models: PipelineModels) -> None:
     """I1, I2: what was done stays done; an agent that was killed is started again."""
+    models.scripts |= WITH_A_PAGE
     for number, role in enumerate(FIRST.values()):
         held, before = threading.Event(), len(models.asked)
         models.holds[role] = held
@@ -90,11 +84,39 @@ def test_a_run_that_is_killed_at_each_phase_does_no_phase_twice(marvin: Marvin, 
     done = marvin.run(*FLAGS, limit=600)
     assert done.code == 0, done.err.decode() + done.text
     asked = {role: models.asked.count(role) for role in FIRST.values()}
-    once_more = ("spec", "design", "structure", "integration_tests", "implementation", "debug", "e2e")
+    once_more = ("spec", "design", "structure", "integration_tests", "implementation", "debug", "e2e", "frontend")
     assert {role: asked[role] for role in once_more} == dict.fromkeys(once_more, 2)
     assert models.asked.count("tests") == 1
-    finished = [line["phase"] for line in journal(marvin) if line["event"] == "phase_end"]
-    assert finished == list(PHASES)
+    ends = [line for line in journal(marvin) if line["event"] == "phase_end"]
+    assert [line["phase"] for line in ends] == list(PHASES)
+    assert "skipped" not in {line["outcome"] for line in ends}
+    assert not processes_in(marvin.home), "what serves the page has ended"
+
+
+def test_agents_that_are_killed_in_each_phase_lose_nothing(marvin: Marvin, models: PipelineModels) -> None:
+    """The run has others take their place, or ends so that the next one does."""
+    models.scripts |= WITH_A_PAGE
+    codes = set()
+    for phase, role in FIRST.items():
+        held, before = threading.Event(), len(models.asked)
+        models.holds[role] = held
+        running = marvin.start(*FLAGS, f"--until={phase}", *(["--prompt", PROMPT] if phase == "1a" else []))
+        running.until(partial(models.was_asked, role, before), f"the agent {role}")
+        for agent in all_agents_in(marvin.home):
+            os.kill(agent.pid, signal.SIGKILL)
+        del models.holds[role]
+        held.set()
+        done = running.finish(600)
+        codes.add(done.code)
+        assert done.code in (0, 1), done.err.decode() + done.text
+        if done.code:
+            assert report(marvin)["next_phase"] == phase
+            again = marvin.run(*FLAGS, f"--until={phase}", limit=600)
+            assert again.code == 0, again.err.decode() + again.text
+        assert (marvin.project / ".marvin/pipeline_state").read_text() == phase
+    assert codes == {0, 1}
+    ends = [line for line in journal(marvin) if line["event"] == "phase_end" and line["outcome"] != "failed"]
+    assert [line["phase"] for line in ends] == list(PHASES)
 
 
 def test_a_run_under_a_ceiling_ends_with_3_and_goes_on_with_the_next(marvin: Marvin, models: PipelineModels) -> None:

@@ -85,12 +85,22 @@ class AgentProcess:
 def agents_in(home: Path) -> dict[str, AgentProcess]:
     """The agents that run with this home folder, by the first words of their prompts (Linux)."""
     found = {}
+    for agent in all_agents_in(home):
+        with suppress(OSError, StopIteration, IndexError):
+            found[agent.word] = agent
+    return found
+
+
+def all_agents_in(home: Path) -> list[AgentProcess]:
+    """The agents that run with this home folder (Linux)."""
+    found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
-            with suppress(OSError, StopIteration, ValueError, IndexError):
+            with suppress(OSError, ValueError):
                 agent = AgentProcess(folder)
-                if "marvin_core" in agent.argv and agent.environment.get("HOME") == str(home):
-                    found[agent.word] = agent
+                is_agent = any(word.startswith("--prompt-file=") for word in agent.argv)
+                if "marvin_core" in agent.argv and is_agent and agent.environment.get("HOME") == str(home):
+                    found.append(agent)
     return found
 
 

@@ -83,6 +83,8 @@ class PipelineModels(ModelServer):
         self.scripts = dict(scripts)
         self.otherwise = otherwise
         self.asked: list[str] = []
+        self.newest: dict[str, str] = {}
+        """By role, the prompt of the last agent."""
         self.holds: dict[str, threading.Event] = {}
         """By role, what its first answer waits for."""
         super().__init__(models=("qwen/qwen3-32b", "qwen/qwen3-14b"))
@@ -99,6 +101,7 @@ class PipelineModels(ModelServer):
         with self._lock:
             if asked.step == 0:
                 self.asked.append(asked.role)
+                self.newest[asked.role] = asked.prompt
         if asked.step == 0 and asked.role in self.holds:
             self.hold(self.holds[asked.role])
         script = self.scripts.get(asked.role, self.otherwise)
@@ -129,7 +132,7 @@ def document(path: str, title: str, body: str = "") -> Script:
     """A writer of a document, in two sections."""
     text = body or "It says in all detail what there is to be said. " * 30
     return steps(
-        called(("create_file", {"path": path, "content": f"# {title}\n\n{text}\n"})),
+        called(("read_file", {"path": path}), ("write_file", {"path": path, "content": f"# {title}\n\n{text}\n"})),
         called(("append_file", {"path": path, "content": "\n## The end\n\nNothing is missing.\n"})),
         said("It is written."),
     )
@@ -258,3 +261,46 @@ ADDER_IN_JAVASCRIPT: Mapping[str, Script] = {
     "e2e": writer({".marvin/smoke.sh": 'set -e\ntest "$(node adder.js 20 22)" = 42\n'}, "Try adder"),
 }
 """The same program in JavaScript."""
+
+
+PAGE = "<!doctype html><title>Adder</title><script src='{script}'></script><p>2 + 3</p>"
+
+WITH_A_PAGE: Mapping[str, Script] = {
+    "structure": writer(
+        {
+            "pyproject.toml": '[project]\nname = "adder"\nversion = "1.0"\n',
+            "public/index.html": PAGE.format(script="/app.js"),
+        },
+        "Set up adder and its page",
+    ),
+    "frontend": writer({"public/app.js": "console.log(5);\n"}, "The script of the page"),
+}
+"""What else is written where the program has a page, whose script is missing at first."""
+
+FIRST: Mapping[str, str] = {
+    "1a": "spec",
+    "1a_review": "reviewer",
+    "1b": "design",
+    "1b_review": "reviewer",
+    "2a": "structure",
+    "2b": "integration_tests",
+    "3": "implementation",
+    "4a": "debug",
+    "4b": "e2e",
+    "4c": "frontend",
+    "5": "qa_reviewer",
+}
+"""The role of the first agent of each phase, where the program has a page."""
+
+
+def dear(script: Script) -> Script:
+    """A script whose answers use 400,000 tokens each."""
+    usual, many = (json.dumps({"prompt_tokens": count})[1:-1].encode() for count in (1_000, 400_000))
+
+    def answer(asked: Asked) -> Answer:
+        found = script(asked)
+        steps = tuple(step.replace(usual, many) if isinstance(step, bytes) else step for step in found.steps)
+        assert steps != found.steps, "the answer does not say what it used"
+        return found.replace(steps=steps)
+
+    return answer

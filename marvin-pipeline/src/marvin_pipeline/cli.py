@@ -56,17 +56,17 @@ def reset(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Have the next run begin with the first phase again. No document is removed."""
-    from .progress import forget
+    from .run.beginning import alone_in
     from .run.files import ProjectFiles
 
     folder = working_dir.resolve()
     if not yes:
-        if not sys.stdin.isatty():
+        if sys.stdin is None or not sys.stdin.isatty():
             raise UsageError("Nobody is here to ask. Add --yes to begin the pipeline anew.")
         if not typer.confirm(f"Begin the pipeline of {folder} anew? Its documents stay."):
             raise typer.Exit(1)
-    PipelineState(folder).restart_from(PHASES[0])
-    forget(ProjectFiles(folder), PHASES)
+    with alone_in(ProjectFiles(folder)):
+        PipelineState(folder).restart_from(PHASES[0])
     typer.echo(f"The next run begins with {PHASES[0]}. The documents in {folder / '.marvin'} are still there.")
 
 

@@ -10,7 +10,8 @@ from .run.files import ProjectFiles
 
 _FOLDER = "logs/progress"
 _CARRIED = "carried"
-_NAMES = ("spec", "ux", "design", "code", "writers", _CARRIED)
+_TESTS = "tests"
+_NAMES = ("spec", "ux", "design", "code", "writers", "mending", _TESTS, _CARRIED)
 _LARGEST = 20_000_000
 """Bytes that are read."""
 
@@ -21,7 +22,8 @@ class Progress:
     Args:
         files: the pipeline's own files of the project.
         phase: the phase it belongs to.
-        name: what is worked on: spec, ux, design or code; or writers, for those who write the code.
+        name: what is worked on: spec, ux, design or code; writers, for those who write the code; mending, for the
+            rounds that make a check pass; tests, for how many there are.
     """
 
     def __init__(self, files: ProjectFiles, phase: str, name: str) -> None:
@@ -91,3 +93,19 @@ def carried(files: ProjectFiles, phases: Iterable[str]) -> list[str]:
     notes = [note for phase in phases for note in Progress(files, phase, _CARRIED).read()]
     lists = [note.get("findings") for note in notes]
     return [str(finding) for found in lists if isinstance(found, list) for finding in found]
+
+
+def note_tests(files: ProjectFiles, phase: str, counts: Mapping[str, int]) -> None:
+    """Note how many tests each kind of command ran in a phase. Raises `FileFault`."""
+    Progress(files, phase, _TESTS).note(most=dict(counts))
+
+
+def most_tests(files: ProjectFiles, phases: Iterable[str]) -> dict[str, int]:
+    """The most tests that each kind of command ran in these phases. Raises `FileFault`."""
+    most: dict[str, int] = {}
+    for note in (note for phase in phases for note in Progress(files, phase, _TESTS).read()):
+        counts = note.get("most")
+        for kind, count in counts.items() if isinstance(counts, dict) else ():
+            if isinstance(count, int):
+                most[kind] = max(count, most.get(kind, 0))
+    return most

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from marvin_core import MarvinError, update_file
+from marvin_core import MarvinError, Timeouts
+
+from .progress import forget
+from .run.files import FileFault, Held, ProjectFiles
 
 PHASES = ("1a", "1a_review", "1b", "1b_review", "2a", "2b", "3", "4a", "4b", "4c", "5")
 """The phases in their order."""
@@ -27,6 +30,7 @@ MEANINGS = {
 }
 """What is done in each phase."""
 
+_NAME, _LOCK, _LOG = "pipeline_state", "pipeline_state.lock", "logs/pipeline.log"
 _LONGEST = 200
 """Bytes that are read of the file; no phase is nearly as long."""
 
@@ -38,29 +42,26 @@ class StateError(MarvinError):
 class PipelineState:
     """The state of one project. Nothing is remembered: each question reads the file, which others may have changed.
 
+    No link on the way to it is followed: what it leads to would be shown, or written over.
+
     Args:
         working_dir: the project's folder.
+        timeouts: how long to wait for another process that changes it, where not as long as usual.
     """
 
-    def __init__(self, working_dir: Path) -> None:
-        self.path = working_dir / ".marvin" / "pipeline_state"
-        self._log = working_dir / ".marvin" / "logs" / "pipeline.log"
+    def __init__(self, working_dir: Path, timeouts: Timeouts | None = None) -> None:
+        self.path = working_dir / ".marvin" / _NAME
+        self._files = ProjectFiles(working_dir)
+        self._timeouts = timeouts or Timeouts()
 
     def last_finished(self) -> str | None:
         """The last finished phase; None where none is.
 
         Raises:
-            StateError: where the file holds something else, or is a link.
+            StateError: where the file holds something else, or is none.
         """
-        self._refuse_links()
-        try:
-            with self.path.open("rb") as stream:
-                content = stream.read(_LONGEST)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StateError(f"{self.path} cannot be read: {error.strerror}. Check its permissions.") from error
-        return self._phase(content)
+        content = self._content()
+        return None if content is None else self._phase(content)
 
     def is_done(self, phase: str) -> bool:
         """Whether a phase is finished. Reads the file each time."""
@@ -79,16 +80,13 @@ class PipelineState:
         Raises:
             StateError: where the file is damaged or cannot be written.
         """
-        wanted, saved = _index(phase), []
-
-        def change(content: bytes | None) -> bytes | None:
-            if content is not None and wanted <= _index(self._phase(content[:_LONGEST])):
-                return None
-            saved.append(phase)
-            return phase.encode()
-
-        self._update(change)
-        return bool(saved)
+        wanted = _index(phase)
+        with self._changing():
+            last = self.last_finished()
+            if last is not None and wanted <= _index(last):
+                return False
+            self._files.write(_NAME, phase.encode())
+        return True
 
     def restart_from(self, phase: str) -> None:
         """Make a phase the next one again: the only way back. Works with a damaged file, too, and is logged.
@@ -96,38 +94,40 @@ class PipelineState:
         What is done of that phase and of later ones is forgotten. No document is removed.
 
         Raises:
-            StateError: where the file or the log cannot be written.
-            FileFault: where the notes of what is done cannot be removed.
+            StateError: where the file, the log or the notes of what is done cannot be written.
         """
-        from .progress import forget
-        from .run.files import ProjectFiles
-
         number = _index(phase)
         finished = PHASES[number - 1] if number else ""
-
-        def change(content: bytes | None) -> bytes | None:
-            before = "nothing" if content is None else repr(content[:_LONGEST].decode("utf-8", "replace"))
+        with self._changing():
+            content = self._content()
+            before = "nothing" if content is None else repr(content.decode("utf-8", "replace"))
             self._note(f"--from {phase}: {before} was finished, now {finished or 'nothing'} is")
-            if not finished:
-                self.path.unlink(missing_ok=True)
-            return finished.encode() or None
+            # First what would have agents passed over: killed in between, more is done again, and nothing too little.
+            forget(self._files, PHASES[number:])
+            if finished:
+                self._files.write(_NAME, finished.encode())
+            else:
+                self._files.remove(_NAME)
 
-        self._update(change)
-        forget(ProjectFiles(self.path.parent.parent.resolve()), PHASES[number:])
-
-    def _refuse_links(self) -> None:
-        """Follow no link that a repository brings: what it leads to would be shown, or written over."""
-        for path in (self.path.parent, self.path, self._log.parent, self._log):
-            if path.is_symlink():
-                raise StateError(f"{path} is a link, which may lead anywhere, so it was left alone. Remove it.")
-
-    def _update(self, change: Callable[[bytes | None], bytes | None]) -> None:
-        self._refuse_links()
+    def _content(self) -> bytes | None:
+        """The beginning of the file; None where there is none."""
         try:
-            update_file(self.path, change)
-        except OSError as error:
-            name = error.filename or self.path
-            raise StateError(f"{name} cannot be written: {error.strerror}. Check its permissions.") from error
+            content = self._files.read(_NAME, _LONGEST)
+            if content is None and self._files.is_there(_NAME):
+                content = self._files.read(_NAME, _LONGEST)  # it may have been made since
+        except FileFault as error:
+            raise StateError(str(error)) from error
+        if content is None and self._files.is_there(_NAME):
+            raise StateError(f"{self.path} is no file. Remove it, and run the pipeline again.")
+        return content
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        try:
+            with self._files.locked(_LOCK, self._timeouts):
+                yield
+        except (FileFault, Held) as error:
+            raise StateError(str(error)) from error
 
     def _phase(self, content: bytes) -> str:
         text = content.decode("utf-8", "replace").strip()
@@ -139,11 +139,7 @@ class PipelineState:
         return text
 
     def _note(self, text: str) -> None:
-        line = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}\n"
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
-            stream.write(line)
+        self._files.append(_LOG, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {text}\n".encode())
 
 
 def _index(phase: str) -> int:

@@ -180,7 +180,7 @@ class TurnEnd(Record):
 
 
 class AgentEnd(Record):
-    """The prompt is done."""
+    """The prompt is done, or a sub-command that led the run in place of one; `text` is then what that has to say."""
 
     type: ClassVar[Literal["agent_end"]] = "agent_end"
     stop_reason: Literal["done", "cancelled", "error", "rounds", "budget"]

@@ -62,10 +62,14 @@ class RunControl(Protocol):
 
     @property
     def clock(self) -> Clock: ...
-    async def prompt(self) -> str:
+    async def prompt(self, *, waits: bool = True) -> str:
         """What was asked for by a flag, a file or words, else by standard input where that is no terminal.
 
         Empty where nothing was. Known secrets are taken out.
+
+        Args:
+            waits: whether standard input has to say something. Else it counts where something has come already, and a
+                silent or empty one is no mistake.
         """
         ...
 
@@ -77,7 +81,7 @@ class RunControl(Protocol):
         ...
 
     def warn(self, text: str) -> None:
-        """Write a line to standard error."""
+        """Tell of something in a line: on standard error, and as a notice where events are written."""
         ...
 
     def notify(self, text: str, *, title: str = "", priority: str = "default") -> None:

@@ -17,7 +17,8 @@ def pipeline_words(config: Config, argv: Sequence[str]) -> Sequence[str]:
     """The words of the sub-command.
 
     Raises:
-        UsageError: a flag is missing; the text has the command line that is right. Or no pack brings the pipeline.
+        UsageError: a flag is missing; the text has the command line that is right. Or one is there that the pipeline
+            has no use for, or no pack brings the pipeline.
     """
     from ..plugins.manager import Plugins
 
@@ -31,4 +32,7 @@ def pipeline_words(config: Config, argv: Sequence[str]) -> Sequence[str]:
             "--design-first works alone, in a folder that is named: it needs --non-interactive and --working-dir. "
             f"Run: {command_name()} {right}"
         )
+    unfit = {"--resume": config.resume, "--continue": config.continue_session, "--output-schema": config.output_schema}
+    if flag := next((flag for flag, value in unfit.items() if value), ""):
+        raise UsageError(f"{flag} is for a prompt and its answer, and the pipeline is none. Leave it out.")
     return _WORDS

@@ -37,18 +37,21 @@ class LedRun:
         """The clock of the session."""
         return self._session.parts.clock
 
-    async def prompt(self) -> str:
+    async def prompt(self, *, waits: bool = True) -> str:
         """What was asked for by a flag, a file or words, else by standard input; empty where nothing was.
 
         It has no known secrets: who leads the run writes it down.
         """
-        from .prompt_input import read_prompt
+        from .prompt_input import read_prompt, read_what_came
 
         config, streams = self.config, self._streams
-        if config.prompt is None and config.prompt_file is None and (config.lifeline or streams.stdin_is_terminal()):
-            return ""
+        read = read_prompt
+        if config.prompt is None and config.prompt_file is None:
+            if config.lifeline or streams.stdin_is_terminal():
+                return ""
+            read = read_prompt if waits else read_what_came
         clean = self._session.parts.redactor.text
-        return clean(await in_thread(lambda: read_prompt(config, streams)))
+        return clean(await in_thread(lambda: read(config, streams)))
 
     async def price(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
         """What so many tokens of a tier or a model cost, in USD; None where that is not known."""
@@ -66,8 +69,8 @@ class LedRun:
             return None
 
     def warn(self, text: str) -> None:
-        """Write a line to standard error."""
-        self._streams.err(f"marvin: {self._session.parts.redactor.text(text)}")
+        """Tell of something in a line: on standard error, and as an event where those are written."""
+        self._session.parts.bus.tell(text)
 
     def notify(self, text: str, *, title: str = "", priority: str = "default") -> None:
         """Send a notice to the topic of --ntfy, where there is one; returns at once."""
@@ -83,7 +86,8 @@ class LedRun:
     async def work(self, lead: Lead) -> TurnResult:
         """Have it led to its end."""
         try:
-            return await lead(self)
+            result = await lead(self)
+            return result.replace(text=self._session.parts.redactor.text(result.text))
         finally:
             if self._notices is not None:
                 await self._notices.aclose()

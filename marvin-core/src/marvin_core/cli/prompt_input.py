@@ -34,6 +34,21 @@ def read_prompt(config: Config, streams: StandardStreams) -> str:
     return text
 
 
+def read_what_came(config: Config, streams: StandardStreams) -> str:
+    """What standard input has for whoever need not wait for it; empty where that is nothing, or not there yet.
+
+    Raises:
+        MarvinError: where it cannot be read, or does not come to its end.
+    """
+    import select
+
+    try:
+        came = bool(select.select([streams.stdin], [], [], 0)[0])
+    except (OSError, ValueError):  # it is closed
+        return ""
+    return _read_stdin(streams, config.timeouts.stdin_idle) if came else ""
+
+
 def _read_file(path: Path, idle: float) -> str:
     """A pipe, as the shell's `<(...)` makes one, is read under the rules of standard input."""
     name = f"The prompt file {path}"

@@ -7,10 +7,10 @@ import gc
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from ..api.config import OutputFormat
-from ..api.errors import EXIT_INTERRUPTED, MarvinError, NotActed
+from ..api.errors import EXIT_INTERRUPTED, BudgetExceeded, MarvinError, NotActed
 from ..api.events import (
     AgentEnd,
     Event,
@@ -138,8 +138,8 @@ class Headless:
             result = TurnResult(text="", error=error)
         finally:
             await session.close()
-        if self._led and result.text:
-            self._tell_end(result.text)
+        if self._led:
+            self._tell_end(result)
         code = self._report(session, result)
         for number in numbers:
             signal.signal(number, signal.SIG_IGN)  # one that came now would take the last line away
@@ -251,11 +251,12 @@ class Headless:
         finally:
             self._writing = False
 
-    def _tell_end(self, text: str) -> None:
-        """What was led says itself how it ended."""
-        self._answer = text
+    def _tell_end(self, result: TurnResult) -> None:
+        """What was led says itself how it ended: as text, or as the event that ends a prompt, too."""
         if self._format == "text":
-            self._text.text(text)
+            self._text.text(result.text)
+        error = "" if result.error is None else self._streams.clean(_told(result.error))
+        self._listen(AgentEnd(stop_reason=_stop_reason(result), text=result.text, error=error))
 
     def _report(self, session: SessionControl, result: TurnResult) -> int:
         self._text.end()
@@ -276,6 +277,14 @@ class Headless:
         elif self._format == "text" and result.output is not None:
             self._out(f"{result.output}\n")
         return code
+
+
+def _stop_reason(result: TurnResult) -> Literal["done", "cancelled", "error", "budget"]:
+    if result.cancelled:
+        return "cancelled"
+    if isinstance(result.error, BudgetExceeded):
+        return "budget"
+    return "done" if result.error is None else "error"
 
 
 def _told(error: Exception) -> str:

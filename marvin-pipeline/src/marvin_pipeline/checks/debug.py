@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from marvin_core import in_thread
+
+from ..progress import most_tests, note_tests
+from ..state import PHASES
 from .mending import Finding, Mending, mend, time_for_command
 from .running import CommandRun, commands_of, run_until_failure
 
@@ -19,6 +23,8 @@ _NO_TESTS = (
     "`test` in package.json, pytest or unittest for Python, or a target `test` in a Makefile."
 )
 _NAMES = 20
+_TESTING = ("test", "e2e")
+"""The kinds of commands that run tests."""
 
 
 class Suite:
@@ -26,11 +32,14 @@ class Suite:
 
     Args:
         run: the run of the pipeline.
+        phase: the phase that it is for: what it and those before it counted still counts, also where the run was
+            killed since. Without one only what this suite counts does.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, phase: str = "") -> None:
         self._run = run
-        self._most = 0
+        self._phase = phase
+        self._most: dict[str, int] | None = None
 
     async def check(self) -> Finding:
         """Install, build and test."""
@@ -39,28 +48,55 @@ class Suite:
 
     async def run(self, commands: Sequence[ProjectCommand]) -> Finding:
         """Run commands up to the first that fails, and say what that means."""
-        if not any(command.kind in ("test", "e2e") for command in commands):
+        if not any(command.kind in _TESTING for command in commands):
             return Finding(failure="no tests", text=_NO_TESTS, lines=(_NO_TESTS,))
         run = self._run
         done = await run_until_failure(run.control.session.processes, run.folder, commands, time_for_command(run))
         passed = sum(one.counts.passed or 0 for one in done)
-        failed = sum(one.counts.failed or len(one.counts.names) for one in done)
+        failed = sum(_failures(one) for one in done)
+        before = await in_thread(lambda: self._counted(done))
         if not done[-1].passed:
-            self._most = max(self._most, passed + failed)
             return _failed(done[-1], passed, failed)
-        if passed + failed < self._most:
-            return self._fewer(done[-1], passed + failed)
-        self._most = max(self._most, passed + failed)
+        counts = _counts(done)
+        for kind, most in before.items():
+            if counts.get(kind, most) < most:
+                return _fewer(done[-1], kind, counts[kind], most)
         summary = f"Run: {', '.join(one.command.shown for one in done)}; {passed} tests passed."
         return Finding(passed=passed, summary=summary)
 
-    def _fewer(self, last: CommandRun, count: int) -> Finding:
-        line = f"The tests pass, but there are only {count} of the {self._most} that there were: some are gone."
-        text = (
-            f"{line} Tests are what the project is held to: bring back those that were removed or skipped, and mend "
-            f"the program instead.\n\n{last.told}"
-        )
-        return Finding(failure=f"fewer tests {count}", text=text, lines=(line,), passed=count, failed=0)
+    def _counted(self, done: Sequence[CommandRun]) -> Mapping[str, int]:
+        """The most tests that there were before, by kinds of commands; those of this run are added."""
+        if self._most is None:
+            phases = PHASES[: PHASES.index(self._phase) + 1] if self._phase else ()
+            self._most = most_tests(self._run.files, phases)
+        before = dict(self._most)
+        counts = _counts(done)
+        self._most |= {kind: max(count, before.get(kind, 0)) for kind, count in counts.items()}
+        if self._phase and self._most != before:
+            note_tests(self._run.files, self._phase, self._most)
+        return before
+
+
+def _counts(done: Sequence[CommandRun]) -> dict[str, int]:
+    """How many tests each kind of command ran."""
+    counts: dict[str, int] = {}
+    for one in done:
+        if one.command.kind in _TESTING:
+            counts[one.command.kind] = counts.get(one.command.kind, 0) + (one.counts.passed or 0) + _failures(one)
+    return counts
+
+
+def _failures(one: CommandRun) -> int:
+    return one.counts.failed or len(one.counts.names)
+
+
+def _fewer(last: CommandRun, kind: str, count: int, most: int) -> Finding:
+    line = f"The tests pass, but there are only {count} of the {most} that there were: some are gone."
+    text = (
+        f"{line} Tests are what the project is held to: bring back those that were removed or skipped, and mend "
+        f"the program instead.\n\n{last.told}"
+    )
+    return Finding(failure=f"fewer tests {kind} {count}", text=text, lines=(line,), passed=count, failed=0)
 
 
 async def run_debug(run: Run) -> PhaseEnd:
@@ -71,7 +107,7 @@ async def run_debug(run: Run) -> PhaseEnd:
     """
     commands = await commands_of(run.folder, run.control.session.processes)
     mending = Mending(phase="4a", role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
-    return await mend(run, mending, Suite(run).check)
+    return await mend(run, mending, Suite(run, "4a").check)
 
 
 def _failed(last: CommandRun, passed: int, failed: int) -> Finding:

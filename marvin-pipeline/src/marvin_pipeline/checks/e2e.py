@@ -6,6 +6,7 @@ for the agent to say: in an empty folder the script has to fail.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 SCRIPT = ".marvin/smoke.sh"
 _LARGEST = 100_000
+_LEFT = re.compile(r"empty-[a-z0-9_]{8}")
+"""As `tempfile` names a folder."""
 _MISSING = (
     f"There is no script {SCRIPT} yet. Write it: a Bash script that is run in the project's folder and uses the "
     "program by its real entry point, as somebody would who has only read how to use it."
@@ -42,7 +45,7 @@ async def run_e2e(run: Run) -> PhaseEnd:
     Raises:
         BudgetExceeded: the money or the time is used up.
     """
-    suite = Suite(run)
+    suite = Suite(run, "4b")
     commands = await commands_of(run.folder, run.control.session.processes)
     mending = Mending(phase="4b", role="e2e", rounds=run.settings.e2e_rounds, commands=commands.told)
 
@@ -78,10 +81,15 @@ async def _smoke(run: Run) -> Finding:
     return Finding(passed=1, summary=f"{SCRIPT} works.")
 
 
+def remove_empty_folders(root: Path) -> None:
+    """Remove the empty folders of runs that were killed."""
+    for left in (root / ".marvin").glob("empty-*"):
+        if _LEFT.fullmatch(left.name):
+            shutil.rmtree(left, ignore_errors=True)
+
+
 def _copied(script: Path, root: Path) -> Path:
     """An empty folder with nothing but the script in it, below `.marvin`, where the sandbox lets it be run."""
-    for left in (root / ".marvin").glob("empty-*"):  # of a run that was killed
-        shutil.rmtree(left, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix="empty-", dir=root / ".marvin"))
     (folder / ".marvin").mkdir()
     (folder / SCRIPT).write_text(text_of(script, _LARGEST), encoding="utf-8")

@@ -37,7 +37,7 @@ async def run_frontend(run: Run) -> PhaseEnd:
     commands = await commands_of(run.folder, processes)
     if await in_thread(lambda: serving(run.folder, commands)) is None:
         return PhaseEnd(outcome="skipped", reason="The project serves no frontend.")
-    suite = Suite(run)
+    suite = Suite(run, "4c")
     mending = Mending(phase="4c", role="frontend", rounds=run.settings.fe_rounds, commands=commands.told)
 
     async def check() -> Finding:

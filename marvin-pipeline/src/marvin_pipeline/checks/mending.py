@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from marvin_core import Record, head_and_tail, one_line
+from marvin_core import Record, head_and_tail, in_thread, one_line
 
+from ..progress import Progress
 from ..review.texts import fenced
 from ..run.ends import PhaseEnd
-from .persistence import Attempt, EndReason, Persistence, Step
+from .persistence import Attempt, EndReason, Step
+from .rounds import Rounds
 
 if TYPE_CHECKING:
     from ..run.context import Run
@@ -71,25 +74,26 @@ async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
     """Check and mend until the check finds nothing, or until it is no use to go on.
 
     A failure that comes again changes the strategy: first an agent that changes nothing looks for the cause, then the
-    one that mends is told to take another way. Each round ends with a checkpoint.
+    one that mends is told to take another way. Each round ends with a checkpoint. A run that was killed goes on
+    with the round that it was in.
 
     Raises:
         BudgetExceeded: the money or the time is used up.
         GitFault: a checkpoint cannot be made.
     """
-    machine = Persistence(mending.rounds)
-    history: list[str] = []
+    rounds = await in_thread(lambda: Rounds(Progress(run.files, mending.phase, "mending"), mending.rounds))
     begun = await run.git.checkpoint(f"{mending.phase}: before the first check")
+    if not await run.git.knows(rounds.begun):
+        await in_thread(partial(rounds.begin, begun))
     while True:
         finding = await check()
         content = await run.git.content()
-        step = machine.next(
-            Attempt(failure=finding.failure, tree=content, passed=finding.passed, failed=finding.failed)
-        )
+        attempt = Attempt(failure=finding.failure, tree=content, passed=finding.passed, failed=finding.failed)
+        step = await in_thread(partial(rounds.next, attempt, _first(finding)))
         run.journal.note(
             "check",
             phase=mending.phase,
-            round=machine.done,
+            round=rounds.done,
             failure=finding.failure,
             passed=finding.passed,
             failed=finding.failed,
@@ -98,11 +102,12 @@ async def mend(run: Run, mending: Mending, check: Check) -> PhaseEnd:
             lines=list(finding.lines[:_BLOCKING]),
         )
         if step.end:
-            return _end(mending, machine.done, step, finding)
-        run.tell(f"{mending.phase}: round {machine.done} of {mending.rounds}, {step.strategy}: {_first(finding)}")
-        history.append(f"{machine.done}. {step.strategy}: {_first(finding)}")
-        await _round(run, mending, step, finding, _Told(round=machine.done, history=tuple(history), begun=begun))
-        await run.git.checkpoint(f"{mending.phase}: after round {machine.done} ({step.strategy})")
+            return _end(mending, rounds.done, step, finding)
+        run.tell(f"{mending.phase}: round {rounds.done} of {mending.rounds}, {step.strategy}: {_first(finding)}")
+        told = _Told(round=rounds.done, history=tuple(rounds.history), begun=rounds.begun)
+        await _round(run, mending, step, finding, told)
+        await run.git.checkpoint(f"{mending.phase}: after round {rounds.done} ({step.strategy})")
+        await in_thread(rounds.ended)
 
 
 class _Told(Record):

@@ -43,4 +43,4 @@ async def run_qa(run: Run) -> PhaseEnd:
     if not end.goes_on:
         return end
     mending = Mending(phase=_PHASE, role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
-    return end.then(await mend(run, mending, Suite(run).check))
+    return end.then(await mend(run, mending, Suite(run, _PHASE).check))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from marvin_core import AgentResult, MarvinError, in_thread
 
 from ..progress import Progress
+from ..run.files import ProjectFiles
 from .checks import why_no_document
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ async def write_document(run: Run, document: str, role: str, values: Mapping[str
     is asked, which is told what became of the earlier try. A document that was finished before the run was killed is
     not written again.
 
+    A document that was there before, as where the pipeline begins anew, stays, and is none of this phase until an
+    agent has changed it. What an agent left that did not come to its end is for the next one to finish.
+
     Args:
         document: its name below `.marvin`, as `spec.md`.
         values: what the prompt is filled with, beside `document` and `earlier`.
@@ -38,49 +43,95 @@ async def write_document(run: Run, document: str, role: str, values: Mapping[str
         MarvinError: as of `Run.ask`.
     """
     path = f".marvin/{document}"
-    progress = Progress(run.files, phase, document.removesuffix(".md"))
-    if await in_thread(lambda: _is_finished(run, document, progress)):
+    writing = _Writing(run.files, document, Progress(run.files, phase, document.removesuffix(".md")))
+    if await in_thread(writing.begin):
         run.tell(f"{phase}: {path} was finished before.")
         return
-    earlier, why = "", ""
+    earlier, why = await in_thread(writing.found), ""
     for number in range(1, TRIES + 1):
         asked = {**values, "document": path, "earlier": earlier}
         result = await run.ask(role, asked, phase=phase, writable_files=(path,))
-        why = await in_thread(lambda: _fault(run, document))
+        why = await in_thread(partial(writing.fault, result))
         if not why:
-            await in_thread(lambda: progress.note(sha256=_digest(run, document)))
             return
-        why = _told(why, result)
         run.journal.note("document", phase=phase, document=path, attempt=number, fault=why)
         run.tell(f"{phase}: try {number} of {TRIES} at {path}: {why}.")
-        earlier = (
-            f"An earlier try failed: {why}. Only what you write into {path} with create_file and append_file counts; "
-            "nobody makes a file of your answer."
-        )
+        earlier = f"An earlier try failed: {why}. {_ONLY_FILES.format(path=path)} {await in_thread(writing.found)}"
     raise DocumentMissing(
         f"{path} was not written in {TRIES} tries; the last time {why}. Run the pipeline again for further tries, "
         f"with another model for {role}, or write {path} yourself and begin with the phase after {phase}."
     )
 
 
-def _fault(run: Run, document: str) -> str:
-    """What is wrong with the document; then it is removed."""
-    why = why_no_document(run.files.read(document))
-    if why:
-        run.files.remove(document)
-    return why
+_ONLY_FILES = (
+    "Only what you write into {path} with create_file and append_file counts; nobody makes a file of your answer."
+)
+_OLD = (
+    "There is a file {path} already, from before this run. Read it, take over what still holds, and write the document "
+    "anew with write_file: as it stands it does not count."
+)
+_PART = (
+    "An agent that did not come to its end left {size:,} bytes in {path}. Read it whole. Where it is complete, stop; "
+    "else go on at its end with append_file, or write it anew with write_file."
+)
 
 
-def _is_finished(run: Run, document: str, progress: Progress) -> bool:
-    noted = progress.read()
-    if not noted or why_no_document(run.files.read(document)):
+class _Writing:
+    """One document while it is written. Its methods block.
+
+    Args:
+        files: the pipeline's own files of the project.
+        document: its name below `.marvin`.
+        progress: what is noted of it.
+    """
+
+    def __init__(self, files: ProjectFiles, document: str, progress: Progress) -> None:
+        self._files = files
+        self._document = document
+        self._progress = progress
+        self._before = ""
+
+    def begin(self) -> bool:
+        """Note how it is before the first try; says whether it was finished by an earlier run."""
+        content, now = self._content(), self._files.stamp(self._document)
+        noted = self._progress.read()
+        if noted and noted[-1].get("sha256") == _digest(content) and not why_no_document(content):
+            return True
+        begun = next((note["before"] for note in reversed(noted) if isinstance(note.get("before"), str)), None)
+        if begun is None:
+            self._progress.note(before=now)
+        self._before = now if begun is None else begun
         return False
-    return noted[-1].get("sha256") == _digest(run, document)
+
+    def found(self) -> str:
+        """What the next agent is to know of the file that is there; empty for none."""
+        content, path = self._content(), f".marvin/{self._document}"
+        if not content:
+            return ""
+        return _OLD.format(path=path) if self._is_old() else _PART.format(path=path, size=len(content))
+
+    def fault(self, result: AgentResult) -> str:
+        """What is wrong after a try, in a few words; empty where the document is written, which is noted."""
+        if why := why_no_document(self._content()):
+            self._files.remove(self._document)
+        elif self._is_old():
+            why = "the file is still the one that was there before"
+        elif result.answered:
+            self._progress.note(sha256=_digest(self._content()))
+            return ""
+        return _told(why, result)
+
+    def _is_old(self) -> bool:
+        return self._files.stamp(self._document) == self._before
+
+    def _content(self) -> bytes | None:
+        return self._files.read(self._document)
 
 
-def _digest(run: Run, document: str) -> str:
-    return sha256(run.files.read(document) or b"").hexdigest()
+def _digest(content: bytes | None) -> str:
+    return sha256(content or b"").hexdigest()
 
 
 def _told(why: str, result: AgentResult) -> str:
-    return why if result.answered else f"{why}, and the agent did not finish ({result.ended}: {result.reason})"
+    unfinished = "" if result.answered else f"the agent did not finish ({result.ended}: {result.reason})"
+    return ", and ".join(part for part in (why, unfinished) if part)

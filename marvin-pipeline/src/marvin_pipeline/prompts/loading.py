@@ -25,13 +25,18 @@ class PromptError(MarvinError):
 class Prompts:
     """The prompts of one run. Those of the project are read at once: agents of the run can write there later.
 
+    Those of the project are read when this is made: what agents put there later is trusted by nobody.
+
     Args:
         project: the project's files, where its own prompts may be used; else None.
+
+    Raises:
+        PromptError: a prompt of the project is too long.
+        FileFault: one cannot be read.
     """
 
     def __init__(self, project: ProjectFiles | None = None) -> None:
-        found = {} if project is None else {name: project.read(_own(name), _LONGEST + 1) for name in names()}
-        self._own = {name: data for name, data in found.items() if data is not None}
+        self._own = {} if project is None else {name: text for name in names() if (text := _own(project, name))}
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
         """A prompt with its `{{placeholders}}` filled. What is put in is not looked at for further ones.
@@ -58,21 +63,26 @@ class Prompts:
         """The text of a prompt, and where it stands."""
         if not re.fullmatch(r"[a-z0-9_]+", name):
             raise PromptError(f"{name!r} is no name of a prompt. Use small letters, digits and _.")
-        data = self._own.get(name)
-        if data is not None:
-            place = f".marvin/{_own(name)}"
-            if len(data) > _LONGEST:
-                raise PromptError(f"{place} has more than {_LONGEST:,} bytes. Shorten it.")
-            return data.decode("utf-8", "replace"), place
+        if name in self._own:
+            return self._own[name], _place(name)
         try:
             return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8"), f"the prompt {name}"
         except OSError as error:
             raise PromptError(f"There is no prompt {name!r}. There are: {', '.join(names())}.") from error
 
 
-def _own(name: str) -> str:
-    """The prompt of the project that stands in for one of the pack, below `.marvin`."""
-    return f"{OVERRIDES}/{name}.md"
+def _own(project: ProjectFiles, name: str) -> str | None:
+    """The project's own prompt of a name; None where it has none."""
+    data = project.read(f"{OVERRIDES}/{name}.md", _LONGEST + 1)
+    if data is None:
+        return None
+    if len(data) > _LONGEST:
+        raise PromptError(f"{_place(name)} has more than {_LONGEST:,} bytes. Shorten it.")
+    return data.decode("utf-8", "replace")
+
+
+def _place(name: str) -> str:
+    return f".marvin/{OVERRIDES}/{name}.md"
 
 
 def names() -> list[str]:

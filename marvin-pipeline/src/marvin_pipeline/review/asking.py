@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from marvin_core import AgentResult, in_thread, one_line
 
+from ..run.ends import raise_first
 from .convergence import Convergence
 from .findings import Review
 from .parsing import read_review
@@ -43,9 +44,7 @@ async def ask_all(run: Run, subject: Subject, loop: Convergence, diff: str, said
         await in_thread(lambda: said.note(reviewer.name, review))
 
     missing = [ask(reviewer) for reviewer in asked if reviewer.name not in said.reviews]
-    for failure in await asyncio.gather(*missing, return_exceptions=True):
-        if failure is not None:
-            raise failure
+    raise_first(await asyncio.gather(*missing, return_exceptions=True))
     return {reviewer.name: said.reviews[reviewer.name] for reviewer in asked}
 
 

@@ -95,7 +95,9 @@ class Fixer:
         """The commit before this fix, also where a run was killed during it."""
         noted = await in_thread(self._progress.read)
         if noted and noted[-1].get("fixing") == number:
-            return str(noted[-1].get("since", ""))
+            since = str(noted[-1].get("since", ""))
+            if await self._run.git.knows(since):
+                return since
         name = self._subject.name
         since = await self._run.git.checkpoint(f"{self._subject.phase}: before the fix of round {number} of {name}")
         if self._subject.path:
@@ -120,8 +122,8 @@ class Fixer:
         return head_and_tail(difference, _DIFF, f"Read {self._subject.path} for the rest.")
 
     async def diff_of_code(self, since: str) -> str:
-        """What was changed in the code since a commit; empty for nothing, and where no commit is given."""
-        changed = await changed_files(self._run, since) if since else []
+        """What was changed in the code since a commit; empty for nothing, and where there is no such commit."""
+        changed = await changed_files(self._run, since) if await self._run.git.knows(since) else []
         return await self._run.git.diff_since(since, changed[:_FILES]) if changed else ""
 
     def _kept(self, before: bytes) -> bool:

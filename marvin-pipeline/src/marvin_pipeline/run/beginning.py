@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
-from marvin_core import ConfigError, MarvinError, RunControl, UsageError, in_thread, own_folder
+from marvin_core import ConfigError, MarvinError, RunControl, Timeouts, UsageError, in_thread
 
 from ..progress import carried, forget
 from ..prompts.loading import Prompts
 from ..settings import PipelineSettings
-from ..state import PHASES, PipelineState
+from ..state import PHASES, PipelineState, StateError
 from .checkpoints import Checkpoints
 from .context import Run
-from .files import ProjectFiles
+from .files import FileFault, Held, ProjectFiles
 from .journal import Journal
 from .limits import RunLimits
 from .request import PipelineRequest
+from .summary import NAME as REPORT
 from .tickets import Tickets
 from .upstream import copy_upstream
 
 REQUEST = "request.md"
 """The document below `.marvin` with what was asked for."""
-_LOCK = "pipeline.lock"
-_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOCK = "logs/pipeline.lock"
+_AT_ONCE = Timeouts(lock=0.0)
+_LONGEST = 1_000_000
+"""Bytes of what is asked for."""
 
 
 class Busy(MarvinError):
@@ -58,16 +59,21 @@ async def request_of(control: RunControl, settings: PipelineSettings) -> Pipelin
         max_time=config.max_time or settings.max_time,
         yes=config.yes,
     )
-    await in_thread(lambda: _check(request, PipelineState(files.root)))
+    await in_thread(lambda: _check(request, files))
     return request
 
 
 async def _prompt(control: RunControl, files: ProjectFiles) -> str:
     """What is to be built: as it was recorded, unless the run begins anew."""
-    recorded = files.text(REQUEST).strip()
+    recorded = await in_thread(lambda: _recorded(files))
     config = control.config
-    is_given = config.prompt is not None or config.prompt_file is not None
-    given = "" if recorded and not is_given else (await control.prompt()).strip()
+    # Bytes of the command line that are no text stay what they are by name, each time the same.
+    given = (await control.prompt(waits=not recorded)).strip().encode("utf-8", "backslashreplace").decode()
+    if len((given or recorded).encode()) > _LONGEST:
+        raise UsageError(
+            f"The prompt has more than {_LONGEST:,} bytes, and each agent gets all of it. Put the details into "
+            "documents, and name their folder with --upstream."
+        )
     if not given and not recorded:
         raise MarvinError("Nothing says what to build. Give it with --prompt TEXT or --prompt-file PATH.")
     if given and recorded and given != recorded and config.pipeline_from != PHASES[0]:
@@ -78,18 +84,37 @@ async def _prompt(control: RunControl, files: ProjectFiles) -> str:
     return given or recorded
 
 
-def _check(request: PipelineRequest, state: PipelineState) -> None:
-    first = request.from_phase or state.next_phase() or ""
-    if request.from_phase == PHASES[0] and not request.yes and state.last_finished():
+def _recorded(files: ProjectFiles) -> str:
+    return files.text(REQUEST, 2 * _LONGEST).strip()
+
+
+def _check(request: PipelineRequest, files: ProjectFiles) -> None:
+    state = PipelineState(files.root)
+    first = request.from_phase
+    if request.from_phase == PHASES[0] and not request.yes and (last := _finished(state)):
         raise UsageError(
-            f"--from {PHASES[0]} begins the pipeline of {request.folder} anew, of which {state.last_finished()} is "
-            "finished. No document is removed, but agents write them again. Add --yes if that is wanted."
+            f"--from {PHASES[0]} begins the pipeline of {request.folder} anew, of which {last} is finished. No "
+            "document is removed, but agents write them again. Add --yes if that is wanted."
+        )
+    if not first and not _recorded(files) and (finished := state.last_finished()):
+        raise UsageError(
+            f"{state.path} says that {finished} is finished, and .marvin/{REQUEST} is missing, so nothing tells of "
+            f"what. Say where to begin: --from {state.next_phase() or PHASES[-1]} goes on, --from {PHASES[0]} --yes "
+            "begins anew."
         )
     if request.until_phase and first and PHASES.index(request.until_phase) < PHASES.index(first):
         raise UsageError(
-            f"--until {request.until_phase} comes before {first}, with which this run begins. Name a later phase, or "
-            f"go back with --from {request.until_phase}."
+            f"--until {request.until_phase} comes before --from {first}, with which this run begins. Name a later "
+            f"phase, or go back with --from {request.until_phase}."
         )
+
+
+def _finished(state: PipelineState) -> str:
+    """The last finished phase in words; empty where none is."""
+    try:
+        return state.last_finished() or ""
+    except StateError:  # it is damaged, and beginning anew mends that
+        return "nobody knows which phase"
 
 
 async def begin(control: RunControl, request: PipelineRequest, settings: PipelineSettings) -> Run:
@@ -98,20 +123,18 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
     Raises:
         MarvinError: git, the tickets or the pipeline's own files cannot be used.
     """
-    files, state = ProjectFiles(request.folder), PipelineState(request.folder)
+    files, state = ProjectFiles(request.folder), PipelineState(request.folder, control.config.timeouts)
     config, journal = control.config, Journal(files)
     tickets = Tickets(files, config.timeouts, settings.tickets_dir, config.ticket)
-    git = Checkpoints(request.folder, control.session.processes, settings.git_timeout)
+    git = Checkpoints(request.folder, control.session.processes, settings.git_timeout, config.timeouts)
     trusted = (await in_thread(control.session.permissions.project)).trusted
+    await in_thread(lambda: _tidy(files))
     prompts = await in_thread(lambda: Prompts(files if trusted else None))
-    upstream = await in_thread(lambda: copy_upstream(files, request.upstream, config.home))
     made = await git.prepare()
-    if request.from_phase:
-        await in_thread(lambda: state.restart_from(request.from_phase))
-        forget(files, PHASES[PHASES.index(request.from_phase) :])
-    if files.text(REQUEST) != f"{request.prompt}\n":
-        files.write(REQUEST, f"{request.prompt}\n".encode())
-    epic = await tickets.open_epic(request.prompt)
+    upstream = await in_thread(lambda: copy_upstream(files, request.upstream, config.home))
+    is_new = await in_thread(lambda: _recorded(files) != request.prompt)
+    await in_thread(lambda: _record(request, files, state, is_new=is_new))
+    epic = await tickets.open_epic(request.prompt, is_new=is_new)
     journal.note("begin", prompt=request.prompt, phase=state.next_phase() or "", epic=epic, repository_made=made)
     run = Run(
         control=control,
@@ -130,7 +153,31 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
         upstream=upstream,
     )
     await git.checkpoint("The pipeline begins")
+    if not await git.branch():
+        run.tell(
+            "HEAD is detached: the commits of this run are on no branch. Make one with `git switch -c NAME` before you "
+            "go to another commit."
+        )
     return run
+
+
+def _tidy(files: ProjectFiles) -> None:
+    """Remove what a run left that was killed, and the report of the last one, which tells nothing of this one."""
+    from ..checks.e2e import remove_empty_folders
+
+    files.sweep()
+    remove_empty_folders(files.root)
+    files.remove(REPORT)
+
+
+def _record(request: PipelineRequest, files: ProjectFiles, state: PipelineState, *, is_new: bool) -> None:
+    """Go back where that is asked for, and note the prompt. What was done for another prompt is none of this one."""
+    if request.from_phase:
+        state.restart_from(request.from_phase)
+    elif is_new:
+        forget(files, PHASES)
+    if is_new:
+        files.write(REQUEST, f"{request.prompt}\n".encode())
 
 
 @contextmanager
@@ -141,19 +188,11 @@ def alone_in(files: ProjectFiles) -> Iterator[None]:
         Busy: another run works on it.
         ConfigError: the project's folder cannot be written.
     """
-    try:
-        with own_folder(files.root, files.root / ".marvin" / "logs") as folder:
-            descriptor = os.open(_LOCK, _OPEN, 0o600, dir_fd=folder)
-    except OSError as error:
-        why = error.strerror or "there is a link in the way"
-        raise ConfigError(
-            f"{files.root}/.marvin/logs cannot be written: {why}. Make that a folder of yours."
-        ) from error
-    try:
+    with ExitStack() as held:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            held.enter_context(files.locked(_LOCK, _AT_ONCE))
+        except FileFault as error:
+            raise ConfigError(f"{files.root} cannot be worked in. {error}") from error
+        except Held as error:
             raise Busy(f"Another run of the pipeline works on {files.root}. Wait for its end, or stop it.") from error
         yield
-    finally:
-        os.close(descriptor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -15,6 +16,7 @@ from marvin_core import (
     MarvinError,
     Processes,
     ProcessResult,
+    Timeouts,
     git_command,
     in_thread,
     output_text,
@@ -22,7 +24,10 @@ from marvin_core import (
     why_left_out,
 )
 
-_GIT = git_command()
+from .git_locks import lock_in, set_free
+
+_GIT = git_command("core.safecrlf=false")
+_ENVIRONMENT = {**GIT_ALONE, **{f"GIT_{kind}_PATHSPECS": "0" for kind in ("LITERAL", "GLOB", "NOGLOB", "ICASE")}}
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
 _NAMES = 20_000_000
@@ -31,9 +36,25 @@ _DIFF = 60_000
 """Bytes of a diff, as agents get it."""
 _OUTPUT = 4_000
 _LOCK = ".marvin/pipeline_state.lock"
+_TICKETS = ".tickets/"
 _NO_TICKETS = ":(exclude).tickets"
 """Commands in the sandbox do not see the tickets, and git would call them deleted."""
-_KEPT = (b".marvin/", b".tickets/")
+_ALL = ("--", ".", _NO_TICKETS)
+_KEPT = (b".marvin/", _TICKETS.encode())
+_TRIES = 6
+_UNFINISHED = {
+    "MERGE_HEAD": ("merge", "git merge --abort"),
+    "rebase-merge": ("rebase", "git rebase --abort"),
+    "rebase-apply": ("rebase", "git rebase --abort, or git am --abort"),
+    "CHERRY_PICK_HEAD": ("cherry-pick", "git cherry-pick --abort"),
+    "REVERT_HEAD": ("revert", "git revert --abort"),
+    "sequencer": ("cherry-pick", "git cherry-pick --abort, or git revert --abort"),
+    "BISECT_LOG": ("bisect", "git bisect reset"),
+}
+"""What git has in its folder until something is ended, what that is, and the command that ends it."""
+
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
 class GitFault(MarvinError):
@@ -57,53 +78,102 @@ class Checkpoints:
     Args:
         folder: the project's folder.
         processes: the way to git.
+        timeout: seconds for each step.
+        timeouts: how long another git may keep its lock, where not as long as usual.
     """
 
-    def __init__(self, folder: Path, processes: Processes, timeout: float) -> None:
+    def __init__(self, folder: Path, processes: Processes, timeout: float, timeouts: Timeouts | None = None) -> None:
         self._folder = folder
         self._processes = processes
         self._timeout = timeout
+        self._timeouts = timeouts or Timeouts()
 
     async def prepare(self) -> bool:
         """Make the project's folder a repository where it is in none; says whether it did.
 
-        Where nobody has told git who commits, Marvin does in a repository that is made here.
+        Where nobody has told git who commits, Marvin does in a repository that is made here. A folder that the
+        repository around it ignores gets one of its own, since nothing of it would be kept there.
 
         Raises:
-            GitFault: git is missing or fails.
+            GitFault: git is missing or fails, or a merge or the like is not finished.
         """
+        made = not await self._is_kept()
+        if made:
+            # Outside of the sandbox, which keeps the settings of repositories; there is none yet that could have a say.
+            await self._run("init", "--quiet", outside=True)
+            if not await self._knows_who():  # agents commit here, too
+                await self._run("config", "user.name", _NAME, outside=True)
+                await self._run("config", "user.email", _ADDRESS, outside=True)
+        await self._refuse_unfinished()
+        return made
+
+    async def _is_kept(self) -> bool:
+        """Whether the project lies in the working tree of a repository, which does not ignore it."""
         inside = await self._try("rev-parse", "--is-inside-work-tree")
-        if inside.exit_code == 0 and inside.output.strip() == b"true":
-            return False
-        # Outside of the sandbox, which keeps the settings of repositories; there is none yet that could have a say.
-        await self._run("init", "--quiet", outside=True)
-        if not await self._knows_who():  # agents commit here, too
-            await self._run("config", "user.name", _NAME, outside=True)
-            await self._run("config", "user.email", _ADDRESS, outside=True)
-        return True
+        if inside.exit_code != 0:
+            if b"not a git repository" in inside.stderr:
+                return False
+            raise self._fault("rev-parse", inside)  # as where it belongs to somebody else
+        if inside.output.strip() != b"true":
+            raise GitFault(
+                f"{self._folder} lies in a bare repository, or in a folder of git itself. Name another folder with "
+                "--working-dir."
+            )
+        ignored = await self._try("check-ignore", "--quiet", "--", ".")
+        return ignored.exit_code != 0 or bool(await self._run("ls-files", "-z", "--", ".", limit=_OUTPUT))
 
     async def checkpoint(self, message: str) -> str:
         """Commit all changes of the project; returns the newest commit, which is an old one where nothing changed.
 
-        New files that do not belong into a commit, such as keys and logs, are left out.
+        New files that do not belong into a commit, such as keys and logs, are left out, and so are the tickets. What
+        is staged beside the project, in a repository around it, stays so.
 
         Raises:
-            GitFault: a merge is not finished, or git fails.
+            GitFault: a merge or the like is not finished, or git fails.
         """
         await self._refuse_unfinished()
-        new = await self._new()
-        wanted = await in_thread(lambda: [name for name in new if not self._why_left_out(name)])
-        await self._run("add", "--update", "--", ".")
-        if wanted:
-            stdin = b"\0".join(os.fsencode(name) for name in wanted)
-            await self._run("--literal-pathspecs", "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=stdin)
-        staged = await self._try("diff", "--cached", "--quiet")
+        await self._stage()
+        staged = await self._try("diff", "--cached", "--quiet", *_ALL)
         if staged.exit_code == 1 or not await self._has_commits():
             who = () if await self._knows_who() else _WHO
-            await self._run(
-                "commit", "--quiet", "--allow-empty", "--no-verify", "--file=-", who=who, stdin=message.encode()
-            )
+            only = _ALL if staged.exit_code == 1 and await self._is_part() else ()
+            commit = ("commit", "--quiet", "--allow-empty", "--no-verify", "--file=-", *only)
+            await self._run(*commit, who=who, stdin=message.encode("utf-8", "replace"))
         return await self.newest()
+
+    async def _stage(self) -> None:
+        """Stage all changes. A file that goes while that is done is no fault: it is looked again."""
+        for left in reversed(range(_TRIES)):
+            new = await self._new()
+            wanted = await in_thread(partial(self._wanted, new))
+            await self._run("add", "--update", *_ALL)
+            if not wanted:
+                return
+            stdin = b"\0".join(os.fsencode(name) for name in wanted)
+            how = ("--literal-pathspecs", "add", "--pathspec-from-file=-", "--pathspec-file-nul")
+            result = await self._try(*how, stdin=stdin)
+            if result.exit_code == 0:
+                return
+            if not left:
+                raise self._fault("add", result)
+
+    def _wanted(self, new: Sequence[str]) -> list[str]:
+        return [name for name in new if not self._why_left_out(name)]
+
+    async def _is_part(self) -> bool:
+        """Whether the repository begins above the project."""
+        return bool((await self._run("rev-parse", "--show-prefix")).strip())
+
+    async def branch(self) -> str:
+        """The branch that commits go to; empty where HEAD is detached."""
+        found = await self._try("symbolic-ref", "--quiet", "--short", "HEAD")
+        return found.output.decode("utf-8", "replace").strip() if found.exit_code == 0 else ""
+
+    async def knows(self, commit: str) -> bool:
+        """Whether a commit is there; one that was noted may be gone."""
+        if not _COMMIT.fullmatch(commit):
+            return False
+        return (await self._try("cat-file", "-e", f"{commit}^{{commit}}")).exit_code == 0
 
     async def newest(self) -> str:
         """The newest commit; empty where there is none."""
@@ -146,21 +216,35 @@ class Checkpoints:
         return sorted({*names, *(name for name in await self._new() if not why_left_out(name))})
 
     async def _new(self) -> list[str]:
-        """The files that git does not know and does not ignore."""
-        listed = await self._run("ls-files", "-z", "--others", "--exclude-standard", limit=_NAMES)
-        return [os.fsdecode(name) for name in listed.split(b"\0") if name]
+        """The files that git does not know and does not ignore, but for tickets."""
+        listed = await self._try("ls-files", "-z", "--others", "--exclude-standard", limit=_NAMES)
+        if listed.exit_code != 0:
+            raise self._fault("ls-files", listed)
+        if listed.omitted:
+            raise GitFault(
+                f"There are too many new files in {self._folder} for git to keep. Name the folders that do not belong "
+                "into commits in .gitignore, and run the pipeline again."
+            )
+        names = (os.fsdecode(name) for name in listed.output.split(b"\0") if name)
+        return [name for name in names if not name.startswith(_TICKETS)]
 
     async def _refuse_unfinished(self) -> None:
-        """A commit would end a merge as it stands, conflicts and their markers included."""
-        merging = await self._try("rev-parse", "--verify", "--quiet", "MERGE_HEAD")
-        if merging.exit_code == 0 or await self._run("ls-files", "--unmerged", "-z", "--", ".", limit=_NAMES):
+        """A commit would end a merge as it stands, conflicts and their markers included, or go into a rebase."""
+        folder = await self._place("--absolute-git-dir")
+        left = await in_thread(lambda: next((name for name in _UNFINISHED if os.path.lexists(folder / name)), ""))
+        if left or await self._run("ls-files", "--unmerged", "-z", "--", ".", limit=_NAMES):
+            what, command = _UNFINISHED[left or "MERGE_HEAD"]
             raise GitFault(
-                f"A merge is not finished in {self._folder}, and the pipeline commits. Finish it, or git merge "
-                "--abort, and run the pipeline again."
+                f"A {what} is not finished in {self._folder}, and the pipeline commits. Finish it, or end it with "
+                f"{command}, and run the pipeline again."
             )
 
+    async def _place(self, *what: str) -> Path:
+        """A folder that git names."""
+        return Path(os.fsdecode((await self._run("rev-parse", *what)).removesuffix(b"\n")))
+
     def _check(self, commit: str) -> None:
-        if not re.fullmatch(r"[0-9a-f]{7,64}", commit):
+        if not _COMMIT.fullmatch(commit):
             raise GitFault(f"{commit[:80]!r} is no commit.")
 
     def _why_left_out(self, name: str) -> str:
@@ -173,7 +257,11 @@ class Checkpoints:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as file:
                 return why_content_left_out(os.fstat(file.fileno()).st_size, file.read(KEY_SAMPLE))
-        except OSError:  # a link, or gone by now: git looks at it itself
+        except PermissionError:
+            return "it cannot be read"
+        except FileNotFoundError:
+            return "it is gone"
+        except OSError:  # a link: git looks at it itself
             return ""
 
     async def _has_commits(self) -> bool:
@@ -190,13 +278,24 @@ class Checkpoints:
         return result.output
 
     async def _try(self, *arguments: str, **options: Unpack[_Options]) -> ProcessResult:
+        result = await self._once(*arguments, **options)
+        lock = lock_in(result.stderr) if result.exit_code else None
+        if lock is None:
+            return result
+        repository = await self._place("--path-format=absolute", "--git-common-dir")
+        top = await self._place("--show-toplevel")
+        if not await in_thread(lambda: set_free(lock, repository, top, self._timeouts)):
+            return result
+        return await self._once(*arguments, **options)
+
+    async def _once(self, *arguments: str, **options: Unpack[_Options]) -> ProcessResult:
         return await self._processes.run(
             [*_GIT, *options.get("who", ()), *arguments],
             cwd=self._folder,
             stdin=options.get("stdin"),
             timeout=self._timeout,
             output_limit=options.get("limit", _OUTPUT),
-            env=GIT_ALONE,
+            env=_ENVIRONMENT,
             outside=options.get("outside", False),
         )
 

@@ -12,6 +12,7 @@ from marvin_core import (
     MarvinError,
     Record,
     RunControl,
+    ToolError,
     did_you_mean,
     near_names,
 )
@@ -26,6 +27,11 @@ from .limits import RunLimits
 from .request import PipelineRequest
 from .roles import ROLES, Role
 from .tickets import Tickets
+
+_NO_MOCKS = (
+    "Tests of this project use the real thing: no mocks, no test doubles, nothing that replaces behaviour by what only "
+    "looks like it. A plan that has some, and a test, is wrong.\n"
+)
 
 
 class AgentFailed(MarvinError):
@@ -77,7 +83,8 @@ class Run(Record):
             phase: the phase that it is for.
             prompt: the name of its prompt, where that is not the role's.
             writable_files: the only files that it may write, relative to the project; none for any.
-            ticket: the ticket that it works on; without one, an agent that writes any file gets one of its own.
+            ticket: the ticket that it works on; without one, an agent that writes any file gets one of its own, and
+                others work on the epic.
             tools: the tools that it has, as `--tools` takes them; none for those that agents have.
 
         Raises:
@@ -86,21 +93,24 @@ class Run(Record):
         """
         self.limits.check()
         text = self.prompts.fill(prompt or role, {**self.standing(phase), **values})
+        text = f"{text}\n{_NO_MOCKS}" if read_only else text  # those that write are told so by the core
         own = "" if ticket or read_only or writable_files else await self._ticket(role, phase)
         task = AgentTask(
             prompt=text,
             model=_role(role).tier,
-            ticket=ticket or own,
+            ticket=ticket or own or self.tickets.epic,
             read_only=read_only,
             writable_files=tuple(writable_files) or None,
-            timeout=self._timeout(read_only=read_only),
             tools=",".join(tools),
         )
+        task = task.replace(timeout=self._timeout(task))
         result = await self._asked(task, role, phase)
         if own:
             await self._end_ticket(own, result)
         if result.ended == "budget":
             raise BudgetExceeded(f"The agent that was to {_role(role).words} came to the cost ceiling. {result.reason}")
+        if result.ended == "timeout":
+            self.limits.check_time()  # it may have been the time of the whole run that was up
         return result
 
     async def ask_for(self, role: str, values: Mapping[str, str], *, phase: str) -> AgentResult:
@@ -134,13 +144,20 @@ class Run(Record):
         self.control.warn(text)
 
     async def _asked(self, task: AgentTask, role: str, phase: str) -> AgentResult:
-        result = await self._started(task, role, phase)
         other = self.settings.fallback.get(_role(role).tier)
-        if result.ended == "failed" and other:
-            self.tell(f"{phase}: the agent with the tier {task.model} failed, so {other} goes on. {result.reason}")
-            self.limits.check()
-            result = await self._started(task.replace(model=other), role, phase)
-        return result
+        try:
+            result = await self._started(task, role, phase)
+        except ToolError as error:  # as where no service has the model of the tier
+            if not other:
+                raise
+            reason = str(error)
+        else:
+            if result.ended != "failed" or not other:
+                return result
+            reason = result.reason
+        self.tell(f"{phase}: the agent with the tier {task.model} failed, so {other} goes on. {reason}")
+        self.limits.check()
+        return await self._started(task.replace(model=other, timeout=self._timeout(task)), role, phase)
 
     async def _started(self, task: AgentTask, role: str, phase: str) -> AgentResult:
         self.journal.note("agent_start", phase=phase, role=role, model=task.model, ticket=task.ticket)
@@ -148,11 +165,12 @@ class Run(Record):
         self.journal.agent(result, phase=phase, role=role, model=task.model, ticket=task.ticket)
         return result
 
-    def _timeout(self, *, read_only: bool) -> float | None:
+    def _timeout(self, task: AgentTask) -> float | None:
+        """The seconds that an agent may take: no more than the run has left."""
         left, timeouts = self.limits.time_left, self.control.config.timeouts
         if left is None:
             return None
-        return min(left, timeouts.agent_research if read_only else timeouts.agent_build)
+        return min(left, timeouts.agent_research if task.read_only else timeouts.agent_build)
 
     async def _ticket(self, role: str, phase: str) -> str:
         words = f"{phase}: {_role(role).words}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from marvin_core import Record
+from marvin_core import BudgetExceeded, Record
 
 Outcome: TypeAlias = Literal["passed", "ended", "failed", "skipped"]
 """passed: it did all that it is for. ended: it came to an end before that, and what is left does not stop the run.
@@ -50,3 +51,10 @@ class PhaseEnd(Record):
             carried=(*self.carried, *later.carried),
             blocking=(*self.blocking, *later.blocking),
         )
+
+
+def raise_first(results: Iterable[object]) -> None:
+    """Raise what failed of what was done side by side: of several failures a limit that was reached, else the first."""
+    failures = [result for result in results if isinstance(result, BaseException)]
+    for failure in sorted(failures, key=lambda one: not isinstance(one, BudgetExceeded)):
+        raise failure

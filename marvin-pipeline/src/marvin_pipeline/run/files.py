@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import re
 import stat
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from marvin_core import MarvinError, own_folder
+from marvin_core import MarvinError, Timeouts, own_folder
 
 _FOLDER = ".marvin"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LEFT = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
+"""A file that was to take the place of another one."""
+_PLACES = ("", "logs", "logs/progress", "upstream")
+"""The folders that files are put into."""
 LARGEST = 2_000_000
 """Bytes of a document that are read."""
 
 
 class FileFault(MarvinError):
     """A file of the pipeline cannot be read or written."""
+
+
+class Held(MarvinError):
+    """Somebody else holds a lock."""
 
 
 class ProjectFiles:
@@ -32,17 +46,17 @@ class ProjectFiles:
         self.root = root
 
     def read(self, name: str, most: int = LARGEST) -> bytes | None:
-        """The first bytes of a file; None where there is none, or a link or something else in its place.
+        """The first bytes of a file; None where there is none, or a pipe or the like in its place.
 
         Raises:
-            FileFault: it is there and cannot be read.
+            FileFault: it cannot be read, or there is a link or a folder in its place.
         """
         folder, base = self._place(name)
         if not folder.is_dir():
             return None
         try:
-            with own_folder(self.root, folder) as opened, os.fdopen(os.open(base, _READ, dir_fd=opened), "rb") as file:
-                return file.read(most) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+            with own_folder(self.root, folder) as opened:
+                return _beginning(os.open(base, _READ, dir_fd=opened), most)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -54,6 +68,15 @@ class ProjectFiles:
 
     def size(self, name: str) -> int | None:
         """The bytes of a file; None where there is no such file, a link or something else in its place included."""
+        found = self._status(name)
+        return None if found is None else found.st_size
+
+    def stamp(self, name: str) -> str:
+        """What is another text once somebody has written the file; empty where there is no such file."""
+        found = self._status(name)
+        return "" if found is None else f"{found.st_ino}-{found.st_mtime_ns}-{found.st_size}"
+
+    def _status(self, name: str) -> os.stat_result | None:
         folder, base = self._place(name)
         if not folder.is_dir():
             return None
@@ -62,7 +85,12 @@ class ProjectFiles:
                 found = os.stat(base, dir_fd=opened, follow_symlinks=False)
         except OSError:
             return None
-        return found.st_size if stat.S_ISREG(found.st_mode) else None
+        return found if stat.S_ISREG(found.st_mode) else None
+
+    def is_there(self, name: str) -> bool:
+        """Whether anything has this name, whatever it is."""
+        folder, base = self._place(name)
+        return os.path.lexists(folder / base)
 
     def write(self, name: str, data: bytes, mode: int = 0o666) -> None:
         """Put a file in its place as a whole: nobody sees a part of it.
@@ -88,7 +116,7 @@ class ProjectFiles:
             raise self._fault(name, "written", error) from error
 
     def append(self, name: str, data: bytes) -> None:
-        """Add to the end of a file, in one step.
+        """Add to the end of a file: all of it, or on a full disk nothing.
 
         Raises:
             FileFault: it cannot be written.
@@ -96,10 +124,38 @@ class ProjectFiles:
         folder, base = self._place(name)
         try:
             with own_folder(self.root, folder, 0o777) as opened:
-                with os.fdopen(os.open(base, _APPEND, 0o666, dir_fd=opened), "wb", buffering=0) as file:
-                    file.write(data)
+                descriptor = os.open(base, _APPEND, 0o666, dir_fd=opened)
+                try:
+                    _append(descriptor, data)
+                finally:
+                    os.close(descriptor)
         except OSError as error:
             raise self._fault(name, "written", error) from error
+
+    @contextmanager
+    def locked(self, name: str, timeouts: Timeouts) -> Iterator[None]:
+        """Hold a lock, a file that is never removed. Blocks for `timeouts.lock` at most.
+
+        The system lets go of it when this process ends, however that happens.
+
+        Raises:
+            FileFault: it cannot be made.
+            Held: somebody else holds it for longer.
+        """
+        folder, base = self._place(name)
+        try:
+            with own_folder(self.root, folder) as opened:
+                descriptor = os.open(base, _LOCK, 0o600, dir_fd=opened)
+        except OSError as error:
+            raise self._fault(name, "written", error) from error
+        try:
+            try:
+                _acquire(descriptor, timeouts, f"{_FOLDER}/{name}")
+            except OSError as error:  # as on a file system without locks
+                raise self._fault(name, "locked", error) from error
+            yield
+        finally:
+            os.close(descriptor)
 
     def remove(self, name: str) -> None:
         """Remove a file, or a link in its place; nothing happens where there is none.
@@ -116,10 +172,63 @@ class ProjectFiles:
         except OSError as error:
             raise self._fault(name, "removed", error) from error
 
+    def sweep(self) -> None:
+        """Remove what was half written when a run was killed. Only who is alone in the project may."""
+        for name in _PLACES:
+            folder = self.root / _FOLDER / name
+            if folder.is_dir():
+                with suppress(OSError), own_folder(self.root, folder) as opened:
+                    for left in filter(_LEFT.fullmatch, os.listdir(opened)):
+                        os.unlink(left, dir_fd=opened)
+
     def _place(self, name: str) -> tuple[Path, str]:
         path = self.root / _FOLDER / name
         return path.parent, path.name
 
     def _fault(self, name: str, what: str, error: OSError) -> FileFault:
-        why = "there is a link or a file in the way" if error.strerror is None else error.strerror
+        in_the_way = error.errno in _IN_THE_WAY or error.strerror is None
+        why = "there is a link, or a file where a folder should be" if in_the_way else error.strerror
         return FileFault(f"{_FOLDER}/{name} cannot be {what}: {why}. Mend that, and run the pipeline again.")
+
+
+_IN_THE_WAY = (errno.ELOOP, errno.ENOTDIR)
+
+
+def _beginning(descriptor: int, most: int) -> bytes | None:
+    """The first bytes of a regular file; None for anything else. It is closed."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, "there is a folder in its place")
+        if not stat.S_ISREG(mode):
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(descriptor)
+
+
+def _append(descriptor: int, data: bytes) -> None:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no file")
+    written = 0
+    try:
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(descriptor, status.st_size)  # a line that is cut off would spoil the next one
+        raise
+
+
+def _acquire(descriptor: int, timeouts: Timeouts, name: str) -> None:
+    deadline = time.monotonic() + timeouts.lock
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                raise Held(f"{name} is held by another process. Try again when that has ended.") from error
+            time.sleep(timeouts.lock_poll)

@@ -59,6 +59,14 @@ class RunLimits:
         """USD that new agents may use, the reserve taken off; None where there is no ceiling."""
         return None if self.max_cost is None else self.max_cost - self.reserve - self.spent
 
+    def check_time(self) -> None:
+        """Raise `TimeUp` where the time is over."""
+        time = self.time_left
+        if time is not None and time <= 0:
+            raise TimeUp(
+                f"The run has had its time of {words_of(self.max_time or 0)}. Run it again to go on where it was."
+            )
+
     def check(self) -> None:
         """Raise where nothing new is to be started.
 
@@ -66,11 +74,8 @@ class RunLimits:
             BudgetExceeded: the money is used up but for the reserve.
             TimeUp: the time is over.
         """
-        time, money = self.time_left, self.money_left
-        if time is not None and time <= 0:
-            raise TimeUp(
-                f"The run has had its time of {words_of(self.max_time or 0)}. Run it again to go on where it was."
-            )
+        self.check_time()
+        money = self.money_left
         if money is not None and money <= 0:
             raise BudgetExceeded(
                 f"{self.spent:.4f} of {self.max_cost:g} USD are used, and {self.reserve:g} USD of it are a reserve. "

@@ -9,14 +9,12 @@ from marvin_core import MarvinError, Record
 
 from ..progress import Progress
 from ..state import PHASES
-from .ends import PhaseEnd
+from .ends import PhaseEnd, raise_first
 from .roles import ROLES
 
 if TYPE_CHECKING:
     from .context import Run
 
-LEAST = 1_000
-"""Bytes below which a document counts as missing."""
 PhaseFunction: TypeAlias = "Callable[[Run], Awaitable[PhaseEnd]]"
 
 
@@ -39,9 +37,7 @@ async def _documents(run: Run) -> PhaseEnd:
     import asyncio
 
     both = (_document(run, "spec", "1a"), _document(run, "ux", "1a"))
-    for failure in await asyncio.gather(*both, return_exceptions=True):
-        if failure is not None:
-            raise failure
+    raise_first(await asyncio.gather(*both, return_exceptions=True))
     return PhaseEnd(outcome="passed", reason="The specification and the user experience are written.")
 
 
@@ -111,8 +107,8 @@ async def _debug(run: Run) -> PhaseEnd:
 async def _begun(run: Run, phase: str) -> str:
     """The commit with which a phase that writes code began, also where the run was killed since."""
     progress = Progress(run.files, phase, "writers")
-    begun = next((str(note["begun"]) for note in progress.read() if "begun" in note), "")
-    if not begun:
+    begun = next((str(note["begun"]) for note in reversed(progress.read()) if "begun" in note), "")
+    if not await run.git.knows(begun):  # there is none yet, or somebody has rewritten the history since
         begun = await run.git.checkpoint(f"{phase}: before the first agent")
         progress.note(begun=begun)
     return begun
@@ -156,15 +152,18 @@ TABLE: Mapping[str, Phase] = {
 
 
 def check_ready(run: Run, phase: str) -> None:
-    """Refuse a phase whose documents are missing.
+    """Refuse a phase whose documents are missing. Blocks.
 
     Raises:
-        NotReady: one is missing, or has less than 1,000 bytes; the text says with which phase to begin.
+        NotReady: one is missing, or is no document; the text says with which phase to begin.
+        FileFault: one cannot be read.
     """
+    from ..documents.checks import why_no_document
+
     for document in TABLE[phase].needs:
-        size = run.files.size(document)
-        if size is None or size < LEAST:
-            state = "is missing" if size is None else f"has only {size} of at least {LEAST:,} bytes"
+        content = run.files.read(document)
+        if why := why_no_document(content):
+            state = "is missing" if content is None else f"is no document: {why}"
             raise NotReady(
                 f"Phase {phase} needs .marvin/{document}, which {state}. "
                 f"Write it, or begin with --from {'1b' if document == 'design.md' else '1a'}."

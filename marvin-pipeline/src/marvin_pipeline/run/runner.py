@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from traceback import format_exception
 
@@ -22,6 +23,7 @@ from .summary import PhaseRecord, Summary
 
 _TITLE = "Marvin's pipeline"
 _TRACEBACK = 2_000
+_EXIT_INTERRUPTED = 130
 _MISTAKE = "`.marvin/logs/pipeline.jsonl` has the place. Run it again to go on where it was."
 
 
@@ -52,23 +54,26 @@ class Runner:
     async def run(self) -> TurnResult:
         """Go through the phases; the result has the summary, and the error where the run did not come to its end."""
         error: MarvinError | None = None
+        left: str | None = None
         try:
             await self._through()
-        except asyncio.CancelledError:
-            await self._end("interrupted", "It was interrupted.", 130)
-            raise
+            left = await in_thread(self._run.state.next_phase)
+        except asyncio.CancelledError:  # whoever ends the run is told how far it came, too
+            summary = self._end("interrupted", "It was interrupted.", _EXIT_INTERRUPTED)
+            return TurnResult(text=summary.text(), cancelled=True)
         except MarvinError as stopped:
             error = stopped
         except Exception as mistake:  # the run has an end and a report all the same
-            self._run.journal.note("mistake", traceback="".join(format_exception(mistake))[-_TRACEBACK:])
+            self._note("mistake", traceback="".join(format_exception(mistake))[-_TRACEBACK:])
             error = PipelineFailed(f"A mistake in the pipeline stopped the run: {mistake!r}. {_MISTAKE}")
-        if isinstance(error, BudgetExceeded):
-            summary = await self._end("budget", str(error), error.exit_code)
-        elif error is not None:
-            summary = await self._end("failed", str(error), 1)
+        if error is None:
+            summary = self._end("paused" if left else "done", "", 0)
+            if summary.unsaved:  # who reads the report would take an older one for this one
+                error = PipelineFailed(summary.unsaved)
+        elif isinstance(error, BudgetExceeded):
+            summary = self._end("budget", str(error), error.exit_code)
         else:
-            left = await in_thread(self._run.state.next_phase)
-            summary = await self._end("paused" if left else "done", "", 0)
+            summary = self._end("failed", str(error), 1)
         return TurnResult(text=summary.text(), error=error)
 
     async def _through(self) -> None:
@@ -87,19 +92,19 @@ class Runner:
     async def _phase(self, phase: str) -> PhaseEnd:
         """Do a phase, and note how it ended, whatever happens in it."""
         run, begun = self._run, self._run.control.clock.monotonic()
-        check_ready(run, phase)
+        await in_thread(partial(check_ready, run, phase))
         run.limits.check()
         expected = await self._forecast(phase)
         end = PhaseEnd(outcome="failed", reason="It was interrupted.")
         try:
             end = await TABLE[phase].work(run)
-        except MarvinError as error:
-            end = PhaseEnd(outcome="failed", reason=str(error))
+        except Exception as error:
+            end = PhaseEnd(outcome="failed", reason=str(error) if isinstance(error, MarvinError) else repr(error))
             raise
         finally:
             seconds = run.control.clock.monotonic() - begun
             self._phases.append(PhaseRecord(phase=phase, end=end, seconds=seconds, forecast=expected))
-            run.journal.note("phase_end", phase=phase, **end.as_dict(), seconds=round(seconds, 3))
+            self._note("phase_end", phase=phase, **end.as_dict(), seconds=round(seconds, 3))
             run.carried.extend(end.carried)
             self._tell(f"{phase}: {end.outcome}. {end.reason}".strip())
         return end
@@ -119,8 +124,15 @@ class Runner:
         self._run.tell(text)
         self._run.control.notify(text, title=_TITLE)
 
-    async def _end(self, ended: str, reason: str, code: int) -> Summary:
-        run = self._run
+    def _note(self, event: str, **fields: object) -> None:
+        """Add a line to the journal where that is possible: a full disk must not take the summary away."""
+        with suppress(MarvinError):
+            self._run.journal.note(event, **fields)
+
+    def _end(self, ended: str, reason: str, code: int) -> Summary:
+        run, next_phase = self._run, ""
+        with suppress(MarvinError):  # the state may be what stopped the run
+            next_phase = run.state.next_phase() or ""
         summary = Summary(
             ended=ended,
             reason=reason,
@@ -128,13 +140,16 @@ class Runner:
             phases=tuple(self._phases),
             agents=tuple(run.journal.agents),
             seconds=run.control.clock.monotonic() - self._begun,
-            next_phase=run.state.next_phase() or "",
+            next_phase=next_phase,
             carried=tuple(run.carried),
             blocking=_blocking(self._phases),
             epic=run.tickets.epic,
         )
-        summary.save(run.files)
-        run.journal.note("end", ended=ended, reason=reason, exit_code=code)
+        self._note("end", ended=ended, reason=reason, exit_code=code)
+        try:
+            summary.save(run.files)
+        except MarvinError as error:
+            return summary.replace(unsaved=str(error))
         return summary
 
 

@@ -44,6 +44,8 @@ class Summary(Record):
     carried: tuple[str, ...] = ()
     blocking: tuple[str, ...] = ()
     epic: str = ""
+    unsaved: str = ""
+    """Why the report could not be written; empty where it was."""
 
     @property
     def cost(self) -> float | None:
@@ -98,7 +100,7 @@ class Summary(Record):
         ]
         lines += _listed("What stops it", self.blocking) + _listed("Known and left", self.carried)
         used = f"{len(self.agents)} agents, {words_of(self.seconds)}, {_money(self.cost)}"
-        lines += ["", f"{used}. The report: .marvin/{NAME}"]
+        lines += ["", f"{used}. {self.unsaved or f'The report: .marvin/{NAME}'}"]
         if self.next_phase:
             lines.append(f"The next run begins with {self.next_phase}.")
         return "\n".join(lines) + "\n"
@@ -109,6 +111,7 @@ _ENDS = {
     "paused": "ended where it was to end",
     "failed": "failed",
     "budget": "came to its limit",
+    "interrupted": "was interrupted",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from marvin_core import MarvinError, TicketError, TicketPlace, Timeouts, in_thread, one_line, run_tickets
@@ -11,6 +12,7 @@ from .files import ProjectFiles
 EPIC = "logs/pipeline-epic"
 """The file with the id of the epic."""
 _TITLE, _TEXT = 80, 20_000
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 
 
 class TicketFault(MarvinError):
@@ -34,10 +36,14 @@ class Tickets:
         self._place.timeouts = timeouts
         self.epic = ""
 
-    async def open_epic(self, prompt: str) -> str:
-        """The epic of what was asked for: the one of the last run where it is still there, else a new one."""
-        kept = self._files.text(EPIC).strip()
-        if kept and await self._is_there(kept):
+    async def open_epic(self, prompt: str, *, is_new: bool = False) -> str:
+        """The epic of what was asked for: the one of the last run where it is still there, else a new one.
+
+        Args:
+            is_new: whether something else was asked for in the last run.
+        """
+        kept = self._files.text(EPIC, _TEXT).strip()
+        if not is_new and _ID.fullmatch(kept) and await self._is_there(kept):
             self.epic = kept
         else:
             title = one_line(prompt)[:_TITLE] or "The pipeline"

@@ -31,7 +31,7 @@ def copy_upstream(files: ProjectFiles, given: Path | None, home: Path) -> tuple[
         home: above it no folder is looked at.
 
     Raises:
-        UpstreamFault: the given folder is none, or holds no document.
+        UpstreamFault: the given folder is none, holds no document, or one that is too long.
         FileFault: they cannot be written.
     """
     own = files.root / ".marvin" / FOLDER
@@ -45,8 +45,11 @@ def copy_upstream(files: ProjectFiles, given: Path | None, home: Path) -> tuple[
         if given is not None and not found:
             raise UpstreamFault(f"--upstream {given} holds no document ({', '.join(_ENDINGS)}). Name another folder.")
         for path in found:
-            if (data := _content(path)) is not None:
+            data = _content(path)
+            if data is not None and len(data) <= _LARGEST:
                 files.write(f"{FOLDER}/{path.name}", data, _READ_ONLY)
+            elif data is not None and given is not None:
+                raise UpstreamFault(f"--upstream: {path} has more than {_LARGEST:,} bytes. Split it, or move it away.")
     return tuple(f".marvin/{FOLDER}/{path.name}" for path in _documents(own))
 
 
@@ -54,20 +57,32 @@ def _above(root: Path, home: Path) -> Path | None:
     for folder in root.parents:
         if folder == home or folder == Path(folder.anchor):
             return None
-        if any(_documents(found := folder / ".marvin" / FOLDER)):
+        if _is_own(found := folder / ".marvin" / FOLDER) and any(_documents(found)):
             return found
     return None
 
 
+def _is_own(folder: Path) -> bool:
+    """Whether a folder is this user's: in one that all may write to, as /tmp, anybody may have put documents."""
+    try:
+        return all(os.lstat(place).st_uid == os.getuid() for place in (folder.parent, folder))
+    except OSError:
+        return False
+
+
 def _documents(folder: Path) -> Iterator[Path]:
-    """The documents in a folder, by name; links, keys and what is below it are left out."""
+    """The documents in a folder, by name; links, keys, names that cannot be shown and what is below it are left out."""
     try:
         with os.scandir(folder) as entries:
             found = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
     except OSError:
         return
-    wanted = [path for path in found if path.suffix.lower() in _ENDINGS and not is_key_file(path.name)]
+    wanted = [path for path in found if path.suffix.lower() in _ENDINGS and _is_plain(path.name)]
     yield from sorted(wanted)[:_MOST]
+
+
+def _is_plain(name: str) -> bool:
+    return name.isprintable() and not is_key_file(name)
 
 
 def _content(path: Path) -> bytes | None:
@@ -76,7 +91,6 @@ def _content(path: Path) -> bytes | None:
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
-            data = file.read(_LARGEST + 1)
+            return file.read(_LARGEST + 1)
     except OSError:
         return None
-    return data if len(data) <= _LARGEST else None
