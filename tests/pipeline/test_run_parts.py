@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -186,6 +187,39 @@ def test_a_repository_above_is_used_and_its_other_files_stay_as_they_are(tmp_pat
     assert made["made"] is False
     assert git(top, "log", "-1", "--format=%s %an", "--name-only").split() == ["Ours", "Ada", "inner/ours.txt"]
     assert git(top, "status", "--porcelain").split("\n")[0] == " M theirs.txt"
+
+
+def test_a_checkpoint_in_a_busy_folder_is_made_all_the_same(runner: ToolRunner) -> None:
+    """Files come and go while it looks, others are repositories of their own, and nobody is there to sign."""
+    folder = runner.working_dir
+    stop = threading.Event()
+
+    def work() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            for path in [folder / f"{number % 7}-{index}.tmp" for index in range(20)]:
+                path.write_text("x")
+                path.unlink()
+
+    git(folder, "init", "-q")
+    for name, value in {"user.name": "Ada", "user.email": "a@b.c", "commit.gpgSign": "true", "gpg.program": "no"}.items():
+        git(folder, "config", name, value)
+    (folder / "inner").mkdir()
+    git(folder / "inner", "init", "-q")
+    (folder / "kept.txt").write_text("kept")
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        with runner:
+            for number in range(5):
+                (folder / "kept.txt").write_text(f"{number}")
+                assert json.loads(runner.call(checkpoint, message=f"Number {number}").text)["is_new"]
+    finally:
+        stop.set()
+        worker.join()
+    assert git(folder, "show", "HEAD:kept.txt") == "4"
+    assert "inner" not in git(folder, "ls-files")
 
 
 def test_a_merge_that_is_not_finished_stops_a_checkpoint(tmp_path: Path) -> None:

@@ -26,11 +26,12 @@ class Suite:
 
     Args:
         run: the run of the pipeline.
+        most: how many there were before.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, most: int = 0) -> None:
         self._run = run
-        self._most = 0
+        self._most = most
 
     async def check(self) -> Finding:
         """Install, build and test."""

@@ -103,6 +103,7 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
     tickets = Tickets(files, config.timeouts, settings.tickets_dir, config.ticket)
     git = Checkpoints(request.folder, control.session.processes, settings.git_timeout)
     trusted = (await in_thread(control.session.permissions.project)).trusted
+    prompts = await in_thread(lambda: Prompts(files if trusted else None))
     upstream = await in_thread(lambda: copy_upstream(files, request.upstream, config.home))
     made = await git.prepare()
     if request.from_phase:
@@ -118,7 +119,7 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
         settings=settings,
         files=files,
         state=state,
-        prompts=Prompts(files if trusted else None),
+        prompts=prompts,
         git=git,
         tickets=tickets,
         journal=journal,

@@ -22,17 +22,20 @@ from marvin_core import (
 
 _PLAIN = ("core.quotepath=off", "color.ui=false", "core.fsmonitor=false", "core.hooksPath=/dev/null")
 _ALONE = ("commit.gpgSign=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false")
-_GIT = ("git", "--no-pager", *(part for one in (*_PLAIN, *_ALONE) for part in ("-c", one)))
+GIT = ("git", "--no-pager", *(part for one in (*_PLAIN, *_ALONE) for part in ("-c", one)))
+"""Git without hooks, pagers, monitors and signatures, which could ask somebody or run what a repository names."""
 _NAME, _ADDRESS = "Marvin", "marvin@localhost"
 _WHO = ("-c", f"user.name={_NAME}", "-c", f"user.email={_ADDRESS}")
 _NO_FETCH = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
 """What is missing in a partial clone would be fetched, by a program that the repository may name."""
-_ENVIRONMENT = {"LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", **_NO_FETCH}
+ENVIRONMENT = {"LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", **_NO_FETCH}
+"""The variables of each step of git."""
 _NAMES = 20_000_000
 """Bytes of a list of names."""
 _DIFF = 60_000
 """Bytes of a diff, as agents get it."""
 _OUTPUT = 4_000
+_TRIES = 3
 _LOCK = ".marvin/pipeline_state.lock"
 _NO_TICKETS = ":(exclude).tickets"
 """Commands in the sandbox do not see the tickets, and git would call them deleted."""
@@ -94,12 +97,13 @@ class Checkpoints:
             GitFault: a merge is not finished, or git fails.
         """
         await self._refuse_unfinished()
-        new = await self._new()
-        wanted = await in_thread(lambda: [name for name in new if not self._why_left_out(name)])
-        await self._run("add", "--update", "--", ".")
-        if wanted:
-            stdin = b"\0".join(os.fsencode(name) for name in wanted)
-            await self._run("--literal-pathspecs", "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=stdin)
+        for further in reversed(range(_TRIES)):
+            try:
+                await self._stage()
+                break
+            except GitFault:  # a file may have gone between the look and the step, as those of editors and servers do
+                if not further:
+                    raise
         staged = await self._try("diff", "--cached", "--quiet")
         if staged.exit_code == 1 or not await self._has_commits():
             who = () if await self._knows_who() else _WHO
@@ -107,6 +111,14 @@ class Checkpoints:
                 "commit", "--quiet", "--allow-empty", "--no-verify", "--file=-", who=who, stdin=message.encode()
             )
         return await self.newest()
+
+    async def _stage(self) -> None:
+        new = await self._new()
+        wanted = await in_thread(lambda: [name for name in new if not self._why_left_out(name)])
+        await self._run("add", "--update", "--", ".")
+        if wanted:
+            stdin = b"\0".join(os.fsencode(name) for name in wanted)
+            await self._run("--literal-pathspecs", "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=stdin)
 
     async def newest(self) -> str:
         """The newest commit; empty where there is none."""
@@ -176,6 +188,8 @@ class Checkpoints:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as file:
                 return why_content_left_out(os.fstat(file.fileno()).st_size, file.read(KEY_SAMPLE))
+        except PermissionError:  # git would fail as a whole
+            return "it cannot be read"
         except OSError:  # a link, or gone by now: git looks at it itself
             return ""
 
@@ -194,12 +208,12 @@ class Checkpoints:
 
     async def _try(self, *arguments: str, **options: Unpack[_Options]) -> ProcessResult:
         return await self._processes.run(
-            [*_GIT, *options.get("who", ()), *arguments],
+            [*GIT, *options.get("who", ()), *arguments],
             cwd=self._folder,
             stdin=options.get("stdin"),
             timeout=self._timeout,
             output_limit=options.get("limit", _OUTPUT),
-            env=_ENVIRONMENT,
+            env=ENVIRONMENT,
             outside=options.get("outside", False),
         )
 

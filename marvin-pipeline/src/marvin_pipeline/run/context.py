@@ -101,6 +101,8 @@ class Run(Record):
             await self._end_ticket(own, result)
         if result.ended == "budget":
             raise BudgetExceeded(f"The agent that was to {_role(role).words} came to the cost ceiling. {result.reason}")
+        if result.ended == "timeout":  # its own time may have been all that the run had left
+            self.limits.check()
         return result
 
     async def ask_for(self, role: str, values: Mapping[str, str], *, phase: str) -> AgentResult:
