@@ -156,6 +156,22 @@ def test_it_is_listed_and_stopped_in_a_chat_that_was_there_before(
     wait_until(lambda: not processes_in(marvin.home), "all to be gone", limit=30)
 
 
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+def test_a_repository_elsewhere_is_reviewed_under_the_same_flags(
+    marvin: Marvin, models: PipelineModels, project: Path, tmp_path: Path, sandbox: str
+) -> None:
+    marvin.env["MARVIN_SANDBOX"] = sandbox
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    poor = marvin.run("--max-cost=0.000001", "pipeline", "review", str(project), cwd=elsewhere, limit=300)
+    assert poor.code == 3, poor.err.decode() + poor.text
+    done = marvin.run("pipeline", "review", "../project", "--focus=means.py", cwd=elsewhere, limit=300)
+    assert done.code == 0, done.err.decode() + done.text
+    assert "(means.py)" in done.text
+    assert marvin.git("show", f"{branch_of(marvin)}:means.py") == MENDED
+    assert not list(elsewhere.iterdir())
+
+
 def test_what_a_repository_brings_does_not_pass_for_a_review(
     marvin: Marvin, models: PipelineModels, project: Path
 ) -> None:

@@ -28,7 +28,8 @@ def run(context: typer.Context) -> None:
     """
     obj: CliContext = context.obj
     if not obj.config.design_first:
-        given = [] if any(word.partition("=")[0] == "--working-dir" for word in context.args) else ["--working-dir=."]
+        is_rooted = obj.config.rooted or any(word.partition("=")[0] == "--working-dir" for word in context.args)
+        given = [] if is_rooted else ["--working-dir=."]
         raise typer.Exit(obj.marvin(["--non-interactive", "--design-first", *given, *context.args]))
     from .run.runner import run_pipeline
     from .settings import PipelineSettings

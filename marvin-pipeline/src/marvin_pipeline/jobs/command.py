@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from marvin_core import (
@@ -52,6 +53,12 @@ class Typed(Record):
     job: str = ""
     """The id of the job that this process is to do."""
 
+    @property
+    def flags(self) -> Sequence[str]:
+        """How a review that is to begin is asked for."""
+        asked = [f"--focus={self.focus}", f"--ref-dir={self.ref_dir}", f"--rounds={self.rounds}"]
+        return [*asked, *(["--background"] if self.background else [])]
+
 
 class ReviewCommand:
     """One call of the sub-command."""
@@ -73,17 +80,19 @@ class ReviewCommand:
         if typed.folder is None:
             self._context.write(f"{asyncio.run(self._listed())}\n")
             return 0
-        wanted = self._wanted(typed, typed.folder)
+        root = (self._context.config.working_dir / typed.folder).resolve()
+        if not root.is_dir():
+            raise UsageError(f"{typed.folder} is no folder. Name the git repository that is to be reviewed.")
+        if root != self._context.config.working_dir:  # git works in the sandbox, and that is made around one folder
+            return self._context.marvin([f"--working-dir={root}", "pipeline", "review", str(root), *typed.flags])
+        wanted = self._wanted(typed, root)
         return self._context.lead(lambda control: self._start(control, wanted, typed))
 
-    def _wanted(self, typed: Typed, folder: Path) -> Wanted:
-        root = folder.resolve()
-        if not root.is_dir():
-            raise UsageError(f"{folder} is no folder. Name the git repository that is to be reviewed.")
+    def _wanted(self, typed: Typed, root: Path) -> Wanted:
         documents = root / typed.ref_dir if typed.ref_dir else None
         if documents is not None and not documents.is_dir():
             if typed.ref_dir != DOCUMENTS:
-                raise UsageError(f"--ref-dir {typed.ref_dir} is no folder in {folder}.")
+                raise UsageError(f"--ref-dir {typed.ref_dir} is no folder in {root}.")
             documents = None
         return Wanted(
             folder=root,
