@@ -190,6 +190,7 @@ def test_what_a_repository_brings_does_not_pass_for_a_review(
     report = re.search(r"Report: (\S+)", done.text)
     assert report is not None
     assert "all is well" not in Path(report[1]).read_text()
+    assert not list((project / ".marvin" / "worktrees").glob("review-*"))
 
 
 def test_what_is_nobodys_to_publish_is_in_no_commit(marvin: Marvin, models: PipelineModels, project: Path) -> None:

@@ -204,6 +204,11 @@ def test_complaints_that_cannot_be_told_apart_are_one_finding() -> None:
     ]
 
 
+def test_words_around_an_empty_list_are_no_complaint() -> None:
+    """In the adversarial round everybody has to end with the word that fails, who found nothing as well."""
+    assert read_review('It is good work.\n{"findings": []}\nREVIEW_FAILED').verdict == "unclear"
+
+
 def test_examples_of_a_document_are_no_findings() -> None:
     text = 'The answer {"error": {"message": "not found", "status": 404}} is shown with {"title": "A note"}.'
     assert read_review(text).findings == ()

@@ -121,7 +121,7 @@ class ReviewCommand:
         try:
             ended = await self._ended(control, job.order.id)
         except asyncio.CancelledError:
-            await asyncio.shield(self._apart.stop(job.order.id))
+            await asyncio.shield(self._end(job.order.id))
             raise
         error = _error_of(ended)
         return TurnResult(text=job_text(ended, report=str(self._jobs.report(job.order.id))), error=error)
@@ -150,11 +150,18 @@ class ReviewCommand:
 
     async def _stop(self, job_id: str) -> None:
         if await in_thread(lambda: self._lives(job_id)):
-            await self._apart.stop(job_id)
+            await self._end(job_id)
             if await self._jobs.get(job_id) is None:  # its record is damaged
                 self._context.write(f"{job_id} was stopped. Nothing else is known of it.\n")
                 return
         self._context.write(f"{job_text(await self._known(job_id))}\n")
+
+    async def _end(self, job_id: str) -> None:
+        """End a job that runs. One that came to say nothing of that itself, as it had hardly begun, was stopped, too."""
+        await self._apart.stop(job_id)
+        job = await self._jobs.get(job_id)
+        if job is not None and job.state == "died":
+            await self._jobs.change(job_id, lambda _: job.replace(state="stopped", reason="It was stopped."))
 
     async def _known(self, job_id: str) -> ReviewJob:
         job = await self._jobs.get(job_id)

@@ -101,6 +101,8 @@ class Place:
         What is left there beside that are caches, logs and the like, which no commit takes.
         """
         tree = Place(Path(order.tree), self._processes, self._timeout)
+        for name in _OWN:  # what is Marvin's is no change of the code
+            await tree._try("checkout", "--quiet", "HEAD", "--", name)
         if (await tree._try("diff", "--quiet", "--ignore-submodules", "HEAD")).exit_code != 0:
             return
         # A sandbox cannot remove the folder that it is made around. No hook, filter or monitor has a part in this.

@@ -21,6 +21,7 @@ _TAIL = 2_000
 FINDINGS_LIMIT = 100
 """Findings of one review that are kept, the worst ones."""
 _WHOLE_LIMIT = 4_000
+_LISTS = ("findings", "issues", "problems")
 _EDGE_LINES = 3
 """Lines at the end among which the verdict stands; models like to add a word."""
 _AFTER = 12
@@ -47,7 +48,7 @@ def read_review(text: str) -> Review:
     words = "\n".join(line for line in prose.splitlines() if not _said(line) and not _FENCE.match(line)).strip()
     findings = list(_findings(objects)) or markdown_findings(words)
     said = _verdict(prose) or _verdict_in(objects)
-    if said == "failed" and not findings and words:
+    if said == "failed" and not findings and words and not _lists_nothing(objects):
         # How bad it is was not said: bad enough to be mended.
         findings = [Finding(severity="high", claim=words[:_WHOLE_LIMIT])]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
@@ -60,6 +61,11 @@ def _findings(objects: Iterable[Found]) -> Iterable[Finding]:
         finding = finding_of(found.value)
         if finding is not None:
             yield finding
+
+
+def _lists_nothing(objects: Iterable[Found]) -> bool:
+    """Whether the list of findings is there and empty; then the words around it are no finding, whatever they say."""
+    return any(found.value.get(key) == [] for found in objects for key in _LISTS)
 
 
 def _verdict_in(objects: Iterable[Found]) -> str:
