@@ -71,8 +71,12 @@ def test_a_thousand_of_them_are_listed_at_once(tmp_path: Path) -> None:
     """Those that have ended are not asked whether they live."""
     asked: list[str] = []
 
+    def lives(name: str) -> bool:
+        asked.append(name)
+        return False
+
     async def work() -> None:
-        jobs = ReviewJobs(tmp_path, lambda name: bool(asked.append(name)), Timeouts())
+        jobs = ReviewJobs(tmp_path, lives, Timeouts())
         await jobs.add(job(0, tmp_path, state="passed"))
         text = (tmp_path / "reviews" / "review-0" / "job.json").read_text()
         for number in range(1, 1000):

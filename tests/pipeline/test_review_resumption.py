@@ -17,7 +17,7 @@ from marvin_core.testing import answers
 from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, put_away, wait_until
 from tests.support.agents import processes_in
 from tests.support.pipeline import Asked, PipelineModels, called, found, said, steps, writer
-from tests.support.reviews import CODE, FIXER, MENDED, REVIEWER, branch_of, job_of, reviewer, state_of
+from tests.support.reviews import CODE, FIXER, MENDED, REVIEWER, branch_of, job_of, state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 PASSED = said('{"findings": []}\nCODE_VERIFIED')
@@ -272,4 +272,3 @@ def test_a_reviewer_of_odd_habits_ends_as_designed(marvin: Marvin, models: Pipel
     assert "  ended  " in done.text
     assert "below_floor" in done.text
     assert models.asked == [REVIEWER, REVIEWER]
-    assert reviewer is not models.scripts[REVIEWER]

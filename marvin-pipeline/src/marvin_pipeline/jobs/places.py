@@ -48,6 +48,8 @@ class Place:
         """
         base = (await self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).output.decode().strip()
         top = await self._try("rev-parse", "--show-toplevel")
+        if top.exit_code != 0 and b"not a git repository" not in top.stderr:
+            raise _fault("rev-parse", top)  # as where the folder belongs to somebody else
         if top.exit_code != 0 or not base:
             raise ToolError(
                 f"{self._folder} is in no git repository with a commit. The review works on a branch, so begin one: "

@@ -101,8 +101,6 @@ class Run(Record):
             await self._end_ticket(own, result)
         if result.ended == "budget":
             raise BudgetExceeded(f"The agent that was to {_role(role).words} came to the cost ceiling. {result.reason}")
-        if result.ended == "timeout":  # its own time may have been all that the run had left
-            self.limits.check()
         return result
 
     async def ask_for(self, role: str, values: Mapping[str, str], *, phase: str) -> AgentResult:
@@ -110,9 +108,11 @@ class Run(Record):
 
         Raises:
             AgentFailed: it did not come to its end.
+            TimeUp: since the run had no more time.
         """
         result = await self.ask(role, values, phase=phase)
         if not result.answered:
+            self.limits.check()
             raise AgentFailed(
                 f"The agent that was to {_role(role).words} did not finish ({result.ended}): {result.reason} "
                 "Run the pipeline again to go on where it was."
