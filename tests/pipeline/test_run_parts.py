@@ -203,7 +203,8 @@ def test_a_checkpoint_in_a_busy_folder_is_made_all_the_same(runner: ToolRunner) 
                 path.unlink()
 
     git(folder, "init", "-q")
-    for name, value in {"user.name": "Ada", "user.email": "a@b.c", "commit.gpgSign": "true", "gpg.program": "no"}.items():
+    config = {"user.name": "Ada", "user.email": "a@b.c", "commit.gpgSign": "true", "gpg.program": "no"}
+    for name, value in config.items():
         git(folder, "config", name, value)
     (folder / "inner").mkdir()
     git(folder / "inner", "init", "-q")

@@ -157,7 +157,7 @@ class ReviewCommand:
         self._context.write(f"{job_text(await self._known(job_id))}\n")
 
     async def _end(self, job_id: str) -> None:
-        """End a job that runs. One that came to say nothing of that itself, as it had hardly begun, was stopped, too."""
+        """End a job that runs. One that had hardly begun could not say so itself, and was stopped all the same."""
         await self._apart.stop(job_id)
         job = await self._jobs.get(job_id)
         if job is not None and job.state == "died":

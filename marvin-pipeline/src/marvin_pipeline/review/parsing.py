@@ -30,7 +30,10 @@ _AFTER = 12
 _PASS = re.compile(r"(?:SPEC|UX|DESIGN|CODE|DOCUMENT|REVIEW)_(?:VERIFIED|PASSED)|TESTS?_VERIFIED")
 _FAIL = re.compile(r"(?:SPEC|UX|DESIGN|CODE|TESTS?|DOCUMENT|REVIEW)_FAILED")
 _LABEL = re.compile(r"^(?:FINAL_)?(?:VERDICT|RESULT|STATUS|CONCLUSION)_*:_*")
-_TAKEN_BACK = re.compile(r"❌|⛔|🚫|~~|\[ \]|\b(?:but|however|except|although|though|unless|once|if|not)\b", re.IGNORECASE)
+_TAKEN_BACK = re.compile(
+    r"❌|⛔|🚫|~~|\[ \]|\b(?:but|however|except|although|though|unless|once|if|not)\b", re.IGNORECASE
+)
+"""What says that a pass is none, or holds under a condition."""
 _DECORATION = " \t*_`#~\"'“”‘’.![]()✅❌🎉"
 _SENTENCE = re.compile(r"(?<=[.!])\s+")
 _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})[\w-]*\s*$")

@@ -358,7 +358,8 @@ class ProcessRunner:
     def _job(self, job_id: str) -> KeptJob:
         job = self._jobs.get(job_id)
         if job is None:
-            known = ", ".join(one.id for one in self.job_list()) or "none; a command that leaves something running makes one"
+            known = ", ".join(one.id for one in self.job_list())
+            known = known or "none; a command that leaves something running makes one"
             raise ToolError(f"There is no job {job_id!r}. Jobs of this session: {known}.")
         return job
 
