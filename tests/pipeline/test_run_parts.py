@@ -223,7 +223,9 @@ def test_a_checkpoint_in_a_busy_folder_is_made_all_the_same(runner: ToolRunner) 
     assert "inner" not in git(folder, "ls-files")
 
 
-def test_a_merge_that_is_not_finished_stops_a_checkpoint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["merge", "cherry-pick", "rebase"])
+@pytest.mark.parametrize("is_mended", [False, True])
+def test_a_merge_that_is_not_finished_stops_a_checkpoint(tmp_path: Path, what: str, is_mended: bool) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
@@ -235,11 +237,14 @@ def test_a_merge_that_is_not_finished_stops_a_checkpoint(tmp_path: Path) -> None
         (folder / "x").write_text(text)
         git(folder, "add", ".")
         git(folder, "commit", "-qm", text)
-    assert subprocess.run(["git", "merge", "-q", "other"], cwd=folder, capture_output=True).returncode != 0
+    assert subprocess.run(["git", what, "other"], cwd=folder, capture_output=True).returncode != 0
+    if is_mended:
+        (folder / "x").write_text("3")
+        git(folder, "add", ".")
     with ToolRunner(tmp_path, folder) as runner:
         told = runner.call(checkpoint, message="x")
     assert told.is_error
-    assert "A merge is not finished" in told.text
+    assert f"A {what} is not finished" in told.text
 
 
 def test_the_tickets_of_a_run_are_an_epic_and_its_children(tmp_path: Path) -> None:

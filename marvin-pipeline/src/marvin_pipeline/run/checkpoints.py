@@ -40,6 +40,14 @@ _LOCK = ".marvin/pipeline_state.lock"
 _NO_TICKETS = ":(exclude).tickets"
 """Commands in the sandbox do not see the tickets, and git would call them deleted."""
 _KEPT = (b".marvin/", b".tickets/")
+_UNFINISHED = {
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+}
+"""What git keeps while something goes on, and what that is."""
 
 
 class GitFault(MarvinError):
@@ -166,12 +174,17 @@ class Checkpoints:
         return [os.fsdecode(name) for name in listed.split(b"\0") if name]
 
     async def _refuse_unfinished(self) -> None:
-        """A commit would end a merge as it stands, conflicts and their markers included."""
-        merging = await self._try("rev-parse", "--verify", "--quiet", "MERGE_HEAD")
-        if merging.exit_code == 0 or await self._run("ls-files", "--unmerged", "-z", "--", ".", limit=_NAMES):
+        """A commit would end a merge as it stands, markers of conflicts included, or become a part of a rebase."""
+        asked = [word for name in _UNFINISHED for word in ("--git-path", name)]
+        paths = (await self._run("rev-parse", *asked)).splitlines()
+        there = await in_thread(lambda: [os.path.lexists(self._folder / os.fsdecode(path)) for path in paths])
+        unfinished = [what for what, is_there in zip(_UNFINISHED.values(), there, strict=False) if is_there]
+        if not unfinished and await self._run("ls-files", "--unmerged", "-z", "--", ".", limit=_NAMES):
+            unfinished = ["merge"]
+        if unfinished:
             raise GitFault(
-                f"A merge is not finished in {self._folder}, and the pipeline commits. Finish it, or git merge "
-                "--abort, and run the pipeline again."
+                f"A {unfinished[0]} is not finished in {self._folder}, and the pipeline commits. Finish it, or git "
+                f"{unfinished[0]} --abort, and run the pipeline again."
             )
 
     def _check(self, commit: str) -> None:
