@@ -6,7 +6,6 @@ import pytest
 
 from marvin_pipeline.jobs.focus import focus_text
 
-
 FILES = ("main.py", "src/a.py", "src/deep/b.py", "src/c.js", ".github/x.yml", "a/b/c/d/e/f/g/h/Deep.java")
 
 

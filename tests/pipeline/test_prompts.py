@@ -80,6 +80,7 @@ def test_an_empty_prompt_of_the_project_is_refused(tmp_path: Path, text: str) ->
 def test_a_misnamed_prompt_of_the_project_is_told(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match=r"fixr\.md stands in for no prompt. Is .*fixer"):
         own(tmp_path, "fixr", "Mend {{findings}}.")
+    (tmp_path / "other").mkdir()
     assert own(tmp_path / "other", "README", "What these are for.").fill("spec", VALUES).startswith("# Your task")
 
 
@@ -111,7 +112,7 @@ REVIEWERS = ("reviewer", "aux_reviewer", "quality_reviewer", "code_reviewer", "q
 @pytest.mark.parametrize("name", REVIEWERS)
 def test_the_word_that_passes_stands_in_no_prompt_of_a_reviewer_itself(name: str) -> None:
     """It comes with the round: the adversarial one does not have it."""
-    given = {key: "" for key in re.findall(r"\{\{(\w+)\}\}", (PLACE / f"{name}.md").read_text())}
+    given = dict.fromkeys(re.findall(r"\{\{(\w+)\}\}", (PLACE / f"{name}.md").read_text()), "")
     rounds = [Prompts().fill("review_first_round", {"document": "spec.md", "failed": "REVIEW_FAILED"})]
     for text in (*rounds, Prompts().fill(name, given), Prompts().fill("review_form", {"document": "spec.md"})):
         assert not re.search(r"VERIFIED|PASSED|keyword", text)

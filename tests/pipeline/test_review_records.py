@@ -99,12 +99,13 @@ def test_other_names_lead_nowhere(tmp_path: Path, name: str) -> None:
     asyncio.run(work())
 
 
+_ODD: tuple[object, ...] = (None, [1], {}, "x", 2.5)
 _KEPT = job(1, Path("/p"), blocking=("high: it is wrong",)).as_dict()
 _KEPT["order"] = _KEPT["order"].as_dict()
 _DAMAGED = [
     json.dumps({**_KEPT, name: value})
     for name in (*_KEPT, "more")
-    for value in (None, [1], {}, "x", 2.5)
+    for value in _ODD
     if not (name in ("begun", "seconds", "cost") and value in (None, 2.5))
     and not (name == "reason" and value == "x")
     and not (name in ("blocking", "carried") and value in ({}, "x"))

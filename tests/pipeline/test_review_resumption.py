@@ -16,7 +16,7 @@ import pytest
 from marvin_core.testing import answers
 from tests.e2e.support_e2e import LIMIT, PROGRAM, Marvin, put_away, wait_until
 from tests.support.agents import processes_in
-from tests.support.pipeline import Asked, PipelineModels, called, found, said, steps, writer
+from tests.support.pipeline import Asked, PipelineModels, called, found, said, steps
 from tests.support.reviews import CODE, FIXER, MENDED, REVIEWER, branch_of, job_of, state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

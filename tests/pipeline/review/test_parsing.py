@@ -176,7 +176,7 @@ def test_a_pass(text: str) -> None:
         "Looks fine to me.",
         "REVIEW_FAILED",
         "CODE_VERIFIED\n\nHowever, the login accepts any password.",
-        f"CODE_VERIFIED\n\n{'The login accepts any password. ' * 5}",
+        "CODE_VERIFIED\n" + "\nThe login accepts any password." * 5,
         "SPEC_VERIFIED, once the limits are there",
         "❌ SPEC_VERIFIED",
         "~~SPEC_VERIFIED~~",

@@ -93,8 +93,7 @@ class Starter:
             why = f"it {job.state}" if job.state in ("passed", "ended") else f"its worktree {order.tree} is not there"
             why = "it runs" if job.state == "running" else why
             raise ToolError(
-                f"{order.id} cannot go on: {why}. Begin anew with: "
-                f"marvin pipeline review {shlex.quote(order.folder)}"
+                f"{order.id} cannot go on: {why}. Begin anew with: marvin pipeline review {shlex.quote(order.folder)}"
             )
         again = job.replace(state="running", reason="")
         try:

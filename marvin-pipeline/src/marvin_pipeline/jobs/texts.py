@@ -56,8 +56,10 @@ def _kept(job: ReviewJob) -> list[str]:
     tree, branch = shlex.quote(job.order.tree), shlex.quote(job.order.branch)
     return [
         f"What it did until then is in {job.order.tree}, on its branch.",
-        f"`marvin pipeline review --resume {job.order.id}` goes on with it; "
-        f"`git worktree remove --force {tree} && git branch -D {branch}` throws it away.",
+        (
+            f"`marvin pipeline review --resume {job.order.id}` goes on with it; "
+            f"`git worktree remove --force {tree} && git branch -D {branch}` throws it away."
+        ),
     ]
 
 

@@ -103,6 +103,7 @@ class ReviewWork:
     async def run(self) -> TurnResult:
         """Do it, and keep how it ended, whatever happens; the text of the result is the same as the report's."""
         error: MarvinError | None = None
+        end = self._cut_short("")
         try:
             end = await self._reviewed()
         except asyncio.CancelledError:

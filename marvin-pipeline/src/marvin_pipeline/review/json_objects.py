@@ -97,12 +97,12 @@ def _read(text: str) -> Any:
             return ast.literal_eval(text)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             pass
-    return _by_keys(text) if text.count("{") == 1 else None
+    return (_by_keys(text) or None) if text.count("{") == 1 else None
 
 
 def _by_keys(text: str) -> Mapping[str, str]:
     """The texts of an object whose quotes are not escaped: what stands between one key and the next."""
     keys = list(_KEY.finditer(text))
-    ends = [*(key.start() for key in keys[1:]), len(text) - 1]
+    ends = [*(key.start() for key in keys[1:]), len(text) - 1][: len(keys)]
     values = ((key[1], text[key.end() : end].strip().rstrip(",").rstrip()) for key, end in zip(keys, ends, strict=True))
     return {key: value[1:-1] for key, value in values if len(value) > 1 and value[0] == value[-1] == '"'}

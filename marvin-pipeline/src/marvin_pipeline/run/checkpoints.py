@@ -125,8 +125,9 @@ class Checkpoints:
         wanted = await in_thread(lambda: [name for name in new if not self._why_left_out(name)])
         await self._run("add", "--update", "--", ".")
         if wanted:
-            stdin = b"\0".join(os.fsencode(name) for name in wanted)
-            await self._run("--literal-pathspecs", "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=stdin)
+            # Not `git add`, which fails as a whole for one name that has gone since.
+            stdin = b"".join(os.fsencode(name) + b"\0" for name in wanted)
+            await self._run("update-index", "--add", "--remove", "-z", "--stdin", stdin=stdin)
 
     async def newest(self) -> str:
         """The newest commit; empty where there is none."""

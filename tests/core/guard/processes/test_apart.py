@@ -232,7 +232,7 @@ def test_the_runner_of_a_session_lists_and_stops_it_and_does_not_end_it(apart: A
         runner = ProcessRunner(folders, {"PATH": os.defpath}, TIMEOUTS, None, Limits())
         runner.apart = lambda: apart
         await apart.start(order("review-1", tmp_path, "echo hi; exec sleep 600"))
-        await apart.start(order("review-2", tmp_path / "elsewhere"))
+        await apart.start(order("review-2", tmp_path.with_name("elsewhere")))
         assert [(job.id, job.running) for job in runner.job_list()] == [("review-1", True)]
         # What calls leave is ended, and it is none of that.
         done = await runner.run(["sh", "-c", "setsid sleep 600 & echo done"], timeout=FAR)
