@@ -156,6 +156,17 @@ def test_it_is_listed_and_stopped_in_a_chat_that_was_there_before(
     wait_until(lambda: not processes_in(marvin.home), "all to be gone", limit=30)
 
 
+def test_the_tool_for_jobs_waits_for_its_end(marvin: Marvin, models: PipelineModels, project: Path) -> None:
+    goes_on = models.holds[REVIEWER] = threading.Event()
+    job = started(marvin)
+    wait_until(lambda: REVIEWER in models.asked, "a reviewer to ask", limit=100)
+    waiting = marvin.start("tools", "call", "jobs", "action=output", f"job_id={job}", "wait=250")
+    goes_on.set()
+    done = waiting.finish(300)
+    assert done.code == 0, done.err.decode() + done.text
+    assert f"[job {job}, ended;" in done.text
+
+
 @pytest.mark.parametrize("sandbox", ["off", "auto"])
 def test_a_repository_elsewhere_is_reviewed_under_the_same_flags(
     marvin: Marvin, models: PipelineModels, project: Path, tmp_path: Path, sandbox: str
