@@ -204,6 +204,25 @@ def test_what_a_repository_brings_does_not_pass_for_a_review(
     assert not list((project / ".marvin" / "worktrees").glob("review-*"))
 
 
+@pytest.mark.parametrize("name", [".marvin", ".tickets", ".marvin/logs", ".marvin/upstream"])
+def test_a_link_of_a_repository_leads_nowhere(
+    marvin: Marvin, models: PipelineModels, project: Path, tmp_path: Path, name: str
+) -> None:
+    """I4"""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project / ".ref").mkdir()
+    (project / ".ref" / "intent.md").write_text("What it is for.")
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).symlink_to(outside)
+    marvin.git("add", "--force", name)
+    marvin.git("commit", "--quiet", "-m", "A link")
+    done = marvin.run("pipeline", "review", ".", limit=300)
+    assert done.code != 0
+    assert re.search(r"link|Not a directory", done.err.decode() + done.text), done.err.decode() + done.text
+    assert not list(outside.iterdir())
+
+
 def test_what_is_nobodys_to_publish_is_in_no_commit(marvin: Marvin, models: PipelineModels, project: Path) -> None:
     """Documents that explain the code, and tickets of the review; those of the person stay as they are."""
     (project / ".ref").mkdir()

@@ -35,7 +35,6 @@ _NAMES = 20_000_000
 _DIFF = 60_000
 """Bytes of a diff, as agents get it."""
 _OUTPUT = 4_000
-_TRIES = 3
 _LOCK = ".marvin/pipeline_state.lock"
 _NO_TICKETS = ":(exclude).tickets"
 """Commands in the sandbox do not see the tickets, and git would call them deleted."""
@@ -105,13 +104,7 @@ class Checkpoints:
             GitFault: a merge is not finished, or git fails.
         """
         await self._refuse_unfinished()
-        for further in reversed(range(_TRIES)):
-            try:
-                await self._stage()
-                break
-            except GitFault:  # a file may have gone between the look and the step, as those of editors and servers do
-                if not further:
-                    raise
+        await self._stage()
         staged = await self._try("diff", "--cached", "--quiet")
         if staged.exit_code == 1 or not await self._has_commits():
             who = () if await self._knows_who() else _WHO
@@ -125,7 +118,7 @@ class Checkpoints:
         wanted = await in_thread(lambda: [name for name in new if not self._why_left_out(name)])
         await self._run("add", "--update", "--", ".")
         if wanted:
-            # Not `git add`, which fails as a whole for one name that has gone since.
+            # Not `git add`, which fails as a whole for one name that has gone since, as those of editors do.
             stdin = b"".join(os.fsencode(name) + b"\0" for name in wanted)
             await self._run("update-index", "--add", "--remove", "-z", "--stdin", stdin=stdin)
 

@@ -131,17 +131,22 @@ def test_one_that_hears_nothing_is_killed(tmp_path: Path) -> None:
 
 def test_two_that_stop_it_send_one_signal(apart: ApartJobs, tmp_path: Path) -> None:
     """The second one would have it drop what it does at its end."""
-    script = "n=0; trap 'n=$((n+1)); echo $n' TERM; echo ready; while [ $n = 0 ]; do sleep 0.02; done; sleep 0.5; exit"
+    end = tmp_path / "end"
+    script = f"trap 'echo asked' TERM; echo ready; while [ ! -e '{end}' ]; do sleep 0.02; done"
 
     async def work() -> None:
         await apart.start(order("review-1", tmp_path, script))
-        await until(lambda: apart.output("review-1", 10)[1] > 0)
-        others = [ApartJobs(tmp_path / "apart", TIMEOUTS) for _ in range(3)]
-        for job in await asyncio.gather(*(one.stop("review-1") for one in (apart, *others))):
+        await until(lambda: apart.output("review-1", 100)[0] == b"ready\n")
+        first = asyncio.ensure_future(apart.stop("review-1"))
+        await until(lambda: b"asked" in apart.output("review-1", 100)[0])
+        others = [asyncio.ensure_future(ApartJobs(tmp_path / "apart", TIMEOUTS).stop("review-1")) for _ in range(3)]
+        await asyncio.sleep(0.3)  # for them to send one, if they did
+        end.touch()
+        for job in await asyncio.gather(first, *others):
             assert not job.running
 
     asyncio.run(work())
-    assert apart.output("review-1", 100)[0] == b"ready\n1\n"
+    assert apart.output("review-1", 100)[0] == b"ready\nasked\n"
 
 
 def test_no_more_of_a_kind_run_than_may(apart: ApartJobs, tmp_path: Path) -> None:
