@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.support_e2e import PROGRAM, Marvin
 from tests.support.pipeline import ADDER, PipelineModels
+from tests.support.reviews import make_project
 
 
 @pytest.fixture(scope="session")
@@ -36,3 +37,9 @@ def marvin(tmp_path: Path, models: PipelineModels, warm_cache: Path) -> Marvin:
     found.env |= {"PATH": f"{Path(sys.executable).parent}:{found.env['PATH']}"}
     found.config("prices: {qwen/qwen3-32b: {input: 1.0, output: 1.0}, qwen/qwen3-14b: {input: 1.0, output: 1.0}}\n")
     return found
+
+
+@pytest.fixture
+def project(marvin: Marvin, models: PipelineModels) -> Path:
+    """A repository with a mistake, and agents that find and mend it."""
+    return make_project(marvin, models)

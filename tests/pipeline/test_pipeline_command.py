@@ -319,3 +319,12 @@ def test_a_document_of_the_project_that_is_a_link_leads_nowhere(marvin: Marvin, 
     done = marvin.run(*FLAGS, "--until=1a", "--prompt", PROMPT)
     assert done.code != 0
     assert outside.read_text() == "Theirs."
+
+
+def test_flags_in_front_of_the_sub_command_count(marvin: Marvin, models: PipelineModels, tmp_path: Path) -> None:
+    """A ceiling and a folder, above all."""
+    flags = ("--max-cost=0.000001", f"--working-dir={marvin.project}")
+    done = marvin.run(*flags, "pipeline", "run", "--until=1a", "--prompt", PROMPT, cwd=tmp_path)
+    assert done.code == 3, done.err.decode() + done.text
+    assert (marvin.project / ".marvin" / "request.md").read_text() == f"{PROMPT}\n"
+    assert not (tmp_path / ".marvin").exists()

@@ -11,56 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.testing import answers
 from tests.e2e.support_e2e import Marvin, wait_until
 from tests.support.agents import processes_in
-from tests.support.pipeline import Asked, PipelineModels, called, found, said, steps, writer
+from tests.support.pipeline import PipelineModels, said, steps
+from tests.support.reviews import CODE, MENDED, PERSON, REVIEWER, job_of, state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-
-REVIEWER, FIXER, PERSON = "# Review this code base", "# Mend what a review of the code base found", "Review it."
-CODE = "def mean(values):\n    return sum(values) / len(values)\n"
-MENDED = "def mean(values):\n    return sum(values) / len(values) if values else 0.0\n"
-TESTS = "from means import mean\n\n\ndef test_mean():\n    assert mean([1, 3]) == 2\n"
-
-
-def reviewer(asked: Asked) -> answers.Answer:
-    """Finds that the mean of nothing is not thought of, until it is."""
-    if "if values else" in json.dumps(asked.body["messages"]) or "This is round" in asked.prompt:
-        return said('{"findings": []}\nCODE_VERIFIED')
-    if asked.step == 0:
-        return called(("read_file", {"path": "means.py"}))
-    if any("if values else" in output for output in asked.outputs):
-        return said('{"findings": []}\nCODE_VERIFIED')
-    return said(f"```json\n{found('high', 'The mean of no values divides by zero.', 'means.py')}\n```\nREVIEW_FAILED")
-
-
-@pytest.fixture
-def project(marvin: Marvin, models: PipelineModels) -> Path:
-    """A repository with a mistake, and agents that find and mend it."""
-    folder = marvin.project
-    marvin.make_repository()
-    (folder / "means.py").write_text(CODE)
-    (folder / "test_means.py").write_text(TESTS)
-    marvin.git("add", "-A")
-    marvin.git("commit", "--quiet", "-m", "Means")
-    models.scripts |= {
-        REVIEWER: reviewer,
-        FIXER: writer({"means.py": MENDED}, "Think of no values", reads=("means.py",)),
-        PERSON: steps(called(("review_codebase", {"working_dir": "."})), said("It runs.")),
-    }
-    return folder
-
-
-def job_of(marvin: Marvin) -> str:
-    """The id of the one job that there is."""
-    (job,) = re.findall(r"^review-[\d-]+", marvin.run("pipeline", "review").text, re.MULTILINE)
-    return str(job)
-
-
-def state_of(marvin: Marvin) -> str:
-    """Its state, as the command line lists it."""
-    return marvin.run("pipeline", "review").text.split()[1]
 
 
 @pytest.mark.parametrize("sandbox", ["off", "auto"])
@@ -184,6 +140,9 @@ def test_its_money_ends_it(marvin: Marvin, models: PipelineModels, project: Path
     [
         (("pipeline", "review", "missing"), "is no folder"),
         (("pipeline", "review", ".", "--ref-dir", "missing"), "is no folder"),
+        (("pipeline", "review", ".", "--focus", "security"), "which fits no file"),
+        (("pipeline", "review", ".", "--focus", "test"), "tests"),
+        (("pipeline", "review", "--resume", "review-1"), "There is no review 'review-1'"),
         (("pipeline", "review", "--stop", "review-1"), "There is no review 'review-1'"),
         (("pipeline", "review", "--stop", "../x"), "There is no review"),
         (("pipeline", "review", "--job", "review-1"), "is no review job that begins here"),

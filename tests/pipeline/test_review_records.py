@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,46 @@ def test_one_whose_process_is_gone_has_died_unless_it_said_how_it_ended(tmp_path
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("name", ["../review-1", "", ".", "review-9", "other-1", "review-1/../review-1"])
+def test_one_that_ends_while_it_is_looked_at_has_not_died(tmp_path: Path) -> None:
+    """Its last words are written before its process is gone."""
+    path = tmp_path / "reviews" / "review-1" / "job.json"
+
+    def ends(job_id: str) -> bool:
+        path.write_text(path.read_text().replace('"running"', '"passed"'))
+        return False
+
+    async def work() -> None:
+        await jobs_in(tmp_path).add(job(1, tmp_path))
+        found = await ReviewJobs(tmp_path, ends, Timeouts()).get("review-1")
+        assert found is not None
+        assert found.state == "passed"
+
+    asyncio.run(work())
+
+
+def test_a_thousand_of_them_are_listed_at_once(tmp_path: Path) -> None:
+    """Those that have ended are not asked whether they live."""
+    asked: list[str] = []
+
+    def lives(name: str) -> bool:
+        asked.append(name)
+        return False
+
+    async def work() -> None:
+        jobs = ReviewJobs(tmp_path, lives, Timeouts())
+        await jobs.add(job(0, tmp_path, state="passed"))
+        text = (tmp_path / "reviews" / "review-0" / "job.json").read_text()
+        for number in range(1, 1000):
+            path = tmp_path / "reviews" / f"review-{number}" / "job.json"
+            path.parent.mkdir()
+            path.write_text(text.replace("review-0", f"review-{number}"))
+        assert len(await jobs.of_folder(tmp_path)) == 1000
+
+    asyncio.run(work())
+    assert asked == []
+
+
+@pytest.mark.parametrize("name", ["../review-1", "", ".", "review-9", "other-1", "review-1/../review-1", "review-1\n"])
 def test_other_names_lead_nowhere(tmp_path: Path, name: str) -> None:
     async def work() -> None:
         jobs = jobs_in(tmp_path)
@@ -59,7 +99,22 @@ def test_other_names_lead_nowhere(tmp_path: Path, name: str) -> None:
     asyncio.run(work())
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"order": 1}', '{"order": {"id": 1}, "state": "x"}'])
+_ODD: tuple[object, ...] = (None, [1], {}, "x", 2.5)
+_KEPT = job(1, Path("/p"), blocking=("high: it is wrong",)).as_dict()
+_KEPT["order"] = _KEPT["order"].as_dict()
+_DAMAGED = [
+    json.dumps({**_KEPT, name: value})
+    for name in (*_KEPT, "more")
+    for value in _ODD
+    if not (name in ("begun", "seconds", "cost") and value in (None, 2.5))
+    and not (name == "reason" and value == "x")
+    and not (name in ("blocking", "carried") and value in ({}, "x"))
+] + [json.dumps({**_KEPT, "begun": None}), json.dumps({**_KEPT, "order": {**_KEPT["order"], "folder": 1}})]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"order": 1}', '{"order": {"id": 1}, "state": "x"}', *dict.fromkeys(_DAMAGED)]
+)
 def test_a_damaged_record_is_passed_over(tmp_path: Path, text: str) -> None:
     async def work() -> None:
         jobs = jobs_in(tmp_path)
@@ -94,7 +149,15 @@ def test_what_is_told_is_bounded_and_says_what_to_do(tmp_path: Path) -> None:
     assert "and 70 more" in told
     assert "git merge review/1" in told
     assert "/jobs stop review-1" in job_text(job(1, tmp_path), news="round 2")
-    assert "is in " in job_text(job(1, tmp_path, state="died"))
+    for state in ("died", "stopped", "budget", "failed"):
+        ended = job(1, tmp_path, state=state)
+        assert "--resume" not in job_text(ended), "there is nothing to go on with"
+    (tmp_path / "t").mkdir()
+    for state in ("died", "stopped", "budget", "failed"):
+        ended = job(1, tmp_path, state=state)
+        assert f"What it did until then is in {tmp_path}/t" in job_text(ended)
+        assert "marvin pipeline review --resume review-1" in job_text(ended)
+    assert "--resume" not in job_text(job(1, tmp_path, state="passed"))
     assert jobs_text([]).startswith("There are no review jobs")
     assert "[10 older ones are left out.]" in jobs_text([job(number, tmp_path) for number in range(40)])
 

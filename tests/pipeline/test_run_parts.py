@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -375,7 +376,43 @@ def test_what_git_is_in_the_middle_of_stops_a_checkpoint(tmp_path: Path, left: s
     assert "is not finished" in told.text
 
 
-def test_a_merge_that_is_not_finished_stops_a_checkpoint(tmp_path: Path) -> None:
+def test_a_checkpoint_in_a_busy_folder_is_made_all_the_same(runner: ToolRunner) -> None:
+    """Files come and go while it looks, others are repositories of their own, and nobody is there to sign."""
+    folder = runner.working_dir
+    stop = threading.Event()
+
+    def work() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            for path in [folder / f"{number % 7}-{index}.tmp" for index in range(20)]:
+                path.write_text("x")
+                path.unlink()
+
+    git(folder, "init", "-q")
+    config = {"user.name": "Ada", "user.email": "a@b.c", "commit.gpgSign": "true", "gpg.program": "no"}
+    for name, value in config.items():
+        git(folder, "config", name, value)
+    (folder / "inner").mkdir()
+    git(folder / "inner", "init", "-q")
+    (folder / "kept.txt").write_text("kept")
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        with runner:
+            for number in range(5):
+                (folder / "kept.txt").write_text(f"{number}")
+                assert json.loads(runner.call(checkpoint, message=f"Number {number}").text)["is_new"]
+    finally:
+        stop.set()
+        worker.join()
+    assert git(folder, "show", "HEAD:kept.txt") == "4"
+    assert "inner" not in git(folder, "ls-files")
+
+
+@pytest.mark.parametrize("what", ["merge", "cherry-pick", "rebase"])
+@pytest.mark.parametrize("is_mended", [False, True])
+def test_a_merge_that_is_not_finished_stops_a_checkpoint(tmp_path: Path, what: str, is_mended: bool) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
@@ -387,11 +424,14 @@ def test_a_merge_that_is_not_finished_stops_a_checkpoint(tmp_path: Path) -> None
         (folder / "x").write_text(text)
         git(folder, "add", ".")
         git(folder, "commit", "-qm", text)
-    assert subprocess.run(["git", "merge", "-q", "other"], cwd=folder, capture_output=True).returncode != 0
+    assert subprocess.run(["git", what, "other"], cwd=folder, capture_output=True).returncode != 0
+    if is_mended:
+        (folder / "x").write_text("3")
+        git(folder, "add", ".")
     with ToolRunner(tmp_path, folder) as runner:
         told = runner.call(checkpoint, message="x")
     assert told.is_error
-    assert "A merge is not finished" in told.text
+    assert f"A {what} is not finished" in told.text
 
 
 def test_the_tickets_of_a_run_are_an_epic_and_its_children(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ def run(context: typer.Context) -> None:
     """
     obj: CliContext = context.obj
     if not obj.config.design_first:
-        given = [] if any(word.partition("=")[0] == "--working-dir" for word in context.args) else ["--working-dir=."]
+        is_rooted = obj.config.rooted or any(word.partition("=")[0] == "--working-dir" for word in context.args)
+        given = [] if is_rooted else ["--working-dir=."]
         raise typer.Exit(obj.marvin(["--non-interactive", "--design-first", *given, *context.args]))
     from .run.runner import run_pipeline
     from .settings import PipelineSettings
@@ -75,20 +76,29 @@ def review(
     context: typer.Context,
     folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="The git repository to review.")] = None,
     focus: Annotated[str, typer.Option(help="all, backend, frontend, tests, or a glob.")] = "all",
-    ref_dir: Annotated[str, typer.Option(help="Folder in DIR with documents that explain what the code is for.")] = "",
+    ref_dir: Annotated[
+        str, typer.Option(help="Folder in DIR with documents that explain what the code is for.")
+    ] = ".ref",
     rounds: Annotated[int, typer.Option(min=1, max=8, help="The most rounds.")] = 4,
     background: Annotated[bool, typer.Option("--background", help="Start it, and do not wait for its end.")] = False,
     stop: Annotated[str, typer.Option(metavar="ID", help="Stop a review that runs.")] = "",
+    resume: Annotated[str, typer.Option(metavar="ID", help="Go on with a review that ended before its time.")] = "",
     job: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
     """Review and mend the code of DIR in rounds, on a branch of its own.
 
     Without DIR it lists the reviews of this folder. The exit code is 0 where nothing of weight is left.
     """
-    from .jobs.command import ReviewCommand
+    from .jobs.command import ReviewCommand, Typed
 
-    raise typer.Exit(
-        ReviewCommand(context.obj).run(
-            folder, focus=focus, ref_dir=ref_dir, rounds=rounds, background=background, stop=stop, job=job
-        )
+    typed = Typed(
+        folder=folder,
+        focus=focus,
+        ref_dir=ref_dir,
+        rounds=rounds,
+        background=background,
+        stop=stop,
+        resume=resume,
+        job=job,
     )
+    raise typer.Exit(ReviewCommand(context.obj).run(typed))

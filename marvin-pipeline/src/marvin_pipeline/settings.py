@@ -23,7 +23,7 @@ class PipelineSettings(Settings):
     serve_timeout: float = Field(default=60.0, gt=0)
     """Seconds for what serves the project's frontend to answer."""
     review_cost: float = Field(default=10.0, gt=0)
-    """The USD that a review job may use, where no lower ceiling binds it."""
+    """The USD that a review job may use, where it is not started with a --max-cost."""
     review_time: float = Field(default=7_200.0, gt=0)
     """The seconds that a review job may take."""
     review_rounds: int = Field(default=4, ge=1, le=20)

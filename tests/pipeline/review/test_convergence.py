@@ -295,13 +295,28 @@ def test_what_one_reviewer_tells_apart_is_not_the_same(loop: Convergence) -> Non
     assert second.claim == words[0]
 
 
-def test_findings_without_end_are_bounded() -> None:
+def test_findings_without_end_are_bounded_and_none_of_weight_is_lost() -> None:
     loop = Convergence(Rules(rounds=9), NAMES)
     numbers = itertools.count()
+
+    def many(severity: Severity) -> Review:
+        return found(*(f"Demand {next(numbers)} is wrong." for _ in range(100)), severity=severity)
+
     for _ in range(2):
-        loop.judge({name: found(*(f"Demand {next(numbers)} is wrong." for _ in range(100))) for name in NAMES})
+        loop.judge({name: many("low") for name in NAMES})
         loop.fixed(changed=True)
     assert len(loop.known) == 500
+    loop.round = 2
+    loop.judge({**{name: many("low") for name in NAMES}, "quality": found(TOPICS[0], severity="critical")})
+    assert loop.decision.step == "fix"
+    assert loop.decision.findings[0].claim == TOPICS[0], "the worst come first"
+
+
+@pytest.mark.parametrize("written", ["r1-1", "#R1-1", "R1-1 (still open)", "[R1-1]"])
+def test_an_id_is_known_however_it_is_written(loop: Convergence, written: str) -> None:
+    _run(loop, found(TOPICS[0]))
+    loop.judge(dict.fromkeys(loop.active, found("Nothing of that is better.", id=written)))
+    assert [one.id for one in loop.decision.findings] == ["R1-1"]
 
 
 @pytest.mark.parametrize(

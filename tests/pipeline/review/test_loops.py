@@ -189,13 +189,17 @@ def test_a_fixer_that_praises_itself_changes_nothing(marvin: Marvin, models: Rol
     assert counts(models) == {**dict.fromkeys(REVIEWERS, 1), "fixer": 2}
 
 
-def test_a_document_that_the_fixer_destroys_is_put_back(marvin: Marvin, models: RoleModels) -> None:
+@pytest.mark.parametrize("left", ["I will now plan the fix.\n", f"{DESIGN}... the rest stays as it is ...\n"])
+def test_a_document_that_the_fixer_destroys_is_put_back(marvin: Marvin, models: RoleModels, left: str) -> None:
+    """Also where it leaves the beginning alone."""
+    long = DESIGN + "And so on, for many pages.\n" * 500
+    (marvin.project / ".marvin" / "design.md").write_text(long)
     models.all_review(review(LOCKOUT), PASS)
-    garbage = calls(("write_file", {"path": ".marvin/design.md", "content": "I will now plan the fix.\n"}))
+    garbage = calls(("write_file", {"path": ".marvin/design.md", "content": left}))
     models.play(fixer=[garbage, text("done"), *edit(LINE, MENDED)])
     result = reviewed(marvin)
     assert result.code == 0, result.said
-    assert design(marvin) == DESIGN.replace(LINE, MENDED)
+    assert design(marvin) == long.replace(LINE, MENDED)
 
 
 def test_words_without_a_verdict_are_asked_for_again(marvin: Marvin, models: RoleModels) -> None:

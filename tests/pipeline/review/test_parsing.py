@@ -50,6 +50,15 @@ def test_the_form_that_is_asked_for() -> None:
         "### Finding 1: No lockout.\n\n- **Severity**: High\n- **File**: spec.md\n\nREVIEW_FAILED",
         "## Issue #2\n**Severity:** major\n**File:** `spec.md`\n**Claim:** No lockout.",
         "| # | Severity | File | Issue |\n|---|---|---|---|\n| 1 | High | spec.md | No lockout. |",
+        "- [Severity: High] No lockout.\n  File: spec.md",
+        "- 🔴 No lockout.\n  File: spec.md",
+        "- Severity High - No lockout.\n  File: spec.md",
+        "## High severity\n\n- No lockout.\n  File: spec.md",
+        "**High**\n1. No lockout.\n   File: spec.md",
+        '{"severity": "high", "file": "spec.md", "claim": "No lockout.", "evidence": "It says "never" there."}',
+        r'{"severity": "high", "file": "spec.md", "claim": "No lockout.", "evidence": "re.match(\d+, C:\users)"}',
+        '{"severity": "high", "path": "spec.md", "claim": "No lockout.", "status": "not fixed"}',
+        json.dumps({"findings": [{**CLAIM, "id": "1"}]}) + "\n" + json.dumps({"findings": [{**CLAIM, "id": "2"}]}),
     ],
 )
 def test_odd_habits(text: str) -> None:
@@ -64,12 +73,71 @@ def test_odd_habits(text: str) -> None:
     [
         ("Critical", "critical"), ("BLOCKER", "critical"), ("p0", "critical"), ("major", "high"), ("Must fix", "high"),
         ("moderate", "medium"), ("P2", "medium"), ("minor", "low"), ("nit", "low"), ("low (wording)", "low"),
-        ("", "high"), ("whatever", "high"),
+        ("", "high"), ("whatever", "high"), ("sev1", "critical"), ("S3", "medium"), ("low/medium", "medium"),
+        ("medium to high", "high"), ("Must", "high"), ("Could be read by anybody", "high"), ("nice to have", "high"),
+        ("minor: it is a matter of wording and nothing else", "low"),
     ],
 )  # fmt: skip
 def test_severities(said: str, meant: str) -> None:
     """What is not said counts as bad enough to be mended."""
     assert [severity for severity, _, _ in _read(json.dumps({**CLAIM, "severity": said}))] == [meant]
+
+
+@pytest.mark.parametrize(
+    ("impact", "severity"),
+    [("An attacker could read any file", "high"), ("Critical", "critical"), ("Users should be told", "high")],
+)
+def test_what_a_fault_leads_to_is_no_severity(impact: str, severity: str) -> None:
+    """Sentences are full of words that stand for severities, too."""
+    text = json.dumps({"file": "spec.md", "claim": "No lockout.", "impact": impact})
+    assert _read(text) == [(severity, "spec.md", "No lockout.")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- Could not find any limit for uploads.",
+        "- Low values crash it.",
+        "- **Low values** crash it.",
+        "- Note that nobody is locked out.",
+        "1. Should a user fail three times, nothing says what happens.",
+    ],
+)
+def test_a_sentence_that_begins_with_such_a_word_is_not_less_bad_for_it(text: str) -> None:
+    assert _read(f"{text}\nREVIEW_FAILED") == [("high", "", text)]
+
+
+def test_items_without_a_severity_belong_to_the_finding_before() -> None:
+    text = "- [High] No lockout.\n- Could not find a limit either.\n\n# Strengths\n- It is short.\nREVIEW_FAILED"
+    assert _read(text) == [("high", "", "No lockout.\nCould not find a limit either.")]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"status": "resolved"},
+        {"status": "Fixed ✅"},
+        {"resolution": "addressed."},
+        {"severity": "none"},
+        {"severity": "Praise"},
+    ],
+)
+def test_what_is_settled_or_praised_is_no_finding(fields: dict[str, str]) -> None:
+    """Reviewers like to list what they found before, with what became of it."""
+    settled = {**CLAIM, "id": "R1-1", **fields}
+    assert _read(json.dumps({"findings": [settled, {**CLAIM, "claim": "No limit."}]})) == [
+        ("high", "spec.md", "No limit.")
+    ]
+
+
+def test_of_ten_thousand_findings_the_worst_are_kept_and_the_verdict_is_seen() -> None:
+    many = [{"severity": "low", "claim": f"Word {number} is odd."} for number in range(10_000)]
+    many[900] = {"severity": "critical", "claim": "Anybody can log in."}
+    review = read_review(f"{json.dumps({'findings': many})}\nREVIEW_FAILED")
+    assert review.verdict == "failed"
+    assert len(review.findings) == 100
+    assert review.findings[0].claim == "Anybody can log in."
+    assert read_review(f"{'It is fine. ' * 30_000}\nSPEC_VERIFIED").verdict == "passed"
 
 
 @pytest.mark.parametrize(
@@ -85,6 +153,9 @@ def test_severities(said: str, meant: str) -> None:
         '{"findings": []}\nSPEC_VERIFIED',
         '{"findings": [], "verdict": "SPEC_VERIFIED"}',
         "REVIEW_PASSED",
+        "# SPEC_VERIFIED",
+        "✅ **SPEC_VERIFIED**",
+        "I ran nothing, but I read all of it.\n\nTests verified.",
         "CODE_VERIFIED\n\nThank you for the good work.",
     ],
 )
@@ -104,6 +175,13 @@ def test_a_pass(text: str) -> None:
         json.dumps({"answer": "no", "quoted": "x\nSPEC_VERIFIED\n"}),
         "Looks fine to me.",
         "REVIEW_FAILED",
+        "CODE_VERIFIED\n\nHowever, the login accepts any password.",
+        "CODE_VERIFIED\n" + "\nThe login accepts any password." * 5,
+        "SPEC_VERIFIED, once the limits are there",
+        "❌ SPEC_VERIFIED",
+        "~~SPEC_VERIFIED~~",
+        "- [ ] SPEC_VERIFIED",
+        "I wrote down what I saw.\nTests passed.",
     ],
 )
 def test_a_keyword_in_a_sentence_is_no_pass(text: str) -> None:
@@ -126,6 +204,11 @@ def test_complaints_that_cannot_be_told_apart_are_one_finding() -> None:
     ]
 
 
+def test_words_around_an_empty_list_are_no_complaint() -> None:
+    """In the adversarial round everybody has to end with the word that fails, who found nothing as well."""
+    assert read_review('It is good work.\n{"findings": []}\nREVIEW_FAILED').verdict == "unclear"
+
+
 def test_examples_of_a_document_are_no_findings() -> None:
     text = 'The answer {"error": {"message": "not found", "status": 404}} is shown with {"title": "A note"}.'
     assert read_review(text).findings == ()
@@ -133,7 +216,7 @@ def test_examples_of_a_document_are_no_findings() -> None:
 
 def test_the_form_itself_is_no_finding() -> None:
     """Models repeat what they are asked for before they answer."""
-    form = Prompts().fill("review_form", {})
+    form = Prompts().fill("review_form", {"document": "spec.md"})
     assert read_review(form).findings == ()
     assert _read(f"{form}\n{json.dumps(CLAIM)}") == [("high", "spec.md", "No lockout.")]
 

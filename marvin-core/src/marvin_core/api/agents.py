@@ -87,7 +87,7 @@ class ApartTask(Record):
     folder: Path
     """Where it works."""
     root: Path | None = None
-    """The folder whose sessions list it; None for that of this session."""
+    """The folder that it is about: sessions of it and of folders above it list it. None for that of this session."""
     most: int = 3
     """How many of this kind may run at a time, those of other folders among them."""
     max_cost: float | None = None

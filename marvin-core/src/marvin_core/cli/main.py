@@ -27,6 +27,8 @@ class _Given(NamedTuple):
     config: Config
     secrets: Secrets
     env: Mapping[str, str]
+    flags: Sequence[str] = ()
+    """Those in front of it."""
 
 
 def main(argv: Sequence[str], env: Mapping[str, str], streams: StandardStreams) -> int:
@@ -103,7 +105,7 @@ def _run_subcommand(
     from .run import CommandContext, application, ended
 
     run, typed = CommandContext(given.config, given.secrets, streams), application()
-    run.again, run.unattended = lambda words: main(words, given.env, streams), unattended
+    run.again, run.unattended = lambda words: main([*given.flags, *words], given.env, streams), unattended
     if words[0] in SUBCOMMANDS:
         # What helps to mend an installation must not need a sound one, and no stranger's code has a part in ours.
         subcommands.extend(typed)
@@ -133,11 +135,11 @@ def _of_pack(run: CommandContext, work: Callable[[], int], name: str) -> int:
 def _loaded(argv: Sequence[str], index: int, env: Mapping[str, str]) -> _Given:
     """What a sub-command is given. Those that help to mend config.yaml start without it, and say so."""
     try:
-        return _Given(*load(argv[:index], env), env)
+        return _Given(*load(argv[:index], env), env, argv[:index])
     except ConfigError:
         if argv[index] not in ("config", "doctor"):
             raise
-        return _Given(*load(argv[:index], env, with_file=False), env)
+        return _Given(*load(argv[:index], env, with_file=False), env, argv[:index])
 
 
 def _is_headless(argv: Sequence[str], streams: StandardStreams) -> bool:

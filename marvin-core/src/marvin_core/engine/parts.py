@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ..api.tool_context import PackContext
     from ..api.tools import ToolSpec
     from ..config.secrets import Secrets
+    from ..guard.processes.apart import ApartJobs
     from ..usage.budget import Budget
     from .agents.service import AgentService
     from .network import SessionNetwork
@@ -221,10 +222,8 @@ def build(setup: SessionSetup) -> SessionParts:
 
     sandbox = LazySandbox(config, workspace, environment, network, bus.warn)
     processes = ProcessRunner(workspace, environment, config.timeouts, sandbox, config.limits)
-    if not config.depth and (config.state_folder / "apart").is_dir():
-        from ..guard.processes.apart import ApartJobs
-
-        processes.apart = ApartJobs.of(config)
+    if not config.depth:
+        processes.apart = lambda: _apart(config)
     return SessionParts(
         setup=setup,
         bus=bus,
@@ -260,6 +259,15 @@ def _shaping(setup: SessionSetup, sandbox: LazySandbox) -> Callable[[ToolSpec], 
     from ..guard.sandbox.leaving import with_parameter
 
     return with_parameter
+
+
+def _apart(config: Config) -> ApartJobs | None:
+    """The Marvins that go on by themselves; None where there has never been one, so that nothing is imported."""
+    if not (config.state_folder / "apart").is_dir():
+        return None
+    from ..guard.processes.apart import ApartJobs
+
+    return ApartJobs.of(config)
 
 
 def _child_environment(setup: SessionSetup, bus: Bus) -> dict[str, str]:

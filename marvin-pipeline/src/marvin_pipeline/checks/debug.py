@@ -34,11 +34,13 @@ class Suite:
         run: the run of the pipeline.
         phase: the phase that it is for: what it and those before it counted still counts, also where the run was
             killed since. Without one only what this suite counts does.
+        most: how many tests there were before, beside that.
     """
 
-    def __init__(self, run: Run, phase: str = "") -> None:
+    def __init__(self, run: Run, phase: str = "", most: int = 0) -> None:
         self._run = run
         self._phase = phase
+        self._before = {"test": most}
         self._most: dict[str, int] | None = None
 
     async def check(self) -> Finding:
@@ -68,7 +70,7 @@ class Suite:
         """The most tests that there were before, by kinds of commands; those of this run are added."""
         if self._most is None:
             phases = PHASES[: PHASES.index(self._phase) + 1] if self._phase else ()
-            self._most = most_tests(self._run.files, phases)
+            self._most = {**self._before, **most_tests(self._run.files, phases)}
         before = dict(self._most)
         counts = _counts(done)
         self._most |= {kind: max(count, before.get(kind, 0)) for kind, count in counts.items()}

@@ -1,4 +1,8 @@
-"""Phase 4c: where the project serves a frontend, it is built, served and looked at as a browser would load it."""
+"""Phase 4c: where the project serves a frontend, it is built, served, and its pages are loaded with all they name.
+
+No browser takes part: neither is one among what Marvin needs, nor may the tools for pages reach this machine. So
+scripts are loaded and not run, and nobody sees a page; the report says so.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ _STATIC = ("dist", "build", "public", "static", "docs", ".")
 _PAGES = (".html", ".htm", ".jsx", ".tsx", ".vue", ".svelte", ".astro", ".jinja", ".j2")
 _OUTPUT = 200_000
 _PROBLEMS = 40
+_NO_BROWSER = "No browser took part, so no script was run."
 
 
 async def run_frontend(run: Run) -> PhaseEnd:
@@ -85,7 +90,8 @@ async def _seen(run: Run, commands: ProjectCommands) -> Finding:
     )
     seen = await probe(run.control.session.processes, run.folder, command, limits)
     if not seen.problems:
-        return Finding(passed=seen.pages, summary=f"{command.shown}: {seen.pages} pages, {seen.assets} assets.")
+        summary = f"{command.shown}: {seen.pages} pages, {seen.assets} assets. {_NO_BROWSER}"
+        return Finding(passed=seen.pages, summary=summary)
     listed = "\n".join(f"- {problem}" for problem in seen.problems)
     return Finding(
         failure=sha256("\n".join(seen.problems).encode("utf-8", "replace")).hexdigest()[:16],

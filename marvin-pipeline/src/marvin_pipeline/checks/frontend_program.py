@@ -1,4 +1,4 @@
-"""A program that serves a project, looks at its pages as a browser would load them, and ends it again.
+"""A program that serves a project, loads its pages with what they name, and ends it again. It runs no scripts.
 
 It runs in the sandbox, beside what it serves. It takes an order as JSON in its one argument and prints JSON:
 `problems`, `pages` and `assets` that it looked at, and the end of what the server printed.

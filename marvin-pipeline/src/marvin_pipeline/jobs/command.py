@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
-from marvin_core import ApartJobs, CliContext, MarvinError, RunControl, ToolError, TurnResult, UsageError, in_thread
+from marvin_core import (
+    ApartJobs,
+    CliContext,
+    MarvinError,
+    Record,
+    RunControl,
+    ToolError,
+    TurnResult,
+    UsageError,
+    in_thread,
+)
 
 from ..settings import PipelineSettings
 from .records import ReviewJob, ReviewJobs
-from .starting import Starter, Wanted
+from .starting import DOCUMENTS, Starter, Wanted
 from .texts import job_text, jobs_text, last_line
 
 _NEWS = 4_000
@@ -27,6 +38,28 @@ class OutOfBudget(ReviewEnd):
     exit_code = _EXIT_BUDGET
 
 
+class Typed(Record):
+    """What was typed behind `marvin pipeline review`."""
+
+    folder: Path | None = None
+    focus: str = "all"
+    ref_dir: str = DOCUMENTS
+    rounds: int = 4
+    background: bool = False
+    stop: str = ""
+    """The id of a job that is to be ended."""
+    resume: str = ""
+    """The id of a job that is to go on."""
+    job: str = ""
+    """The id of the job that this process is to do."""
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """How a review that is to begin is asked for."""
+        asked = [f"--focus={self.focus}", f"--ref-dir={self.ref_dir}", f"--rounds={self.rounds}"]
+        return [*asked, *(["--background"] if self.background else [])]
+
+
 class ReviewCommand:
     """One call of the sub-command."""
 
@@ -35,52 +68,60 @@ class ReviewCommand:
         self._apart = ApartJobs.of(context.config)
         self._jobs = ReviewJobs(context.folders.state, self._lives, context.timeouts)
 
-    def run(
-        self,
-        folder: Path | None,
-        *,
-        focus: str,
-        ref_dir: str,
-        rounds: int,
-        background: bool,
-        stop: str,
-        job: str,
-    ) -> int:
+    def run(self, typed: Typed) -> int:
         """Do what was asked for; returns the exit code."""
-        if job:
-            return self._context.lead(lambda control: self._work(control, job))
-        if stop:
-            asyncio.run(self._stop(stop))
+        if typed.job:
+            return self._context.lead(lambda control: self._work(control, typed.job))
+        if typed.stop:
+            asyncio.run(self._stop(typed.stop))
             return 0
-        if folder is None:
+        if typed.resume:
+            return self._context.lead(lambda control: self._resume(control, typed))
+        if typed.folder is None:
             self._context.write(f"{asyncio.run(self._listed())}\n")
             return 0
-        root = folder.resolve()
+        root = (self._context.config.working_dir / typed.folder).resolve()
         if not root.is_dir():
-            raise UsageError(f"{folder} is no folder. Name the git repository that is to be reviewed.")
-        documents = root / ref_dir if ref_dir else None
+            raise UsageError(f"{typed.folder} is no folder. Name the git repository that is to be reviewed.")
+        if root != self._context.config.working_dir:  # git works in the sandbox, and that is made around one folder
+            return self._context.marvin([f"--working-dir={root}", "pipeline", "review", str(root), *typed.flags])
+        wanted = self._wanted(typed, root)
+        return self._context.lead(lambda control: self._start(control, wanted, typed))
+
+    def _wanted(self, typed: Typed, root: Path) -> Wanted:
+        documents = root / typed.ref_dir if typed.ref_dir else None
         if documents is not None and not documents.is_dir():
-            raise UsageError(f"--ref-dir {ref_dir} is no folder in {folder}.")
-        wanted = Wanted(
-            folder=root, root=root, documents=str(documents or ""), focus=focus, rounds=rounds, max_cost=self._ceiling
+            if typed.ref_dir != DOCUMENTS:
+                raise UsageError(f"--ref-dir {typed.ref_dir} is no folder in {root}.")
+            documents = None
+        return Wanted(
+            folder=root,
+            documents=documents,
+            focus=typed.focus,
+            rounds=typed.rounds,
+            max_cost=self._context.config.max_cost,
         )
-        return self._context.lead(lambda control: self._start(control, wanted, waits=not background))
 
-    @property
-    def _ceiling(self) -> float | None:
-        return self._context.config.max_cost
-
-    async def _start(self, control: RunControl, wanted: Wanted, *, waits: bool) -> TurnResult:
+    def _starter(self, control: RunControl) -> Starter:
         session = control.session
-        starter = Starter(session.agents, session.processes, self._jobs, self._context.settings(PipelineSettings))
-        job = await starter.start(wanted)
-        if not waits:
+        return Starter(session.agents, session.processes, self._jobs, self._context.settings(PipelineSettings))
+
+    async def _start(self, control: RunControl, wanted: Wanted, typed: Typed) -> TurnResult:
+        return await self._waited(control, await self._starter(control).start(wanted), typed)
+
+    async def _resume(self, control: RunControl, typed: Typed) -> TurnResult:
+        job = await self._known(typed.resume)
+        return await self._waited(control, await self._starter(control).resume(job, control.config.max_cost), typed)
+
+    async def _waited(self, control: RunControl, job: ReviewJob, typed: Typed) -> TurnResult:
+        """The end of a job that was started; at once where it is to go on in the background."""
+        if typed.background:
             return TurnResult(text=job_text(job))
         control.warn(f"{job.order.id} works on {job.order.branch}. Ctrl+C ends it.")
         try:
             ended = await self._ended(control, job.order.id)
         except asyncio.CancelledError:
-            await asyncio.shield(self._apart.stop(job.order.id))
+            await asyncio.shield(self._end(job.order.id))
             raise
         error = _error_of(ended)
         return TurnResult(text=job_text(ended, report=str(self._jobs.report(job.order.id))), error=error)
@@ -108,17 +149,29 @@ class ReviewCommand:
         return await ReviewWork(control, self._context.settings(PipelineSettings), self._jobs, job).run()
 
     async def _stop(self, job_id: str) -> None:
+        if await in_thread(lambda: self._lives(job_id)):
+            await self._end(job_id)
+            if await self._jobs.get(job_id) is None:  # its record is damaged
+                self._context.write(f"{job_id} was stopped. Nothing else is known of it.\n")
+                return
+        self._context.write(f"{job_text(await self._known(job_id))}\n")
+
+    async def _end(self, job_id: str) -> None:
+        """End a job that runs. One that had hardly begun could not say so itself, and was stopped all the same."""
+        await self._apart.stop(job_id)
+        job = await self._jobs.get(job_id)
+        if job is not None and job.state == "died":
+            await self._jobs.change(job_id, lambda _: job.replace(state="stopped", reason="It was stopped."))
+
+    async def _known(self, job_id: str) -> ReviewJob:
         job = await self._jobs.get(job_id)
         if job is None:
             raise UsageError(f"There is no review {job_id!r}.\n{await self._listed()}")
-        if job.state == "running":
-            await self._apart.stop(job_id)
-            job = await self._jobs.get(job_id) or job
-        self._context.write(f"{job_text(job)}\n")
+        return job
 
     async def _listed(self) -> str:
         here = await in_thread(lambda: Path(os.path.realpath(self._context.config.working_dir)))
-        return jobs_text(await self._jobs.of_folder(here))
+        return jobs_text(await self._jobs.of_folder(here), "marvin pipeline review DIR")
 
     def _lives(self, job_id: str) -> bool:
         found = self._apart.find(job_id)

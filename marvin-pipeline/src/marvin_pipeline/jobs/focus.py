@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 
-from ..checks.files import files_below
-
-_LISTED, _LOOKED_AT = 200, 20_000
+_LISTED = 200
 _WORDS = {
     "all": "All of the code base, the tests among it.",
     "backend": "What runs on the server or in the terminal; leave pages, styles and what runs in a browser to others.",
     "frontend": "Pages, styles and what runs in a browser; leave what runs on the server to others.",
     "tests": "The tests: whether they can fail, what they leave out, and what of them replaces behaviour by doubles.",
 }
+FOCUSES = tuple(_WORDS)
+"""The words that a focus may be; everything else is a folder or a glob."""
 
 
-def focus_text(root: Path, focus: str) -> str:
-    """What reviewers are told to look at. Blocks: a glob is looked for in the folder."""
+def focus_text(files: Sequence[str], focus: str) -> str:
+    """What reviewers are told to look at.
+
+    Args:
+        files: those of the code base, relative to it.
+    """
     if focus in _WORDS:
         return _WORDS[focus]
-    found = [name for path in files_below(root, _LOOKED_AT) if _fits(name := path.relative_to(root).as_posix(), focus)]
+    found = fitting(files, focus)
     if not found:
         return f"The files that fit `{focus}`. None does now: say so as your only finding."
     more = f"\n- and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
@@ -28,8 +32,18 @@ def focus_text(root: Path, focus: str) -> str:
     return f"The files that fit `{focus}`, and what they call:\n{names}{more}"
 
 
+def fitting(files: Sequence[str], pattern: str) -> Sequence[str]:
+    """The files that a glob fits, or that are below a folder.
+
+    `**/` stands for any folders or none; without a slash the last part of a name counts.
+    """
+    plain = pattern.strip().removeprefix("./")
+    folder = f"{plain.rstrip('/')}/"
+    below = [name for name in files if name.startswith(folder)]
+    return below or [name for name in files if _fits(name, plain)]
+
+
 def _fits(name: str, pattern: str) -> bool:
-    """Whether a name fits a glob: `**/` stands for any folders or none; without a slash the last part counts."""
     if "/" not in pattern:
         return fnmatchcase(name.rpartition("/")[2], pattern)
     return fnmatchcase(name, pattern) or fnmatchcase(name, pattern.replace("**/", ""))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from marvin_core import (
-    GIT_ASKS_NOBODY,
+    GIT_ALONE,
     GIT_PROGRAMS,
     Processes,
     ProcessResult,
@@ -23,10 +25,15 @@ from marvin_core import (
 from .records import KIND, ReviewOrder
 
 _GIT = (*git_command(), "--literal-pathspecs")
-_OUTPUT = 2_000_000
+_OUTPUT = 20_000_000
 _WORKTREES = ".marvin/worktrees"
 _TRIES = 20
 _LEFT_OUT = "Leave out what the review kept for itself"
+_OWN = (".marvin", ".tickets")
+"""What Marvin keeps in a project."""
+_UPSTREAM = ".marvin/upstream"
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Place:
@@ -43,14 +50,16 @@ class Place:
         self._processes = processes
         self._timeout = timeout
 
-    async def open(self, focus: str, documents: str, rounds: int) -> ReviewOrder:
-        """Make the worktree and the branch of a new job.
+    async def base(self) -> str:
+        """The commit that a review begins with.
 
         Raises:
-            ToolError: there is no repository with a commit, or the worktree cannot be made.
+            ToolError: the folder is not that of a repository with a commit.
         """
         base = (await self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).output.decode().strip()
         top = await self._try("rev-parse", "--show-toplevel")
+        if top.exit_code != 0 and b"not a git repository" not in top.stderr:
+            raise _fault("rev-parse", top)  # as where the folder belongs to somebody else
         if top.exit_code != 0 or not base:
             raise ToolError(
                 f"{self._folder} is in no git repository with a commit. The review works on a branch, so begin one: "
@@ -61,6 +70,18 @@ class Place:
                 f"{self._folder} is a part of the repository {os.fsdecode(top.output.strip())}. Name that one as "
                 "working_dir, and the part as focus."
             )
+        return base
+
+    async def files(self) -> Sequence[str]:
+        """The files that git knows, relative to the folder. Raises `ToolError` where git fails."""
+        return [os.fsdecode(name) for name in (await self._run("ls-files", "-z")).split(b"\0") if name]
+
+    async def open(self, base: str, focus: str, documents: str, rounds: int) -> ReviewOrder:
+        """Make the worktree and the branch of a new job, from a commit on.
+
+        Raises:
+            ToolError: the worktree cannot be made.
+        """
         changed = await self._run("status", "--porcelain", "-z", "--untracked-files=no")
         left_out = sum(1 for line in changed.split(b"\0") if line)
         await in_thread(self._make_folder)
@@ -70,6 +91,7 @@ class Place:
             branch, tree = f"{KIND}/{stamp}", self._folder / _WORKTREES / f"{KIND}-{stamp}"
             added = await self._try("worktree", "add", "--quiet", "-b", branch, str(tree), base)
             if added.exit_code == 0:
+                await in_thread(partial(_hide, tree))
                 return ReviewOrder(
                     id=f"{KIND}-{stamp}",
                     folder=str(self._folder),
@@ -91,6 +113,8 @@ class Place:
         What is left there beside that are caches, logs and the like, which no commit takes.
         """
         tree = Place(Path(order.tree), self._processes, self._timeout)
+        for name in _OWN:  # what is Marvin's is no change of the code
+            await tree._try("checkout", "--quiet", "HEAD", "--", name)
         if (await tree._try("diff", "--quiet", "--ignore-submodules", "HEAD")).exit_code != 0:
             return
         if await in_thread(lambda: os.path.realpath(order.tree) != order.tree):
@@ -107,11 +131,14 @@ class Place:
     async def tidy(self, order: ReviewOrder) -> int:
         """Take out of the branch what Marvin keeps in a project beside the code; returns the commits of the branch.
 
+        What an agent committed on a branch of its own making is brought to that of the job before.
+
         Raises:
             MarvinError: git fails.
         """
         tree = Place(Path(order.tree), self._processes, self._timeout)
-        kept = [name for name in (".marvin", ".tickets") if await tree._differs(order.base, name)]
+        await tree._return_to(order)
+        kept = [name for name in _OWN if await tree._differs(order.base, name)]
         if kept:
             await tree._run("reset", "--quiet", order.base, "--", *kept)
             who = ("-c", "user.name=Marvin", "-c", "user.email=marvin@localhost")
@@ -120,20 +147,26 @@ class Place:
             return 0
         return int((await tree._run("rev-list", "--count", f"{order.base}..HEAD")).strip() or b"0")
 
+    async def _return_to(self, order: ReviewOrder) -> None:
+        """Have the worktree be on the branch of its job. Where an agent went on from that, the branch follows."""
+        wanted = f"refs/heads/{order.branch}"
+        if (await self._try("symbolic-ref", "--quiet", "HEAD")).output.decode().strip() == wanted:
+            return
+        found = await self._try("rev-parse", "--verify", "--quiet", wanted)
+        tip = found.output.decode().strip() if found.exit_code == 0 else order.base
+        if (await self._try("merge-base", "--is-ancestor", tip, "HEAD")).exit_code == 0:
+            await self._run("update-ref", wanted, "HEAD")
+            await self._run("symbolic-ref", "HEAD", wanted)
+        else:  # it went back behind what was mended before
+            await self._run("checkout", "--quiet", "-B", order.branch, tip)
+
     async def _differs(self, base: str, name: str) -> bool:
         return (await self._try("diff", "--cached", "--quiet", base, "--", name)).exit_code == 1
 
     def _make_folder(self) -> None:
         try:
             with own_folder(self._folder, self._folder / _WORKTREES, 0o777) as opened:
-                try:
-                    descriptor = os.open(
-                        ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=opened
-                    )
-                except FileExistsError:
-                    return
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    file.write("*\n")
+                _ignore_all(opened)
         except OSError as error:
             folder = self._folder / _WORKTREES
             raise ToolError(f"No worktree can be made in {folder}: {error.strerror}. Is a link there?") from error
@@ -153,9 +186,39 @@ class Place:
             cwd=self._folder,
             timeout=self._timeout,
             output_limit=_OUTPUT,
-            env={**GIT_ASKS_NOBODY, **(outside or {})},
+            env={**GIT_ALONE, **(outside or {})},
             outside=outside is not None,
         )
+
+
+def _hide(tree: Path) -> None:
+    """Keep documents and tickets of the job out of what agents commit: they may be nobody's to publish. Blocks.
+
+    Where the repository has such a folder with rules of its own, these stay. A link in its place is told later, by who
+    would write there.
+    """
+    with suppress(OSError):
+        for name in (".marvin", _UPSTREAM):
+            with own_folder(tree, tree / name, 0o777) as opened:
+                _ignore_all(opened)
+    with suppress(OSError):
+        # Without it the tickets would go to the nearest folder above, which is that of the person.
+        (tree / ".tickets").mkdir(exist_ok=True)
+        folder = os.open(tree / ".tickets", _FOLDER)
+        try:
+            _ignore_all(folder)
+        finally:
+            os.close(folder)
+
+
+def _ignore_all(folder: int) -> None:
+    """Have git ignore all of a folder, unless it has rules already."""
+    try:
+        descriptor = os.open(".gitignore", _NEW_FILE, 0o666, dir_fd=folder)
+    except FileExistsError:
+        return
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write("*\n")
 
 
 class GitFailed(ToolError):

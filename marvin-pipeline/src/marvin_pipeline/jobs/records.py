@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -13,8 +14,15 @@ JobState: TypeAlias = Literal["running", "passed", "ended", "failed", "budget", 
 left, or it could not go on. budget: its money or its time was used up. stopped: somebody ended it. died: its process is
 gone without a word.
 """
+RESUMABLE: tuple[JobState, ...] = ("failed", "budget", "stopped", "died")
+"""The ends after which a job can go on, where its worktree is still there."""
 KIND = "review"
+PHASE, NAME = "review", "codebase"
+"""What the work of a job is noted under."""
+HISTORY = f"review-history-{NAME}.md"
+"""The file below `.marvin` with what everybody said."""
 _FOLDER = "reviews"
+_ID = re.compile(rf"{KIND}-[0-9][0-9-]{{0,60}}")
 
 
 class ReviewOrder(Record):
@@ -46,14 +54,20 @@ class ReviewJob(Record):
     reason: str = ""
     round: int = 0
     blocking: tuple[str, ...] = ()
-    """What is left above the floor, a line each."""
+    """What is left above the floor, a line each; of one that runs, what is open so far."""
     carried: tuple[str, ...] = ()
     """What is left below it."""
-    cost: float | None = None
+    cost: float | None = 0.0
     """USD so far; None where that is not known."""
     seconds: float = 0.0
+    """How long it has worked, all of its processes together."""
     commits: int = 0
     """The commits of its branch."""
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether it ended before its time, and what it did is still there. Blocks for a moment."""
+        return self.state in RESUMABLE and Path(self.order.tree).is_dir()
 
 
 class ReviewJobs:
@@ -69,16 +83,26 @@ class ReviewJobs:
         self._lives = lives
         self._timeouts = timeouts
 
+    def lives(self, job_id: str) -> bool:
+        """Whether the process of a job lives. Blocks for a moment."""
+        return self._lives(job_id)
+
     async def add(self, job: ReviewJob) -> None:
         """Keep a new job. Raises `ToolError` where it cannot be written."""
         await self.change(job.order.id, lambda _: job)
 
     async def get(self, job_id: str) -> ReviewJob | None:
         """A job; None where there is none of this id. Raises `ToolError` where it cannot be read."""
-        if not await in_thread(lambda: job_id in self._ids()):
+        if not _ID.fullmatch(job_id):
             return None
         job = _job(await self._file(job_id).read())
-        return None if job is None else await in_thread(lambda: self._now(job))
+        if job is None or job.state != "running" or await in_thread(lambda: self._lives(job_id)):
+            return job
+        # It may have written down how it ended, and left, since that was read.
+        job = _job(await self._file(job_id).read())
+        if job is None or job.state != "running":
+            return job
+        return job.replace(state="died", reason="Its process is gone without a word, as after a kill.")
 
     async def of_folder(self, folder: Path) -> Sequence[ReviewJob]:
         """The jobs of a folder and of those below it, the oldest first."""
@@ -111,23 +135,30 @@ class ReviewJobs:
 
     def _ids(self) -> Sequence[str]:
         try:
-            return sorted(path.name for path in self._folder.iterdir() if path.name.startswith(f"{KIND}-"))
+            return sorted(path.name for path in self._folder.iterdir() if _ID.fullmatch(path.name))
         except OSError:
             return ()
 
-    def _now(self, job: ReviewJob) -> ReviewJob:
-        """The job as it is: its process may have been killed, which it could not write down."""
-        if job.state != "running":
-            return job
-        if self._lives(job.order.id):
-            return job
-        return job.replace(state="died", reason="Its process is gone without a word, as after a kill.")
+
+_TEXTS = ("id", "folder", "tree", "branch", "base", "focus", "documents")
+_COUNTS = ("rounds", "left_out", "round", "commits")
 
 
 def _job(data: Mapping[str, Any]) -> ReviewJob | None:
+    """The job in a file; None where it holds none, whatever it holds."""
     try:
-        fields = {**data, "order": ReviewOrder(**data["order"])}
-        job = ReviewJob(**{**fields, "blocking": tuple(data["blocking"]), "carried": tuple(data["carried"])})
+        order = ReviewOrder(**data["order"])
+        lists = {name: tuple(data[name]) for name in ("blocking", "carried")}
+        job = ReviewJob(**{**data, "order": order, **lists})
     except (KeyError, TypeError):
         return None
-    return job if job.state in get_args(JobState) else None
+    fields = {**order.as_dict(), **job.as_dict()}
+    texts = (*(fields[name] for name in _TEXTS), job.reason, *job.blocking, *job.carried)
+    numbers = (job.begun, job.seconds, 0.0 if job.cost is None else job.cost)
+    is_sound = (
+        job.state in get_args(JobState)
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(fields[name], int) for name in _COUNTS)
+        and all(isinstance(number, (int, float)) for number in numbers)
+    )
+    return job if is_sound else None

@@ -1,21 +1,30 @@
-"""Starting a review job: the same for the tool and for the command line."""
+"""Starting a review job, and going on with one: the same for the tool and for the command line."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from marvin_core import Agents, ApartTask, Processes, Record, ToolError
+from marvin_core import Agents, ApartTask, Processes, Record, ToolError, in_thread, near_names
 
+from ..progress import forget
+from ..run.files import ProjectFiles
+from ..run.tickets import EPIC
+from ..run.upstream import documents_in
 from ..settings import PipelineSettings
+from .focus import FOCUSES, fitting
 from .places import Place
-from .records import ReviewJob, ReviewJobs, ReviewOrder
+from .records import HISTORY, PHASE, ReviewJob, ReviewJobs, ReviewOrder
 
 MOST = 3
 """Jobs that run at a time, of all folders."""
-FOCUSES = ("all", "backend", "frontend", "tests")
+DOCUMENTS = ".ref"
+"""The folder with documents where none is named, if it is there."""
 _GLOB = re.compile(r"[^\0\n]{1,200}")
+_SHOWN = 80
 
 
 class Wanted(Record):
@@ -23,10 +32,8 @@ class Wanted(Record):
 
     folder: Path
     """The repository, links resolved."""
-    root: Path
-    """The folder whose sessions list the job."""
-    documents: str
-    """The folder with documents, an absolute path; empty for none."""
+    documents: Path | None = None
+    """The folder with documents."""
     focus: str
     rounds: int
     max_cost: float | None = None
@@ -53,34 +60,101 @@ class Starter:
         """Make the branch, and start the job.
 
         Raises:
-            ToolError: three jobs run already, there is no repository, or nothing can be started.
+            ToolError: the focus fits no file, there are no documents where there should be, three jobs run already,
+                there is no repository, or nothing can be started.
         """
-        if not _GLOB.fullmatch(wanted.focus):
-            raise ToolError(
-                f"focus is {wanted.focus[:80]!r}; it takes {', '.join(FOCUSES)} or a glob, as `src/**/*.py`."
-            )
+        documents = await in_thread(lambda: _documents(wanted))
         place = Place(wanted.folder, self._processes, self._settings.git_timeout)
-        order = await place.open(wanted.focus, wanted.documents, wanted.rounds)
+        base = await place.base()
+        focus = _focus(wanted, await place.files())
+        order = await place.open(base, focus, documents, wanted.rounds)
         job = ReviewJob(order=order, begun=time.time())
         try:
+            await in_thread(lambda: _forget_others(ProjectFiles(Path(order.tree))))
             await self._jobs.add(job)
-            await self._agents.start_apart(
-                ApartTask(
-                    name=order.id,
-                    title=f"review of {wanted.folder.name} on {order.branch}",
-                    words=("pipeline", "review", "--job", order.id),
-                    folder=Path(order.tree),
-                    root=wanted.root,
-                    most=MOST,
-                    max_cost=wanted.max_cost or self._settings.review_cost,
-                )
-            )
+            await self._begin(order, wanted.max_cost)
         except BaseException as error:
-            await self._taken_back(place, order, str(error))
+            await place.remove(order, with_branch=True)
+            await self._keep(job.replace(state="failed", reason=f"It was not started: {error}"))
             raise
         return job
 
-    async def _taken_back(self, place: Place, order: ReviewOrder, why: str) -> None:
-        await place.remove(order, with_branch=True)
-        failed = ReviewJob(order=order, begun=time.time(), state="failed", reason=f"It was not started: {why}")
-        await self._jobs.change(order.id, lambda _: failed)
+    async def resume(self, job: ReviewJob, max_cost: float | None) -> ReviewJob:
+        """Go on with a job that ended before its time, in its worktree, where it was.
+
+        Args:
+            max_cost: USD that it may use from now on; None for what the settings say.
+
+        Raises:
+            ToolError: it runs or came to its end, its worktree is gone, or it cannot be started.
+        """
+        order = job.order
+        if not await in_thread(lambda: job.can_go_on):
+            why = f"it {job.state}" if job.state in ("passed", "ended") else f"its worktree {order.tree} is not there"
+            why = "it runs" if job.state == "running" else why
+            raise ToolError(
+                f"{order.id} cannot go on: {why}. Begin anew with: marvin pipeline review {shlex.quote(order.folder)}"
+            )
+        again = job.replace(state="running", reason="")
+        try:
+            await self._keep(again)
+            await self._begin(order, max_cost)
+        except BaseException:
+            if not await in_thread(lambda: self._jobs.lives(order.id)):  # somebody else may have been faster
+                await self._keep(job)
+            raise
+        return again
+
+    async def _begin(self, order: ReviewOrder, max_cost: float | None) -> None:
+        folder = Path(order.folder)
+        await self._agents.start_apart(
+            ApartTask(
+                name=order.id,
+                title=f"review of {folder.name} on {order.branch}",
+                words=("pipeline", "review", "--job", order.id),
+                folder=Path(order.tree),
+                root=folder,
+                most=MOST,
+                max_cost=self._settings.review_cost if max_cost is None else max_cost,
+            )
+        )
+
+    async def _keep(self, job: ReviewJob) -> None:
+        await self._jobs.change(job.order.id, lambda _: job)
+
+
+def _focus(wanted: Wanted, files: Sequence[str]) -> str:
+    """What the reviewers look at, as it is kept. Raises `ToolError` where it fits nothing."""
+    given = wanted.focus
+    word = given.strip().casefold() or FOCUSES[0]
+    if word in FOCUSES:
+        return word
+    if _GLOB.fullmatch(given) and fitting(files, given):
+        return given
+    near = near_names(word, FOCUSES)
+    meant = f" Is {' or '.join(near)} meant?" if near else ""
+    raise ToolError(
+        f"focus is {given[:_SHOWN]!r}, which fits no file that git knows in {wanted.folder}. It takes "
+        f"{', '.join(FOCUSES)}, a folder, or a glob as `src/**/*.py`.{meant}"
+    )
+
+
+def _documents(wanted: Wanted) -> str:
+    """The folder of the documents; empty for none. Raises `ToolError` where one was named that holds none."""
+    folder = wanted.documents
+    if folder is None or documents_in(folder):
+        return str(folder or "")
+    if folder == wanted.folder / DOCUMENTS:
+        return ""
+    raise ToolError(f"{folder} holds no documents. Name a folder with .md, .txt or .rst files right in it.")
+
+
+def _forget_others(files: ProjectFiles) -> None:
+    """Forget what a repository brings as if an earlier review had left it: it could say that all is well. Blocks.
+
+    Raises:
+        FileFault: it cannot be removed.
+    """
+    forget(files, [PHASE])
+    for name in (HISTORY, EPIC):
+        files.remove(name)

@@ -38,8 +38,7 @@ def job_text(job: ReviewJob, news: str = "", report: str = "") -> str:
     if job.state == "running":
         parts.append(f"review_status shows how far it is; /jobs stop {order.id} ends it.")
     else:
-        if job.state in ("stopped", "died"):
-            parts.append(f"What it did until then is in {order.tree}, on its branch.")
+        parts += _kept(job)
         if job.commits:
             branch = shlex.quote(order.branch)
             parts.append(
@@ -50,13 +49,29 @@ def job_text(job: ReviewJob, news: str = "", report: str = "") -> str:
     return "\n".join(parts)
 
 
-def jobs_text(jobs: Sequence[ReviewJob]) -> str:
-    """All jobs of a folder, the newest first."""
+def _kept(job: ReviewJob) -> list[str]:
+    """Where that is what a job did before it ended too early, and what can be done with it."""
+    if not job.can_go_on:
+        return []
+    tree, branch = shlex.quote(job.order.tree), shlex.quote(job.order.branch)
+    return [
+        f"What it did until then is in {job.order.tree}, on its branch.",
+        (
+            f"`marvin pipeline review --resume {job.order.id}` goes on with it; "
+            f"`git worktree remove --force {tree} && git branch -D {branch}` throws it away."
+        ),
+    ]
+
+
+def jobs_text(jobs: Sequence[ReviewJob], start: str = "review_codebase") -> str:
+    """All jobs of a folder, the newest first.
+
+    Args:
+        start: what starts one, told where there is none.
+    """
     lines = [job_line(job) for job in reversed(jobs)]
     more = [f"[{len(lines) - _LISTED} older ones are left out.]"] if len(lines) > _LISTED else []
-    return (
-        "\n".join([*lines[:_LISTED], *more]) or "There are no review jobs of this folder. review_codebase starts one."
-    )
+    return "\n".join([*lines[:_LISTED], *more]) or f"There are no review jobs of this folder. Start one: {start}"
 
 
 def last_line(output: bytes) -> str:

@@ -10,7 +10,7 @@ from marvin_core import Field, ToolContext, ToolError, in_thread, near_names, to
 
 from ..settings import PipelineSettings
 from .records import ReviewJobs
-from .starting import Starter, Wanted
+from .starting import DOCUMENTS, Starter, Wanted
 from .texts import job_text, jobs_text, last_line
 
 _START = 120.0
@@ -21,16 +21,15 @@ _NEWS = 4_000
 async def review_codebase(
     context: ToolContext,
     working_dir: Annotated[str, "Repository inside the root"],
-    ref_dir: Annotated[str, "Documents that explain intent"] = ".ref",
+    ref_dir: Annotated[str, "Documents that explain intent"] = DOCUMENTS,
     focus: Annotated[str, "all, backend, frontend, tests or a glob"] = "all",
     max_rounds: Annotated[int, Field(ge=1, le=8), "Most rounds"] = 4,
 ) -> str:
     """Review and mend code in rounds, in the background on a branch of its own; returns a job id."""
     folder = await in_thread(lambda: _folder(context, working_dir))
-    root = await in_thread(lambda: Path(os.path.realpath(context.paths.root)))
     documents = await in_thread(lambda: _documents(context, folder, ref_dir))
     starter = Starter(context.agents, context.processes, _jobs(context), context.settings(PipelineSettings))
-    job = await starter.start(Wanted(folder=folder, root=root, documents=documents, focus=focus, rounds=max_rounds))
+    job = await starter.start(Wanted(folder=folder, documents=documents, focus=focus, rounds=max_rounds))
     return f"Started. It goes on when this session ends.\n{job_text(job)}"
 
 
@@ -61,6 +60,8 @@ def _news(context: ToolContext, job_id: str) -> str:
 
 def _jobs(context: ToolContext) -> ReviewJobs:
     def lives(job_id: str) -> bool:
+        if context.session.depth:  # agents see no processes of others; what is written down has to do
+            return True
         return any(job.id == job_id and job.running for job in context.processes.job_list())
 
     return ReviewJobs(context.folders.state, lives, context.timeouts)
@@ -72,15 +73,15 @@ def _folder(context: ToolContext, name: str) -> Path:
     return Path(os.path.realpath(context.paths.root / context.paths.locate(name or ".")))
 
 
-def _documents(context: ToolContext, folder: Path, name: str) -> str:
+def _documents(context: ToolContext, folder: Path, name: str) -> Path | None:
     """The folder with documents, where there is one."""
     inside = os.path.relpath(folder / name, context.paths.root)
     if not name or not context.paths.exists(inside):
-        if name not in ("", ".ref"):
+        if name not in ("", DOCUMENTS):
             raise ToolError(
                 f"ref_dir={name!r} does not exist in {folder}. Name a folder of documents, or leave it out."
             )
-        return ""
+        return None
     if context.paths.stat(inside).kind != "folder":
         raise ToolError(f"ref_dir={name!r} is no folder. Name a folder of documents, or leave it out.")
-    return os.path.realpath(context.paths.root / context.paths.locate(inside))
+    return Path(os.path.realpath(context.paths.root / context.paths.locate(inside)))

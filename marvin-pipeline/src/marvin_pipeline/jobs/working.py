@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from pathlib import Path
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
-from marvin_core import BudgetExceeded, MarvinError, RunControl, TurnResult, in_thread
+from marvin_core import BudgetExceeded, MarvinError, Record, RunControl, TurnResult, in_thread
 
 from ..checks.debug import Suite
 from ..checks.mending import Mending, mend
 from ..checks.running import commands_of
+from ..progress import Progress
 from ..prompts.loading import Prompts
 from ..run.checkpoints import Checkpoints
 from ..run.context import Run
@@ -27,16 +28,17 @@ from ..settings import PipelineSettings
 from ..state import PipelineState
 from .focus import focus_text
 from .places import Place
-from .records import JobState, ReviewJob, ReviewJobs, ReviewOrder
+from .records import HISTORY, NAME, PHASE, JobState, ReviewJob, ReviewJobs, ReviewOrder
 from .texts import job_text
 
 if TYPE_CHECKING:
     from ..review.subjects import Subject
 
-PHASE = "review"
 _MENDING = 5
 """Rounds in which tests are mended that passed before the review and do not any more."""
-_NAME = "codebase"
+_TRACEBACK = 2_000
+_LINES = 100
+"""Findings of a job that runs, of each kind, that are kept."""
 
 
 class ReviewStopped(MarvinError):
@@ -47,13 +49,15 @@ class JobJournal(Journal):
     """The journal of a job, which also tells how far it is.
 
     Args:
-        files: the pipeline's own files of the worktree.
+        job: the job, as it is so far.
         progressed: called, from any thread, when a round or an agent has ended.
     """
 
-    def __init__(self, files: ProjectFiles, progressed: Callable[[], None]) -> None:
-        super().__init__(files)
-        self.round = 0
+    def __init__(self, job: ReviewJob, progressed: Callable[[], None]) -> None:
+        super().__init__(ProjectFiles(Path(job.order.tree)))
+        self.round = job.round
+        self.blocking = job.blocking
+        self.carried = job.carried
         self._progressed = progressed
 
     def note(self, event: str, **fields: Any) -> None:
@@ -61,7 +65,16 @@ class JobJournal(Journal):
         super().note(event, **fields)
         if event in ("review", "agent"):
             self.round = fields.get("round", self.round)
+            self.blocking = tuple(fields.get("blocking", self.blocking))[:_LINES]
+            self.carried = tuple(fields.get("carried", self.carried))[:_LINES]
             self._progressed()
+
+
+class TestsBefore(Record):
+    """What the tests of a code base said before its review."""
+
+    passed: bool
+    count: int
 
 
 class ReviewWork:
@@ -79,48 +92,80 @@ class ReviewWork:
         self._settings = settings
         self._jobs = jobs
         self._job = job
+        self._before = job
+        """As it was when this process began: it may have worked before."""
         self._order: ReviewOrder = job.order
-        self._journal = JobJournal(ProjectFiles(Path(job.order.tree)), self._progressed)
+        self._begun = control.clock.monotonic()
+        self._journal = JobJournal(job, self._progressed)
         self._loop = asyncio.get_running_loop()
         self._writing: set[asyncio.Task[ReviewJob]] = set()
 
     async def run(self) -> TurnResult:
         """Do it, and keep how it ended, whatever happens; the text of the result is the same as the report's."""
         error: MarvinError | None = None
+        end = self._cut_short("")
         try:
             end = await self._reviewed()
         except asyncio.CancelledError:
-            await self._keep("stopped", PhaseEnd(outcome="failed", reason="It was stopped."))
+            await self._keep("stopped", self._cut_short("It was stopped."))
             raise
         except BudgetExceeded as stopped:
-            error, end = stopped, PhaseEnd(outcome="failed", reason=str(stopped))
+            error = stopped
         except MarvinError as stopped:
-            error, end = ReviewStopped(str(stopped)), PhaseEnd(outcome="failed", reason=str(stopped))
+            error = ReviewStopped(str(stopped))
+        except Exception as mistake:  # the job has an end and a report all the same
+            self._journal.note("mistake", traceback="".join(format_exception(mistake))[-_TRACEBACK:])
+            error = ReviewStopped(f"A mistake in the review stopped it: {mistake!r}.")
+        if error is not None:
+            end = self._cut_short(str(error))
         state: JobState = "budget" if isinstance(error, BudgetExceeded) else _STATES[end.outcome]
+        can_go_on = error is not None and self._has_worked
         if error is None and state == "failed":
             error = ReviewStopped(end.reason)
-        text = await self._finish(state, end)
-        return TurnResult(text=text, error=error)
+        return TurnResult(text=await self._finish(state, end, can_go_on=can_go_on), error=error)
+
+    def _cut_short(self, reason: str) -> PhaseEnd:
+        """The end of one that did not come to its own: what was open then is open."""
+        journal = self._journal
+        return PhaseEnd(outcome="failed", reason=reason, blocking=journal.blocking, carried=journal.carried)
+
+    @property
+    def _has_worked(self) -> bool:
+        """Whether there is anything to go on with."""
+        answered = any(agent.ended == "answered" for agent in self._journal.agents)
+        return answered or self._before.round > 0
 
     async def _reviewed(self) -> PhaseEnd:
         from ..review.rounds import ReviewLoop
 
         run = await self._begin()
         commands = await commands_of(run.folder, self._control.session.processes)
-        suite = Suite(run)
-        before = await suite.check() if commands.of("test") else None
+        before = await self._tests_before(run) if commands.of("test") else None
         subject = await self._subject(run, commands.told)
         end = PhaseEnd(outcome="passed", reason="").then(await ReviewLoop(run, subject).run())
-        if before is not None and not before.failure:
+        if before is not None and before.passed:
             mending = Mending(phase=PHASE, role="debug", rounds=_MENDING, commands=commands.told)
-            end = end.then(await mend(run, mending, suite.check))
+            end = end.then(await mend(run, mending, Suite(run, most=before.count).check))
         elif before is not None:
             end = end.then(PhaseEnd(outcome="passed", reason="", carried=("The tests failed before the review, too.",)))
         return end
 
+    async def _tests_before(self, run: Run) -> TestsBefore:
+        """How the tests did before the review; one that goes on looks at what was noted then."""
+        progress = Progress(run.files, PHASE, "writers")
+        for note in await in_thread(progress.read):
+            if isinstance(note.get("tests"), int) and isinstance(note.get("passed"), bool):
+                return TestsBefore(passed=note["passed"], count=note["tests"])
+        found = await Suite(run).check()
+        before = TestsBefore(passed=not found.failure, count=found.passed + found.failed)
+        await in_thread(lambda: progress.note(tests=before.count, passed=before.passed))
+        return before
+
     async def _begin(self) -> Run:
         control, settings, order = self._control, self._settings, self._order
         files = ProjectFiles(Path(order.tree))
+        trusted = (await in_thread(control.session.permissions.project)).trusted
+        prompts = await in_thread(lambda: Prompts(files if trusted else None))
         documents = Path(order.documents) if order.documents else None
         upstream = await in_thread(lambda: copy_upstream(files, documents, control.config.home))
         tickets = Tickets(files, control.config.timeouts, settings.tickets_dir)
@@ -135,7 +180,7 @@ class ReviewWork:
             settings=settings,
             files=files,
             state=PipelineState(files.root),
-            prompts=Prompts(),
+            prompts=prompts,
             git=Checkpoints(files.root, control.session.processes, settings.git_timeout),
             tickets=tickets,
             journal=self._journal,
@@ -149,10 +194,11 @@ class ReviewWork:
         from ..review.subjects import CODE_KEYWORD, Reviewer, Subject
 
         order = self._order
-        focus = await in_thread(lambda: focus_text(run.folder, order.focus))
+        place = Place(run.folder, run.control.session.processes, run.settings.git_timeout)
+        focus = focus_text(await place.files(), order.focus)
         names = (("correctness", _CORRECT), ("soundness", _SOUND))
         return Subject(
-            name=_NAME,
+            name=NAME,
             phase=PHASE,
             reviewers=tuple(Reviewer(name=name, role="codebase_reviewer", focus=text) for name, text in names),
             rules=Rules(rounds=order.rounds, adversarial=0, floor=run.settings.review_floor),
@@ -165,13 +211,16 @@ class ReviewWork:
         """Keep how far it is. Called from any thread."""
 
         def write() -> None:
-            task = self._loop.create_task(self._update(round=self._journal.round))
+            journal = self._journal
+            task = self._loop.create_task(
+                self._update(round=journal.round, blocking=journal.blocking, carried=journal.carried)
+            )
             self._writing.add(task)
             task.add_done_callback(self._writing.discard)
 
         self._loop.call_soon_threadsafe(write)
 
-    async def _finish(self, state: JobState, end: PhaseEnd) -> str:
+    async def _finish(self, state: JobState, end: PhaseEnd, *, can_go_on: bool) -> str:
         order = self._order
         processes = self._control.session.processes
         place = Place(Path(order.folder), processes, self._settings.git_timeout)
@@ -182,18 +231,19 @@ class ReviewWork:
             commits = await place.tidy(order)
         except MarvinError as error:
             self._control.warn(str(error))
-            end = PhaseEnd(outcome=end.outcome, reason=f"{end.reason} {error}", blocking=end.blocking)
+            end = end.replace(reason=f"{end.reason} {error}")
         job = await self._keep(state, end, commits)
         report = self._jobs.report(order.id)
         text = job_text(job, report=str(report))
-        history = await in_thread(lambda: ProjectFiles(Path(order.tree)).text(f"review-history-{_NAME}.md"))
+        history = await in_thread(lambda: ProjectFiles(Path(order.tree)).text(HISTORY))
         await in_thread(lambda: _write(report, f"# {order.id}\n\n{text}\n\n{history}"))
-        await place.remove(order, with_branch=not commits)
+        if not can_go_on:
+            await place.remove(order, with_branch=not commits)
         self._control.notify(f"{order.id}: {state}. {end.reason}", title="Marvin's review")
         return text
 
     async def _keep(self, state: JobState, end: PhaseEnd, commits: int = 0) -> ReviewJob:
-        await asyncio.gather(*self._writing)
+        await asyncio.gather(*self._writing, return_exceptions=True)  # what could not be kept is kept now, or told now
         return await self._update(
             round=self._journal.round,
             state=state,
@@ -204,9 +254,9 @@ class ReviewWork:
         )
 
     async def _update(self, **fields: object) -> ReviewJob:
-        costs = [agent.cost for agent in self._journal.agents]
+        costs = [self._before.cost, *(agent.cost for agent in self._journal.agents)]
         cost = None if None in costs else sum(cost for cost in costs if cost is not None)
-        seconds = time.time() - self._job.begun
+        seconds = self._before.seconds + self._control.clock.monotonic() - self._begun
         self._job = self._job.replace(**fields, cost=cost, seconds=seconds)
         await self._jobs.change(self._order.id, lambda _: self._job)
         return self._job

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,6 +16,8 @@ OVERRIDES = "prompts"
 _PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _LONGEST = 200_000
 """Bytes of a prompt of the project."""
+_STANDING = {"request", "phase", "meaning", "upstream", "carried", "document", "earlier"}
+"""Placeholders that have a value though the prompts of the pack may not use them."""
 
 
 class PromptError(MarvinError):
@@ -23,20 +25,18 @@ class PromptError(MarvinError):
 
 
 class Prompts:
-    """The prompts of one run. Those of the project are read at once: agents of the run can write there later.
-
-    Those of the project are read when this is made: what agents put there later is trusted by nobody.
+    """The prompts of one run. Those of the project are read once: what agents write there later changes nothing.
 
     Args:
         project: the project's files, where its own prompts may be used; else None.
 
     Raises:
-        PromptError: a prompt of the project is too long.
+        PromptError: one of the project is empty, too long or misnamed, or has a placeholder that no prompt has.
         FileFault: one cannot be read.
     """
 
     def __init__(self, project: ProjectFiles | None = None) -> None:
-        self._own = {} if project is None else {name: text for name in names() if (text := _own(project, name))}
+        self._own = {} if project is None else _own_prompts(project)
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
         """A prompt with its `{{placeholders}}` filled. What is put in is not looked at for further ones.
@@ -49,12 +49,7 @@ class Prompts:
         def value(found: re.Match[str]) -> str:
             key = found[1]
             if key not in values:
-                near = near_names(key, values)
-                meant = f" Is {' or '.join(near)} meant?" if near else ""
-                raise PromptError(
-                    f"{place} has the placeholder {{{{{key}}}}}, which has no value.{meant} "
-                    f"There are: {', '.join(sorted(values))}."
-                )
+                raise _unknown(place, key, values)
             return values[key]
 
         return re.sub(r"\n{3,}", "\n\n", _PLACE.sub(value, text)).strip() + "\n"
@@ -66,26 +61,59 @@ class Prompts:
         if name in self._own:
             return self._own[name], _place(name)
         try:
-            return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8"), f"the prompt {name}"
+            return _brought(name), f"the prompt {name}"
         except OSError as error:
             raise PromptError(f"There is no prompt {name!r}. There are: {', '.join(names())}.") from error
-
-
-def _own(project: ProjectFiles, name: str) -> str | None:
-    """The project's own prompt of a name; None where it has none."""
-    data = project.read(f"{OVERRIDES}/{name}.md", _LONGEST + 1)
-    if data is None:
-        return None
-    if len(data) > _LONGEST:
-        raise PromptError(f"{_place(name)} has more than {_LONGEST:,} bytes. Shorten it.")
-    return data.decode("utf-8", "replace")
-
-
-def _place(name: str) -> str:
-    return f".marvin/{OVERRIDES}/{name}.md"
 
 
 def names() -> list[str]:
     """The prompts that the pack brings."""
     found = (Path(entry.name) for entry in files(__package__).iterdir())
     return sorted(path.stem for path in found if path.suffix == ".md")
+
+
+def _own_prompts(project: ProjectFiles) -> Mapping[str, str]:
+    """The prompts of a project by name, found fit to be used. A run is not to fail for them when it is half done."""
+    known, found = names(), {}
+    placeholders = {key for name in known for key in _PLACE.findall(_brought(name))} | _STANDING
+    for entry in project.names(OVERRIDES):
+        name = entry.removesuffix(".md")
+        if entry == name:
+            continue
+        if name not in known:
+            if near := near_names(name, known):
+                raise PromptError(f"{_place(name)} stands in for no prompt. Is {' or '.join(near)} meant?")
+            continue
+        found[name] = _own_prompt(project, name)
+        for key in _PLACE.findall(found[name]):
+            if key not in placeholders:
+                raise _unknown(_place(name), key, placeholders)
+    return found
+
+
+def _own_prompt(project: ProjectFiles, name: str) -> str:
+    data = project.read(f"{OVERRIDES}/{name}.md", _LONGEST + 1)
+    if data is None:
+        raise PromptError(f"{_place(name)} is a link or no file. Put the text itself there, or remove it.")
+    if len(data) > _LONGEST:
+        raise PromptError(f"{_place(name)} has more than {_LONGEST:,} bytes. Shorten it.")
+    text = data.decode("utf-8", "replace")
+    if not text.strip():
+        raise PromptError(f"{_place(name)} is empty: an agent would be told nothing. Write it, or remove it.")
+    return text
+
+
+def _place(name: str) -> str:
+    return f".marvin/{OVERRIDES}/{name}.md"
+
+
+def _brought(name: str) -> str:
+    return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8")
+
+
+def _unknown(place: str, key: str, values: Collection[str]) -> PromptError:
+    near = near_names(key, values)
+    meant = f" Is {' or '.join(near)} meant?" if near else ""
+    return PromptError(
+        f"{place} has the placeholder {{{{{key}}}}}, which has no value.{meant} There are: {', '.join(sorted(values))}."
+    )

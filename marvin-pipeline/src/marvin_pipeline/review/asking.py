@@ -52,6 +52,8 @@ async def _ask(run: Run, subject: Subject, reviewer: Reviewer, values: Mapping[s
     values = {**values, "focus": reviewer.focus}
     result = await run.ask(reviewer.role, {**values, "earlier": ""}, phase=subject.phase, read_only=True)
     review = await in_thread(lambda: _read(result))
+    if review.verdict == "empty" and result.ended == "timeout":
+        run.limits.check()  # who was cut off since the time of the run is over has not said nothing
     if review.verdict == "unclear":
         earlier = (
             "Your last answer held neither findings in the form that is asked for nor a verdict. Say in that form what "

@@ -6,12 +6,13 @@ is aborted since nobody said anything. A loop always ends, after `Rules.rounds` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from marvin_core import Record
 
-from .findings import Finding, Review, Severity, weight, worst
+from .findings import SEVERITIES, Finding, Review, Severity, weight, worst
 from .similarity import say_the_same
 
 Step: TypeAlias = Literal["review", "fix", "end"]
@@ -23,7 +24,9 @@ Ending: TypeAlias = Literal[
 _CLAIM_LIMIT = 4_000
 """Characters of what several reviewers of a round say of one finding; what is more is a finding of its own."""
 _FINDINGS_LIMIT = 500
-"""Findings that a loop keeps; reviewers that write more in four rounds are beyond help."""
+"""Findings that a loop keeps; reviewers that write more in four rounds are beyond help. What is above the floor is kept
+all the same: each review has a limit of its own."""
+_ID = re.compile(r"R\d+-\d+")
 
 
 class Rules(Record):
@@ -177,11 +180,12 @@ class Convergence:
                 id = self._known_as(finding, earlier, own) or f"R{self.round}-{len(ids) + 1}"
                 own.add(id)
                 before = self.known.get(id)
-                if before is None and len(self.known) >= _FINDINGS_LIMIT:
+                is_too_much = before is None and len(self.known) >= _FINDINGS_LIMIT
+                if is_too_much and not finding.is_at_least(self.rules.floor):
                     continue
                 self.known[id] = _merged(before, finding.replace(id=id, reviewers=(name,)), self.round)
                 ids[id] = None
-        return tuple(self.known[id].finding for id in ids)
+        return tuple(sorted((self.known[id].finding for id in ids), key=lambda one: SEVERITIES.index(one.severity)))
 
     def _known_as(self, finding: Finding, earlier: frozenset[str], own: set[str]) -> str:
         """The name that a finding already has: the reviewer says it, or the words are alike.
@@ -190,8 +194,9 @@ class Convergence:
             earlier: the names of earlier rounds, which reviewers were shown.
             own: those that the reviewer has used in this round; what one reviewer tells apart is not the same.
         """
-        if finding.id in earlier and finding.id not in own:
-            return finding.id
+        named = _ID.search(finding.id.upper())  # as in "r1-3", "#R1-3 (still open)"
+        if named and named[0] in earlier and named[0] not in own:
+            return named[0]
         alike = (id for id, known in self.known.items() if id not in own and say_the_same(known.finding, finding))
         return next((id for id in alike if self._has_room(id, finding)), "")
 

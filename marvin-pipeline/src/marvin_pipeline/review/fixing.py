@@ -21,6 +21,8 @@ _DIFF = 60_000
 
 _FILES = 500
 """Files of which the diff is shown."""
+_REMNANT = 3
+"""A document of which less than this part is left was not mended: models write beginnings in place of the whole."""
 _OWN = (".marvin/", ".tickets/")
 """What the pipeline and its agents write about the project."""
 
@@ -32,6 +34,16 @@ async def changed_files(run: Run, since: str) -> Sequence[str]:
         MarvinError: git fails.
     """
     return [name for name in await run.git.changed_since(since) if not name.startswith(_OWN)]
+
+
+def _why_destroyed(now: bytes | None, before: bytes) -> str:
+    """Why a document is not what a fixer may leave of it: it is none, or a remnant; empty where it may."""
+    if why_no_document(before):
+        return ""
+    if why := why_no_document(now):
+        return why
+    is_remnant = now is not None and len(now) * _REMNANT < len(before)
+    return f"it had {len(before):,} bytes and has {len(now or b''):,}" if is_remnant else ""
 
 
 class Fixed(Record):
@@ -108,7 +120,7 @@ class Fixer:
     def _before(self) -> bytes:
         """The document before the fix. One that a fixer was killed at, and that is none any more, is put back."""
         kept = self._progress.kept() or b""
-        if why_no_document(self._run.files.read(self._document)) and not why_no_document(kept):
+        if _why_destroyed(self._run.files.read(self._document), kept):
             self._run.files.write(self._document, kept)
         return kept
 
@@ -129,8 +141,7 @@ class Fixer:
     def _kept(self, before: bytes) -> bool:
         """Whether the document is another one than before; what is no document is put back."""
         now = self._run.files.read(self._document)
-        why = why_no_document(now)
-        if why and not why_no_document(before):
+        if why := _why_destroyed(now, before):
             self._run.files.write(self._document, before)
             self._run.tell(f"{self._subject.phase}: the fixer left no {self._subject.path} ({why}); it was put back.")
             return False

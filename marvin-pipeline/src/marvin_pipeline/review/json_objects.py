@@ -20,6 +20,8 @@ _RESTARTS = 50
 """How often a quotation mark without an end is passed over."""
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]|"', re.DOTALL)
 _LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+_ESCAPE = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
+_KEY = re.compile(r'[{,]\s*"(\w{1,30})"\s*:')
 
 
 class Found(NamedTuple):
@@ -84,14 +86,23 @@ def _marks(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _read(text: str) -> Any:
-    for form in (text, _LAST_COMMA.sub(r"\1", text)):
+    escaped = _ESCAPE.sub(lambda found: found[1] or "\\\\", text)  # as patterns and paths have them
+    for form in dict.fromkeys((text, _LAST_COMMA.sub(r"\1", text), _LAST_COMMA.sub(r"\1", escaped))):
         try:
             return json.loads(form, strict=False)
         except (ValueError, RecursionError):
             continue
-    if "'" not in text and "None" not in text and "True" not in text and "False" not in text:
-        return None
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
+    if "'" in text or "None" in text or "True" in text or "False" in text:
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            pass
+    return (_by_keys(text) or None) if text.count("{") == 1 else None
+
+
+def _by_keys(text: str) -> Mapping[str, str]:
+    """The texts of an object whose quotes are not escaped: what stands between one key and the next."""
+    keys = list(_KEY.finditer(text))
+    ends = [*(key.start() for key in keys[1:]), len(text) - 1][: len(keys)]
+    values = ((key[1], text[key.end() : end].strip().rstrip(",").rstrip()) for key, end in zip(keys, ends, strict=True))
+    return {key: value[1:-1] for key, value in values if len(value) > 1 and value[0] == value[-1] == '"'}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from .findings import Finding
-from .reading import finding_of, severity_of
+from .findings import Finding, Severity
+from .reading import CLAIM_LIMIT, finding_of, severity_of
 
 _ITEM = re.compile(r"^(?:\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+|#{1,6}\s+|\*\*(?=\S))(?P<text>.*)$")
 _FIELD = re.compile(
@@ -15,7 +15,16 @@ _FIELD = re.compile(
     r"[*_`]*\s*[:=][*_`]*\s*(?P<value>.*)$",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"^\W*[\[(]?(?P<words>P\d|[^\W\d_]+|[🚨🔴🟠🟡🟢🔵])(?!\w)[\])]?\W*", re.IGNORECASE)
+_MARK = re.compile(r"^[^\w\n🚨🔴🟠🟡🟢🔵]*(?P<words>[🚨🔴🟠🟡🟢🔵])\s*")
+_TAG = re.compile(
+    r"^[\s\[(*_`]*(?:(?:severity|priority)[*_`]*\s*[:=]?[\s*_`]*)?"
+    r"(?P<words>P\d|[^\W\d_]+(?:\s?/\s?[^\W\d_]+)?)"
+    r"(?:\s+(?:severity|priority|risk|impact|issue|finding|problem|bug)s?)?"
+    r"(?:\s*[\])*_`:|–—]+|\.(?=\s|$)|\s+-+(?=\s)|\s*$)[\s\])*_`:|.–—-]*",
+    re.IGNORECASE,
+)
+"""A severity in front of words: in brackets, in bold, or set off from them. A sentence may begin with such a word."""
+_LOUD = re.compile(r"^\W*(?P<words>[A-Z]{3,})\b[\s:]*")
 _NUMBERED = re.compile(
     r"^\W*(?:finding|issue|problem)?\s*#?(?:\d{1,3}|[A-Z]{1,3}-?\d{1,3})\s*[.:)\]–—-]+\s*", re.IGNORECASE
 )
@@ -26,28 +35,61 @@ _CELLS = 8
 
 
 def markdown_findings(text: str) -> list[Finding]:
-    """The findings in a text: items that name a severity, in brackets, in front of them or in a line below them."""
+    """The findings in a text: items that name a severity, in front of them or in a line below them.
+
+    What stands below a heading that is a severity has that one. Items without any are a part of the finding before.
+    """
     lines = [line[:_LINE_LIMIT] for line in text.splitlines()]
-    found = [finding for finding in (_finding(item) for item in _items(lines)) if finding is not None]
+    found: list[Finding] = []
+    section = ""
+    is_open = False
+    for is_heading, item in _items(lines):
+        if is_heading:
+            section, is_open = "", False
+        alone = _tag(item[0])
+        if alone and not alone[1].strip(":*"):
+            section, item = alone[0], ["", *item[1:]]
+        finding = _finding(item, section)
+        if finding is not None:
+            found.append(finding)
+            is_open = True
+        elif is_open and (more := _words(item)):
+            found[-1] = found[-1].replace(claim=f"{found[-1].claim}\n{more}"[:CLAIM_LIMIT])
     return found or list(_rows(lines))
 
 
-def _items(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The lines of each item: a line with a mark, and what follows up to the next one. Fields belong to their item."""
+def _items(lines: Iterable[str]) -> Iterator[tuple[bool, list[str]]]:
+    """The lines of each item, and whether it is a heading: a line with a mark, and what follows up to the next one.
+
+    Fields belong to their item.
+    """
     item: list[str] = []
+    is_heading = False
     for line in lines:
         begun = _ITEM.match(line)
         if begun and not (item and _FIELD.match(line)):
             if item:
-                yield item
-            item = [begun["text"]]
+                yield is_heading, item
+            item, is_heading = [begun["text"]], line.lstrip().startswith("#")
         elif item:
             item.append(line)
     if item:
-        yield item
+        yield is_heading, item
 
 
-def _finding(item: list[str]) -> Finding | None:
+def _tag(text: str) -> tuple[Severity, str] | None:
+    """The severity in front of some words, and the words; None where none is there."""
+    severity = None
+    if mark := _MARK.match(text):
+        severity, text = severity_of(mark["words"]), text[mark.end() :]
+    for form in (_TAG, _LOUD):
+        tag = form.match(text)
+        if tag and (named := severity_of(tag["words"])):
+            return severity or named, text[tag.end() :]
+    return (severity, text) if severity else None
+
+
+def _finding(item: list[str], section: str) -> Finding | None:
     fields: dict[str, str] = {}
     words: list[str] = []
     for line in item:
@@ -59,20 +101,24 @@ def _finding(item: list[str]) -> Finding | None:
     head = words[0] if words else ""
     for begun in (head, _NUMBERED.sub("", head)):  # P1 may be a severity, and it may be a number
         head = begun
-        tag = _TAG.match(begun)
-        if tag and severity_of(tag["words"]):
-            fields.setdefault("severity", tag["words"])
-            head = begun[tag.end() :]
+        if tag := _tag(begun):
+            fields.setdefault("severity", tag[0])
+            head = tag[1]
             break
-    if not severity_of(fields.get("severity", "") or fields.get("priority", "")):
+    if not severity_of(fields.get("severity", "") or fields.get("priority", "") or section):
         return None
     said = " ".join([head, *words[1:]]).replace("**", "").strip()
+    fields.setdefault("severity", fields.get("priority", "") or section)
     fields.setdefault("claim", fields.pop("issue", "") or fields.pop("problem", "") or said)
     if path := _PATH.search(said):
         fields.setdefault("file", path[0])
     if quote := _QUOTED.search(said):
         fields.setdefault("evidence", quote[1])
     return finding_of(fields)
+
+
+def _words(item: list[str]) -> str:
+    return " ".join(line.strip() for line in item if line.strip()).replace("**", "")
 
 
 def _rows(lines: list[str]) -> Iterator[Finding]:

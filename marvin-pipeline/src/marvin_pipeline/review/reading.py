@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .findings import Finding, Severity
+from .findings import Finding, Severity, worst
 
 CLAIM_LIMIT = 2_000
 EVIDENCE_LIMIT = 2_000
@@ -17,12 +17,29 @@ _UNSTATED: Severity = "high"
 """What is not said counts as bad enough to mend: nothing becomes harmless by being left out."""
 
 _SAID: dict[Severity, str] = {
-    "critical": "critical crit blocker blocking severe fatal p0 🚨",
-    "high": "high major important serious error must p1 🔴 🟠",
-    "medium": "medium med moderate normal warning should p2 🟡",
-    "low": "low minor trivial nit nitpick info informational suggestion note could cosmetic style p3 p4 🟢 🔵",
+    "critical": "critical crit blocker blocking severe fatal p0 s0 s1 sev0 sev1 🚨",
+    "high": "high major important serious p1 s2 sev2 🔴 🟠",
+    "medium": "medium med moderate p2 s3 sev3 🟡",
+    "low": "low minor trivial nit nitpick info informational suggestion cosmetic p3 p4 s4 sev4 🟢 🔵",
 }
-_WORDS: dict[str, Severity] = {word: severity for severity, words in _SAID.items() for word in words.split()}
+_SAID_ALONE: dict[Severity, str] = {
+    "high": "error must",
+    "medium": "normal warning should",
+    "low": "note could style",
+}
+"""Words that sentences are full of: they count where hardly another word is beside them."""
+
+
+def _by_word(said: Mapping[Severity, str]) -> Mapping[str, Severity]:
+    return {word: severity for severity, words in said.items() for word in words.split()}
+
+
+_WORDS, _ALONE = _by_word(_SAID), _by_word(_SAID_ALONE)
+_FEW, _VERY_FEW = 4, 2
+"""Words of a severity, and of one that is said by a common word. More are a sentence about something else."""
+_SETTLED = frozenset("resolved fixed settled closed addressed mended done verified passed".split())
+_HARMLESS = frozenset("none praise positive strength".split()) | _SETTLED
+"""What says, as the whole of a status and of a severity, that there is nothing to mend."""
 _OWN = ("claim", "issue", "problem", "finding")
 """What only findings have. Examples in a document have titles and messages, too."""
 _CLAIM = (*_OWN, "title", "summary", "message")
@@ -30,6 +47,7 @@ _MORE = ("description", "detail", "details", "explanation")
 _EVIDENCE = ("evidence", "quote", "proof", "snippet", "excerpt", "code", "reason", "why", "rationale")
 _FILE = ("file", "path", "document", "filename", "location", "where")
 _SEVERITY = ("severity", "priority", "level", "impact")
+_STATUS = ("status", "state", "resolution")
 _ID = ("id", "finding_id", "ref")
 _WORD = re.compile(r"[^\W\d_]")
 _TOKEN = re.compile(r"[^\W_]+|[🚨🔴🟠🟡🟢🔵]")
@@ -42,6 +60,8 @@ def finding_of(value: Mapping[str, Any]) -> Finding | None:
     said = ": ".join(part for part in (claim, more) if part)
     if not _WORD.search(said) or not (_first(fields, _OWN) or _first(fields, _SEVERITY)):
         return None
+    if _says(_first(fields, _STATUS), _SETTLED) or _says(_first(fields, _SEVERITY), _HARMLESS):
+        return None
     return Finding(
         id=_first(fields, _ID)[:_SHORT_LIMIT],
         severity=severity_of(_first(fields, _SEVERITY)) or _UNSTATED,
@@ -52,11 +72,18 @@ def finding_of(value: Mapping[str, Any]) -> Finding | None:
 
 
 def severity_of(text: str) -> Severity | None:
-    """The severity that some words name; None where they name none."""
-    for token in _TOKEN.findall(text[:_SHORT_LIMIT].casefold()):
-        if token in _WORDS:
-            return _WORDS[token]
-    return None
+    """The severity that some words name, the worst of several; None where they name none, or are a sentence."""
+    tokens = _TOKEN.findall(text[:_SHORT_LIMIT].casefold())
+    named = [_WORDS[token] for token in (tokens if len(tokens) <= _FEW else tokens[:1]) if token in _WORDS]
+    if not named and len(tokens) <= _VERY_FEW:
+        named = [_ALONE[token] for token in tokens if token in _ALONE]
+    return worst(named) if named else None
+
+
+def _says(text: str, words: frozenset[str]) -> bool:
+    """Whether a text is one of these words, and nothing else."""
+    tokens = _TOKEN.findall(text[:_SHORT_LIMIT].casefold())
+    return len(tokens) == 1 and tokens[0] in words
 
 
 def _place(fields: Mapping[str, Any]) -> str:

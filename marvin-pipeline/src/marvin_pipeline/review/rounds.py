@@ -11,6 +11,7 @@ from ..progress import Progress
 from ..run.ends import LoopEnd, Outcome
 from .asking import ask_all
 from .convergence import Convergence, Decision, EmptyReviews, Rules
+from .findings import Finding
 from .fixing import Fixer, changed_files
 from .history import History
 from .recorded import Said, as_noted, replay
@@ -90,6 +91,8 @@ def _changed(names: Sequence[str]) -> str:
 _CODE = "code"
 _NAMES = 200
 """Files that reviewers are told of."""
+_NOTED = 100
+"""Open findings of each kind that the journal gets."""
 
 
 class ReviewLoop:
@@ -177,15 +180,30 @@ class ReviewLoop:
         self._progress.note(**fields)
         subject = self._subject
         kept = {"step": decision.step, "ending": decision.ending, "findings": len(decision.findings)}
-        self._run.journal.note("review", phase=subject.phase, subject=subject.name, round=loop.round, **kept)
+        blocking, carried = self._told(loop.open_findings())
+        self._run.journal.note(
+            "review",
+            phase=subject.phase,
+            subject=subject.name,
+            round=loop.round,
+            **kept,
+            blocking=blocking[:_NOTED],
+            carried=carried[:_NOTED],
+        )
         if "reviews" in fields or decision.step == "end":
             self._history.decision(loop, decision)
 
     def _ended(self, loop: Convergence, decision: Decision) -> LoopEnd:
-        floor = self._subject.rules.floor
-        blocking = tuple(line_of(one) for one in decision.findings if one.is_at_least(floor))
-        carried = tuple(line_of(one) for one in decision.findings if not one.is_at_least(floor))
+        blocking, carried = self._told(decision.findings)
         ending = decision.ending or "round_limit"
         outcome: Outcome = "failed" if blocking else "passed" if ending == "passed" else "ended"
         reason = f"The review of {self._subject.name} ended after round {loop.round} ({ending}): {REASONS[ending]}"
         return LoopEnd(outcome=outcome, reason=reason, rounds=loop.round, carried=carried, blocking=blocking)
+
+    def _told(self, findings: Sequence[Finding]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Findings above the floor and below it, a line each."""
+        floor = self._subject.rules.floor
+        return (
+            tuple(line_of(one) for one in findings if one.is_at_least(floor)),
+            tuple(line_of(one) for one in findings if not one.is_at_least(floor)),
+        )

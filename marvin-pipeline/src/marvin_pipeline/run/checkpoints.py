@@ -41,7 +41,6 @@ _NO_TICKETS = ":(exclude).tickets"
 """Commands in the sandbox do not see the tickets, and git would call them deleted."""
 _ALL = ("--", ".", _NO_TICKETS)
 _KEPT = (b".marvin/", _TICKETS.encode())
-_TRIES = 6
 _UNFINISHED = {
     "MERGE_HEAD": ("merge", "git merge --abort"),
     "rebase-merge": ("rebase", "git rebase --abort"),
@@ -142,20 +141,13 @@ class Checkpoints:
         return await self.newest()
 
     async def _stage(self) -> None:
-        """Stage all changes. A file that goes while that is done is no fault: it is looked again."""
-        for left in reversed(range(_TRIES)):
-            new = await self._new()
-            wanted = await in_thread(partial(self._wanted, new))
-            await self._run("add", "--update", *_ALL)
-            if not wanted:
-                return
-            stdin = b"\0".join(os.fsencode(name) for name in wanted)
-            how = ("--literal-pathspecs", "add", "--pathspec-from-file=-", "--pathspec-file-nul")
-            result = await self._try(*how, stdin=stdin)
-            if result.exit_code == 0:
-                return
-            if not left:
-                raise self._fault("add", result)
+        new = await self._new()
+        wanted = await in_thread(partial(self._wanted, new))
+        await self._run("add", "--update", *_ALL)
+        if wanted:
+            # Not `git add`, which fails as a whole for one name that has gone since, as those of editors do.
+            stdin = b"".join(os.fsencode(name) + b"\0" for name in wanted)
+            await self._run("update-index", "--add", "--remove", "-z", "--stdin", stdin=stdin)
 
     def _wanted(self, new: Sequence[str]) -> list[str]:
         return [name for name in new if not self._why_left_out(name)]

@@ -118,9 +118,11 @@ class Run(Record):
 
         Raises:
             AgentFailed: it did not come to its end.
+            TimeUp: since the run had no more time.
         """
         result = await self.ask(role, values, phase=phase)
         if not result.answered:
+            self.limits.check()
             raise AgentFailed(
                 f"The agent that was to {_role(role).words} did not finish ({result.ended}): {result.reason} "
                 "Run the pipeline again to go on where it was."

@@ -60,7 +60,24 @@ class ProjectFiles:
         except FileNotFoundError:
             return None
         except OSError as error:
+            if error.errno == errno.ELOOP:  # a link, perhaps one that leads nowhere
+                return None
             raise self._fault(name, "read", error) from error
+
+    def names(self, folder: str) -> list[str]:
+        """The names of what is in a folder; none where there is no such folder, or a link in its place.
+
+        Raises:
+            FileFault: it is there and cannot be read.
+        """
+        path = self.root / _FOLDER / folder
+        if path.is_symlink() or not path.is_dir():
+            return []
+        try:
+            with own_folder(self.root, path) as opened:
+                return sorted(os.listdir(opened))
+        except OSError as error:
+            raise self._fault(folder, "read", error) from error
 
     def text(self, name: str, most: int = LARGEST) -> str:
         """The same as text; empty where there is no such file."""

@@ -53,6 +53,11 @@ def copy_upstream(files: ProjectFiles, given: Path | None, home: Path) -> tuple[
     return tuple(f".marvin/{FOLDER}/{path.name}" for path in _documents(own))
 
 
+def documents_in(folder: Path) -> bool:
+    """Whether a folder holds a document that could be copied. Blocks."""
+    return any(_documents(folder))
+
+
 def _above(root: Path, home: Path) -> Path | None:
     for folder in root.parents:
         if folder == home or folder == Path(folder.anchor):

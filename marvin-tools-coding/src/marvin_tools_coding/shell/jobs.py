@@ -70,7 +70,7 @@ async def jobs(
     since = looks.lines.get(job_id, 0)
     seconds = wait or (_FOR_TEXT if until else 0)
     found = await _wait(context, job, since, seconds, until) if seconds else ""
-    return "\n".join(filter(None, (_news(context, _job(context, job_id), tail, looks), found)))
+    return "\n".join(filter(None, (_news(context, _now(context, job), tail, looks), found)))
 
 
 def _listing(context: ToolContext) -> str:
@@ -94,12 +94,17 @@ def _job(context: ToolContext, job_id: str) -> Job:
     raise ToolError(f"There is no job {job_id!r}.\n{_listing(context)}")
 
 
+def _now(context: ToolContext, job: Job) -> Job:
+    """A job as it is by now. One that goes on when a session ends is listed as long as it runs."""
+    return next((one for one in context.processes.job_list() if one.id == job.id), job.replace(running=False))
+
+
 async def _wait(context: ToolContext, job: Job, since: int, seconds: int, until: str) -> str:
     """Wait for the end of a job or for a text; returns what was waited for in vain."""
     deadline = time.monotonic() + seconds
     searched = since
     while True:
-        running = _job(context, job.id).running
+        running = _now(context, job).running
         data, total = context.processes.job_output(job.id, _SEARCHED, searched)
         if until and until in output_text(data):
             return ""

@@ -72,9 +72,10 @@ def test_one_is_listed_for_its_folder_and_stopped(apart: ApartJobs, tmp_path: Pa
         job = await apart.start(order("review-1", tmp_path))
         assert (job.running, job.command) == (True, "the title of review-1")
         assert [one.id for one in apart.list(tmp_path)] == ["review-1"]
-        assert apart.list(tmp_path / "other") == []
-        assert apart.running(tmp_path) == apart.list(tmp_path)
-        assert apart.running(tmp_path / "other") == []
+        assert apart.list(tmp_path.parent) == apart.list(tmp_path), "a folder above it lists it"
+        assert apart.running(tmp_path.parent) == apart.running(tmp_path) == apart.list(tmp_path)
+        for other in (tmp_path / "other", tmp_path.with_name(f"{tmp_path.name}er")):
+            assert (apart.list(other), apart.running(other), apart.find("review-1", other)) == ([], [], None)
         stopped = await apart.stop("review-1")
         assert not stopped.running
         assert apart.running(tmp_path) == []
@@ -128,6 +129,26 @@ def test_one_that_hears_nothing_is_killed(tmp_path: Path) -> None:
     asyncio.run(work())
 
 
+def test_two_that_stop_it_send_one_signal(apart: ApartJobs, tmp_path: Path) -> None:
+    """The second one would have it drop what it does at its end."""
+    end = tmp_path / "end"
+    script = f"trap 'echo asked' TERM; echo ready; while [ ! -e '{end}' ]; do sleep 0.02; done"
+
+    async def work() -> None:
+        await apart.start(order("review-1", tmp_path, script))
+        await until(lambda: apart.output("review-1", 100)[0] == b"ready\n")
+        first = asyncio.ensure_future(apart.stop("review-1"))
+        await until(lambda: b"asked" in apart.output("review-1", 100)[0])
+        others = [asyncio.ensure_future(ApartJobs(tmp_path / "apart", TIMEOUTS).stop("review-1")) for _ in range(3)]
+        await asyncio.sleep(0.3)  # for them to send one, if they did
+        end.touch()
+        for job in await asyncio.gather(first, *others):
+            assert not job.running
+
+    asyncio.run(work())
+    assert apart.output("review-1", 100)[0] == b"ready\nasked\n"
+
+
 def test_no_more_of_a_kind_run_than_may(apart: ApartJobs, tmp_path: Path) -> None:
     async def work() -> None:
         await apart.start(order("review-1", tmp_path, most=2))
@@ -173,7 +194,19 @@ def test_what_cannot_be_started_leaves_no_record(apart: ApartJobs, tmp_path: Pat
         asyncio.run(ApartJobs(tmp_path / "file" / "apart", TIMEOUTS).start(order("review-1", tmp_path)))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": "x"}', '{"pid": 1}', "[" * 90_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"pid": "x"}',
+        '{"pid": 1}',
+        '{"pid": true, "root": "/", "title": "t", "begun": 1}',
+        '{"pid": 1, "root": 1, "title": "t", "begun": 1}',
+        "[" * 90_000,
+    ],
+)
 def test_a_damaged_record_is_passed_over(apart: ApartJobs, tmp_path: Path, text: str) -> None:
     (tmp_path / "apart").mkdir()
     (tmp_path / "apart" / "review-1.json").write_text(text)
@@ -202,22 +235,24 @@ def test_the_runner_of_a_session_lists_and_stops_it_and_does_not_end_it(apart: A
     async def work() -> None:
         folders = Folders(root=tmp_path, base=tmp_path)
         runner = ProcessRunner(folders, {"PATH": os.defpath}, TIMEOUTS, None, Limits())
-        runner.apart = apart
+        runner.apart = lambda: apart
         await apart.start(order("review-1", tmp_path, "echo hi; exec sleep 600"))
-        await apart.start(order("review-2", tmp_path / "elsewhere"))
+        await apart.start(order("review-2", tmp_path.with_name("elsewhere")))
         assert [(job.id, job.running) for job in runner.job_list()] == [("review-1", True)]
         # What calls leave is ended, and it is none of that.
         done = await runner.run(["sh", "-c", "setsid sleep 600 & echo done"], timeout=FAR)
         assert done.output == b"done\n"
         assert runner.job_list()[0].running
-        with pytest.raises(ToolError, match="There is no job 'review-2'"):
+        with pytest.raises(ToolError, match=r"There is no job 'review-2'.*: review-1\."):
             await runner.stop_job("review-2")
         await runner.close()
         assert [job.running for job in apart.list()] == [True, True]
         later = ProcessRunner(folders, {"PATH": os.defpath}, TIMEOUTS, None, Limits())
-        later.apart = apart
+        later.apart = lambda: apart
         assert later.job_output("review-1", 100)[0] == b"hi\n"
         assert not (await later.stop_job("review-1")).running
+        assert later.job_list() == []
+        assert later.job_output("review-1", 100)[0] == b"hi\n", "whoever waited for it can read its end"
         await later.close()
         await apart.stop("review-2")
 

@@ -9,12 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...api.agents import ApartTask
+from ...api.config import Config
 from ...api.errors import MarvinError, ToolError
 from ...api.models import AgentModel
 from ...api.processes import Job
 from ...config.tiers import TIERS
 from ...guard.processes.apart import ApartJobs, ApartOrder
 from ...guard.processes.tree import MARKER
+from ...guard.trust import TrustStore
 from ...util.threads import in_thread
 from .command_line import NOT_INHERITED, tier_flags
 from .host import AgentHost
@@ -37,17 +39,16 @@ async def start_apart(host: AgentHost, task: ApartTask) -> Job:
         raise ToolError("Whoever may not write starts nothing that does.")
     given = task.root or host.workspace.root
     models, root = await in_thread(lambda: (_models(host), Path(os.path.realpath(given))))
+    trusts = await in_thread(lambda: _trusts(config, root, task.folder))
     order = ApartOrder(
         name=task.name,
         title=task.title,
         root=root,
-        argv=_argv(host, task, models[0]),
+        argv=_argv(host, task, models[0], trusts=trusts),
         environment=_environment(host, models),
         most=task.most,
     )
-    if host.processes.apart is None:
-        host.processes.apart = ApartJobs.of(config)
-    return await host.processes.apart.start(order)
+    return await ApartJobs.of(config).start(order)
 
 
 def _models(host: AgentHost) -> Sequence[AgentModel]:
@@ -63,7 +64,14 @@ def _models(host: AgentHost) -> Sequence[AgentModel]:
     return found
 
 
-def _argv(host: AgentHost, task: ApartTask, model: AgentModel) -> list[str]:
+def _trusts(config: Config, root: Path, folder: Path) -> bool:
+    """Whether a person said that what the folder brings may be loaded: of the same in the folder that it is about."""
+    store = TrustStore(config)
+    trust, there = store.look(root), store.look(folder)
+    return trust.trusted and there.digest == trust.digest
+
+
+def _argv(host: AgentHost, task: ApartTask, model: AgentModel, *, trusts: bool) -> list[str]:
     config = host.config
     ceilings = [one for one in (task.max_cost, config.max_cost) if one is not None]
     flags = [
@@ -71,6 +79,7 @@ def _argv(host: AgentHost, task: ApartTask, model: AgentModel) -> list[str]:
         f"--provider={model.provider}",
         f"--model={model.model}",
         *tier_flags(config),
+        *(["--trust-project"] if trusts else []),
         *([f"--ntfy={config.ntfy}"] if config.ntfy else []),
         *([f"--max-cost={min(ceilings):.6f}"] if ceilings else []),
     ]

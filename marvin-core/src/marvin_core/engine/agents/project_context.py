@@ -38,11 +38,11 @@ def prompt_of(task: AgentTask, folder: Path, paths: Paths, *, reads_only: bool) 
         paths: the files below that folder.
     """
     way = f"# How you work\n{_way(task, reads_only=reads_only)}"
-    parts = [task.instructions, task.prompt, way, _project(folder, paths, reads_only=reads_only)]
+    parts = [task.instructions, task.prompt, way, _project(folder, paths)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _project(folder: Path, paths: Paths, *, reads_only: bool) -> str:
+def _project(folder: Path, paths: Paths) -> str:
     parts = [f"# The project {folder.name}"]
     for name, most in ((_SPEC, _SPEC_SHOWN), (_DESIGN, _DESIGN_SHOWN)):
         if text := _beginning(paths, name, most):
@@ -50,8 +50,7 @@ def _project(folder: Path, paths: Paths, *, reads_only: bool) -> str:
     parts.append(paths.overview())
     if _exists(paths, _INDEX):
         parts.append(f"{_INDEX} lists what was found out before, by keywords and files. Look there first.")
-    if not reads_only:
-        parts.append(_NO_MOCKS)
+    parts.append(_NO_MOCKS)
     return "\n\n".join(parts)
 
 

@@ -14,7 +14,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,7 +39,7 @@ _HIGH = 16
 _HELD = 3
 """Under this number its process finds the lock."""
 _LISTED = 500
-_RECORD, _LOCKED, _OUTPUT = ".json", ".lock", ".log"
+_RECORD, _LOCKED, _OUTPUT, _STOPPED = _ENDINGS = (".json", ".lock", ".log", ".stop")
 """What the files of one end with."""
 _LARGEST = 100_000
 _DAY = 86_400
@@ -53,7 +53,7 @@ class ApartOrder(Record):
     title: str
     """What it does, for people."""
     root: Path
-    """The folder whose sessions list it, links resolved."""
+    """The folder that it is about, links resolved: the sessions of it and of folders above it list it."""
     argv: Sequence[str]
     environment: Mapping[str, str]
     most: int
@@ -89,18 +89,19 @@ class ApartJobs:
         return await asyncio.shield(asyncio.ensure_future(self._start(order)))
 
     def list(self, root: Path | None = None) -> Sequence[Job]:
-        """Those of a folder, or of all, the oldest first. Blocks for a moment."""
-        return [self._job(name, data) for name, data in self._records() if root is None or data["root"] == str(root)]
+        """Those of a folder and of what is below it, or all, the oldest first. Blocks for a moment."""
+        return [self._job(name, data) for name, data in self._records() if root is None or _is_of(data, root)]
 
     def running(self, root: Path) -> Sequence[Job]:
-        """Those of a folder that run. Blocks for less than a moment: what has ended is not looked into."""
+        """Those of a folder and of what is below it that run. Blocks for less than a moment: what has ended is not
+        looked into."""
         found = ((name, self._read(name)) for name in self._names() if self._is_held(name))
-        return [self._job(name, data) for name, data in found if data is not None and data["root"] == str(root)]
+        return [self._job(name, data) for name, data in found if data is not None and _is_of(data, root)]
 
-    def find(self, name: str) -> Job | None:
-        """One of them by its id; None where there is none. Blocks for a moment."""
+    def find(self, name: str, root: Path | None = None) -> Job | None:
+        """One of them by its id, of a folder and what is below it, or of all; None where there is none. Blocks."""
         data = self._read(name) if _NAME.fullmatch(name) else None
-        return None if data is None else self._job(name, data)
+        return None if data is None or not (root is None or _is_of(data, root)) else self._job(name, data)
 
     async def stop(self, name: str) -> Job:
         """End one, with all that it started; returns when it has ended.
@@ -113,11 +114,13 @@ class ApartJobs:
             raise ToolError(f"There is no job {name!r}.")
         limits = self._timeouts
         patience = 2 * (limits.close + limits.agent_end)  # it ends its agents, then itself
-        for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, limits.kill_limit)):
-            if not self._is_held(name):
-                break
-            self._signal(job.pid, number)
-            await self._until_ended(name, wait)
+        with self._stopping(name) as is_first:
+            await self._until(lambda: is_first() or not self._is_held(name), patience + limits.kill_limit)
+            for number, wait in ((signal.SIGTERM, patience), (signal.SIGKILL, limits.kill_limit)):
+                if not self._is_held(name):
+                    break
+                self._signal(job.pid, number)
+                await self._until(lambda: not self._is_held(name), wait)
         found = self.find(name)
         if found is None or found.running:
             raise ToolError(f"{name} (process {job.pid}) could not be ended. Ask the user to end it.")
@@ -204,9 +207,9 @@ class ApartJobs:
                 data = json.loads(file.read(_LARGEST))
         except (OSError, ValueError, RecursionError):
             return None
-        if not isinstance(data, dict) or not isinstance(data.get("pid"), int):
+        if not isinstance(data, dict) or type(data.get("pid")) is not int or not isinstance(data.get("root"), str):
             return None
-        return data if data.keys() >= {"root", "title", "begun"} else None
+        return data if data.keys() >= {"title", "begun"} else None
 
     def _write(self, name: str, record: Mapping[str, object]) -> None:
         replace_file(self._folder / f"{name}{_RECORD}", json.dumps(record).encode())
@@ -231,16 +234,29 @@ class ApartJobs:
             return False
         return False
 
+    @contextmanager
+    def _stopping(self, name: str) -> Iterator[Callable[[], bool]]:
+        """What tells whether nobody else is stopping it: a second signal would have it drop what it does at the end."""
+        try:
+            lock = os.open(self._folder / f"{name}{_STOPPED}", _OPEN, 0o600)
+        except OSError:  # it is stopped all the same
+            yield lambda: True
+            return
+        try:
+            yield lambda: _locked(lock)
+        finally:
+            os.close(lock)
+
     def _signal(self, pid: int, number: signal.Signals) -> None:
         """Signal the process that holds the lock. It leads a session, as hardly any other does that has its number."""
         with suppress(OSError):
             if pid > 1 and os.getsid(pid) == pid:
                 os.kill(pid, number)
 
-    async def _until_ended(self, name: str, limit: float) -> None:
+    async def _until(self, reached: Callable[[], bool], limit: float) -> None:
         deadline = time.monotonic() + limit
         while True:
-            if not self._is_held(name) or time.monotonic() > deadline:
+            if reached() or time.monotonic() > deadline:
                 return
             await asyncio.sleep(self._timeouts.job_poll)
 
@@ -248,10 +264,22 @@ class ApartJobs:
         oldest = time.time() - self._days * _DAY
         for entry in list(os.scandir(self._folder)):
             name, kind = os.path.splitext(entry.name)
-            if kind in (_RECORD, _LOCKED, _OUTPUT) and _NAME.fullmatch(name):
+            if kind in _ENDINGS and _NAME.fullmatch(name):
                 with suppress(OSError):
                     if entry.stat(follow_symlinks=False).st_mtime < oldest and not self._is_held(name):
                         os.unlink(entry.path)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_of(data: Mapping[str, object], root: Path) -> bool:
+    return Path(str(data["root"])).is_relative_to(root)
 
 
 @contextmanager

@@ -59,8 +59,9 @@ class ProcessRunner:
         self._programs = ProgramSearch(child_env, lambda: folders.root)
         self._endings: set[asyncio.Task[None]] = set()
         self._closed = False
-        self.apart: ApartJobs | None = None
-        """The Marvins of this folder that go on when this one ends, listed and stopped as jobs are; None for none."""
+        self.apart: Callable[[], ApartJobs | None] = lambda: None
+        """The Marvins that go on when this one ends; those of this folder are listed and stopped as jobs are. It is
+        asked each time: another Marvin may start the first one. None for none."""
 
     @staticmethod
     def prepare() -> None:
@@ -333,13 +334,14 @@ class ProcessRunner:
 
     def job_list(self) -> Sequence[Job]:
         """The jobs of this session, oldest first, and behind them those of its folder that run on by themselves."""
-        apart = () if self.apart is None else self.apart.running(self._folders.root)
-        return [*(job.look() for job in self._jobs.values()), *apart]
+        apart = self.apart()
+        running = () if apart is None else apart.running(self._folders.root)
+        return [*(job.look() for job in self._jobs.values()), *running]
 
     async def stop_job(self, job_id: str) -> Job:
         """End a job and all its descendants; `ToolError` for an unknown one."""
-        if self.apart is not None and self._is_apart(job_id):
-            return await self.apart.stop(job_id)
+        if (apart := self._apart_with(job_id)) is not None:
+            return await apart.stop(job_id)
         job = self._job(job_id)
         if job.look().running:
             await self._end(job.child)
@@ -347,17 +349,20 @@ class ProcessRunner:
 
     def job_output(self, job_id: str, most: int, since: int = 0) -> tuple[bytes, int]:
         """The newest bytes of a job's output, and how many there were in all; `ToolError` for an unknown job."""
-        if self.apart is not None and self._is_apart(job_id):
-            return self.apart.output(job_id, most, since)
+        if (apart := self._apart_with(job_id)) is not None:
+            return apart.output(job_id, most, since)
         return self._job(job_id).log.newest(most, since)
 
-    def _is_apart(self, job_id: str) -> bool:
-        return job_id not in self._jobs and any(job.id == job_id for job in self.job_list())
+    def _apart_with(self, job_id: str) -> ApartJobs | None:
+        """Those that go on, where the job is one of them and of this folder; it may have ended."""
+        apart = None if job_id in self._jobs else self.apart()
+        return None if apart is None or apart.find(job_id, self._folders.root) is None else apart
 
     def _job(self, job_id: str) -> KeptJob:
         job = self._jobs.get(job_id)
         if job is None:
-            known = ", ".join(self._jobs) or "none; a command that leaves something running makes one"
+            known = ", ".join(one.id for one in self.job_list())
+            known = known or "none; a command that leaves something running makes one"
             raise ToolError(f"There is no job {job_id!r}. Jobs of this session: {known}.")
         return job
 
