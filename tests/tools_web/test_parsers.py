@@ -12,11 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import Fetched, RequestFailed
+from marvin_tools_web.knowledge import dictionary, mediawiki, papers, stack_exchange, translation
 from marvin_tools_web.places import google, location, osm
 from marvin_tools_web.search import news, web
 from marvin_tools_web.services import values
 from marvin_tools_web.travel import forecasts, osrm
-from tests.tools_web import test_location, test_places, test_search, test_travel, test_weather
+from tests.tools_web import (
+    test_knowledge,
+    test_location,
+    test_media,
+    test_places,
+    test_search,
+    test_travel,
+    test_weather,
+)
 
 READABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, RequestFailed)
 """What `ServiceClient` takes for an answer that cannot be understood."""
@@ -41,6 +50,13 @@ PARSERS: Mapping[str, tuple[Callable[[Any], Any], Any]] = {
     "GNews": (news.read_articles, test_search.GNEWS_REPLY),
     "NewsAPI": (news.read_articles, test_search.NEWSAPI_REPLY),
     "DuckDuckGo News": (news.read_duckduckgo, test_search.DUCK_NEWS_REPLY),
+    "Wikipedia: a search": (lambda answer: mediawiki.hits_in(answer, test_knowledge.WIKI), test_knowledge.HITS),
+    "Wikipedia: an article": (lambda answer: mediawiki.article_in(answer, test_knowledge.WIKI), test_knowledge.PAGE),
+    "Stack Exchange": (stack_exchange.page_in, test_knowledge.QUESTIONS),
+    "Semantic Scholar": (papers.scholar_papers, test_knowledge.PAPERS),
+    "Free Dictionary": (lambda answer: dictionary.entries_in(answer, True), test_knowledge.WORD),
+    "MyMemory": (translation.part_in, test_knowledge.TRANSLATION),
+    **{f"media {number}": (read, good) for number, (good, read) in enumerate(test_media.READERS, 1)},
 }
 """Each parser, and a good reply for it."""
 

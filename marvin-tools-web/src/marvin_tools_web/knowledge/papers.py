@@ -92,6 +92,7 @@ async def search_papers(
         "openAccessPdf": "" if open_access_only else None,
     }
     answered = await first_answer(
+        context.origin,
         [
             Backend(SEMANTIC_SCHOLAR, lambda: _scholar(context, params)),
             Backend(

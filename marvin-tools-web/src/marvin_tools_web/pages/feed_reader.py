@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin
 
-from marvin_core import plain_text
+from marvin_core import one_line, plain_text
 
 from ..child_process import serve
 
@@ -54,22 +54,32 @@ def _entry(url: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     published = entry.get("published_parsed") or entry.get("updated_parsed")
     content = entry.get("summary") or next((part.get("value", "") for part in entry.get("content", [])), "")
     base = entry.get("title_detail", {}).get("base") or url
-    link = str(entry.get("link") or "")[:_ADDRESS]
     return {
         "title": plain(entry.get("title", "")),
-        "published": time.strftime("%Y-%m-%d %H:%M", published) if published else "",
-        "link": _joined(base, link) if link else "",
+        "published": _moment(published),
+        "link": _address(base, str(entry.get("link") or "")),
         "summary": plain(content),
         "authors": [plain(author.get("name", "")) for author in entry.get("authors", [])[:_NAMES]],
         "categories": [plain(tag.get("term", "")) for tag in entry.get("tags", [])[:_NAMES]],
     }
 
 
-def _joined(base: str, link: str) -> str:
+def _moment(parsed: Any) -> str:
+    """A date in words; empty where it is none that a calendar has."""
     try:
-        return urljoin(base, link)
+        return time.strftime("%Y-%m-%d %H:%M", parsed) if parsed else ""
+    except (ValueError, TypeError, OverflowError):
+        return ""
+
+
+def _address(base: str, link: str) -> str:
+    """The address of the web that a link leads to; empty where it is none: what stands there may be any text."""
+    try:
+        found = urljoin(base, link.strip()) if link else ""
     except ValueError:
-        return link
+        return ""
+    is_one = found.startswith(("https://", "http://")) and found.isprintable() and " " not in found
+    return found if is_one and len(found) <= _ADDRESS else ""
 
 
 def _feeds(url: str, body: bytes) -> Iterator[str]:
@@ -78,14 +88,16 @@ def _feeds(url: str, body: bytes) -> Iterator[str]:
     found = 0
     for link in _LINK.finditer(page):
         values = {name.lower(): value.strip("\"'") for name, value in _ATTRIBUTE.findall(link[1])}
-        if values.get("type", "").lower() in _FEED_TYPES and values.get("href") and found < _FEEDS:
+        is_feed = values.get("type", "").lower() in _FEED_TYPES and found < _FEEDS
+        address = _address(url, html.unescape(values.get("href", ""))) if is_feed else ""
+        if address:
             found += 1
-            yield _joined(url, html.unescape(values["href"]))
+            yield address
 
 
 def plain(markup: object) -> str:
     """The text of some markup, on one line."""
-    return plain_text(str(markup)[:_MARKUP], lines=False)[:_TEXT]
+    return one_line(plain_text(str(markup)[:_MARKUP], lines=False)[:_TEXT])
 
 
 def _answer(asked: Mapping[str, Any], body: bytes) -> dict[str, Any]:

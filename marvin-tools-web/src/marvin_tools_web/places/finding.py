@@ -54,7 +54,7 @@ async def places_text_search(
         backends.append(Backend(GOOGLE_PLACES, by_google))
     area = box(near, size) if near is not None else None
     backends.append(Backend(NOMINATIM, lambda: search(context, query, max_results, area)))
-    answered = await first_answer(backends, "Use web_search.")
+    answered = await first_answer(context.origin, backends, "Use web_search.")
     return _result(answered, f"No place fits {query!r}. Use other words, or overpass_query with tags.", near, open_now)
 
 
@@ -93,7 +93,7 @@ async def places_nearby_search(
 
         backends.append(Backend(GOOGLE_PLACES, by_google))
     backends.append(Backend(OVERPASS, lambda: _by_overpass(context, at, tags, size, max_results)))
-    answered = await first_answer(backends, "Use web_search.")
+    answered = await first_answer(context.origin, backends, "Use web_search.")
     answered = Answered(answered.value, answered.service, [*failures, *answered.failures])
     return _result(answered, f"No {', '.join(types)} within {size:.0f} m of {at.shown}. Try a larger radius.", at)
 
