@@ -49,6 +49,15 @@ def test_other_encodings_and_compression(marvin_tools: ToolRunner, marvin_http: 
     assert marvin_tools.call("read_rss", url=URL, max_items=1).text.startswith("Käse & Brot: 1 of 3 entries")
 
 
+@pytest.mark.parametrize("encoding", ["undefined", "idna", "hex", "no-such-thing", "utf-16"])
+@pytest.mark.parametrize("place", ["header", "declaration"])
+def test_an_encoding_that_is_none(encoding: str, place: str) -> None:
+    body = rss().replace(b"utf-8", encoding.encode() if place == "declaration" else b"utf-8", 1)
+    kind = f"application/xml; charset={encoding}" if place == "header" else "application/xml"
+    found = feed_reader.read(URL, kind, body, 5)
+    assert [entry["title"] for entry in found["entries"]][:2] == ["Third", "Second"]
+
+
 def test_an_atom_feed_with_relative_addresses(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", "https://blog.example/", status=301, headers={"location": "https://new.example/atom"})
     marvin_http.on("GET", "https://new.example/atom", text=ATOM, headers={"content-type": "application/atom+xml"})

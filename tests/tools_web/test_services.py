@@ -243,5 +243,8 @@ def test_every_tool_that_asks_services_can_be_tried() -> None:
     # What asks an address that it is given, nobody, or writes something is not tried.
     asking = {spec.name for spec in ours if "net" in spec.access and "write" not in spec.access}
     assert asking - tried.keys() == {"browse_web", "scrape_page"}
+    # What health is told of is found by these titles.
+    titles = {service.title for service in catalog.SERVICES} | {"CoreLocation", "GeoClue", "WordNet"}
+    assert {label for spec in tried.values() for label in spec.labels} <= titles
     for spec in tried.values():
         jsonschema.validate(dict(spec.probe or {}), dict(spec.parameters))

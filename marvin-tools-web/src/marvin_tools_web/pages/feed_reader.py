@@ -27,6 +27,7 @@ _FEEDS = 5
 _NAMES = 30
 _NUMBER = 20
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml")
+_DECLARED = re.compile(rb"^\s*<\?xml[^>]{0,200}\?>")
 _LINK = re.compile(r"<link\b([^<>]{1,2000})", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""\b(type|href)\s{0,9}=\s{0,9}("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 
@@ -39,7 +40,11 @@ def read(url: str, kind: str, body: bytes, most: int) -> dict[str, Any]:
     # takes long where a text is made for that.
     headers = {"content-type": kind, "content-location": url}
     options = {"response_headers": headers, "resolve_relative_uris": False, "sanitize_html": False}
-    feed = feedparser.parse(io.BytesIO(body), **options)
+    try:
+        feed = feedparser.parse(io.BytesIO(body), **options)
+    except (ValueError, LookupError):  # it names an encoding that is none of text
+        headers["content-type"] = "application/xml; charset=utf-8"
+        feed = feedparser.parse(io.BytesIO(_DECLARED.sub(b"", body, count=1)), **options)
     if not feed.entries and not feed.get("version"):
         return {"feeds": list(_feeds(url, body))}
     return {

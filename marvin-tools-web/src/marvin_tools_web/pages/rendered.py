@@ -39,7 +39,7 @@ def taken(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
     parts: Sequence[LexborNode] | None = None
     if selector:
         try:
-            parts = tree.css(selector[:_SELECTOR])[:_PARTS]
+            parts = _outermost(tree.css(selector[:_SELECTOR]))[:_PARTS]
         except (SelectolaxError, ValueError) as error:
             why = one_line(str(error), 100)
             return {"error": f"{selector[:80]!r} is no CSS selector ({why}). Use one as in main .price, or none."}
@@ -55,6 +55,20 @@ def taken(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
     if asked["extract"] == "menu":
         text = "\n".join(menu(text.splitlines())) or f"[No prices were found. The page says:]\n\n{text}"
     return {"text": text[:_TEXT]}
+
+
+def _outermost(nodes: Sequence[LexborNode]) -> list[LexborNode]:
+    """The nodes that are in no other one of them, so that nothing is shown twice; they come in the page's order."""
+    seen: set[int] = set()
+    found = []
+    for node in nodes:
+        seen.add(node.mem_id)
+        above = node.parent
+        while above is not None and above.mem_id not in seen:
+            above = above.parent
+        if above is None:
+            found.append(node)
+    return found
 
 
 def _with_base(tree: LexborHTMLParser, markup: str) -> str:

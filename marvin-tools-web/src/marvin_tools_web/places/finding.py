@@ -19,12 +19,11 @@ _LARGEST = 50_000
 _TYPES = 20
 _MORE = 100
 """Places that Overpass is asked for, of which the best are shown."""
-_LABELS = ["Google Places", "OpenStreetMap"]
 
 
 @tool(
     access=["net"],
-    labels=_LABELS,
+    labels=["Google Places", "Nominatim"],
     aliases={"text_query": ["query"], "latitude": ["lat"], "longitude": ["lng"]},
     probe={"text_query": "museum in Berlin", "max_results": 1},
 )
@@ -60,7 +59,7 @@ async def places_text_search(
 
 @tool(
     access=["net"],
-    labels=_LABELS,
+    labels=["Google Places", "Overpass"],
     aliases={"included_types": ["types"], "latitude": ["lat"], "longitude": ["lng"]},
     probe={"near": "52.52,13.405", "included_types": ["museum"], "radius": 500, "max_results": 1},
 )
