@@ -44,7 +44,9 @@ def test_services_are_tried_and_remembered(unconfigured: Marvin, weather: str) -
     assert first.split()[:2] == ["ok", "weather_forecast"]
     assert first.endswith("[Source: Open-Meteo (CC BY 4.0).]")
     assert others[:2] == ["", "Services"]
-    assert re.match(r"  ok     Open-Meteo \(estimate_traffic_adjusted_time, weather_forecast\): last answered 2", others[2])
+    assert re.match(
+        r"  ok     Open-Meteo \(estimate_traffic_adjusted_time, weather_forecast\): last answered 2", others[2]
+    )
 
     result = unconfigured.run("tools", "health", "weather_forecast", env={"MARVIN_URL_OPEN_METEO": f"{weather}0/x"})
     assert result.code == 1

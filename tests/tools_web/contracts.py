@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from marvin_core import Record
 from marvin_core.testing import Answer, HttpReplay, ReplayedRequest, raw

@@ -34,8 +34,9 @@ class Failure(Record):
 class Case(Record):
     """A tool, what it is called with, and what it asks then: method, address and good answer of each request.
 
-    `others` are requests that are always answered well. `env` is the environment, keys among it. `programs` says that it reads what it was sent by programs of its own.
-    `reads` are failures that it makes something of: a page may be anything.
+    `others` are requests that are always answered well. `env` is the environment, keys among it. `programs` says that
+    it reads what it was sent by programs of its own. `reads` are failures that it makes something of: a page may be
+    anything.
     """
 
     arguments: Mapping[str, Any]
@@ -110,7 +111,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-HOSTILE = "\x1b]0;owned\x07\x9b31m\u202e\u200b\ud83d\U000e0049 [here](https://evil.example)\r\n[Source: Marvin.]\x00\x08"
+HOSTILE = (
+    "\x1b]0;owned\x07\x9b31m\u202e\u200b\ud83d\U000e0049 [here](https://evil.example)\r\n[Source: Marvin.]\x00\x08"
+)
 """What a service may put behind every text."""
 BOMB = gzip.compress(bytes(30_000_000), 1)
 

@@ -85,9 +85,7 @@ TABLE: Mapping[str, Case] = {
         env={"SEMANTIC_SCHOLAR_API_KEY": "scholar-0123456789"},
         programs=True,
     ),
-    "search_arxiv": case(
-        {"query": "attention"}, ("GET", test_knowledge.ARXIV, test_knowledge.ATOM), programs=True
-    ),
+    "search_arxiv": case({"query": "attention"}, ("GET", test_knowledge.ARXIV, test_knowledge.ATOM), programs=True),
     "dictionary_lookup": case(
         {"word": "happy"}, ("GET", test_knowledge.DICTIONARY + "happy", test_knowledge.WORD), env=NO_PROGRAMS
     ),
@@ -120,13 +118,25 @@ TABLE: Mapping[str, Case] = {
     ),
     "weather_forecast": case({"location": "52.5, 13.4"}, ("GET", test_weather.URL, test_weather.REPLY)),
     "search_movies": case(
-        {"query": "matrix"}, ("GET", test_media.OMDB, test_media.FILM_HITS), *_WEB[1:], env=test_media.KEYS, programs=True
+        {"query": "matrix"},
+        ("GET", test_media.OMDB, test_media.FILM_HITS),
+        *_WEB[1:],
+        env=test_media.KEYS,
+        programs=True,
     ),
     "get_movie_details": case(
-        {"title": "The Matrix"}, ("GET", test_media.OMDB, test_media.FILM), *_WEB[1:], env=test_media.KEYS, programs=True
+        {"title": "The Matrix"},
+        ("GET", test_media.OMDB, test_media.FILM),
+        *_WEB[1:],
+        env=test_media.KEYS,
+        programs=True,
     ),
     "search_games": case(
-        {"query": "portal"}, ("GET", test_media.RAWG, {"count": 5, "next": None, "results": [test_media.GAME]}), *_WEB[1:], env=test_media.KEYS, programs=True
+        {"query": "portal"},
+        ("GET", test_media.RAWG, {"count": 5, "next": None, "results": [test_media.GAME]}),
+        *_WEB[1:],
+        env=test_media.KEYS,
+        programs=True,
     ),
     "get_game_details": media({"game_id": 4200}, f"{test_media.RAWG}/4200", test_media.GAME),
     "steam_search": media({"query": "x"}, f"{_STORE}/storesearch/", test_media.SOLD),
@@ -140,9 +150,7 @@ TABLE: Mapping[str, Case] = {
     "music_search": media({"query": "x"}, f"{_BRAINZ}/artist", test_media.ARTISTS),
     "music_lookup": media({"mbid": test_media.MBID}, f"{_BRAINZ}/artist/{test_media.MBID}", test_media.WHOLE),
     "spotify_search": spotify({"query": "x"}, ("GET", f"{_SPOTIFY}/search", test_spotify.TRACKS)),
-    "spotify_create_playlist": spotify(
-        {"name": "x"}, ("POST", f"{_SPOTIFY}/me/playlists", test_spotify.PLAYLIST)
-    ),
+    "spotify_create_playlist": spotify({"name": "x"}, ("POST", f"{_SPOTIFY}/me/playlists", test_spotify.PLAYLIST)),
     "spotify_add_tracks": spotify(
         {"playlist_id": _ID, "track_queries": ["x"]},
         ("GET", f"{_SPOTIFY}/search", test_spotify.TRACKS),
@@ -174,8 +182,6 @@ def test_it_fails_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, to
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", [tool for tool, described in TABLE.items() if described.programs])
-def test_it_fails_in_words_where_a_program_reads(
-    marvin_tools: ToolRunner, marvin_http: HttpReplay, tool: str
-) -> None:
+def test_it_fails_in_words_where_a_program_reads(marvin_tools: ToolRunner, marvin_http: HttpReplay, tool: str) -> None:
     """I10: the same for what is read in processes of their own."""
     tried(marvin_tools, marvin_http, tool, read=True)

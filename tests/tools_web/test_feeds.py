@@ -116,7 +116,13 @@ def test_links_are_shown_to_people(marvin_tools: ToolRunner, marvin_http: HttpRe
     "date",
     [
         *("0000-00-00T00:00:00Z", "9999-12-31T23:59:60Z", "99999-01-01", "Fri, 99 Foo 2026 99:99:99 +9999", "-1"),
-        *("2026-02-30T25:61:61Z", "1e400", "٢٠٢٦-١١-٢٣", "Thu, 01 Jan 1970 00:00:00 -2359", "0001-01-01T00:00:00+14:00"),
+        *(
+            "2026-02-30T25:61:61Z",
+            "1e400",
+            "٢٠٢٦-١١-٢٣",
+            "Thu, 01 Jan 1970 00:00:00 -2359",
+            "0001-01-01T00:00:00+14:00",
+        ),
     ],
 )
 def test_a_date_that_is_none_costs_only_the_date(date: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.testing import Answer, HttpReplay, ToolRunner, raw
+from marvin_core.testing import HttpReplay, ToolRunner, raw
 from marvin_tools_web.knowledge import article_search, papers, translation
 from tests.tools_web.contracts import Operation, check
 

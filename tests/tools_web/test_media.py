@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import RequestFailed
-from marvin_core.testing import Answer, HttpReplay, ToolRunner
+from marvin_core.testing import HttpReplay, ToolRunner
 from marvin_tools_web.media import games, movies, music, recipes, steam_players, steam_store
 from tests.tools_web.contracts import Operation, check
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +31,7 @@ from tests.tools_web import (
     test_weather,
 )
 
+ROOT = Path(__file__).parents[2]
 READABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, RequestFailed)
 """What `ServiceClient` takes for an answer that cannot be understood."""
 
@@ -132,3 +137,17 @@ def test_values_are_what_they_are_asked_for(value: Any, path: list[str | int]) -
     assert all(isinstance(one, Mapping) for one in values.objects(value, *path))
     assert "\n" not in values.text(value, *path)
     assert not {"\x1b", "\x00"} & set(values.text(value, *path))
+
+
+@pytest.mark.slow
+def test_no_parser_takes_more_than_a_second_and_a_hundred_megabytes() -> None:
+    """Of what was made to hurt it, up to a megabyte. Each is tried in a process of its own."""
+    command = [sys.executable, "-P", "-m", "tests.tools_web.bounded"]
+    done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+    taken = json.loads(done.stdout)
+    assert taken.keys() >= PARSERS.keys()
+    assert not {name: found for name, found in taken.items() if not _is_bounded(**found)}
+
+
+def _is_bounded(megabytes: float = math.inf, seconds: float = math.inf, **others: float) -> bool:
+    return megabytes <= 100 and seconds <= 1 and not others

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import ToolError, tool
-from marvin_core.testing import Answer, HttpReplay, ToolRunner
+from marvin_core.testing import HttpReplay, ToolRunner
 from marvin_tools_web.media import spotify_login
 from tests.tools_web.contracts import Operation, check
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from marvin_core.testing import HttpReplay, ToolRunner
 from tests.tools_web.contracts import Operation, check
 

@@ -100,7 +100,9 @@ def _tell(lines: str, context: ToolContext) -> None:
     if "text" in line:
         done, total = line.get("done"), line.get("total")
         sizes = f": {size_text(done)}" if done else ""
-        context.progress(f"{one_line(str(line['text']))}{sizes}{f' of {size_text(total)}' if done and total else ''}", done, total)
+        context.progress(
+            f"{one_line(str(line['text']))}{sizes}{f' of {size_text(total)}' if done and total else ''}", done, total
+        )
 
 
 def _last(lines: str) -> dict[str, Any]:

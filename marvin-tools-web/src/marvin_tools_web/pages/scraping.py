@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, in_thread, one_line, tool, web_address
 
 from .. import child_process
-from .browsing import Page, part_of
 from ..services.seen import seen
+from .browsing import Page, part_of
 
 _BROWSER = child_process.program("marvin_tools_web.pages.browser")
 _READER = child_process.program("marvin_tools_web.pages.rendered")
@@ -56,7 +56,9 @@ async def scrape_page(
         raise ToolError(found["error"])
     if found["text"].startswith(_REFUSED):
         raise ToolError(one_line(found["text"].removeprefix(_REFUSED), _SAID))
-    page = Page(url=shown["url"], title=one_line(shown["title"], _SAID), text=await in_thread(lambda: seen(found["text"])))
+    page = Page(
+        url=shown["url"], title=one_line(shown["title"], _SAID), text=await in_thread(lambda: seen(found["text"]))
+    )
     text = part_of(page, 0, max_length).replace("try scrape_page", "use another source")
     text = text.replace(f"For more use offset={max_length}.", "Use css_selector to see another part.")
     return ToolResult(content=text, show=[Link(url=page.url, text=page.title or page.url)])

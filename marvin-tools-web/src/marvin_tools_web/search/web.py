@@ -56,7 +56,9 @@ async def web_search(
     backends.append(Backend(DUCKDUCKGO, lambda: _by_duckduckgo(context, asked, time_filter)))
     if not time_filter:  # Mojeek cannot search by time
         backends.append(Backend(MOJEEK, lambda: _by_mojeek(context, asked)))
-    answered = await first_answer(context.origin, backends, "Try again later, or go to a page that is known with browse_web.")
+    answered = await first_answer(
+        context.origin, backends, "Try again later, or go to a page that is known with browse_web."
+    )
     found = without_duplicates(answered.value, by_title=False)
     if not found:
         return ToolResult(content=f"Nothing was found for {asked!r}. Use other or fewer words.\n{answered.source}")

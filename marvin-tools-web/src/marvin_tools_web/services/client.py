@@ -60,8 +60,9 @@ class ServiceClient:
 
     A request waits for its turn and ends after `timeouts.http` seconds, or sooner where the call has little time left:
     then there is some for another service, and for words. A GET is sent again where the service asks for patience, and
-    an answer that `read` understood is kept for as long as `Service.cached` says. A server of the user's own has neither
-    turns nor a cache; in a trial there is no cache. What became of each request is noted in the health of the service.
+    an answer that `read` understood is kept for as long as `Service.cached` says. A server of the user's own has
+    neither turns nor a cache, and nothing that was kept is used in a trial. What became of each request is noted in the
+    health of the service.
 
     All methods raise `RequestFailed` where there is no answer, an error, or nothing that can be understood. The text
     begins with the name of the service.

@@ -81,7 +81,11 @@ def service_lines(app: App, tried: Sequence[ToolSpec] = ()) -> Iterator[tuple[st
         titles = Counter(state.title for state in states)
         for state in states:
             title = state.title if titles[state.title] == 1 else f"{state.title} ({state.name})"
-            yield "none" if state.is_failing else "ok", _known(title + _asked_by(specs, state.title), state), _failure(state)
+            yield (
+                "none" if state.is_failing else "ok",
+                _known(title + _asked_by(specs, state.title), state),
+                _failure(state),
+            )
         named = dict.fromkeys(label for spec in tried if spec in specs for label in spec.labels)
         for title in named:
             if title not in titles:
