@@ -180,6 +180,20 @@ def test_a_key_and_a_server_of_the_users_come_first(marvin_tools: ToolRunner, ma
     assert "[Source: SearXNG.]" in marvin_tools.session(env=env).call("web_search", query="python").text
 
 
+def test_a_server_whose_engines_are_silent_has_not_found_nothing(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay
+) -> None:
+    """Source: docs.searxng.org/dev/search_api.html; each silent engine is a name and a reason."""
+    silent = [["google", "CAPTCHA"], ["bing", "timeout"], "qwant", None, ["brave"], {"odd": 1}]
+    empty = {"results": [], "number_of_results": 0, "unresponsive_engines": silent}
+    marvin_http.on("GET", SEARXNG, json=empty)
+    marvin_http.on("GET", BRAVE, json=BRAVE_REPLY)
+    env = {**BRAVE_KEY, "MARVIN_URL_SEARXNG": "https://searx.example"}
+    text = marvin_tools.session(env=env).call("web_search", query="python").text
+    assert "Failed: SearXNG: its engines do not answer (google, bing, qwant, brave). " in text
+    assert text.startswith("1. Python\n")
+
+
 def test_pages_of_one_title_are_all_shown(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     """Papers take a story from each other; of other pages many have the same title, and say something else."""
     pages = [{"title": "How to boil an egg", "url": f"https://{name}.example/egg"} for name in ("ada", "bob")]

@@ -20,6 +20,8 @@ _LONGEST = 500
 _CHARACTERS = 16_000
 _LINKS = 5
 _PAGE = 3_000_000
+_NAME = 40
+_ENGINES = 5
 _READER = child_process.program("marvin_tools_web.search.page_reader")
 _FRESHNESS = {"d": "pd", "w": "pw", "m": "pm", "y": "py"}
 _RANGES = {"d": "day", "w": "week", "m": "month", "y": "year"}
@@ -111,8 +113,15 @@ def read_searxng(answer: Any) -> list[Result]:
 
     Raises:
         ValueError: it is none.
+        RequestFailed: it found nothing since the engines that it asks did not answer.
     """
-    return _results(values.required(answer, "results"), "url", "content")
+    given = values.required(answer, "results")
+    silent = values.inner(answer, "unresponsive_engines")
+    if not given and isinstance(silent, list) and silent:
+        named = [values.text(one, 0, limit=_NAME) or values.text(one, limit=_NAME) for one in silent]
+        told = ", ".join(filter(None, named[:_ENGINES]))
+        raise RequestFailed(f"its engines do not answer ({told or 'it does not say which'}). Try another source.")
+    return _results(given, "url", "content")
 
 
 def _results(given: list[Any], url: str, snippet: str) -> list[Result]:
