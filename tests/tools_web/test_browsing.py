@@ -243,6 +243,14 @@ def test_any_document_gives_text_or_a_reason(noise: bytes, place: int) -> None:
     assert found.get("text") or found.get("error")
 
 
+@pytest.mark.parametrize("span", ["9007199254740991", "-1", "x", "1e9"])
+def test_a_cell_that_spans_everything_takes_no_memory(span: str) -> None:
+    """Source: adbar/trafilatura, issue 657."""
+    row = f"<tr><td colspan={span} rowspan={span}>{SENTENCE * 3}</td><td>x</td></tr>"
+    page = f"<html><body><article><p>{SENTENCE * 20}</p><table>{row * 4}</table></article></body></html>"
+    assert "the old bridge held" in page_reader.page(page.encode(), URL)["text"]
+
+
 def test_markup_is_read_in_a_time_that_grows_with_its_size() -> None:
     started = time.process_time()
     page_reader.page(b"<p>word " * 600_000, URL)

@@ -58,6 +58,26 @@ def test_an_encoding_that_is_none(encoding: str, place: str) -> None:
     assert [entry["title"] for entry in found["entries"]][:2] == ["Third", "Second"]
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        '<!DOCTYPE rss [<!ENTITY path "C:\\data\\users">]>',
+        "<a>&#1114112; &#x110000; &#55296; &#x" + "f" * 30 + ";</a>",
+        "<image></width></height></image>",
+        '<item xmlns:gml="x"><gml:Point srsName="EPSG:x"><gml:pos>1 2</gml:pos></gml:Point></item>',
+        '<item><georss:point xmlns:georss="http://www.georss.org/georss">1</georss:point></item>',
+        '<item><content:encoded xmlns:content="x"><![CDATA[<!h<!h<!h<]]></content:encoded></item>',
+    ],
+)
+def test_what_the_parser_fails_at_costs_no_more_than_that(broken: str) -> None:
+    """Source: kurtmckee/feedparser, issues 217, 378 and 599, and pull request 576."""
+    feed = "<rss version='2.0'><channel><title>T</title>{}<item><title>One</title></item></channel></rss>"
+    whole = f"{broken}{feed.format('')}" if broken.startswith("<!DOC") else feed.format(broken)
+    found = feed_reader.read(URL, "application/rss+xml", whole.encode(), 5)
+    assert "error" not in found
+    assert found["entries"][-1]["title"] == "One"
+
+
 def test_an_atom_feed_with_relative_addresses(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", "https://blog.example/", status=301, headers={"location": "https://new.example/atom"})
     marvin_http.on("GET", "https://new.example/atom", text=ATOM, headers={"content-type": "application/atom+xml"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import io
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,25 +27,25 @@ _PAGE = 500_000
 _FEEDS = 5
 _NAMES = 30
 _NUMBER = 20
+_REASON = 200
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml")
-_DECLARED = re.compile(rb"^\s*<\?xml[^>]{0,200}\?>")
+_DECLARED = re.compile(rb"^\s*(?:<\?xml[^>]{0,200}\?>)?\s*(?:<!DOCTYPE[^\[>]{0,500}(?:\[[^\]]{0,100000}\]\s*)?>)?")
+_REFERENCE = re.compile(rb"&#(?:[xX]([0-9a-fA-F]{1,40})|([0-9]{1,40}));?")
 _LINK = re.compile(r"<link\b([^<>]{1,2000})", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""\b(type|href)\s{0,9}=\s{0,9}("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 
 
 def read(url: str, kind: str, body: bytes, most: int) -> dict[str, Any]:
-    """What a feed says: its title, how many entries it has, and the first of them; of a web page its feeds."""
-    import feedparser  # type: ignore[import-untyped]
+    """What a feed says: its title, how many entries it has, and the first of them; of a web page its feeds.
 
-    # As a file: the parser would take text for an address, and fetch it. Its own work on markup is left out, which
-    # takes long where a text is made for that.
-    headers = {"content-type": kind, "content-location": url}
-    options = {"response_headers": headers, "resolve_relative_uris": False, "sanitize_html": False}
+    Of what the parser fails at, `error` says why.
+    """
     try:
-        feed = feedparser.parse(io.BytesIO(body), **options)
-    except (ValueError, LookupError):  # it names an encoding that is none of text
-        headers["content-type"] = "application/xml; charset=utf-8"
-        feed = feedparser.parse(io.BytesIO(_DECLARED.sub(b"", body, count=1)), **options)
+        feed = _parsed(url, kind, body)
+    except MemoryError:
+        raise
+    except Exception as error:  # the parser means to raise nothing, and fails at some feeds in many ways
+        return {"error": one_line(f"{type(error).__name__}: {error}")[:_REASON]}
     if not feed.entries and not feed.get("version"):
         return {"feeds": list(_feeds(url, body))}
     return {
@@ -53,6 +54,31 @@ def read(url: str, kind: str, body: bytes, most: int) -> dict[str, Any]:
         "total": str(feed.feed.get("opensearch_totalresults", ""))[:_NUMBER],
         "entries": [_entry(url, entry) for entry in feed.entries[:most]],
     }
+
+
+def _parsed(url: str, kind: str, body: bytes) -> Any:
+    """A feed; of one that the parser fails at, what is left without that."""
+    import feedparser  # type: ignore[import-untyped]
+
+    # As a file: the parser would take text for an address, and fetch it. Its own work on markup is left out, which
+    # takes long where a text is made for that.
+    headers = {"content-type": kind, "content-location": url}
+    options: dict[str, Any] = {"resolve_relative_uris": False, "sanitize_html": False}
+    try:
+        return feedparser.parse(io.BytesIO(body), response_headers=headers, **options)
+    except MemoryError:
+        raise
+    except Exception:
+        # Encodings that are none of text, entities of its own, and numbers that are no character.
+        headers["content-type"] = "application/xml; charset=utf-8"
+        mended = _REFERENCE.sub(_character, _DECLARED.sub(b"", body, count=1))
+        return feedparser.parse(io.BytesIO(mended), response_headers=headers, **options)
+
+
+def _character(reference: re.Match[bytes]) -> bytes:
+    """A reference to a character, or nothing where there is no such one."""
+    number = int(reference[1], 16) if reference[1] else int(reference[2])
+    return reference[0] if number <= sys.maxunicode and not 0xD800 <= number <= 0xDFFF else b""
 
 
 def _entry(url: str, entry: Mapping[str, Any]) -> dict[str, Any]:

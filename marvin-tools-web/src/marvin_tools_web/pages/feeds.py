@@ -47,6 +47,10 @@ async def read_rss(
     await context.may_reach(str(web_address(address)))
     page = await fetch(context.http, address, headers={"accept": _ACCEPT}, largest=_LARGEST)
     feed = await _read(page, max_items, context)
+    if "error" in feed:
+        raise ToolError(
+            f"{page.short_url} is damaged, so that it cannot be read ({feed['error']}). Use another source."
+        )
     if "feeds" in feed:
         raise ToolError(_no_feed(feed["feeds"], page))
     title, entries = feed["title"] or page.short_url, feed["entries"]

@@ -56,9 +56,12 @@ def _article(markup: str, url: str) -> str:
     import trafilatura
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it tells of pages without an article as of errors
-    found = trafilatura.extract(
-        markup, url=url, output_format="markdown", include_links=True, include_tables=True, favor_recall=True
-    )
+    try:
+        found = trafilatura.extract(
+            markup, url=url, output_format="markdown", include_links=True, include_tables=True, favor_recall=True
+        )
+    except Exception:  # as at tables with cells that span more than there is memory for; the whole page does then
+        return ""
     return found or ""
 
 
@@ -72,7 +75,6 @@ def _links(tree: LexborHTMLParser, url: str) -> str:
 
 def _document(body: bytes) -> dict[str, str]:
     import pypdf
-    from pypdf.errors import PyPdfError
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it repairs is nobody's concern here
     try:
@@ -87,7 +89,9 @@ def _document(body: bytes) -> dict[str, str]:
             size += len(parts[-1])
             if size > TEXT:
                 break
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, IndexError, OSError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # it means to raise its own errors only, and fails at some documents in many ways
         return {"error": f"it is damaged ({_line(str(error)) or type(error).__name__})"}
     if not parts:
         return {"error": "it has no pages"}
