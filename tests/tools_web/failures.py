@@ -168,7 +168,7 @@ FAILURES: Mapping[str, Failure] = {
 """What goes wrong with services, by name. Each tool is tried with each."""
 
 USUAL: Mapping[str, Any] = {"http_patience": 0.0}
-SILENT: Mapping[str, Any] = {"http": 0.4}
+SILENT: Mapping[str, Any] = {"http": 0.3}
 """For what is silent, which is not waited for longer."""
 ADDRESSES = {service.variable: service.url for service in SERVICES if service.url}
 """The addresses that services have anyway, as if the user had named them: such are asked at once, and each time."""

@@ -64,7 +64,7 @@ TABLE: Mapping[str, Case] = {
     "read_rss": case({"url": test_feeds.URL}, ("GET", test_feeds.URL, FEED), programs=True),
     "download_file": case(
         {"url": "https://files.example/a"},
-        ("GET", "https://files.example/a", PAGE),
+        ("GET", "https://files.example/a", {"short": 1}),  # it is waited for as long as something comes
         reads=ANY | {"slow drip", "compressed twice", "not compressed", "a bomb"},
     ),
     "wiki_search": case({"query": "bridge"}, ("GET", test_knowledge.WIKI, test_knowledge.HITS)),
@@ -142,7 +142,13 @@ TABLE: Mapping[str, Case] = {
     "steam_search": media({"query": "x"}, f"{_STORE}/storesearch/", test_media.SOLD),
     "steam_app_details": media({"app_id": 620}, f"{_STORE}/appdetails", test_media.APP),
     "steam_featured": media({}, f"{_STORE}/featuredcategories", test_media.FEATURED),
-    "steam_player_stats": media({"app_id": 620}, test_media.COUNTING, test_media.COUNT),
+    "steam_player_stats": case(
+        {"app_id": 620},
+        ("GET", test_media.COUNTING, test_media.COUNT),
+        ("GET", f"{test_media.STEAM}/ISteamUserStats/GetGlobalAchievementPercentagesForApp/v2/", test_media.SHARES),
+        ("GET", f"{test_media.STEAM}/ISteamUserStats/GetSchemaForGame/v2/", test_media.SCHEMA),
+        env=test_media.KEYS,
+    ),
     "steam_user_games": media(_PLAYER, test_media.OWNING, test_media.OWNED),
     "steam_user_summary": media(_PLAYER, test_media.SUMMARY, test_media.PLAYER),
     "recipe_search": media({"query": "x"}, f"{_MEALS}/search.php", test_media.FOUND),

@@ -242,7 +242,7 @@ def test_every_tool_that_asks_services_can_be_tried() -> None:
     tried = {spec.name: spec for spec in ours if spec.probe is not None}
     # What asks an address that it is given, nobody, or writes something is not tried.
     asking = {spec.name for spec in ours if "net" in spec.access and "write" not in spec.access}
-    assert asking - tried.keys() == {"browse_web", "scrape_page"}
+    assert asking - tried.keys() == {"browse_web", "scrape_page", "read_rss"}
     # What health is told of is found by these titles.
     titles = {service.title for service in catalog.SERVICES} | {"CoreLocation", "GeoClue", "WordNet"}
     assert {label for spec in tried.values() for label in spec.labels} <= titles

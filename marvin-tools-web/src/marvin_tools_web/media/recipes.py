@@ -5,6 +5,7 @@ Source: themealdb.com/api.php
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from ..services import values
 from ..services.backends import source_line
 from ..services.catalog import THEMEALDB
 from ..services.client import ServiceClient
+from ..services.seen import seen
 from .facts import given, joined, labelled, lines, listed
 
 _QUERY = 100
@@ -92,7 +94,7 @@ def _ingredients(meal: Mapping[str, Any]) -> Iterator[str]:
 
 def recipe_in(meal: Mapping[str, Any]) -> str:
     steps = meal.get("strInstructions")
-    how = plain_text(steps[:_HOW].replace("\r\n", "<br>").replace("\n", "<br>")) if isinstance(steps, str) else ""
+    how = seen(plain_text(re.sub(r"\r?\n", "<br>", steps[:_HOW]))) if isinstance(steps, str) else ""
     return lines(
         given(meal, "strMeal", 120),
         joined(given(meal, "strArea", 40), given(meal, "strCategory", 40), given(meal, "strTags", 120)),

@@ -30,6 +30,7 @@ _NUMBER = 20
 _REASON = 200
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml")
 _DECLARED = re.compile(rb"^\s*(?:<\?xml[^>]{0,200}\?>)?\s*(?:<!DOCTYPE[^\[>]{0,500}(?:\[[^\]]{0,100000}\]\s*)?>)?")
+_MEASURES = re.compile(rb"</?(?:width|height|gml:\w{1,40}|georss:\w{1,40})\b[^<>]{0,1000}>")
 _REFERENCE = re.compile(rb"&#(?:[xX]([0-9a-fA-F]{1,40})|([0-9]{1,40}));?")
 _LINK = re.compile(r"<link\b([^<>]{1,2000})", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""\b(type|href)\s{0,9}=\s{0,9}("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
@@ -69,9 +70,9 @@ def _parsed(url: str, kind: str, body: bytes) -> Any:
     except MemoryError:
         raise
     except Exception:
-        # Encodings that are none of text, entities of its own, and numbers that are no character.
+        # Encodings that are none of text, entities of its own, numbers that are no character, places and sizes.
         headers["content-type"] = "application/xml; charset=utf-8"
-        mended = _REFERENCE.sub(_character, _DECLARED.sub(b"", body, count=1))
+        mended = _REFERENCE.sub(_character, _MEASURES.sub(b"", _DECLARED.sub(b"", body, count=1)))
         return feedparser.parse(io.BytesIO(mended), response_headers=headers, **options)
 
 
@@ -82,7 +83,7 @@ def _character(reference: re.Match[bytes]) -> bytes:
 
 
 def _entry(url: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    published = entry.get("published_parsed") or entry.get("updated_parsed")
+    published = entry.get("published_parsed") or ("updated_parsed" in entry and entry["updated_parsed"])
     content = entry.get("summary") or next((part.get("value", "") for part in entry.get("content", [])), "")
     base = entry.get("title_detail", {}).get("base") or url
     return {
