@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.testing import Answer, LoopbackServer, RecordedRequest, ToolRunner, raw
-from marvin_tools_web.pages import rendered
+from marvin_tools_web.pages import page_reader, rendered
 from marvin_tools_web.pages.browser_folder import own_folder
 
 PAGE = """<html><head><title>Chez Ada</title></head><body><nav><a href="/">Home</a><a href="/menu#x">Menu</a></nav>
@@ -52,8 +52,15 @@ def test_a_selector_chooses_and_a_wrong_one_is_explained() -> None:
 def test_what_matches_inside_of_a_match_is_shown_once() -> None:
     page = "<main><div>One <div>two <div>three</div></div></div><p>four</p><div>five</div></main>"
     assert taken("text", "div", page)["text"].split() == ["One", "two", "three", "five"]
-    deep = "<div>" * 5_000 + "word " * 100_000
-    assert taken("text", "div", deep)["text"].count("word") == 100_000
+
+
+def test_a_page_that_is_nested_too_deeply_has_its_text() -> None:
+    deep = "<div>" * 100_000 + "word" + "</DIV >" * 100_000
+    assert taken("text", "", deep) == {"text": "word"}
+    assert "without css_selector" in taken("text", "div", deep)["error"]
+    assert "without css_selector" in taken("links", "", deep)["error"]
+    assert page_reader.page(deep.encode(), "https://ada.example/") == {"title": "", "text": "word"}
+    assert taken("links", "", "<div><p></div>" * 100_000)["text"] == "[There are no links.]"
 
 
 @given(st.lists(st.sampled_from(["$4", "Soup", "", " - ", "12.50", "5 €", "A" * 200, "11:30", "1.5%"]), max_size=30))

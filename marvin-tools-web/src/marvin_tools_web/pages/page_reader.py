@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from marvin_core import plain_text
 
 from ..child_process import serve
+from .nesting import is_too_deep
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -39,7 +40,7 @@ def page(body: bytes, url: str) -> dict[str, str]:
     from selectolax.lexbor import LexborHTMLParser
 
     markup = body.decode("utf-8", "replace")
-    if len(body) > _LARGE:
+    if len(body) > _LARGE or is_too_deep(markup):
         return {"title": "", "text": plain_text(markup)[:TEXT]}
     tree = LexborHTMLParser(markup)
     title = tree.css_first("title")
