@@ -113,9 +113,7 @@ TABLE: Mapping[str, Case] = {
     "overpass_query": case({"query": "node(1);out;"}, ("POST", test_places.OVERPASS, test_places.ELEMENTS)),
     "estimate_travel_time": case(test_travel.BERLIN, _OSRM),
     "get_directions": case(test_travel.BERLIN, _OSRM),
-    "estimate_traffic_adjusted_time": case(
-        test_travel.BERLIN, _OSRM, ("GET", test_travel.WEATHER_URL, test_travel.WEATHER)
-    ),
+    "estimate_traffic_adjusted_time": case(test_travel.BERLIN, _OSRM, ("GET", test_weather.URL, test_weather.REPLY)),
     "weather_forecast": case({"location": "52.5, 13.4"}, ("GET", test_weather.URL, test_weather.REPLY)),
     "search_movies": case(
         {"query": "matrix"},

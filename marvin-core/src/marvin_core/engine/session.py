@@ -35,8 +35,7 @@ class Session:
         self.parts = parts
         self._hooks = HookRunner(parts.setup.hooks, hook_contexts(parts), parts.config.timeouts, parts.bus)
         parts.bus.subscribe(self._hooks.feed)
-        self.compactor = Compactor(parts)
-        self.autonomy = Autonomy(parts)
+        self.compactor, self.autonomy = Compactor(parts), Autonomy(parts)
         self._view = ToolSessionView(parts, self.compactor, self.autonomy)
         self._requests = RequestBuilder(parts, self._hooks, self.compactor)
         agent = Agent(parts, self._requests, self.compactor, lambda: self.dispatcher, self.autonomy)
@@ -140,11 +139,8 @@ class Session:
         self._driver.check_free()
         return await self.compactor.compact(target_tokens)
 
-    async def call_tool(
-        self, name: str, arguments: Mapping[str, Any], *, typed: bool = False, trial: bool = False
-    ) -> ToolOutput:
+    async def call_tool(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin = "person") -> ToolOutput:
         """Run one call by hand, through the same dispatch as a model's."""
-        origin: CallOrigin = "trial" if trial else "typed" if typed else "person"
         return await self.dispatcher.by_hand(name, arguments, origin)
 
     async def close(self) -> None:

@@ -59,7 +59,7 @@ async def _try(run: CommandContext, session: Session, specs: Sequence[ToolSpec])
     width = max((len(spec.name) for spec in specs), default=0)
     for spec in specs:
         began = time.monotonic()
-        output = await session.call_tool(spec.name, spec.probe or {}, trial=True)
+        output = await session.call_tool(spec.name, spec.probe or {}, "trial")
         failures += output.is_error
         said = [line for line in output.text.splitlines() if line.strip()] or [""]
         told = one_line(output.text if output.is_error else said[-1], _SHOWN)
