@@ -55,12 +55,12 @@ def test_what_matches_inside_of_a_match_is_shown_once() -> None:
 
 
 def test_a_page_that_is_nested_too_deeply_has_its_text() -> None:
-    deep = "<div>" * 100_000 + "word" + "</DIV >" * 100_000
+    deep = "<div>" * 10_000 + "word" + "</DIV >" * 10_000
     assert taken("text", "", deep) == {"text": "word"}
     assert "without css_selector" in taken("text", "div", deep)["error"]
     assert "without css_selector" in taken("links", "", deep)["error"]
     assert page_reader.page(deep.encode(), "https://ada.example/") == {"title": "", "text": "word"}
-    assert taken("links", "", "<div><p></div>" * 100_000)["text"] == "[There are no links.]"
+    assert taken("links", "", "<div><p></div>" * 10_000)["text"] == "[There are no links.]"
 
 
 @given(st.lists(st.sampled_from(["$4", "Soup", "", " - ", "12.50", "5 €", "A" * 200, "11:30", "1.5%"]), max_size=30))

@@ -84,6 +84,22 @@ def test_the_address_guard_holds_but_for_what_the_user_named(marvin_home: Path, 
     assert "allow_addresses" in outcome.text, outcome.text
 
 
+@pytest.mark.parametrize("tool", ["browse_web", "read_rss", "download_file"])
+def test_what_a_model_names_is_not_led_to_this_machine(marvin_home: Path, marvin_workdir: Path, tool: str) -> None:
+    """The first address is allowed by its name; the one that it redirects to has none."""
+    config = marvin_home / ".config/marvin/config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("allow_addresses: [localhost]\n")
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with ToolRunner(marvin_home, marvin_workdir, origin="model", interactive=False) as runner:
+            outcome = runner.call(tool, url=f"http://localhost:{server.server_port}/page")
+        server.shutdown()
+    assert outcome.is_error
+    assert "127.0.0.1 is an address of this machine" in outcome.text
+    assert not (marvin_home / "Downloads").exists()
+
+
 def test_answers_are_kept_for_later_calls_and_sessions(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", URL, json=REPLY, times=1)
     marvin_http.on("GET", URL, status=500)
