@@ -1,19 +1,17 @@
-"""Services as their published descriptions have them: what requests look like, and every way in which they fail.
+"""Services as their published descriptions have them: what requests look like.
 
-A test says with `Operation` what a service takes, and `serve` answers as it does. `check` holds the requests that came
-to the descriptions. `FAILURES` is the table of what goes wrong with services; `failing` makes the answers.
+A test says with `Operation` what a service takes. `check` holds the requests that came to the descriptions.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from marvin_core import Record
-from marvin_core.testing import Answer, HttpReplay, ReplayedRequest, ToolRunner, cut_after, hang_after, html, paced, raw
+from marvin_core.testing import Answer, HttpReplay, ReplayedRequest, raw
 
 JSON = "application/json; charset=utf-8"
 _ALWAYS = {"user-agent": r"(Marvin/\d|Mozilla/5\.0 \(compatible; Marvin/\d)"}
@@ -68,97 +66,3 @@ def check(http: HttpReplay, *operations: Operation) -> None:
 def document(value: object, kind: str = JSON) -> Answer:
     """A reply in JSON."""
     return raw(json.dumps(value, ensure_ascii=False).encode(), {"content-type": kind})
-
-
-class Failure(Record):
-    """A way in which a service fails.
-
-    `make` gives the answer instead of a good one. `is_error` is None where it depends on the service whether the answer
-    can be used all the same. `says` is in the error.
-    """
-
-    make: Callable[[Answer], Answer]
-    is_error: bool | None = True
-    says: str = ""
-
-
-def _status(status: int, headers: Mapping[str, str] | None = None, body: object = None) -> Callable[[Answer], Answer]:
-    content = json.dumps({"error": {"message": "something is wrong"}} if body is None else body).encode()
-    return lambda good: raw(content, {"content-type": JSON, **(headers or {})}, status=status)
-
-
-def _truncated(good: Answer) -> Answer:
-    half = good.body[: len(good.body) * 2 // 3]
-    return raw(half, {"content-type": dict(good.headers)["content-type"]})
-
-
-def _wrong_charset(good: Answer) -> Answer:
-    """A reply in another encoding than it says, with letters in it that are none in UTF-8."""
-    text = good.body.decode("utf-8", "replace").replace("a", "ä")
-    return raw(text.encode("latin-1", "replace"), {"content-type": dict(good.headers)["content-type"]})
-
-
-FAILURES: Mapping[str, Failure] = {
-    "400": Failure(make=_status(400), says="400"),
-    "401": Failure(make=_status(401), says="401"),
-    "403": Failure(make=_status(403), says="403"),
-    "404": Failure(make=_status(404), is_error=None),
-    "429 with a time": Failure(make=_status(429, {"retry-after": "3600"}), says="429"),
-    "429 without one": Failure(make=_status(429), says="429"),
-    "500": Failure(make=_status(500), says="500"),
-    "503 as a page": Failure(make=lambda good: html(503), says="503"),
-    "a page": Failure(make=lambda good: html(), is_error=None),
-    "truncated": Failure(make=_truncated, is_error=None),
-    "cut off": Failure(make=lambda good: cut_after(len(good.body) // 2, good.replace(framing="chunked"))),
-    "silence": Failure(make=lambda good: hang_after(len(good.body) // 2, good), says="in time"),
-    "slow drip": Failure(
-        make=lambda good: paced(0.05, good.replace(steps=tuple(bytes([byte]) for byte in good.body[:2_000]))),
-        says="in time",
-    ),
-    "wrong charset": Failure(make=_wrong_charset, is_error=None),
-    "another schema": Failure(make=lambda good: document({"status": "ok", "version": 9, "payload": [[1, "x"]]})),
-    "a list": Failure(make=lambda good: document([1, "x", None, {"a": []}]), is_error=None),
-    "a text": Failure(make=lambda good: document("hello")),
-    "null": Failure(make=lambda good: document(None)),
-    "nothing": Failure(make=lambda good: raw(b"", {"content-type": JSON})),
-    "deep": Failure(make=lambda good: raw(b"[" * 100_000, {"content-type": JSON})),
-}
-"""What goes wrong with services, by name. Each tool is tried with each."""
-
-TIMEOUTS: Mapping[str, Any] = {"http": 0.5, "http_patience": 0.2}
-"""For tests of failures: services that are silent are not waited for longer."""
-
-_HOSTILE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
-
-def failed_well(
-    tools: ToolRunner,
-    http: HttpReplay,
-    failure: str,
-    routes: Iterable[tuple[str, str, Answer]],
-    call: tuple[str, Mapping[str, Any]],
-    **options: Any,
-) -> str:
-    """Have all routes of a tool fail in one way, call it, and hold what it says to the rules. Returns the text.
-
-    Args:
-        routes: method, address and good answer of each.
-        call: the tool and its arguments.
-    """
-    described = FAILURES[failure]
-    for method, url, good in routes:
-        http.on(method, url, answer=described.make(good))
-    session = tools.session(timeouts=TIMEOUTS, **options)
-    outcome = session.call(call[0], **call[1])
-    assert outcome.elapsed < 30
-    if described.is_error is not None:
-        assert outcome.is_error is described.is_error, outcome.text
-    if outcome.is_error:
-        assert described.says in outcome.text, outcome.text
-        # What happened, and what to do: two sentences at least.
-        assert len(re.findall(r"\.(?:\s|$)", outcome.text)) >= 2, outcome.text
-    assert len(outcome.text) < 4_000, len(outcome.text)
-    assert "Traceback" not in outcome.text
-    assert not outcome.text.lstrip().startswith(("{", "[{")), "raw JSON"
-    assert not _HOSTILE.search(outcome.text), outcome.text
-    return outcome.text

@@ -72,6 +72,11 @@ def test_a_large_file_reports_its_progress(marvin_tools: ToolRunner, marvin_http
     assert " of " not in unknown.progress[0]
 
 
+def test_a_type_of_many_words_is_told_in_short(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, body=b"x", headers={"content-type": "do as I say " * 2_000})
+    assert len(marvin_tools.call("download_file", url=URL).text) < 200
+
+
 def test_redirects_are_followed_and_the_servers_name_counts(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", "https://a.example/get?id=1", status=302, headers={"location": "https://cdn.example/x/9f3"})
     name = "attachment; filename=\"plain.txt\"; filename*=UTF-8''%E2%82%AC%20rates.csv"
@@ -95,6 +100,9 @@ def test_redirects_are_followed_and_the_servers_name_counts(marvin_tools: ToolRu
         ('attachment; filename="a\u202efdp.exe"'.encode().decode("latin-1"), "/a", "", None),
         ("attachment; filename*=UTF-8''%00%0a..%2f", "/fallback.txt", "", "fallback.txt"),
         ("attachment; filename*=nonsense''%ff; filename=ok.txt", "/a", "", "ok.txt"),
+        ("attachment; filename*=undefined''%ff; filename=ok.txt", "/a", "", "ok.txt"),
+        ("attachment; filename*=idna''xn--%ff; filename=ok.txt", "/a", "", "ok.txt"),
+        ("attachment; filename*=hex''%ff; filename=ok.txt", "/a", "", "ok.txt"),
         (f'attachment; filename="{"ä" * 300}.tar.gz"'.encode().decode("latin-1"), "/a", "", None),
     ],
 )

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.testing import Answer, HttpReplay, ToolRunner, raw
+from marvin_core.testing import HttpReplay, ToolRunner, raw
 from marvin_tools_web.knowledge import article_search, papers, translation
-from tests.tools_web.contracts import FAILURES, Operation, check, document, failed_well
+from tests.tools_web.contracts import Operation, check
 
 # --- Wikipedia. Source: mediawiki.org/wiki/API:Search, API:Query, Extension:TextExtracts -----------------------------
 
@@ -486,29 +486,6 @@ def test_any_pattern_finds_or_is_explained(text: str, pattern: str) -> None:
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------
-
-CALLS: dict[str, tuple[dict[str, Any], list[tuple[str, str, Answer]]]] = {
-    "wiki_search": ({"query": "bridge"}, [("GET", WIKI, document(HITS))]),
-    "wiki_summary": ({"title": "Tower Bridge"}, [("GET", WIKI, document(PAGE))]),
-    "wiki_full": ({"title": "Tower Bridge"}, [("GET", WIKI, document(PAGE))]),
-    "stack_search": ({"query": "await"}, [("GET", f"{STACK}/search/advanced", document(QUESTIONS))]),
-    "stack_answers": ({"question_id": 11}, [("GET", f"{STACK}/questions/11", document(QUESTIONS))]),
-    "search_papers": ({"query": "attention"}, [("GET", SCHOLAR, document(PAPERS)), ("GET", ARXIV, ATOM)]),
-    "search_arxiv": ({"query": "attention"}, [("GET", ARXIV, ATOM)]),
-    "dictionary_lookup": ({"word": "happy"}, [("GET", DICTIONARY + "happy", document(WORD))]),
-    "translate_text": ({"text": "x", "target_language": "de"}, [("GET", MYMEMORY, document(TRANSLATION))]),
-}
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.parametrize("tool", CALLS)
-def test_it_fails_in_words(
-    marvin_tools: ToolRunner, marvin_http: HttpReplay, tmp_path: Path, tool: str, failure: str
-) -> None:
-    """I10: each error says what happened and what to do."""
-    arguments, routes = CALLS[tool]
-    failed_well(marvin_tools, marvin_http, failure, routes, (tool, arguments), env={"PATH": str(tmp_path)})
-
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import RequestFailed
-from marvin_core.testing import Answer, HttpReplay, ToolRunner
+from marvin_core.testing import HttpReplay, ToolRunner
 from marvin_tools_web.media import games, movies, music, recipes, steam_players, steam_store
-from tests.tools_web.contracts import FAILURES, Operation, check, document, failed_well
+from tests.tools_web.contracts import Operation, check
 
 # --- films. Source: omdbapi.com -------------------------------------------------------------------------------------
 
@@ -492,29 +492,6 @@ def test_music_that_is_not_there(marvin_tools: ToolRunner, marvin_http: HttpRepl
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------
-
-CALLS: dict[str, tuple[dict[str, Any], list[tuple[str, str, Answer]]]] = {
-    "get_game_details": ({"game_id": 4200}, [("GET", f"{RAWG}/4200", document(GAME))]),
-    "steam_search": ({"query": "x"}, [("GET", f"{STORE}/storesearch/", document(SOLD))]),
-    "steam_app_details": ({"app_id": 620}, [("GET", f"{STORE}/appdetails", document(APP))]),
-    "steam_featured": ({}, [("GET", f"{STORE}/featuredcategories", document(FEATURED))]),
-    "steam_player_stats": ({"app_id": 620}, [("GET", COUNTING, document(COUNT))]),
-    "steam_user_games": ({"steam_id": "76561197960435530"}, [("GET", OWNING, document(OWNED))]),
-    "steam_user_summary": ({"steam_id": "76561197960435530"}, [("GET", SUMMARY, document(PLAYER))]),
-    "recipe_search": ({"query": "x"}, [("GET", f"{MEALS}/search.php", document(FOUND))]),
-    "recipe_lookup": ({"meal_id": "52772"}, [("GET", f"{MEALS}/lookup.php", document(FOUND))]),
-    "music_search": ({"query": "x"}, [("GET", f"{BRAINZ}/artist", document(ARTISTS))]),
-    "music_lookup": ({"mbid": MBID}, [("GET", f"{BRAINZ}/artist/{MBID}", document(WHOLE))]),
-}
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.parametrize("tool", CALLS)
-def test_it_fails_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, tool: str, failure: str) -> None:
-    """I10: each error says what happened and what to do."""
-    arguments, routes = CALLS[tool]
-    failed_well(marvin_tools, marvin_http, failure, routes, (tool, arguments), env=KEYS)
-
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

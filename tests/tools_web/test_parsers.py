@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +16,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core import Fetched, RequestFailed
+from marvin_tools_web.knowledge import dictionary, mediawiki, papers, stack_exchange, translation
 from marvin_tools_web.places import google, location, osm
 from marvin_tools_web.search import news, web
 from marvin_tools_web.services import values
 from marvin_tools_web.travel import forecasts, osrm
-from tests.tools_web import test_location, test_places, test_search, test_travel, test_weather
+from tests.tools_web import (
+    test_knowledge,
+    test_location,
+    test_media,
+    test_places,
+    test_search,
+    test_travel,
+    test_weather,
+)
 
+ROOT = Path(__file__).parents[2]
 READABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, RequestFailed)
 """What `ServiceClient` takes for an answer that cannot be understood."""
 
@@ -41,6 +55,13 @@ PARSERS: Mapping[str, tuple[Callable[[Any], Any], Any]] = {
     "GNews": (news.read_articles, test_search.GNEWS_REPLY),
     "NewsAPI": (news.read_articles, test_search.NEWSAPI_REPLY),
     "DuckDuckGo News": (news.read_duckduckgo, test_search.DUCK_NEWS_REPLY),
+    "Wikipedia: a search": (lambda answer: mediawiki.hits_in(answer, test_knowledge.WIKI), test_knowledge.HITS),
+    "Wikipedia: an article": (lambda answer: mediawiki.article_in(answer, test_knowledge.WIKI), test_knowledge.PAGE),
+    "Stack Exchange": (stack_exchange.page_in, test_knowledge.QUESTIONS),
+    "Semantic Scholar": (papers.scholar_papers, test_knowledge.PAPERS),
+    "Free Dictionary": (lambda answer: dictionary.entries_in(answer, True), test_knowledge.WORD),
+    "MyMemory": (translation.part_in, test_knowledge.TRANSLATION),
+    **{f"media {number}": (read, good) for number, (good, read) in enumerate(test_media.READERS, 1)},
 }
 """Each parser, and a good reply for it."""
 
@@ -116,3 +137,17 @@ def test_values_are_what_they_are_asked_for(value: Any, path: list[str | int]) -
     assert all(isinstance(one, Mapping) for one in values.objects(value, *path))
     assert "\n" not in values.text(value, *path)
     assert not {"\x1b", "\x00"} & set(values.text(value, *path))
+
+
+@pytest.mark.slow
+def test_no_parser_takes_more_than_a_second_and_a_hundred_megabytes() -> None:
+    """Of what was made to hurt it, up to a megabyte. Each is tried in a process of its own."""
+    command = [sys.executable, "-P", "-m", "tests.tools_web.bounded"]
+    done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+    taken = json.loads(done.stdout)
+    assert taken.keys() >= PARSERS.keys()
+    assert not {name: found for name, found in taken.items() if not _is_bounded(**found)}
+
+
+def _is_bounded(megabytes: float = math.inf, seconds: float = math.inf, **others: float) -> bool:
+    return megabytes <= 100 and seconds <= 1 and not others

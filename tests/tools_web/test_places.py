@@ -14,7 +14,7 @@ from marvin_core.testing import HttpReplay, ToolRunner, raw
 from marvin_tools_web.places import kinds
 from marvin_tools_web.places.osm import prepared
 from marvin_tools_web.places.points import coordinates_in
-from tests.tools_web.contracts import FAILURES, Operation, check, document, failed_well
+from tests.tools_web.contracts import Operation, check
 
 KEY = {"GOOGLE_PLACES_API_KEY": "AIzaSy-0123456789-abcdefghij-0123456789"}
 NOMINATIM = "https://nominatim.openstreetmap.org/search"
@@ -286,37 +286,6 @@ def test_a_name_that_nobody_knows(marvin_tools: ToolRunner, marvin_http: HttpRep
     outcome = marvin_tools.call("weather_forecast", location="Xqzk")
     assert outcome.is_error
     assert "There is no place 'Xqzk' on the map." in outcome.text
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_the_map_fails_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
-    """I10: each error says what happened and what to do."""
-    failed_well(
-        marvin_tools, marvin_http, failure, [("GET", NOMINATIM, document(FOUND))], ("osm_search", {"query": "a"})
-    )
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_overpass_fails_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
-    routes = [("POST", OVERPASS, document(ELEMENTS))]
-    failed_well(marvin_tools, marvin_http, failure, routes, ("overpass_query", {"query": "node(1);out;"}))
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_places_fail_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
-    routes = [("POST", GOOGLE_TEXT, document(PLACES)), ("GET", NOMINATIM, document(FOUND))]
-    failed_well(marvin_tools, marvin_http, failure, routes, ("places_text_search", {"text_query": "a"}), env=KEY)
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_places_nearby_fail_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
-    routes = [
-        ("GET", NOMINATIM, document(FOUND)),
-        ("GET", OPEN_METEO, document({"results": [], "generationtime_ms": 1})),
-        ("POST", OVERPASS, document(ELEMENTS)),
-    ]
-    arguments = {"near": "London", "included_types": ["cafe"]}
-    failed_well(marvin_tools, marvin_http, failure, routes, ("places_nearby_search", arguments))
 
 
 @given(st.text(max_size=30))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -15,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_core.testing import Answer, LoopbackServer, RecordedRequest, ToolRunner, raw
-from marvin_tools_web.pages import rendered
+from marvin_tools_web.pages import page_reader, rendered
+from marvin_tools_web.pages.browser_folder import own_folder
 
 PAGE = """<html><head><title>Chez Ada</title></head><body><nav><a href="/">Home</a><a href="/menu#x">Menu</a></nav>
 <main><h2>STARTERS</h2><p>Soup of the day</p><p>$4.50</p><p>Green salad 6,00 €</p>
@@ -46,6 +49,20 @@ def test_a_selector_chooses_and_a_wrong_one_is_explained() -> None:
     assert "is no CSS selector" in taken("text", "p[[")["error"]
 
 
+def test_what_matches_inside_of_a_match_is_shown_once() -> None:
+    page = "<main><div>One <div>two <div>three</div></div></div><p>four</p><div>five</div></main>"
+    assert taken("text", "div", page)["text"].split() == ["One", "two", "three", "five"]
+
+
+def test_a_page_that_is_nested_too_deeply_has_its_text() -> None:
+    deep = "<div>" * 10_000 + "word" + "</DIV >" * 10_000
+    assert taken("text", "", deep) == {"text": "word"}
+    assert "without css_selector" in taken("text", "div", deep)["error"]
+    assert "without css_selector" in taken("links", "", deep)["error"]
+    assert page_reader.page(deep.encode(), "https://ada.example/") == {"title": "", "text": "word"}
+    assert taken("links", "", "<div><p></div>" * 10_000)["text"] == "[There are no links.]"
+
+
 @given(st.lists(st.sampled_from(["$4", "Soup", "", " - ", "12.50", "5 €", "A" * 200, "11:30", "1.5%"]), max_size=30))
 def test_every_price_of_a_menu_is_kept(lines: list[str]) -> None:
     text = "\n".join(rendered.menu(lines))
@@ -64,6 +81,37 @@ def test_without_a_browser_it_says_what_to_install(marvin_tools: ToolRunner, tmp
     outcome = marvin_tools.session(env={"PATH": str(tmp_path)}).call("scrape_page", url="https://ada.example")
     assert outcome.is_error
     assert "apt install chromium chromium-driver" in outcome.text
+
+
+LEFT = """
+import os, signal, sys
+from pathlib import Path
+from marvin_tools_web.pages.browser_folder import own_folder
+
+with own_folder(Path(sys.argv[1])) as folder:
+    (folder / "profile").mkdir()
+    print(folder.name, flush=True)
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_browser_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    (tmp_path / "marvin-browser-linked").symlink_to(tmp_path)
+    (tmp_path / "marvin-browser-new").mkdir()
+    (tmp_path / "other").mkdir()
+    command = [sys.executable, "-c", LEFT, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        name = running.stdout.readline().strip()
+        with own_folder(tmp_path) as folder:
+            assert folder.is_dir()
+            assert (tmp_path / name / "profile").is_dir(), "one that is in use stays"
+        assert not folder.exists()
+        running.communicate("")
+    with own_folder(tmp_path):
+        assert not (tmp_path / name).exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"marvin-browser-linked", "marvin-browser-new", "other"}
 
 
 SCRIPTED = """<html><head><title>App</title></head><body><div id="app"></div><a href="/about">About</a><script>

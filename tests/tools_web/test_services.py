@@ -13,12 +13,14 @@ import jsonschema
 import pytest
 
 from marvin_core import ServiceHealth, ToolError
-from marvin_core.testing import HttpReplay, ToolRunner, cut_after, document
+from marvin_core.testing import HttpReplay, ToolRunner, cut_after, document, hang
 from marvin_core.testing.tool_runner import installed_tools
 from marvin_tools_web.plugin import marvin_register_settings
 from marvin_tools_web.services import catalog
 from marvin_tools_web.services.backends import Backend, first_answer
 from marvin_tools_web.settings import ServiceAddresses
+from tests.tools_web.failures import ADDRESSES
+from tests.tools_web.test_search import BRAVE, BRAVE_KEY, BRAVE_REPLY, DUCKDUCKGO, MOJEEK, MOJEEK_REPLY, SEARXNG
 from tests.tools_web.test_weather import REPLY, URL
 
 GOOD = "https://good.example/api"
@@ -82,6 +84,22 @@ def test_the_address_guard_holds_but_for_what_the_user_named(marvin_home: Path, 
     assert "allow_addresses" in outcome.text, outcome.text
 
 
+@pytest.mark.parametrize("tool", ["browse_web", "read_rss", "download_file"])
+def test_what_a_model_names_is_not_led_to_this_machine(marvin_home: Path, marvin_workdir: Path, tool: str) -> None:
+    """The first address is allowed by its name; the one that it redirects to has none."""
+    config = marvin_home / ".config/marvin/config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("allow_addresses: [localhost]\n")
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with ToolRunner(marvin_home, marvin_workdir, origin="model", interactive=False) as runner:
+            outcome = runner.call(tool, url=f"http://localhost:{server.server_port}/page")
+        server.shutdown()
+    assert outcome.is_error
+    assert "127.0.0.1 is an address of this machine" in outcome.text
+    assert not (marvin_home / "Downloads").exists()
+
+
 def test_answers_are_kept_for_later_calls_and_sessions(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", URL, json=REPLY, times=1)
     marvin_http.on("GET", URL, status=500)
@@ -91,6 +109,63 @@ def test_answers_are_kept_for_later_calls_and_sessions(marvin_tools: ToolRunner,
     assert len(marvin_http.requests) == 1
     assert marvin_tools.call("weather_forecast", latitude=1, longitude=2).is_error, "another question"
     assert len(marvin_http.requests) == 2
+
+
+def test_a_trial_asks_each_service_and_takes_nothing_that_was_kept(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay
+) -> None:
+    marvin_http.on("GET", SEARXNG, status=500)
+    marvin_http.on("POST", DUCKDUCKGO, status=500)
+    marvin_http.on("GET", BRAVE, json=BRAVE_REPLY)
+    marvin_http.on("GET", MOJEEK, answer=MOJEEK_REPLY)
+    env = {**BRAVE_KEY, "MARVIN_URL_SEARXNG": "https://searx.example"}
+    outcome = marvin_tools.session(env=env, origin="trial").call("web_search", query="python")
+    assert outcome.text.startswith("1. Python\n"), "what the first one says that answers"
+    assert "[Source: Brave Search. Failed: SearXNG: " in outcome.text
+    assert " Failed: DuckDuckGo: " in outcome.text
+    kept = health(marvin_tools.home)
+    assert {name for name, one in kept.items() if one["worked"]} == {"brave", "mojeek"}
+    assert {name for name, one in kept.items() if one["failed"]} == {"searxng", "duckduckgo"}
+
+
+def test_a_trial_takes_no_answer_that_was_kept(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, json=REPLY, times=1)
+    marvin_http.on("GET", URL, status=500)
+    assert not marvin_tools.call("weather_forecast", **HERE).is_error
+    assert not marvin_tools.call("weather_forecast", **HERE).is_error, "it was kept"
+    assert marvin_tools.session(origin="trial").call("weather_forecast", **HERE).is_error
+
+
+@pytest.mark.slow
+def test_each_service_has_a_share_of_the_time(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """The time of a call is that of two requests: four that are silent do not take the words from it."""
+    for method, url in (("GET", SEARXNG), ("GET", BRAVE), ("POST", DUCKDUCKGO), ("GET", MOJEEK)):
+        marvin_http.on(method, url, answer=hang())
+    env = {**BRAVE_KEY, "MARVIN_URL_SEARXNG": "https://searx.example"}
+    session = marvin_tools.session(env=env, timeouts={"http": 3.0, "tool": 6.0})
+    outcome = session.call("web_search", query="python")
+    assert outcome.text.startswith("Error: None of 4 services answered:\n- SearXNG: "), outcome.text
+    assert outcome.text.count("did not answer in time") == 4
+    assert {name for name, one in health(marvin_tools.home).items() if one["failed"]} == {
+        "searxng",
+        "brave",
+        "duckduckgo",
+        "mojeek",
+    }
+
+
+@pytest.mark.parametrize("before", [*range(200, 320, 7)])
+def test_a_key_is_not_told_where_the_text_is_cut(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, before: int
+) -> None:
+    """I24: services repeat a wrong key, and what they say is cut at some place."""
+    key = BRAVE_KEY["BRAVE_API_KEY"]
+    marvin_http.on("GET", BRAVE, status=401, json={"message": f"{'x' * before} {key} is wrong"})
+    marvin_http.on("POST", DUCKDUCKGO, status=500)
+    marvin_http.on("GET", MOJEEK, status=500)
+    text = marvin_tools.session(env={**BRAVE_KEY, **ADDRESSES}).call("web_search", query="python").text
+    assert key[:4] not in text
+    assert key[:4] not in str(health(marvin_tools.home))
 
 
 def test_an_answer_that_broke_off_is_not_kept(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -157,14 +232,14 @@ async def _bad() -> str:
 
 
 def test_the_next_service_is_asked_where_one_fails() -> None:
-    answered = asyncio.run(first_answer([Backend(catalog.OSRM, _bad), Backend(catalog.NOMINATIM, _good)]))
+    answered = asyncio.run(first_answer("model", [Backend(catalog.OSRM, _bad), Backend(catalog.NOMINATIM, _good)]))
     assert answered.value == "good"
     assert answered.service is catalog.NOMINATIM
     assert answered.source == "[Source: Nominatim (© OpenStreetMap contributors). Failed: It is down. Wait.]"
     with pytest.raises(
         ToolError, match=r"None of 2 services answered:\n- It is down\. Wait\.\n- It is down\. Wait\.\nAsk\."
     ):
-        asyncio.run(first_answer([Backend(catalog.OSRM, _bad), Backend(catalog.NOMINATIM, _bad)], "Ask."))
+        asyncio.run(first_answer("model", [Backend(catalog.OSRM, _bad), Backend(catalog.NOMINATIM, _bad)], "Ask."))
 
 
 def test_the_configuration_of_the_how_to_is_taken(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -183,7 +258,10 @@ def test_every_tool_that_asks_services_can_be_tried() -> None:
     tried = {spec.name: spec for spec in ours if spec.probe is not None}
     # What asks an address that it is given, nobody, or writes something is not tried.
     asking = {spec.name for spec in ours if "net" in spec.access and "write" not in spec.access}
-    assert asking - tried.keys() == {"browse_web", "scrape_page"}
+    assert asking - tried.keys() == {"browse_web", "scrape_page", "read_rss"}
+    # What health is told of is found by these titles.
+    titles = {service.title for service in catalog.SERVICES} | {"CoreLocation", "GeoClue", "WordNet"}
+    assert {label for spec in tried.values() for label in spec.labels} <= titles
     for spec in tried.values():
         jsonschema.validate(dict(spec.probe or {}), dict(spec.parameters))
 

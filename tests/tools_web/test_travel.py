@@ -13,7 +13,7 @@ from marvin_tools_web.travel import wmo
 from marvin_tools_web.travel.multipliers import time_of_day, weather
 from marvin_tools_web.travel.osrm import Mode, instruction
 from marvin_tools_web.travel.routes import distance, duration
-from tests.tools_web.contracts import FAILURES, Operation, check, document, failed_well
+from tests.tools_web.contracts import Operation, check
 from tests.tools_web.test_weather import OPERATION as FORECAST
 from tests.tools_web.test_weather import REPLY as WEATHER
 from tests.tools_web.test_weather import URL as WEATHER_URL
@@ -193,19 +193,6 @@ def test_without_the_weather_there_is_still_a_time(marvin_tools: ToolRunner, mar
     assert "Weather: x1 (weather unknown)" in outcome.text
     assert "by the clock of this machine" in outcome.text
     assert "Failed: Open-Meteo: " in outcome.text
-
-
-@pytest.mark.parametrize("tool", ["estimate_travel_time", "get_directions"])
-@pytest.mark.parametrize("failure", FAILURES)
-def test_routes_fail_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str, tool: str) -> None:
-    """I10: each error says what happened and what to do."""
-    failed_well(marvin_tools, marvin_http, failure, [("GET", URL, document(REPLY))], (tool, BERLIN))
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_traffic_fails_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
-    routes = [("GET", URL, document(REPLY)), ("GET", WEATHER_URL, document(WEATHER))]
-    failed_well(marvin_tools, marvin_http, failure, routes, ("estimate_traffic_adjusted_time", BERLIN))
 
 
 MODES: tuple[Mode, ...] = ("driving", "cycling", "foot")

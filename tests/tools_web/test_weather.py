@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from marvin_core.testing import HttpReplay, ToolRunner
-from tests.tools_web.contracts import FAILURES, Operation, check, document, failed_well
+from tests.tools_web.contracts import Operation, check
 
 URL = "https://api.open-meteo.com/v1/forecast"
 # Source: open-meteo.com/en/docs
@@ -76,10 +74,3 @@ def test_the_weather_at_coordinates(marvin_tools: ToolRunner, marvin_http: HttpR
     ]
     check(marvin_http, OPERATION)
     assert outcome.show
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_it_fails_in_words(marvin_tools: ToolRunner, marvin_http: HttpReplay, failure: str) -> None:
-    """I10: each error says what happened and what to do."""
-    routes = [("GET", URL, document(REPLY))]
-    failed_well(marvin_tools, marvin_http, failure, routes, ("weather_forecast", {"location": "52.5, 13.4"}))

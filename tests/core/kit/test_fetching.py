@@ -18,6 +18,7 @@ from marvin_core import Fetched, RequestFailed, ToolError, fetch, fetch_json, op
 from marvin_core.api.errors import AddressRefused
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.load import load
+from marvin_core.http.addresses import AddressGuard
 from marvin_core.http.client import HttpSettings, TlsContext, make_client
 from marvin_core.http.clients import Clients
 from marvin_core.testing import Answer, HttpReplay, ModelServer, cut_after, drop, error, hang, hang_after, paced, raw
@@ -368,6 +369,25 @@ def test_another_server_gets_no_key(replay: HttpReplay) -> None:
     assert evil["accept"] == "a/b"
     assert not {"authorization", "x-api-key", "cookie", "x-token"} & evil.keys()
     assert "k" not in evil.values()
+
+
+def test_cookies_live_as_long_as_the_redirects(replay: HttpReplay) -> None:
+    """Some servers send whoever has no cookie around in a circle; what a call was given, later ones do not show."""
+    given = {"location": "/again", "set-cookie": "seen=1; Path=/; Max-Age=9999"}
+    replay.on("GET", URL, status=302, headers=given)
+    elsewhere = {"location": "https://evil.example/x", "set-cookie": "seen=2; Path=/; Domain=evil.example"}
+    replay.on("GET", "https://service.example/again", status=302, headers=elsewhere)
+    replay.on("GET", "https://evil.example/x", text="there", headers={"set-cookie": "evil=1; Max-Age=9999"})
+
+    async def twice() -> None:
+        settings, transport = HttpSettings(), replay.transport()
+        async with make_client(settings, timeout_read=30, tls=None, guard=AddressGuard(), transport=transport) as http:
+            for _ in range(2):
+                await fetch(http, URL)
+
+    asyncio.run(twice())
+    sent = [request.headers.get("cookie") for request in replay.requests]
+    assert sent == [None, "seen=1", None] * 2
 
 
 def test_a_server_that_goes_over_to_https_still_gets_the_key(replay: HttpReplay) -> None:

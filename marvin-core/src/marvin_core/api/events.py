@@ -93,9 +93,10 @@ class MessageEnd(Record):
     origin: MessageOrigin = "model"
 
 
-CallOrigin: TypeAlias = Literal["model", "person", "typed", "router", "undo"]
+CallOrigin: TypeAlias = Literal["model", "person", "typed", "router", "undo", "trial"]
 """Who made a call: the model, a person by hand, a person who typed the very command that runs, so that nothing is asked
-before it, the routing of requests where there is no model, or a person who takes another call back by it."""
+before it, the routing of requests where there is no model, a person who takes another call back by it, or one who has
+the services of a tool tried."""
 
 
 class ToolExecutionStart(Record):

@@ -223,11 +223,12 @@ class SessionControl(Protocol):
         """
         ...
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any], *, typed: bool = False) -> ToolOutput:
+    async def call_tool(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin = "person") -> ToolOutput:
         """Run one call by hand, through the same dispatch as a model's.
 
         Args:
-            typed: the user typed the very command that runs, so that nothing is asked before it.
+            origin: who makes it: "typed" where the user typed the very command that runs, so that nothing is asked
+                before it; "trial" to see how the services are that the tool asks, so that each of them is asked.
         """
         ...
 

@@ -318,7 +318,12 @@ class ToolContext(PackContext, Protocol):
     def mode(self) -> Mode: ...
     @property
     def origin(self) -> CallOrigin:
-        """Who makes the call. What a person asks for by name needs no second thought of a tool."""
+        """Who makes the call. What a person asks for by name needs no second thought; a `trial` asks all services."""
+        ...
+
+    @property
+    def time_left(self) -> float:
+        """Seconds until the call is stopped. Who asks several services one after the other shares that out."""
         ...
 
     @property

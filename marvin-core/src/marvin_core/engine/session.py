@@ -22,6 +22,7 @@ from .requests.request_builder import RequestBuilder
 from .session_views import SessionAgents, SessionUndo, ToolSessionView, chat_settings, hook_contexts, rescue, snapshot
 
 if TYPE_CHECKING:
+    from ..api.events import CallOrigin
     from ..api.processes import Processes
     from .calls.control import SessionPermissions
     from .calls.dispatch import Dispatcher
@@ -34,8 +35,7 @@ class Session:
         self.parts = parts
         self._hooks = HookRunner(parts.setup.hooks, hook_contexts(parts), parts.config.timeouts, parts.bus)
         parts.bus.subscribe(self._hooks.feed)
-        self.compactor = Compactor(parts)
-        self.autonomy = Autonomy(parts)
+        self.compactor, self.autonomy = Compactor(parts), Autonomy(parts)
         self._view = ToolSessionView(parts, self.compactor, self.autonomy)
         self._requests = RequestBuilder(parts, self._hooks, self.compactor)
         agent = Agent(parts, self._requests, self.compactor, lambda: self.dispatcher, self.autonomy)
@@ -139,9 +139,9 @@ class Session:
         self._driver.check_free()
         return await self.compactor.compact(target_tokens)
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any], *, typed: bool = False) -> ToolOutput:
+    async def call_tool(self, name: str, arguments: Mapping[str, Any], origin: CallOrigin = "person") -> ToolOutput:
         """Run one call by hand, through the same dispatch as a model's."""
-        return await self.dispatcher.by_hand(name, arguments, "typed" if typed else "person")
+        return await self.dispatcher.by_hand(name, arguments, origin)
 
     async def close(self) -> None:
         """End hooks, resources, jobs and connections, in that order, within the time that config allows."""

@@ -117,7 +117,8 @@ def make_client(
 
     `tls` gives the TLS context and is called when one is first needed; None makes a client that
     speaks http:// only. `transport` takes the place of the one that the settings choose. Redirects are not followed.
-    With a `guard` only the addresses that it lets pass are reached, and responses are no larger than `limits` allow.
+    With a `guard` only the addresses that it lets pass are reached, responses are no larger than `limits` allow, and no
+    cookies are kept: what one call was given is nothing that the next one should show.
 
     Raises:
         ConfigError: a proxy is not a usable URL.
@@ -132,9 +133,9 @@ def make_client(
     make: Callable[..., httpx.AsyncClient] = httpx.AsyncClient
     finished: Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport] = DecodingTransport
     if guard is not None:
-        from .limited import LimitedClient, LimitedTransport
+        from .limited import LimitedClient, LimitedTransport, no_cookies
 
-        make = partial(LimitedClient, timeouts)
+        make = partial(LimitedClient, timeouts, cookies=no_cookies())
 
         def finished(inner: httpx.AsyncBaseTransport) -> httpx.AsyncBaseTransport:
             return LimitedTransport(DecodingTransport(inner), body=limits.body, download=limits.download)

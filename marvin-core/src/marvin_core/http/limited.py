@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, cast
 
 import httpx
@@ -21,6 +22,11 @@ class LimitedClient(httpx.AsyncClient):
     def __init__(self, timeouts: Timeouts, **options: Any) -> None:
         super().__init__(**options)
         self.timeouts = timeouts
+
+
+def no_cookies() -> CookieJar:
+    """A jar that keeps none."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
 class LimitedTransport(httpx.AsyncBaseTransport):

@@ -184,8 +184,10 @@ def redirected(before: httpx.Request, after: httpx.Request) -> httpx.Request:
     """The request that a redirect asks for, without what is meant for the first server alone.
 
     Raises:
-        RequestFailed: it asks to send what was posted to another server.
+        RequestFailed: it leads to nothing of the web, or asks to send what was posted to another server.
     """
+    if after.url.scheme not in _PORTS:
+        raise RequestFailed(f"{shown(after.url)} leads to an address that is none of the web. Use another source.")
     if _is_same_server(before.url, after.url):
         return after
     if after.method not in ("GET", "HEAD"):

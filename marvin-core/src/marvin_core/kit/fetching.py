@@ -249,7 +249,13 @@ def _built(
 
 @asynccontextmanager
 async def _followed(http: httpx.AsyncClient, request: httpx.Request) -> AsyncIterator[httpx.Response]:
-    """The answer to a request or to what it redirects to; a status that is no success is an error."""
+    """The answer to a request or to what it redirects to; a status that is no success is an error.
+
+    Cookies live as long as that: some servers send whoever has none back to where they came from.
+    """
+    from httpx import Cookies
+
+    cookies = Cookies()
     for _ in range(_REDIRECTS + 1):
         response = await http.send(request, stream=True, follow_redirects=False)
         try:
@@ -259,9 +265,11 @@ async def _followed(http: httpx.AsyncClient, request: httpx.Request) -> AsyncIte
                     raise await refusal(response)
                 yield response
                 return
+            cookies.extract_cookies(response)
         finally:
             await response.aclose()
         request = redirected(request, following)
+        cookies.set_cookie_header(request)
     raise RequestFailed(
         f"{shown(request.url)} redirects in a circle, or more than {_REDIRECTS} times. Use another address."
     )

@@ -99,6 +99,11 @@ class HttpReplay:
             answer = _answer(status, headers or {}, json, text, body, chunked)
         self._routes.append(_Route(method, url, answer, times))
 
+    def forget(self) -> None:
+        """Begin anew: nothing was said, and nothing has come but what was unexpected."""
+        self._routes.clear()
+        self.requests.clear()
+
     def transport(self, connect_stagger: float = Timeouts().connect_stagger) -> httpx.AsyncBaseTransport:
         """A transport for an httpx client, whose requests all come here."""
         load_httpx()

@@ -126,7 +126,7 @@ class LineInterpreter:
         asides: list[str] = []
         stop_listening = self._session.subscribe(lambda event: asides.extend(_asides(event)))
         try:
-            output = await self._session.call_tool(spec.name, {spec.command: command}, typed=True)
+            output = await self._session.call_tool(spec.name, {spec.command: command}, "typed")
         finally:
             stop_listening()
         self._show_output(output.text.removesuffix("".join(asides)))

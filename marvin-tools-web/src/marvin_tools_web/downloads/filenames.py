@@ -54,8 +54,8 @@ def _disposition(header: str) -> str:
     if extended:
         try:
             return unquote(extended[2], encoding=extended[1] or "utf-8", errors="strict")
-        except (LookupError, UnicodeDecodeError):
-            pass  # the plain form beside it may do
+        except (LookupError, ValueError):
+            pass  # no encoding, or not in it; the plain form beside it may do
     quoted = _QUOTED.search(header)
     if quoted:
         # Browsers decode this form, too, against the standard.

@@ -8,7 +8,19 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-from marvin_core import Link, Record, RequestFailed, ToolContext, ToolError, ToolResult, open_url, tool, web_address
+from marvin_core import (
+    Link,
+    Record,
+    RequestFailed,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    in_thread,
+    one_line,
+    open_url,
+    tool,
+    web_address,
+)
 
 from . import filenames, part_files
 from .placing import placed, size_text
@@ -19,7 +31,10 @@ if TYPE_CHECKING:
 _FOLDER = "Downloads"
 _REPORTS = 20
 _ENCODING = 40
+_KIND = 80
 _UNKNOWN_STEP = 5_000_000
+_LOOK = 20_000_000
+"""Bytes between two looks at how much room is left."""
 _CONTINUED = 5
 """How often a download whose connection breaks off is gone on with."""
 _KEPT_FREE = 100_000_000
@@ -44,7 +59,7 @@ async def download_file(
     async with open_url(context.http, url, headers={"accept-encoding": "identity"}, raw=True) as response:
         name = filename or filenames.of_response(response)
         saved, size = await _save(response, folder, name, context)
-    kind = response.headers.get("content-type", "").partition(";")[0].strip() or "of an unknown type"
+    kind = one_line(response.headers.get("content-type", "").partition(";")[0], _KIND) or "of an unknown type"
     shown = f"~/{_FOLDER}/{saved.name}"
     encoding = response.headers.get("content-encoding", "")
     packed = f" The server sent it compressed ({encoding[:_ENCODING]}), and so it was saved." if encoding else ""
@@ -100,7 +115,7 @@ class _Writing:
         self._total = total
         self._room = room
         self._context = context
-        self._size = self._reported = 0
+        self._size = self._reported = self._looked = 0
 
     async def all_of(self, response: httpx.Response) -> int:
         """Write all of it; its size in bytes.
@@ -148,14 +163,22 @@ class _Writing:
             self._size += len(piece)
             if self._size - self._reported >= step:
                 self._report()
+            if self._size - self._looked >= _LOOK:
+                await self._look()
 
     def _report(self) -> None:
         size, total = self._size, self._total
         self._reported = size
         text = f"{size_text(size)} of {size_text(total)}" if total else size_text(size)
         self._context.progress(text, size, total or None)
-        if self._room() < 0:
-            raise ToolError(f"The disk is full after {size_text(size)}. Nothing was saved. Ask the user to make room.")
+
+    async def _look(self) -> None:
+        """Stop before the disk is full."""
+        self._looked = self._size
+        if await in_thread(self._room) < 0:
+            raise ToolError(
+                f"The disk is full after {size_text(self._size)}. Nothing was saved. Ask the user to make room."
+            )
 
     def _check_whole(self, response: httpx.Response) -> None:
         if self._total and self._size != self._total and not response.headers.get("content-encoding"):

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from marvin_core import Link, ToolContext, ToolError, ToolResult, in_thread, numbered, tool, web_address
+from marvin_core import Link, ToolContext, ToolError, ToolResult, in_thread, numbered, one_line, tool, web_address
 
 from .. import child_process
 from . import filenames
@@ -25,6 +25,7 @@ _LIMIT = 900.0
 _RUNTIMES = ("deno", "node", "bun")
 """Of JavaScript; some sites give no video to who cannot run theirs."""
 _SHOWN = 4_000
+_TITLE = 200
 _WORK = ".marvin-video-"
 _OURS = re.compile(r"\.marvin-video-(\d{1,10})-\w{1,20}")
 _HALF = (".part", ".ytdl", ".temp")
@@ -49,10 +50,11 @@ async def yt_dlp_download(
     if not saved:
         raise ToolError(f"{address} has no video that could be saved. Check the address, or use another one.")
     lines = [f"~/{path.relative_to(context.home)} ({size_text(path.stat().st_size)})" for path in saved]
-    title = f" from {found['title']}" if found.get("title") else ""
+    title = one_line(str(found.get("title") or ""), _TITLE)
+    origin = f" from {title}" if title else ""
     note = "" if context.processes.which("ffmpeg") else " ffmpeg is not installed, so it is not of the best quality."
     return ToolResult(
-        content=f"Saved {len(saved)} file{'s' if len(saved) > 1 else ''}{title}:\n{numbered(lines, _SHOWN)}{note}",
+        content=f"Saved {len(saved)} file{'s' if len(saved) > 1 else ''}{origin}:\n{numbered(lines, _SHOWN)}{note}",
         details={"files": [str(path) for path in saved], "url": found.get("url") or address},
         show=[Link(url=path.as_uri(), text=path.name) for path in saved],
     )
@@ -89,7 +91,7 @@ async def _download(address: str, work: Path, *, audio_only: bool, context: Tool
     if "result" in last:
         found: dict[str, Any] = last["result"]
         return found
-    why = last.get("error") or "the program that downloads ended before it was done"
+    why = one_line(str(last.get("error") or "")) or "the program that downloads ended before it was done"
     raise ToolError(f"{address} cannot be downloaded: {why}. Check the address, or use another source.")
 
 
@@ -98,7 +100,9 @@ def _tell(lines: str, context: ToolContext) -> None:
     if "text" in line:
         done, total = line.get("done"), line.get("total")
         sizes = f": {size_text(done)}" if done else ""
-        context.progress(f"{line['text']}{sizes}{f' of {size_text(total)}' if done and total else ''}", done, total)
+        context.progress(
+            f"{one_line(str(line['text']))}{sizes}{f' of {size_text(total)}' if done and total else ''}", done, total
+        )
 
 
 def _last(lines: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _NOT_FOUND = 404
 _SENSE = re.compile(r"^\d+\. ", re.MULTILINE)
 
 
-@tool(access=["net"], labels=["dictionary"], probe={"word": "bridge"})
+@tool(access=["net"], labels=["Free Dictionary", "WordNet"], probe={"word": "bridge"})
 async def dictionary_lookup(
     word: Annotated[str, "An English word"],
     include_synonyms: Annotated[bool, "Synonyms and antonyms too"] = True,

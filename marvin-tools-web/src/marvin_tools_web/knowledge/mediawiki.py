@@ -14,6 +14,7 @@ from marvin_core import Record, RequestFailed, ToolContext, plain_text
 from ..services import values
 from ..services.catalog import WIKIPEDIA
 from ..services.client import ServiceClient
+from ..services.seen import seen
 
 _TEXT = 3_000_000
 _SNIPPET = 400
@@ -145,7 +146,7 @@ def article_in(answer: Any, api: str) -> Article | None:
     return Article(
         title=title,
         url=values.address(page, "fullurl") or _address(answer, api, title),
-        text=extract[:_TEXT].strip() if isinstance(extract, str) else "",
+        text=seen(extract[:_TEXT]).strip() if isinstance(extract, str) else "",
         is_disambiguation="disambiguation" in (values.inner(page, "pageprops") or {}),
     )
 
@@ -167,4 +168,4 @@ def _parsed_text(answer: Any) -> str:
     markup = values.inner(answer, "parse", "text")
     if not isinstance(markup, str):
         raise ValueError("there is no text")
-    return plain_text(markup)[:_TEXT]
+    return seen(plain_text(markup)[:_TEXT])

@@ -70,7 +70,7 @@ class Papers(Record):
     total: int | None
 
 
-@tool(access=["net"], labels=["Semantic Scholar"], probe={"query": "graph theory", "max_results": 1})
+@tool(access=["net"], labels=["Semantic Scholar", "arXiv"], probe={"query": "graph theory", "max_results": 1})
 async def search_papers(
     query: Annotated[str, "Words to look for"],
     max_results: Annotated[int, Field(ge=1, le=20), "Most papers"] = 5,
@@ -93,6 +93,7 @@ async def search_papers(
         "openAccessPdf": "" if open_access_only else None,
     }
     answered = await first_answer(
+        context.origin,
         [
             Backend(SEMANTIC_SCHOLAR, lambda: _scholar(context, params)),
             Backend(
@@ -196,7 +197,8 @@ async def _arxiv(context: ToolContext, expression: str, most: int, sort_by: str)
     client = ServiceClient(context, ARXIV)
     feed = await client.get("query", _feed, params=params, largest=_FEED)
     asked = {"url": feed.url, "type": "application/atom+xml", "most": most}
-    result = await context.processes.run(_READER, stdin=child_process.question(asked, feed.content))
+    question = child_process.question(asked, feed.content)
+    result = await context.processes.run(_READER, stdin=question, timeout=context.time_left / 2)
     try:
         found = await in_thread(lambda: json.loads(result.output))
         entries = values.objects(values.required(found, "entries"))

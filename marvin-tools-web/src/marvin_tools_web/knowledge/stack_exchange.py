@@ -32,6 +32,7 @@ from ..services import values
 from ..services.backends import source_line
 from ..services.catalog import STACKEXCHANGE
 from ..services.client import ServiceClient
+from ..services.seen import seen
 
 _RESULTS = 6_000
 _QUERY = 500
@@ -154,7 +155,7 @@ def _source(page: _Page) -> str:
 
 
 def _title(item: Mapping[str, Any]) -> str:
-    return html.unescape(values.text(item, "title", limit=300)) or "(no title)"
+    return one_line(html.unescape(values.text(item, "title", limit=300))) or "(no title)"
 
 
 def _question_in_short(item: Mapping[str, Any]) -> str:
@@ -179,7 +180,7 @@ def _answer_head(item: Mapping[str, Any]) -> str:
 
 def _body(item: Mapping[str, Any]) -> str:
     body = item.get("body")
-    return plain_text(body[:_MARKUP]) if isinstance(body, str) else ""
+    return seen(plain_text(body[:_MARKUP])) if isinstance(body, str) else ""
 
 
 def _day(item: Mapping[str, Any], name: str) -> str:

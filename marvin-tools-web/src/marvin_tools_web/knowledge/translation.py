@@ -16,6 +16,7 @@ from ..services import values
 from ..services.backends import source_line
 from ..services.catalog import MYMEMORY
 from ..services.client import ServiceClient
+from ..services.seen import seen
 
 _BYTES = 480
 """Of one request; the service takes 500."""
@@ -124,4 +125,4 @@ def part_in(answer: Any) -> _Part:
     if not isinstance(found, str) or not found.strip():
         raise ValueError("there is no translation")
     detected = values.text(answer, "responseData", "detectedLanguage", limit=10)
-    return _Part(text=html.unescape(found[:_TRANSLATED]), source=detected)
+    return _Part(text=seen(html.unescape(found[:_TRANSLATED])), source=detected)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from marvin_core import Field, Link, RequestFailed, ToolContext, ToolError, ToolResult, tool
 
-from ..search.web import web_search
+from ..search.web import LABELS, web_search
 from ..services import values
 from ..services.asked import checked
 from ..services.backends import source_line
@@ -26,7 +26,7 @@ _ABOUT = 2_500
 _NOT_FOUND = 404
 
 
-@tool(access=["net"], labels=["RAWG", "web"], probe={"query": "Portal", "max_results": 1})
+@tool(access=["net"], labels=["RAWG", *LABELS], probe={"query": "Portal", "max_results": 1})
 async def search_games(
     query: Annotated[str, "The title, or a part of it"],
     max_results: Annotated[int, Field(ge=1, le=10), "Most games"] = 5,

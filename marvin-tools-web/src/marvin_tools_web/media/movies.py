@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from marvin_core import Link, RequestFailed, ToolContext, ToolError, ToolResult, tool
 
-from ..search.web import web_search
+from ..search.web import LABELS, web_search
 from ..services import values
 from ..services.asked import checked
 from ..services.backends import source_line
@@ -28,7 +28,7 @@ _NOTHING = ("not found", "too many results", "incorrect imdb id", "conversion fr
 _BY_WEB = 5
 
 
-@tool(access=["net"], labels=["OMDb", "web"], probe={"query": "Metropolis"})
+@tool(access=["net"], labels=["OMDb", *LABELS], probe={"query": "Metropolis"})
 async def search_movies(
     query: Annotated[str, "The title, or a part of it"],
     year: Annotated[str, "Of its release"] = "",
@@ -53,7 +53,7 @@ async def search_movies(
     return listed(map(_in_short, hits), f"[Details by get_movie_details.] {source_line([OMDB])}", links, found[1])
 
 
-@tool(access=["net"], labels=["OMDb", "web"], probe={"title": "Metropolis"})
+@tool(access=["net"], labels=["OMDb", *LABELS], probe={"title": "Metropolis"})
 async def get_movie_details(
     title: Annotated[str, "The title"] = "",
     imdb_id: Annotated[str, "Instead of the title, as in tt0133093"] = "",

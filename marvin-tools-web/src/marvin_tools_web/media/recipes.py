@@ -5,6 +5,7 @@ Source: themealdb.com/api.php
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import THEMEALDB
 from ..services.client import ServiceClient
+from ..services.seen import seen
 from .facts import given, joined, labelled, lines, listed
 
 _QUERY = 100
@@ -91,7 +93,7 @@ def _ingredients(meal: Mapping[str, Any]) -> Iterator[str]:
 
 def recipe_in(meal: Mapping[str, Any]) -> str:
     steps = meal.get("strInstructions")
-    how = plain_text(steps[:_HOW].replace("\r\n", "<br>").replace("\n", "<br>")) if isinstance(steps, str) else ""
+    how = seen(plain_text(re.sub(r"\r?\n", "<br>", steps[:_HOW]))) if isinstance(steps, str) else ""
     return lines(
         given(meal, "strMeal", 120),
         joined(given(meal, "strArea", 40), given(meal, "strCategory", 40), given(meal, "strTags", 120)),

@@ -7,7 +7,6 @@ and `driver`, `scripts` (seconds until the page has to stand) and `settle` and `
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies_environment
 
 from ..child_process import serve
+from .browser_folder import own_folder
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
@@ -75,7 +75,7 @@ def show(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
     from selenium.common.exceptions import TimeoutException, WebDriverException
 
     try:
-        with tempfile.TemporaryDirectory(prefix="marvin-browser-") as folder:
+        with own_folder() as folder:
             driver = _started(asked, folder)
             try:
                 driver.set_page_load_timeout(asked["scripts"])
@@ -106,14 +106,14 @@ def _settled(driver: WebDriver, asked: Mapping[str, Any]) -> None:
         time.sleep(asked["poll"])
 
 
-def _started(asked: Mapping[str, Any], folder: str) -> WebDriver:
+def _started(asked: Mapping[str, Any], folder: Path) -> WebDriver:
     proxy = urlsplit(getproxies_environment().get("https", ""))
     if asked["kind"] == "firefox":
         return _firefox(asked, folder, proxy.hostname or "", proxy.port or 0)
     return _chromium(asked, folder, proxy.netloc)
 
 
-def _chromium(asked: Mapping[str, Any], folder: str, proxy: str) -> WebDriver:
+def _chromium(asked: Mapping[str, Any], folder: Path, proxy: str) -> WebDriver:
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
@@ -129,14 +129,14 @@ def _chromium(asked: Mapping[str, Any], folder: str, proxy: str) -> WebDriver:
     return Chrome(options=options, service=Service(asked["driver"]))
 
 
-def _firefox(asked: Mapping[str, Any], folder: str, host: str, port: int) -> WebDriver:
+def _firefox(asked: Mapping[str, Any], folder: Path, host: str, port: int) -> WebDriver:
     from selenium.webdriver import Firefox, FirefoxOptions
     from selenium.webdriver.firefox.service import Service
 
     options = FirefoxOptions()
     options.binary_location = asked["program"]
     options.add_argument("-headless")
-    preferences: dict[str, Any] = {**_FIREFOX, "browser.download.dir": folder}
+    preferences: dict[str, Any] = {**_FIREFOX, "browser.download.dir": str(folder)}
     if host:
         preferences |= {
             "network.proxy.type": 1,
@@ -149,7 +149,10 @@ def _firefox(asked: Mapping[str, Any], folder: str, host: str, port: int) -> Web
         }
     for name, value in preferences.items():
         options.set_preference(name, value)
-    return Firefox(options=options, service=Service(asked["driver"], log_output=f"{folder}/log"))
+    arguments = ["--profile-root", str(folder)]
+    return Firefox(
+        options=options, service=Service(asked["driver"], service_args=arguments, log_output=f"{folder}/log")
+    )
 
 
 def _has_outer_sandbox() -> bool:

@@ -26,6 +26,7 @@ from marvin_core import (
 )
 
 from .. import child_process
+from ..services.seen import seen
 
 LARGEST = 20_000_000
 """Bytes of a page or document."""
@@ -38,6 +39,7 @@ _SAMPLE = 4_096
 _TITLE_SEARCH = 100_000
 _TITLE = re.compile(r"<title\b[^>]{0,200}>([^<]{0,2000})", re.IGNORECASE)
 _TITLE_SHOWN = 200
+_KIND_SHOWN = 80
 _TEXT = 2_000_000
 """Characters of a page that are kept to be paged through."""
 _KEPT = 8
@@ -114,7 +116,11 @@ async def read_page(url: str, context: ToolContext) -> Page:
     Raises:
         ToolError: it cannot be had, or is nothing that can be read; the text says what to do.
     """
-    fetched = await fetch(context.http, url, headers={"accept": _ACCEPT}, largest=LARGEST)
+    page = await _page(await fetch(context.http, url, headers={"accept": _ACCEPT}, largest=LARGEST), context)
+    return page.replace(text=await in_thread(lambda: seen(page.text)))
+
+
+async def _page(fetched: Fetched, context: ToolContext) -> Page:
     kind = await in_thread(lambda: _kind(fetched))
     if kind == "pdf":
         return await _document(fetched, context)
@@ -123,8 +129,9 @@ async def read_page(url: str, context: ToolContext) -> Page:
     if kind == "text":
         text = await in_thread(lambda: fetched.text[:_TEXT])
         return Page(url=fetched.url, title="", text=text)
+    what = one_line(fetched.kind, _KIND_SHOWN) or "data of an unknown kind"
     raise ToolError(
-        f"{fetched.short_url} is no page but {fetched.kind or 'data of an unknown kind'} "
+        f"{fetched.short_url} is no page but {what} "
         f"({len(fetched.content):,} bytes). Save it with download_file, or read another address."
     )
 
@@ -171,7 +178,7 @@ async def _by_lynx(markup: str, url: str, context: ToolContext) -> str:
     head = f'<base href="{html.escape(url)}"><meta charset="utf-8">'
     stdin = (head + markup).encode("utf-8", "replace")
     result = await context.processes.run(
-        _LYNX, stdin=stdin, timeout=context.timeouts.page, output_limit=4 * _TEXT, env={"TERM": "dumb"}
+        _LYNX, stdin=stdin, timeout=_limit(context), output_limit=4 * _TEXT, env={"TERM": "dumb"}
     )
     if result.exit_code != 0 or result.omitted:
         return ""
@@ -192,10 +199,15 @@ async def _document(fetched: Fetched, context: ToolContext) -> Page:
 async def _read(asked: dict[str, str], body: bytes, context: ToolContext) -> dict[str, str]:
     """What the reader finds; nothing where it fails, or takes too long or too much memory."""
     result = await context.processes.run(
-        _READER, stdin=child_process.question(asked, body), timeout=context.timeouts.page, output_limit=8 * _TEXT
+        _READER, stdin=child_process.question(asked, body), timeout=_limit(context), output_limit=8 * _TEXT
     )
     try:
         found: dict[str, str] = await in_thread(lambda: json.loads(result.output))
     except ValueError:
         return {}
     return found
+
+
+def _limit(context: ToolContext) -> float:
+    """Seconds for one way to read a page: there has to be time for a simpler one."""
+    return min(context.timeouts.page, context.time_left / 2)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import html
 import io
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urljoin
 
-from marvin_core import plain_text
+from marvin_core import one_line, plain_text
 
 from ..child_process import serve
 
@@ -26,20 +27,26 @@ _PAGE = 500_000
 _FEEDS = 5
 _NAMES = 30
 _NUMBER = 20
+_REASON = 200
 _FEED_TYPES = ("application/rss+xml", "application/atom+xml")
+_DECLARED = re.compile(rb"^\s*(?:<\?xml[^>]{0,200}\?>)?\s*(?:<!DOCTYPE[^\[>]{0,500}(?:\[[^\]]{0,100000}\]\s*)?>)?")
+_MEASURES = re.compile(rb"</?(?:width|height|gml:\w{1,40}|georss:\w{1,40})\b[^<>]{0,1000}>")
+_REFERENCE = re.compile(rb"&#(?:[xX]([0-9a-fA-F]{1,40})|([0-9]{1,40}));?")
 _LINK = re.compile(r"<link\b([^<>]{1,2000})", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""\b(type|href)\s{0,9}=\s{0,9}("[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 
 
 def read(url: str, kind: str, body: bytes, most: int) -> dict[str, Any]:
-    """What a feed says: its title, how many entries it has, and the first of them; of a web page its feeds."""
-    import feedparser  # type: ignore[import-untyped]
+    """What a feed says: its title, how many entries it has, and the first of them; of a web page its feeds.
 
-    # As a file: the parser would take text for an address, and fetch it. Its own work on markup is left out, which
-    # takes long where a text is made for that.
-    headers = {"content-type": kind, "content-location": url}
-    options = {"response_headers": headers, "resolve_relative_uris": False, "sanitize_html": False}
-    feed = feedparser.parse(io.BytesIO(body), **options)
+    Of what the parser fails at, `error` says why.
+    """
+    try:
+        feed = _parsed(url, kind, body)
+    except MemoryError:
+        raise
+    except Exception as error:  # the parser means to raise nothing, and fails at some feeds in many ways
+        return {"error": one_line(f"{type(error).__name__}: {error}")[:_REASON]}
     if not feed.entries and not feed.get("version"):
         return {"feeds": list(_feeds(url, body))}
     return {
@@ -50,26 +57,61 @@ def read(url: str, kind: str, body: bytes, most: int) -> dict[str, Any]:
     }
 
 
+def _parsed(url: str, kind: str, body: bytes) -> Any:
+    """A feed; of one that the parser fails at, what is left without that."""
+    import feedparser  # type: ignore[import-untyped]
+
+    # As a file: the parser would take text for an address, and fetch it. Its own work on markup is left out, which
+    # takes long where a text is made for that.
+    headers = {"content-type": kind, "content-location": url}
+    options: dict[str, Any] = {"resolve_relative_uris": False, "sanitize_html": False}
+    try:
+        return feedparser.parse(io.BytesIO(body), response_headers=headers, **options)
+    except MemoryError:
+        raise
+    except Exception:
+        # Encodings that are none of text, entities of its own, numbers that are no character, places and sizes.
+        headers["content-type"] = "application/xml; charset=utf-8"
+        mended = _REFERENCE.sub(_character, _MEASURES.sub(b"", _DECLARED.sub(b"", body, count=1)))
+        return feedparser.parse(io.BytesIO(mended), response_headers=headers, **options)
+
+
+def _character(reference: re.Match[bytes]) -> bytes:
+    """A reference to a character, or nothing where there is no such one."""
+    number = int(reference[1], 16) if reference[1] else int(reference[2])
+    return reference[0] if number <= sys.maxunicode and not 0xD800 <= number <= 0xDFFF else b""
+
+
 def _entry(url: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    published = entry.get("published_parsed") or entry.get("updated_parsed")
+    published = entry.get("published_parsed") or ("updated_parsed" in entry and entry["updated_parsed"])
     content = entry.get("summary") or next((part.get("value", "") for part in entry.get("content", [])), "")
     base = entry.get("title_detail", {}).get("base") or url
-    link = str(entry.get("link") or "")[:_ADDRESS]
     return {
         "title": plain(entry.get("title", "")),
-        "published": time.strftime("%Y-%m-%d %H:%M", published) if published else "",
-        "link": _joined(base, link) if link else "",
+        "published": _moment(published),
+        "link": _address(base, str(entry.get("link") or "")),
         "summary": plain(content),
         "authors": [plain(author.get("name", "")) for author in entry.get("authors", [])[:_NAMES]],
         "categories": [plain(tag.get("term", "")) for tag in entry.get("tags", [])[:_NAMES]],
     }
 
 
-def _joined(base: str, link: str) -> str:
+def _moment(parsed: Any) -> str:
+    """A date in words; empty where it is none that a calendar has."""
     try:
-        return urljoin(base, link)
+        return time.strftime("%Y-%m-%d %H:%M", parsed) if parsed else ""
+    except (ValueError, TypeError, OverflowError):
+        return ""
+
+
+def _address(base: str, link: str) -> str:
+    """The address of the web that a link leads to; empty where it is none: what stands there may be any text."""
+    try:
+        found = urljoin(base, link.strip()) if link else ""
     except ValueError:
-        return link
+        return ""
+    is_one = found.startswith(("https://", "http://")) and found.isprintable() and " " not in found
+    return found if is_one and len(found) <= _ADDRESS else ""
 
 
 def _feeds(url: str, body: bytes) -> Iterator[str]:
@@ -78,14 +120,16 @@ def _feeds(url: str, body: bytes) -> Iterator[str]:
     found = 0
     for link in _LINK.finditer(page):
         values = {name.lower(): value.strip("\"'") for name, value in _ATTRIBUTE.findall(link[1])}
-        if values.get("type", "").lower() in _FEED_TYPES and values.get("href") and found < _FEEDS:
+        is_feed = values.get("type", "").lower() in _FEED_TYPES and found < _FEEDS
+        address = _address(url, html.unescape(values.get("href", ""))) if is_feed else ""
+        if address:
             found += 1
-            yield _joined(url, html.unescape(values["href"]))
+            yield address
 
 
 def plain(markup: object) -> str:
     """The text of some markup, on one line."""
-    return plain_text(str(markup)[:_MARKUP], lines=False)[:_TEXT]
+    return one_line(plain_text(str(markup)[:_MARKUP], lines=False)[:_TEXT])
 
 
 def _answer(asked: Mapping[str, Any], body: bytes) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from marvin_core import plain_text
 
 from ..child_process import serve
+from .nesting import is_too_deep
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -39,7 +40,7 @@ def page(body: bytes, url: str) -> dict[str, str]:
     from selectolax.lexbor import LexborHTMLParser
 
     markup = body.decode("utf-8", "replace")
-    if len(body) > _LARGE:
+    if len(body) > _LARGE or is_too_deep(markup):
         return {"title": "", "text": plain_text(markup)[:TEXT]}
     tree = LexborHTMLParser(markup)
     title = tree.css_first("title")
@@ -56,9 +57,12 @@ def _article(markup: str, url: str) -> str:
     import trafilatura
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it tells of pages without an article as of errors
-    found = trafilatura.extract(
-        markup, url=url, output_format="markdown", include_links=True, include_tables=True, favor_recall=True
-    )
+    try:
+        found = trafilatura.extract(
+            markup, url=url, output_format="markdown", include_links=True, include_tables=True, favor_recall=True
+        )
+    except Exception:  # as at tables with cells that span more than there is memory for; the whole page does then
+        return ""
     return found or ""
 
 
@@ -72,7 +76,6 @@ def _links(tree: LexborHTMLParser, url: str) -> str:
 
 def _document(body: bytes) -> dict[str, str]:
     import pypdf
-    from pypdf.errors import PyPdfError
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it repairs is nobody's concern here
     try:
@@ -87,7 +90,9 @@ def _document(body: bytes) -> dict[str, str]:
             size += len(parts[-1])
             if size > TEXT:
                 break
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, IndexError, OSError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # it means to raise its own errors only, and fails at some documents in many ways
         return {"error": f"it is damaged ({_line(str(error)) or type(error).__name__})"}
     if not parts:
         return {"error": "it has no pages"}

@@ -13,6 +13,7 @@ from marvin_core import one_line, plain_text
 
 from ..child_process import serve
 from .links import links_in
+from .nesting import is_too_deep
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -34,12 +35,14 @@ def taken(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
     from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
     markup = body.decode("utf-8", "replace")
-    tree = LexborHTMLParser(markup)
     selector = str(asked["selector"]).strip()
+    if is_too_deep(markup):
+        return _as_it_stands(markup, is_enough=asked["extract"] == "text" and not selector)
+    tree = LexborHTMLParser(markup)
     parts: Sequence[LexborNode] | None = None
     if selector:
         try:
-            parts = tree.css(selector[:_SELECTOR])[:_PARTS]
+            parts = _outermost(tree.css(selector[:_SELECTOR]))[:_PARTS]
         except (SelectolaxError, ValueError) as error:
             why = one_line(str(error), 100)
             return {"error": f"{selector[:80]!r} is no CSS selector ({why}). Use one as in main .price, or none."}
@@ -55,6 +58,27 @@ def taken(asked: Mapping[str, Any], body: bytes) -> dict[str, str]:
     if asked["extract"] == "menu":
         text = "\n".join(menu(text.splitlines())) or f"[No prices were found. The page says:]\n\n{text}"
     return {"text": text[:_TEXT]}
+
+
+def _as_it_stands(markup: str, *, is_enough: bool) -> dict[str, str]:
+    """The text of a page that cannot be taken apart."""
+    if is_enough:
+        return {"text": plain_text(markup)[:_TEXT]}
+    return {"error": "The page is nested too deeply to be taken apart. Take its text, without css_selector."}
+
+
+def _outermost(nodes: Sequence[LexborNode]) -> list[LexborNode]:
+    """The nodes that are in no other one of them, so that nothing is shown twice; they come in the page's order."""
+    seen: set[int] = set()
+    found = []
+    for node in nodes:
+        seen.add(node.mem_id)
+        above = node.parent
+        while above is not None and above.mem_id not in seen:
+            above = above.parent
+        if above is None:
+            found.append(node)
+    return found
 
 
 def _with_base(tree: LexborHTMLParser, markup: str) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, in_thread, one_line, tool, web_address
 
 from .. import child_process
+from ..services.seen import seen
 from .browsing import Page, part_of
 
 _BROWSER = child_process.program("marvin_tools_web.pages.browser")
@@ -44,7 +45,7 @@ async def scrape_page(
     result = await context.processes.run(
         _READER,
         stdin=child_process.question(asked, shown["markup"].encode("utf-8", "replace")),
-        timeout=context.timeouts.page,
+        timeout=min(context.timeouts.page, context.time_left / 2),
         output_limit=_OUTPUT,
     )
     try:
@@ -55,7 +56,9 @@ async def scrape_page(
         raise ToolError(found["error"])
     if found["text"].startswith(_REFUSED):
         raise ToolError(one_line(found["text"].removeprefix(_REFUSED), _SAID))
-    page = Page(url=shown["url"], title=one_line(shown["title"], _SAID), text=found["text"])
+    page = Page(
+        url=shown["url"], title=one_line(shown["title"], _SAID), text=await in_thread(lambda: seen(found["text"]))
+    )
     text = part_of(page, 0, max_length).replace("try scrape_page", "use another source")
     text = text.replace(f"For more use offset={max_length}.", "Use css_selector to see another part.")
     return ToolResult(content=text, show=[Link(url=page.url, text=page.title or page.url)])

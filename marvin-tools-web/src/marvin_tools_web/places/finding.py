@@ -21,12 +21,11 @@ _QUERY = 500
 _TYPES = 20
 _MORE = 100
 """Places that Overpass is asked for, of which the best are shown."""
-_LABELS = ["Google Places", "OpenStreetMap"]
 
 
 @tool(
     access=["net"],
-    labels=_LABELS,
+    labels=["Google Places", "Nominatim"],
     aliases={"text_query": ["query"], "latitude": ["lat"], "longitude": ["lng"]},
     probe={"text_query": "museum in Berlin", "max_results": 1},
 )
@@ -54,13 +53,13 @@ async def places_text_search(
         backends.append(Backend(GOOGLE_PLACES, by_google))
     area = box(near, size) if near is not None else None
     backends.append(Backend(NOMINATIM, lambda: search(context, query, max_results, area)))
-    answered = await first_answer(backends, "Use web_search.")
+    answered = await first_answer(context.origin, backends, "Use web_search.")
     return _result(answered, f"No place fits {query!r}. Use other words, or overpass_query with tags.", near, open_now)
 
 
 @tool(
     access=["net"],
-    labels=_LABELS,
+    labels=["Google Places", "Overpass"],
     aliases={"included_types": ["types"], "latitude": ["lat"], "longitude": ["lng"]},
     probe={"near": "52.52,13.405", "included_types": ["museum"], "radius": 500, "max_results": 1},
 )
@@ -93,7 +92,7 @@ async def places_nearby_search(
 
         backends.append(Backend(GOOGLE_PLACES, by_google))
     backends.append(Backend(OVERPASS, lambda: _by_overpass(context, at, tags, size, max_results)))
-    answered = await first_answer(backends, "Use web_search.")
+    answered = await first_answer(context.origin, backends, "Use web_search.")
     answered = Answered(answered.value, answered.service, [*failures, *answered.failures])
     return _result(answered, f"No {', '.join(types)} within {size:.0f} m of {at.shown}. Try a larger radius.", at)
 

@@ -53,6 +53,7 @@ async def get_my_location(*, context: ToolContext) -> ToolResult:
         at, source = by_device
     else:
         answered = await first_answer(
+            context.origin,
             [
                 Backend(IPWHO, lambda: _by_address(context, IPWHO)),
                 Backend(IPAPI, lambda: _by_address(context, IPAPI)),

@@ -95,6 +95,7 @@ async def located(context: ToolContext, name: str) -> tuple[Point, Sequence[str]
     if given is not None:
         return given, ()
     answered = await first_answer(
+        context.origin,
         [
             Backend(NOMINATIM, lambda: _by_nominatim(context, asked)),
             Backend(OPEN_METEO_PLACES, lambda: _by_open_meteo(context, asked)),

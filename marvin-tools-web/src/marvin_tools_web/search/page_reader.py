@@ -1,15 +1,15 @@
 """Reads a page of search results in a process of its own: `python -m marvin_tools_web.search.page_reader`.
 
-What a page holds may take any time and memory to parse; a process can be ended and has a limit. How pages of search
-engines are built is known by ddgs. Standard input is a line of JSON with `engine`, then the page. Standard output is a
-list of objects with `title`, `href` and `body`.
+How pages of search engines are built is known by ddgs. Asked with `engine`, it answers with a list of objects with
+`title`, `href` and `body`. The body is the page in UTF-8.
 """
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Mapping
 from typing import Any
+
+from ..child_process import serve
 
 _MEMORY = 1500 * 1024 * 1024
 """Bytes of addresses; ddgs brings a client with threads of its own, which is not used here."""
@@ -28,18 +28,9 @@ def read(engine: str, page: str) -> list[dict[str, str]]:
     ]
 
 
-def main() -> None:
-    """Read from standard input, within limits of the process's own."""
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    except (ImportError, ValueError, OSError):
-        pass  # not every system has that limit; the time-out of the tool holds
-    asked = json.loads(sys.stdin.buffer.readline())
-    page = sys.stdin.buffer.read().decode("utf-8", "replace")
-    sys.stdout.write(json.dumps(read(asked["engine"], page)))
+def _answer(asked: Mapping[str, Any], body: bytes) -> list[dict[str, str]]:
+    return read(asked["engine"], body.decode("utf-8", "replace"))
 
 
 if __name__ == "__main__":
-    main()
+    serve(_answer, _MEMORY)

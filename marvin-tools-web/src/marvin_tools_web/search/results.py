@@ -33,18 +33,23 @@ def canonical(url: str) -> str:
         host, port = (parts.hostname or "").removeprefix("www.").removeprefix("m."), parts.port
     except ValueError:
         return url
-    kept = sorted((name, value) for name, value in parse_qsl(parts.query) if not _TRACKING.fullmatch(name))
+    given = parse_qsl(parts.query, keep_blank_values=True)  # some sites have nothing but a name: /story?4711
+    kept = sorted((name, value) for name, value in given if not _TRACKING.fullmatch(name))
     path = parts.path.rstrip("/")
     for ending in ("/amp", "/index.html", "/index.php"):
         path = path.removesuffix(ending)
     shown_port = f":{port}" if port not in (None, 80, 443) else ""
-    return f"{host}{shown_port}{path}{f'?{urlencode(kept)}' if kept else ''}"
+    # The pages of some sites have one address but for that: https://a.example/#!/story and https://a.example/#/story
+    place = f"#{parts.fragment}" if parts.fragment.startswith(("!", "/")) else ""
+    return f"{host}{shown_port}{path}{f'?{urlencode(kept)}' if kept else ''}{place}"
 
 
 def unwrapped(url: str) -> str:
     """The address that a link of DuckDuckGo leads to by way of its own server, as ddgs gives it: decoded."""
     if url.startswith("//"):
         url = f"https:{url}"
+    elif url.startswith("/l/?"):
+        url = f"https://duckduckgo.com{url}"
     head, wrapped, target = url.partition("uddg=")
     if not wrapped or not re.match(r"https?://(?:[\w-]+\.)?duckduckgo\.com/l/\?", head):
         return url
@@ -59,12 +64,17 @@ def title_key(title: str) -> str:
     return " ".join(words) if len(words) > 3 else ""
 
 
-def without_duplicates(results: Iterable[Result]) -> list[Result]:
-    """The results in their order, each page and each story once; of two the one that says more comes."""
+def without_duplicates(results: Iterable[Result], *, by_title: bool = True) -> list[Result]:
+    """The results in their order, each page once; of two the one that says more comes.
+
+    Args:
+        by_title: each story once as well, which papers take from each other under one title. Of other pages many have
+            the same title, and are others.
+    """
     kept: list[Result] = []
     places: dict[str, int] = {}
     for result in results:
-        keys = [key for key in (canonical(result.url), title_key(result.title)) if key]
+        keys = [key for key in (canonical(result.url), title_key(result.title) if by_title else "") if key]
         place = next((places[key] for key in keys if key in places), None)
         if place is None:
             place = len(kept)

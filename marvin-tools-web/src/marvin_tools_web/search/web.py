@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from marvin_core import Fetched, Field, Link, RequestFailed, ToolContext, ToolError, ToolResult, numbered, tool
 
+from .. import child_process
 from ..services import values
 from ..services.asked import checked
 from ..services.backends import Backend, first_answer
@@ -21,7 +21,9 @@ _LONGEST = 500
 _CHARACTERS = 16_000
 _LINKS = 5
 _PAGE = 3_000_000
-_READER = (sys.executable, "-P", "-m", "marvin_tools_web.search.page_reader")
+_NAME = 40
+_ENGINES = 5
+_READER = child_process.program("marvin_tools_web.search.page_reader")
 _FRESHNESS = {"d": "pd", "w": "pw", "m": "pm", "y": "py"}
 _RANGES = {"d": "day", "w": "week", "m": "month", "y": "year"}
 _NOTHING = ("no-results", "No results found", "No results.", "no pages found")
@@ -29,9 +31,13 @@ _NOTHING = ("no-results", "No results found", "No results.", "no pages found")
 _ADS = "https://duckduckgo.com/y.js?"
 
 
+LABELS = tuple(service.title for service in (SEARXNG, BRAVE, DUCKDUCKGO, MOJEEK))
+"""What is asked, in this order."""
+
+
 @tool(
     access=["net"],
-    labels=["SearXNG", "Brave Search", "DuckDuckGo", "Mojeek"],
+    labels=LABELS,
     aliases={"query": ["q", "search_term"], "max_results": ["num_results", "count"]},
     probe={"query": "weather", "max_results": 1},
 )
@@ -53,8 +59,10 @@ async def web_search(
     backends.append(Backend(DUCKDUCKGO, lambda: _by_duckduckgo(context, asked, time_filter)))
     if not time_filter:  # Mojeek cannot search by time
         backends.append(Backend(MOJEEK, lambda: _by_mojeek(context, asked)))
-    answered = await first_answer(backends, "Try again later, or go to a page that is known with browse_web.")
-    found = without_duplicates(answered.value)
+    answered = await first_answer(
+        context.origin, backends, "Try again later, or go to a page that is known with browse_web."
+    )
+    found = without_duplicates(answered.value, by_title=False)
     if not found:
         return ToolResult(content=f"Nothing was found for {asked!r}. Use other or fewer words.\n{answered.source}")
     shown = found[:max_results]
@@ -99,8 +107,15 @@ def read_searxng(answer: Any) -> list[Result]:
 
     Raises:
         ValueError: it is none.
+        RequestFailed: it found nothing since the engines that it asks did not answer.
     """
-    return _results(values.required(answer, "results"), "url", "content")
+    given = values.required(answer, "results")
+    silent = values.inner(answer, "unresponsive_engines")
+    if not given and isinstance(silent, list) and silent:
+        named = [values.text(one, 0, limit=_NAME) or values.text(one, limit=_NAME) for one in silent]
+        told = ", ".join(filter(None, named[:_ENGINES]))
+        raise RequestFailed(f"its engines do not answer ({told or 'it does not say which'}). Try another source.")
+    return _results(given, "url", "content")
 
 
 def _results(given: list[Any], url: str, snippet: str) -> list[Result]:
@@ -135,8 +150,9 @@ def _page(answer: Fetched) -> str:
 
 async def _on_page(context: ToolContext, client: ServiceClient, engine: str, page: str) -> list[Result]:
     """The results on a page. A process reads it: that ends with the call, and takes no more memory than it may."""
-    asked = json.dumps({"engine": engine}).encode() + b"\n" + page.encode("utf-8", "replace")
-    result = await context.processes.run(_READER, stdin=asked, timeout=context.timeouts.http)
+    asked = child_process.question({"engine": engine}, page.encode("utf-8", "replace"))
+    limit = min(context.timeouts.page, context.time_left / 2)
+    result = await context.processes.run(_READER, stdin=asked, timeout=limit)
     try:
         given = json.loads(result.output)
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
-from marvin_core import ToolError
+from marvin_core import CallOrigin, ToolError
 
 from .catalog import Service
 
@@ -34,22 +34,30 @@ class Answered(Generic[T]):
         return source_line([self.service], self.failures)
 
 
-async def first_answer(backends: Sequence[Backend[T]], advice: str = "") -> Answered[T]:
-    """What the first backend says that answers.
+async def first_answer(origin: CallOrigin, backends: Sequence[Backend[T]], advice: str = "") -> Answered[T]:
+    """What the first backend says that answers. In a trial all are asked, one after the other.
 
     Args:
+        origin: `ToolContext.origin`.
         advice: a sentence for where none does.
 
     Raises:
         ToolError: none answered; the text says why of each.
     """
     failures: list[str] = []
+    first: Answered[T] | None = None
     for backend in backends:
         try:
-            return Answered(await backend.ask(), backend.service, failures)
+            value = await backend.ask()
         except ToolError as error:
             failures.append(str(error))
-    raise all_failed(failures, advice)
+            continue
+        first = first or Answered(value, backend.service, failures)
+        if origin != "trial":
+            return first
+    if first is None:
+        raise all_failed(failures, advice)
+    return Answered(first.value, first.service, failures)
 
 
 def all_failed(failures: Sequence[str], advice: str = "") -> ToolError:

@@ -41,21 +41,17 @@ class AnswerCache:
         await in_thread(lambda: self._put(url, answer, seconds))
 
     def _get(self, url: str) -> Fetched | None:
-        import sqlite3
-
         try:
             for entry in self._storage.get_entries(_key(url)):
                 content = b"".join(entry.response.stream or ())  # type: ignore[arg-type]  # that of a SqliteStorage
                 kind = entry.response.headers.get(_TYPE) or ""
                 short = kind.partition(";")[0].strip().lower()
                 return Fetched(url=url, status=200, kind=short, headers={_TYPE: kind}, content=content)
-        except (sqlite3.Error, OSError, RuntimeError, ValueError):
-            pass
+        except Exception:  # whatever a damaged file makes of it: the service is asked
+            return None
         return None
 
     def _put(self, url: str, answer: Fetched, seconds: float) -> None:
-        import sqlite3
-
         from hishel import Headers, Request, Response
 
         kept = Response(
@@ -68,8 +64,8 @@ class AnswerCache:
             entry = self._storage.create_entry(Request(method="GET", url=""), kept, _key(url), ttl=seconds)
             for _ in entry.response.stream or ():  # type: ignore[union-attr]  # it is written as it is read
                 pass
-        except (sqlite3.Error, OSError, RuntimeError):
-            pass
+        except Exception:  # the answer itself is there
+            return
 
 
 def _key(url: str) -> str:

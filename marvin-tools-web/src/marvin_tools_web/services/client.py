@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 from urllib.parse import urlencode
 
@@ -25,6 +26,10 @@ _LARGEST = 10_000_000
 _TELLING = (400, 404, 413, 414, 422)
 """Statuses that tell of what was asked for and not of the service."""
 _SHORTEST = 8
+_BEGUN = 4
+"""Characters at the beginning of a key that tell what it is; of a text that is cut, they may be the end."""
+_SHARE = 0.5
+"""The part of the time that a call has left which one request may take, so that there is some for the next one."""
 _OPEN = frozenset({"accept", "accept-language", "content-type", "user-agent"})
 _SECRET = re.compile(r"key|token|secret|client_id", re.IGNORECASE)
 _QUERY = re.compile(r"(https?://[^\s?]{1,500})\?\S*")
@@ -53,9 +58,11 @@ class ServiceClient:
     Each request comes with `read`, which makes of the answer what the caller wants. It runs in a thread, and raises a
     ValueError, LookupError, TypeError or the like where the answer is not what the service describes.
 
-    A request waits for its turn and ends after `timeouts.http` seconds. A GET is sent again where the service asks for
-    patience, and an answer that `read` understood is kept for as long as `Service.cached` says. A server of the user's
-    own has neither turns nor a cache. What became of each request is noted in the health of the service.
+    A request waits for its turn and ends after `timeouts.http` seconds, or sooner where the call has little time left:
+    then there is some for another service, and for words. A GET is sent again where the service asks for patience, and
+    an answer that `read` understood is kept for as long as `Service.cached` says. A server of the user's own has
+    neither turns nor a cache, and nothing that was kept is used in a trial. What became of each request is noted in the
+    health of the service.
 
     All methods raise `RequestFailed` where there is no answer, an error, or nothing that can be understood. The text
     begins with the name of the service.
@@ -144,11 +151,18 @@ class ServiceClient:
         return f"Marvin/{__version__} (terminal assistant{contact})"
 
     async def _cache(self) -> AnswerCache | None:
-        return await answer_cache(self._context) if self.service.cached and not self.is_own else None
+        if not self.service.cached or self.is_own or self._context.origin == "trial":
+            return None
+        return await answer_cache(self._context)
 
     async def _asked(self, ask: Callable[[], Awaitable[Fetched]], read: Callable[[Fetched], T]) -> tuple[Fetched, T]:
+        share = self._context.time_left * _SHARE
         try:
-            answer = await ask()
+            async with asyncio.timeout(share):
+                answer = await ask()
+        except TimeoutError as error:
+            why = f"it did not answer in time, which was {share:.0f} s. Try again later, or use another source."
+            raise await self._noted(RequestFailed(why)) from error
         except ToolError as error:
             raise await self._noted(error) from error
         value = await self._understood(answer, read)
@@ -167,13 +181,26 @@ class ServiceClient:
     async def _noted(self, error: ToolError) -> RequestFailed:
         """The error with the name of the service before it, noted where it tells of the service."""
         status = error.status if isinstance(error, RequestFailed) else None
-        text = _QUERY.sub(r"\1", str(error))
-        for secret in self._private:
-            text = text.replace(secret, "***")
+        text = _without(self._private, _QUERY.sub(r"\1", str(error)))
         if status not in _TELLING:
             await self._health.failed(self.service.name, self.service.title, text)
         wait = error.retry_after if isinstance(error, RequestFailed) else None
         return RequestFailed(f"{self.service.title}: {text}", status=status, retry_after=wait)
+
+
+def _without(secrets: Iterable[str], text: str) -> str:
+    """A text without keys, also where it is cut in the middle of one."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        *before_cuts, last = text.replace(secret, "***").split("…")
+        text = "…".join([*(_without_end(part, secret) for part in before_cuts), last])
+    return text
+
+
+def _without_end(text: str, secret: str) -> str:
+    """A text that does not end with the beginning of a key."""
+    lengths = range(min(len(secret), len(text)), _BEGUN - 1, -1)
+    length = next((size for size in lengths if text.endswith(secret[:size])), 0)
+    return f"{text[:-length]}***" if length else text
 
 
 def _private(options: Asking) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,9 @@ from marvin_core import one_line, plain_text
 _TEXT = 500
 _MARKUP = 4_000
 _ADDRESS = 2_000
+_DIGITS = 40
+_LARGEST = 1e18
+"""What is larger counts nothing that services tell of, and would fill a line with its digits."""
 _MOST = 200
 """Entries of a list: more than any service sends that was asked for its best."""
 
@@ -28,9 +30,9 @@ def inner(value: Any, *path: str | int) -> Any:
 def text(value: Any, *path: str | int, limit: int = _TEXT) -> str:
     """A text on one line; numbers are written as text, and what is neither is empty."""
     found = inner(value, *path)
-    if isinstance(found, bool) or not isinstance(found, (str, int, float)):
-        return ""
-    return one_line(str(found)[: 4 * limit], limit)
+    if isinstance(found, (int, float)):
+        found = "" if isinstance(found, bool) or number(found) is None else str(found)
+    return one_line(found[: 4 * limit], limit) if isinstance(found, str) else ""
 
 
 def plain(value: Any, *path: str | int, limit: int = _TEXT) -> str:
@@ -46,15 +48,15 @@ def address(value: Any, *path: str | int) -> str:
 
 
 def number(value: Any, *path: str | int) -> float | None:
-    """A number, also one that is written as text; None where there is none, or it is no finite one."""
+    """A number, also one that is written as text; None where there is none, or none that anybody counts to."""
     found = inner(value, *path)
     if isinstance(found, bool) or not isinstance(found, (str, int, float)):
         return None
     try:
-        result = float(found)
+        result = float(found[:_DIGITS] if isinstance(found, str) else found)
     except (ValueError, OverflowError):
         return None
-    return result if math.isfinite(result) else None
+    return result if abs(result) < _LARGEST else None  # which no NaN is
 
 
 def whole(value: Any, *path: str | int) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from ...api.errors import ToolError
 from ...api.tools import ToolSpec
 from ...kit.service_health import ServiceHealth, ServiceState
 from ...util.streams import keep_stdout, silence_packs
-from ...util.text import local_time, one_line
+from ...util.text import local_time, one_line, shortened
 from ...util.watchdog import owner_of
 from ..run import CommandContext
 from ..watched import run_watched
@@ -29,7 +30,10 @@ def health(
     context: typer.Context,
     names: Annotated[list[str] | None, typer.Argument(metavar="TOOL ...", help="Which tools; all by default.")] = None,
 ) -> None:
-    """Call each tool that asks services in a harmless way, and say how they are. Exits with 1 where one fails."""
+    """Call each tool that asks services in a harmless way, and say how they are. Exits with 1 where one fails.
+
+    Each service of a tool is asked, also those that stand in for another one.
+    """
     run: CommandContext = context.obj
     session = run.session()
     specs = [session.toolbox.spec(name) for name in names or ()] or list(session.toolbox.offered)
@@ -41,7 +45,7 @@ def health(
     failures = run_watched(run, _try(run, session, tried), close=session.close, rescue=session.rescue)
     silence_packs()
     run.say("" if tried else "No tool that is offered asks services.\n")
-    found = list(service_lines(run.app()))
+    found = list(service_lines(run.app(), tried))
     run.say("\nServices\n" if found else "")
     for mark, known, failure in found:
         run.say(f"  {mark:6} {known}\n" + (f"         {failure}\n" if failure else ""))
@@ -55,7 +59,7 @@ async def _try(run: CommandContext, session: Session, specs: Sequence[ToolSpec])
     width = max((len(spec.name) for spec in specs), default=0)
     for spec in specs:
         began = time.monotonic()
-        output = await session.call_tool(spec.name, spec.probe or {})
+        output = await session.call_tool(spec.name, spec.probe or {}, "trial")
         failures += output.is_error
         said = [line for line in output.text.splitlines() if line.strip()] or [""]
         told = one_line(output.text if output.is_error else said[-1], _SHOWN)
@@ -64,17 +68,39 @@ async def _try(run: CommandContext, session: Session, specs: Sequence[ToolSpec])
     return failures
 
 
-def service_lines(app: App) -> Iterator[tuple[str, str, str]]:
-    """How the services are that packs asked: a mark, what is known, and what failed last."""
+def service_lines(app: App, tried: Sequence[ToolSpec] = ()) -> Iterator[tuple[str, str, str]]:
+    """How the services are that packs asked: a mark, what is known, and what failed last.
+
+    Args:
+        tried: tools whose services are told as well where they were never asked, as one that wants a key.
+    """
     for pack in app.plugins.packs:
         folder = app.packs.of(pack).folders.there().get("state")
-        for state in asyncio.run(ServiceHealth(folder).states()) if folder is not None else ():
-            yield "none" if state.is_failing else "ok", _known(state), _failure(state)
+        states = asyncio.run(ServiceHealth(folder).states()) if folder is not None else ()
+        specs = [spec for spec in app.plugins.tools if spec.source == pack.distribution]
+        titles = Counter(state.title for state in states)
+        for state in states:
+            title = state.title if titles[state.title] == 1 else f"{state.title} ({state.name})"
+            yield (
+                "none" if state.is_failing else "ok",
+                _known(title + _asked_by(specs, state.title), state),
+                _failure(state),
+            )
+        named = dict.fromkeys(label for spec in tried if spec in specs for label in spec.labels)
+        for title in named:
+            if title not in titles:
+                yield "none", f"{title}{_asked_by(specs, title)}: was not asked", ""
 
 
-def _known(state: ServiceState) -> str:
+def _asked_by(specs: Sequence[ToolSpec], title: str) -> str:
+    """The tools that ask a service of this title, in brackets."""
+    names = [spec.name for spec in specs if title in spec.labels]
+    return f" ({shortened(names)})" if names else ""
+
+
+def _known(title: str, state: ServiceState) -> str:
     answered = f"last answered {local_time(state.worked)}" if state.worked else "has not answered yet"
-    return f"{state.title}: {answered}"
+    return f"{title}: {answered}"
 
 
 def _failure(state: ServiceState) -> str:

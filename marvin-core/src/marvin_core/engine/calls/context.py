@@ -131,6 +131,11 @@ class CallContext(SecretAccess):
         return self._origin
 
     @property
+    def time_left(self) -> float:
+        """Seconds until the call is stopped."""
+        return self._timer.left
+
+    @property
     def mode(self) -> Mode:
         """chat or coding."""
         return self._parts.workspace.mode

@@ -275,7 +275,7 @@ class Dispatcher:
             raise
         finally:
             self.permission.add_wait(call.id, timer.stood)
-            if origin in ("person", "typed"):  # no prompt ends afterwards
+            if origin in ("person", "typed", "trial"):  # no prompt ends afterwards
                 await self._parts.progress.settled()
         if (context.changes.any or undo is not None) and origin != "undo":
             await self._recorder.keep(loaded.spec, pending.named, undo, context.changes)

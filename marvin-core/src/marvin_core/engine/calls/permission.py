@@ -201,7 +201,7 @@ class Permission:
             judgement = together(judgement, [judged(spec, {"path": file}, root, confined=holds) for file in files])
         verdict = strongest(pending.leaving, judgement.verdict)
         by_mode = verdict is None
-        if by_mode and pending.origin in ("person", "typed"):
+        if by_mode and pending.origin in ("person", "typed", "trial"):
             verdict = verdict_by_hand(spec, in_home=self._in_home)
         elif by_mode and not only_looks(spec, pending.arguments):
             verdict = verdict_of_mode(self._standing.mode, spec, holds=holds, in_home=self._in_home)

@@ -31,6 +31,12 @@ class CallTimer:
         await self._timeout.__aexit__(kind, error, traceback)
 
     @property
+    def left(self) -> float:
+        """Seconds until the time is up."""
+        when = self._timeout.when()
+        return self._left if when is None else max(0.0, when - asyncio.get_running_loop().time())
+
+    @property
     def expired(self) -> bool:
         """Whether the time was up."""
         return self._timeout.expired()

@@ -1,0 +1,57 @@
+"""The folder of a browser that runs: its profile, and what it and its driver put aside. It goes with the browser."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_BEGIN = "marvin-browser-"
+_LOCK = "lock"
+_FORGOTTEN = 3_600.0
+"""The age, in seconds, from which on a folder without a lock is one whose maker was killed before it took it."""
+
+
+@contextmanager
+def own_folder(base: Path | None = None) -> Iterator[Path]:
+    """A folder below `base`, the system's for temporary files without it. Those that killed calls left are removed."""
+    parent = base or Path(tempfile.gettempdir())
+    _sweep(parent)
+    folder = Path(tempfile.mkdtemp(prefix=_BEGIN, dir=parent))
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield folder
+    finally:
+        # A browser that is about to end may still write there; what stays is swept by the next call.
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _sweep(parent: Path) -> None:
+    with suppress(OSError), os.scandir(parent) as entries:
+        ours = [entry for entry in entries if entry.name.startswith(_BEGIN) and entry.is_dir(follow_symlinks=False)]
+        for entry in ours:
+            with suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_uid == os.getuid():
+                    _remove_left(Path(entry.path))
+
+
+def _remove_left(folder: Path) -> None:
+    """Remove a folder whose lock nobody holds."""
+    try:
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        if time.time() - folder.stat().st_mtime > _FORGOTTEN:
+            shutil.rmtree(folder, ignore_errors=True)
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
