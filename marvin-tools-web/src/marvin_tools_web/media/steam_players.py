@@ -19,7 +19,8 @@ from ..services.client import ServiceClient
 from .facts import given, joined, labelled, lines, listed
 
 _KEY = "STEAM_API_KEY"
-_NUMBER = re.compile(r"\d{17}")
+_NUMBER = re.compile(r"\d{17}", re.ASCII)
+_ADDRESS = re.compile(r"/(?:id|profiles)/([^/?#\s]+)")
 _NAME = re.compile(r"[A-Za-z0-9_-]{2,64}")
 _GAMES = 30
 _ACHIEVEMENTS = 10
@@ -138,7 +139,8 @@ async def _number(client: ServiceClient, steam_id: str, key: str) -> str:
     Raises:
         ToolError: it is none of them, or there is no such profile.
     """
-    given_id = steam_id.strip().rstrip("/").rpartition("/")[2]
+    named = _ADDRESS.search(steam_id)
+    given_id = named[1] if named else steam_id.strip().rstrip("/").rpartition("/")[2]
     if _NUMBER.fullmatch(given_id):
         return given_id
     if not _NAME.fullmatch(given_id):
@@ -167,7 +169,7 @@ def _game(one: Mapping[str, Any]) -> str:
     hours, lately = (values.number(one, key) for key in ("playtime_forever", "playtime_2weeks"))
     return joined(
         given(one, "name") or "(no name)",
-        f"app {values.whole(one, 'appid') or 0}",
+        f"https://store.steampowered.com/app/{values.whole(one, 'appid') or 0}",
         f"{(hours or 0) / 60:,.1f} h played",
         f"{lately / 60:.1f} h in two weeks" if lately else "",
     )
