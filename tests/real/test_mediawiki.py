@@ -84,7 +84,9 @@ def test_articles_are_saved_and_searched(tools: ToolRunner) -> None:
         assert title in tools.call("wiki_grep", title=title, pattern=".").text
 
 
-@pytest.mark.parametrize("title", ["Nothing here", "Foo|Tower Bridge", "Special:Version", "<b>", "#", "File:", "x" * 299])
+@pytest.mark.parametrize(
+    "title", ["Nothing here", "Foo|Tower Bridge", "Special:Version", "<b>", "#", "File:", "x" * 299]
+)
 def test_titles_that_are_none(tools: ToolRunner, title: str) -> None:
     outcome = tools.call("wiki_summary", title=title)
     assert outcome.is_error

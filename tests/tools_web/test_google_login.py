@@ -158,9 +158,7 @@ def test_a_login_of_gcloud_that_ended_is_told(
     assert "Failed: gcloud has no application default credentials at " in text
 
 
-def test_the_login_of_gcloud_is_taken_back(
-    marvin_tools: ToolRunner, marvin_http: HttpReplay, programs: Path
-) -> None:
+def test_the_login_of_gcloud_is_taken_back(marvin_tools: ToolRunner, marvin_http: HttpReplay, programs: Path) -> None:
     session = marvin_tools.session(env=gcloud(programs), answers=["yes"] * 2)
     session.call("setup_google_auth")
     assert [line.partition(":")[0] for line in session.take_back(1)] == ["setup_google_auth"]
@@ -227,9 +225,7 @@ def test_an_application_of_the_users_own(marvin_tools: ToolRunner, marvin_http: 
     assert "Source: Nominatim" in session.call("places_text_search", text_query="ramen").text
 
 
-def test_a_login_that_was_not_finished_is_no_reason_to_fail(
-    marvin_tools: ToolRunner, marvin_http: HttpReplay
-) -> None:
+def test_a_login_that_was_not_finished_is_no_reason_to_fail(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     session = marvin_tools.session(env=APPLICATION, answers=["yes"])
     session.call("setup_google_auth")
     marvin_http.on("GET", NOMINATIM, json=FOUND)

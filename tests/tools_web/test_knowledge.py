@@ -394,7 +394,7 @@ def test_sites_have_several_names(marvin_tools: ToolRunner, marvin_http: HttpRep
     assert "[There are more." in text
 
 
-@pytest.mark.parametrize("site", ["", "http://[", "a b/c;d", "https://", "x" * 99])
+@pytest.mark.parametrize("site", ["", "http://[", "a;b", "https://", "x" * 99])
 def test_what_is_no_site_is_refused(marvin_tools: ToolRunner, marvin_http: HttpReplay, site: str) -> None:
     outcome = marvin_tools.call("stack_search", query="x", site=site)
     assert outcome.is_error
@@ -531,7 +531,10 @@ def test_any_words_make_an_expression_or_are_refused(words: str, since: int, unt
 @pytest.mark.parametrize(
     ("query", "sent"),
     [
-        ("BERT: Pre-training of Deep Bidirectional Transformers?", "all:BERT AND all:Pre-training AND all:of AND all:Deep"),
+        (
+            "BERT: Pre-training of Deep Bidirectional Transformers?",
+            "all:BERT AND all:Pre-training AND all:of AND all:Deep",
+        ),
         ('"graph theory" (applied)', 'all:"graph theory" AND all:applied'),
         ("Attention is all: a study", "all:Attention AND all:is AND all:all AND all:a AND all:study"),
         ("au:hinton AND cat:cs.LG", "au:hinton AND cat:cs.LG"),

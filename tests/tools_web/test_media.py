@@ -140,9 +140,7 @@ def test_a_film_of_two_letters(keyed: ToolRunner, marvin_http: HttpReplay) -> No
 
 
 @pytest.mark.parametrize("name", ["search_movies", "get_movie_details", "search_games"])
-def test_where_the_web_fails_as_well_both_are_told(
-    keyed: ToolRunner, marvin_http: HttpReplay, name: str
-) -> None:
+def test_where_the_web_fails_as_well_both_are_told(keyed: ToolRunner, marvin_http: HttpReplay, name: str) -> None:
     for method, url in (
         ("GET", OMDB),
         ("GET", RAWG),

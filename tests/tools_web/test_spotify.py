@@ -148,9 +148,22 @@ def test_a_playlist_is_made_and_filled(user: ToolRunner, marvin_http: HttpReplay
     assert f"The playlist 'Loud' was made, id {ID}." in made.text
     assert json.loads(marvin_http.requests[-1].content) == {"name": "Loud", "description": "", "public": False}
     added = user.call("spotify_add_tracks", playlist_id=f"spotify:playlist:{ID}", track_queries=["hysteria", "nothing"])
-    assert "1 of 2 tracks were added:\n- Hysteria by Muse\nNot found: nothing." in added.text
+    assert "1 of 2 tracks were added:\n1. Hysteria by Muse\nNot found: nothing." in added.text
     assert json.loads(marvin_http.requests[-1].content) == {"uris": [f"spotify:track:{ID}"]}
     check(marvin_http, SEARCH, MADE)
+
+
+def test_a_hundred_tracks_are_told_in_short(user: ToolRunner, marvin_http: HttpReplay) -> None:
+    logged_in(user, marvin_http)
+    loud = {**TRACK, "name": "n" * 1_000, "artists": [{"name": "a" * 1_000}] * 50}
+    marvin_http.on("POST", f"{API}/playlists/{ID}/items", json={"snapshot_id": "x"}, status=201)
+    marvin_http.on("GET", f"{API}/search", json={"tracks": {"items": [loud], "total": 1}})
+    outcome = user.call("spotify_add_tracks", playlist_id=ID, track_queries=["x"] * 100)
+    assert outcome.text.startswith("100 of 100 tracks were added:")
+    assert len(outcome.text) < 8_000
+    assert f"https://open.spotify.com/playlist/{ID}" in outcome.text
+    assert "Give 1 to 100" in user.call("spotify_add_tracks", playlist_id=ID, track_queries=["x"] * 101).text
+    assert "0 tracks were given" in user.call("spotify_add_tracks", playlist_id=ID, track_queries=[" "]).text
 
 
 def test_a_token_that_ended_is_renewed(user: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -328,9 +341,7 @@ REMOVING = Operation(method="DELETE", url=ITEMS, headers={"content-type": "appli
 FORGETTING = Operation(
     method="DELETE", url=re.escape(API) + "/me/library", required={"uris": r"spotify:playlist:\w{22}"}
 )
-LOOKING = Operation(
-    url=ITEMS, required={"fields": ".+"}, optional={"limit": r"[1-9]|[1-4]\d|50", "offset": r"\d+"}
-)
+LOOKING = Operation(url=ITEMS, required={"fields": ".+"}, optional={"limit": r"[1-9]|[1-4]\d|50", "offset": r"\d+"})
 
 
 def items(*uris: str, total: int | None = None) -> dict[str, Any]:

@@ -144,9 +144,7 @@ def test_waypoints_come_in_their_order(marvin_tools: ToolRunner, marvin_http: Ht
     "waypoints",
     ["51.25,9.5", "51.25,9.5\n", "|51.25,9.5|", [[51.25, 9.5]], [{"lat": 51.25, "lng": 9.5}], [51.25, 9.5]],
 )
-def test_places_and_waypoints_may_be_objects(
-    marvin_tools: ToolRunner, marvin_http: HttpReplay, waypoints: Any
-) -> None:
+def test_places_and_waypoints_may_be_objects(marvin_tools: ToolRunner, marvin_http: HttpReplay, waypoints: Any) -> None:
     leg = REPLY["routes"][0]["legs"][0]
     url = "https://router.project-osrm.org/route/v1/driving/13.400000,52.000000;9.500000,51.250000;11.000000,49.000000"
     marvin_http.on("GET", url, json={**REPLY, "routes": [{**REPLY["routes"][0], "legs": [leg, leg]}]})
@@ -177,7 +175,10 @@ def test_twenty_waypoints_are_allowed(marvin_tools: ToolRunner, marvin_http: Htt
         ({"origin_lat": 1, "destination": "2,2"}, "Only one of latitude and longitude"),
         ({"destination": "2,2"}, "Give origin, or origin_lat and origin_lng"),
         ({"origin": "1,1", "destination": "2,2", "waypoints": "Berlin"}, "'Berlin' is no 'lat,lng'"),
-        ({"origin": "1,1", "destination": "2,2", "waypoints": "1,2;" * 30}, "30 waypoints are too many; 20 are allowed"),
+        (
+            {"origin": "1,1", "destination": "2,2", "waypoints": "1,2;" * 30},
+            "30 waypoints are too many; 20 are allowed",
+        ),
         ({"origin": "1,1", "destination": "2,2", "waypoints": [{"lat": 1}]}, "waypoints"),
         ({"origin": {"x": 1}, "destination": "2,2"}, "origin"),
     ],

@@ -150,9 +150,7 @@ async def post_json(http: httpx.AsyncClient, url: str, json: Any, **options: Unp
     return (await post(http, url, content=_json_bytes(json), **options)).json()
 
 
-async def delete(
-    http: httpx.AsyncClient, url: str, *, json: Any = None, **options: Unpack[RequestOptions]
-) -> Fetched:
+async def delete(http: httpx.AsyncClient, url: str, *, json: Any = None, **options: Unpack[RequestOptions]) -> Fetched:
     """What a service answers to a DELETE, with JSON that says what of it is meant where it wants that.
 
     It is sent again where the service says that it did not take it, as `post` is, and never to another server.

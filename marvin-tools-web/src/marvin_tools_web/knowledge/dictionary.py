@@ -18,7 +18,7 @@ from ..services.catalog import DICTIONARY
 from ..services.client import ServiceClient
 
 _WORD = re.compile(r"[^\W\d_][\w' .-]{0,80}")
-_APOSTROPHES = str.maketrans("\u2019\u2018\u02bc", "\'\'\'")
+_APOSTROPHES = str.maketrans("\u2019\u2018\u02bc", "'''")
 _AROUND = " .,;:!?\"'“”„«»()"
 _ENTRIES = 3
 _MEANINGS = 6

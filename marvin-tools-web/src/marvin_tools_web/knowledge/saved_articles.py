@@ -32,9 +32,7 @@ class SavedArticles:
     def __init__(self, context: ToolContext) -> None:
         self._context = context
         self.folder = context.folders.data / _FOLDER
-        self._index: JsonFile[dict[str, Any]] = JsonFile(
-            self.folder / _INDEX, dict, _check, timeouts=context.timeouts
-        )
+        self._index: JsonFile[dict[str, Any]] = JsonFile(self.folder / _INDEX, dict, _check, timeouts=context.timeouts)
 
     async def save(self, asked: str, article: Article) -> Path:
         """Keep an article that was asked for by some title; where it is.
@@ -99,13 +97,10 @@ def _meant(index: Mapping[str, Any], title: str) -> Iterator[str]:
     """The files of the article that a title means, the likeliest first."""
     exact = " ".join(title.replace("_", " ").split())
     key = _key(title)
-    ranks = (
-        lambda one: exact in (one["title"], one["url"]),
-        lambda one: _key(one["title"]) == key,
-        lambda one: key in one.get("asked", ()),
-    )
-    for fits in ranks:
-        yield from (name for name in reversed(list(index)) if fits(index[name]))
+    newest = list(reversed(list(index.items())))
+    yield from (name for name, one in newest if exact in (one["title"], one["url"]))
+    yield from (name for name, one in newest if _key(one["title"]) == key)
+    yield from (name for name, one in newest if key in one.get("asked", ()))
 
 
 def _key(title: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from marvin_core import Record, RequestFailed, ToolContext, ToolError, one_line, tool
+from marvin_core import Record, RequestFailed, ToolContext, ToolError, head_and_tail, one_line, tool
 
 from ..services import values
 from ..services.backends import source_line
@@ -21,7 +21,8 @@ _BYTES = 480
 """Of one request; the service takes 500."""
 _LONGEST = 6_000
 _CODE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z]{2,4})?")
-_TRANSLATED = 4_000
+_TRANSLATED = 2_000
+_SHOWN = 20_000
 _USED_UP = ("MYMEMORY WARNING", "YOU USED ALL AVAILABLE FREE TRANSLATIONS")
 _NAMES = {
     "albanian": "sq", "arabic": "ar", "bengali": "bn", "brazilian portuguese": "pt-BR", "bulgarian": "bg",
@@ -81,7 +82,8 @@ async def translate_text(
             break
     found = next((part.source for part in done if part.source), source)
     pair = f"{found} to {target}" if found != "autodetect" else f"to {target}"
-    return f"{''.join(part.text for part in done).strip()}{rest}\n[{pair}] {source_line([MYMEMORY])}"
+    translated = head_and_tail("".join(part.text for part in done).strip(), _SHOWN)
+    return f"{translated}{rest}\n[{pair}] {source_line([MYMEMORY])}"
 
 
 def _language(given: str) -> str:

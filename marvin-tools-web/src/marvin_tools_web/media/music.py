@@ -6,7 +6,7 @@ Source: musicbrainz.org/doc/MusicBrainz_API, musicbrainz.org/doc/MusicBrainz_API
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from marvin_core import Field, Link, RequestFailed, ToolContext, ToolError, ToolResult, head_and_tail, tool

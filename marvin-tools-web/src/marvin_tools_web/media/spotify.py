@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, call_of, one_line, tool
+from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, call_of, numbered, one_line, tool
 
 from ..services import values
 from ..services.backends import source_line
@@ -24,6 +24,8 @@ _QUERY = 200
 _NAME = 100
 _ABOUT = 300
 _MOST_TRACKS = 100
+_SHOWN = 6_000
+_MISSING = 1_500
 _PAGE = 10
 """Results of a request: applications in development get no more."""
 _ID = re.compile(r"[A-Za-z0-9]{22}")
@@ -139,7 +141,9 @@ async def spotify_add_tracks(
     if not 1 <= len(queries) <= _MOST_TRACKS:
         raise ToolError(f"{len(queries)} tracks were given. Give 1 to {_MOST_TRACKS} at a time.")
     tracks, missing = await _found_tracks(context, queries)
-    lost = f"Not found: {'; '.join(missing)}. Search for them with spotify_search." if missing else ""
+    lost = (
+        f"Not found: {one_line('; '.join(missing), _MISSING)}. Search for them with spotify_search." if missing else ""
+    )
     if not tracks:
         raise ToolError(f"No track was added. {lost}")
     # A track that is found twice was asked for twice.
@@ -148,9 +152,11 @@ async def spotify_add_tracks(
         f"playlists/{playlist}/items", {"uris": uris}, lambda answer: values.text(answer, "snapshot_id")
     )
     head = f"{len(tracks)} of {len(queries)} tracks were added:"
-    added = [f"- {title}" for _, title in tracks]
+    page = f"https://open.spotify.com/playlist/{playlist}"
+    added = numbered((title for _, title in tracks), _SHOWN)
     return ToolResult(
-        content=lines(head, *added, lost, source_line([SPOTIFY])),
+        content=lines(head, added, lost, page, source_line([SPOTIFY])),
+        show=[Link(url=page, text="The playlist")],
         undo=call_of(spotify_add_tracks, playlist_id=playlist, track_queries=uris, taken_back=True),
     )
 

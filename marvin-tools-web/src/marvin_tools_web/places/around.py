@@ -29,9 +29,7 @@ _CORNER = 1.5
 """By how much farther away than its radius a corner of a square is, about."""
 
 
-async def named(
-    context: ToolContext, query: str, most: int, near: Point | None, radius: float
-) -> list[FoundPlace]:
+async def named(context: ToolContext, query: str, most: int, near: Point | None, radius: float) -> list[FoundPlace]:
     """What Nominatim finds by a name or an address, around a point where one is given."""
     if near is None:
         return await search(context, query, most)
@@ -48,9 +46,7 @@ def filters(tags: Sequence[str]) -> str:
     return "".join(f'["{key}"~"{value}"]' if key == "cuisine" else f'["{key}"="{value}"]' for key, value in pairs)
 
 
-async def nearest(
-    context: ToolContext, at: Point, sought: Sequence[str], radius: float, most: int
-) -> list[FoundPlace]:
+async def nearest(context: ToolContext, at: Point, sought: Sequence[str], radius: float, most: int) -> list[FoundPlace]:
     """The places nearest to a point that fit one of some filters. OpenStreetMap knows nothing of popularity."""
     found: list[FoundPlace] = []
     for size in [*(near for near in _NEAR if near < radius / 2), radius]:

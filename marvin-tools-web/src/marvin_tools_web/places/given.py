@@ -55,6 +55,6 @@ def _first(given: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 def _is_number(value: Any) -> bool:
     if isinstance(value, str):
-        value = value.strip().removeprefix("-").replace(".", "", 1)
-        return value.isascii() and value.isdecimal()
+        digits = value.strip().removeprefix("-").replace(".", "", 1)
+        return digits.isascii() and digits.isdecimal()
     return isinstance(value, (int, float)) and not isinstance(value, bool)

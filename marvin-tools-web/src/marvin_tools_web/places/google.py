@@ -66,9 +66,7 @@ async def nearby_search(
     return await _ask(context, access, "places:searchNearby", body, most)
 
 
-async def _ask(
-    context: ToolContext, access: Access, path: str, body: Mapping[str, Any], most: int
-) -> list[FoundPlace]:
+async def _ask(context: ToolContext, access: Access, path: str, body: Mapping[str, Any], most: int) -> list[FoundPlace]:
     client = ServiceClient(context, GOOGLE_PLACES)
     mask = {"x-goog-fieldmask": ",".join(f"places.{field}" for field in _FIELDS)}
     return await access.use(

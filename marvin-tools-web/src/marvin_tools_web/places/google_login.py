@@ -87,9 +87,7 @@ async def _by_gcloud(context: ToolContext) -> ToolResult:
     done = f"Login: {account}\nProject: {project}\n{_API} is enabled, and {project} pays for the quota."
     if has_key:
         return ToolResult(content=f"{done}\n{KEY} is set: the places tools use Google Places.")
-    return ToolResult(
-        content=f"{done}\n{_USED} by gcloud's login.", undo=call_of(setup_google_auth, taken_back=True)
-    )
+    return ToolResult(content=f"{done}\n{_USED} by gcloud's login.", undo=call_of(setup_google_auth, taken_back=True))
 
 
 async def _gcloud(context: ToolContext, program: str, *arguments: str) -> str:

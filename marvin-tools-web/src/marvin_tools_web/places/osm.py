@@ -121,9 +121,7 @@ async def overpass_query(
     found = await interpret(context, query, max_results, facts=_FACTS)
     source = f"{found.remark}{source_line([OVERPASS])}"
     if not found.places:
-        return ToolResult(
-            content=f"Nothing fits the query. Check the tags, and widen the area. {_HELP}\n{source}"
-        )
+        return ToolResult(content=f"Nothing fits the query. Check the tags, and widen the area. {_HELP}\n{source}")
     return listed(found.places, source, total=found.total)
 
 

@@ -111,7 +111,8 @@ def _close_to_others(path: Path) -> None:
 
 def token_in(kept: Mapping[str, Any], name: str = "access_token") -> str:
     """A token out of what was kept; empty where there is none."""
-    return values.text(kept, name, limit=_TOKEN)
+    found = kept.get(name)
+    return values.text(found, limit=_TOKEN) if isinstance(found, str) else ""
 
 
 def holds(kept: Mapping[str, Any], now: float) -> bool:
@@ -122,9 +123,10 @@ def holds(kept: Mapping[str, Any], now: float) -> bool:
 def given_tokens(answer: Fetched) -> dict[str, Any]:
     """The tokens in an answer of a service. Raises ValueError where there are none."""
     found = answer.json()
-    token, lasts = token_in(found), values.number(found, "expires_in")
-    if not token or lasts is None:
+    lasts = values.number(found, "expires_in")
+    if not isinstance(found, Mapping) or not token_in(found) or lasts is None:
         raise ValueError("there is no token")
+    token = token_in(found)
     refresh = token_in(found, "refresh_token")
     return {"access_token": token, "expires_in": lasts, **({"refresh_token": refresh} if refresh else {})}
 
