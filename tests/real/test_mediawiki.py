@@ -25,6 +25,13 @@ ARTICLES = {
 }
 
 
+def _unused(folder: str, names: list[str]) -> list[str]:
+    """What is not copied: all extensions but the one that makes plain texts, and the settings of another wiki."""
+    if Path(folder) == WIKI / "extensions":
+        return [name for name in names if name != "TextExtracts"]
+    return [name for name in names if name in ("LocalSettings.php", "extensions-core")]
+
+
 @pytest.fixture(scope="module")
 def wiki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the wiki's action interface."""
@@ -33,7 +40,7 @@ def wiki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip("mediawiki is not installed (on Debian: apt-get install mediawiki php-cli php-sqlite3)")
     folder, port = tmp_path_factory.mktemp("wiki"), free_port()
     root = folder / "w"
-    shutil.copytree(WIKI, root)
+    shutil.copytree(WIKI, root, ignore=_unused, ignore_dangling_symlinks=True)
     url = f"http://127.0.0.1:{port}"
 
     def run(*arguments: str, text: str = "") -> None:
@@ -47,7 +54,11 @@ def wiki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for title, text in ARTICLES.items():
         run("maintenance/edit.php", title, text=text)
     run("maintenance/rebuildtextindex.php")
-    with serving((php, "-S", f"127.0.0.1:{port}", "-t", root), folder / "log", f"{url}/api.php?format=json"):
+    with serving(
+        (php, "-S", f"127.0.0.1:{port}", "-t", root),
+        folder / "log",
+        f"{url}/api.php?action=query&meta=siteinfo&format=json",
+    ):
         yield f"{url}/api.php"
 
 

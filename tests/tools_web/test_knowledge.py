@@ -232,7 +232,9 @@ def test_titles_that_are_none(marvin_tools: ToolRunner, marvin_http: HttpReplay,
     """A bar parts several titles, and what is before a colon may be another wiki: one article is asked for."""
     elsewhere = {"batchcomplete": True, "query": {"interwiki": [{"title": "de:Berlin", "iw": "de"}]}}
     invalid = {"batchcomplete": True, "query": {"pages": [{"title": title, "invalid": True, "invalidreason": "x"}]}}
-    marvin_http.on("GET", WIKI, json=elsewhere if title.startswith("de:") else invalid, times=1)
+    empty = {"batchcomplete": True, "query": {"normalized": [{"fromencoded": False, "from": "#", "to": ""}]}}
+    reply = {"de:Berlin": elsewhere, "#": empty}.get(title, invalid)
+    marvin_http.on("GET", WIKI, json=reply, times=1)
     marvin_http.on("GET", WIKI, status=500)
     outcome = marvin_tools.call("wiki_summary", title=title)
     assert outcome.is_error

@@ -358,7 +358,7 @@ def test_the_players_of_steam(keyed: ToolRunner, marvin_http: HttpReplay) -> Non
     ]
     assert keyed.call("steam_user_games", steam_id="https://steamcommunity.com/id/robinwalker/").text.splitlines() == [
         "1. Portal 2; https://store.steampowered.com/app/620; 10.0 h played; 1.5 h in two weeks",
-        "2. Portal; app 400; 1.0 h played",
+        "2. Portal; https://store.steampowered.com/app/400; 1.0 h played",
         "[Source: Steam.]",
     ]
     text = keyed.call("steam_user_summary", steam_id="76561197960435530").text
