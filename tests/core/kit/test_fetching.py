@@ -337,13 +337,13 @@ def test_a_deletion_is_sent_with_what_it_means(replay: HttpReplay) -> None:
     assert replay.requests[0].params == {"uris": "x:y"}
 
 
-def test_a_deletion_is_never_repeated_elsewhere(replay: HttpReplay) -> None:
-    replay.on("DELETE", URL, status=307, headers={"location": "https://evil.example/x"})
+@pytest.mark.parametrize("url", [f"{URL}/moved", f"{URL}/ill"])
+def test_a_deletion_is_never_repeated_elsewhere(replay: HttpReplay, url: str) -> None:
+    replay.on("DELETE", f"{URL}/moved", status=307, headers={"location": "https://evil.example/x"})
     replay.on("DELETE", f"{URL}/ill", status=503, headers={"retry-after": "0"})
-    for url in (URL, f"{URL}/ill"):
-        with pytest.raises(RequestFailed):
-            ask(replay, lambda http, url=url: delete(http, url))
-    assert len(replay.requests) == 2
+    with pytest.raises(RequestFailed):
+        ask(replay, lambda http: delete(http, url))
+    assert len(replay.requests) == 1
 
 
 # Kinds and sizes

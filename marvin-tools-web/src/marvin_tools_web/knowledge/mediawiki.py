@@ -145,10 +145,10 @@ async def article(context: ToolContext, title: str, *, lead: bool) -> Article | 
 
 def article_in(answer: Any, api: str) -> Article | None:
     _refuse_errors(answer)
-    if not values.inner(answer, "query", "pages"):
-        # A title of another wiki, as de:Berlin is, and one that is empty, as # is.
-        if any(values.objects(answer, "query", name) for name in ("interwiki", "normalized")):
-            return None
+    # A title of another wiki, as de:Berlin is, and one that is empty, as # is.
+    is_none = any(values.objects(answer, "query", name) for name in ("interwiki", "normalized"))
+    if is_none and not values.inner(answer, "query", "pages"):
+        return None
     pages = values.required(answer, "query", "pages")
     page = next(iter(values.objects(pages)), None)
     if page is None or page.get("missing") or page.get("invalid") or page.get("special"):
