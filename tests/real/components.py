@@ -47,10 +47,12 @@ def asked(url: str, method: str = "GET", body: Mapping[str, Any] | None = None) 
 
 
 @contextmanager
-def serving(command: Sequence[str | Path], log: Path, health: str) -> Iterator[None]:
+def serving(
+    command: Sequence[str | Path], log: Path, health: str, env: Mapping[str, str] | None = None
+) -> Iterator[None]:
     """A server that runs until the context ends; it is up when `health` answers."""
     with log.open("wb") as out:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=env)
     try:
         wait_until(lambda: _is_up(process, log, health), f"an answer of {health}", _START)
         yield

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from marvin_core import MarvinError
 from marvin_core.testing import Answer, HttpReplay, ToolRunner, cut_after, hang_after, raw
 from marvin_tools_web.downloads import filenames, part_files
 
@@ -49,6 +50,36 @@ def test_nothing_is_overwritten(marvin_tools: ToolRunner, marvin_http: HttpRepla
         "x (1).tar.gz": b"three",
         "x.tar.gz": b"three",
     }
+
+
+def test_a_download_is_taken_back(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, body=b"one")
+    marvin_tools.call("download_file", url=URL)
+    marvin_tools.call("download_file", url=URL)
+    assert marvin_tools.take_back(1)
+    assert files(marvin_tools) == {"report.pdf": b"one"}
+    (marvin_tools.home / "Downloads" / "report.pdf").unlink()
+    assert marvin_tools.take_back(1)
+    assert files(marvin_tools) == {}
+
+
+def test_a_download_that_somebody_changed_stays(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, tmp_path: Path
+) -> None:
+    """Nor is another file removed that a link in its place leads to."""
+    marvin_http.on("GET", URL, body=b"one")
+    marvin_tools.call("download_file", url=URL)
+    saved = marvin_tools.home / "Downloads" / "report.pdf"
+    saved.write_bytes(b"two")
+    with pytest.raises(MarvinError, match=r"Somebody changed .*report\.pdf since then"):
+        marvin_tools.take_back(1)
+    saved.rename(tmp_path / "elsewhere")
+    saved.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(MarvinError, match="Somebody changed"):
+        marvin_tools.take_back(1)
+    assert (tmp_path / "elsewhere").read_bytes() == b"two"
+    outcome = marvin_tools.call("download_file", url=URL, taken_back=[{"name": "report.pdf", "mark": ""}])
+    assert "for /undo alone" in outcome.text
 
 
 def test_a_link_of_that_name_is_not_followed(marvin_tools: ToolRunner, marvin_http: HttpReplay, tmp_path: Path) -> None:

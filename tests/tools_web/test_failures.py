@@ -152,7 +152,12 @@ TABLE: Mapping[str, Case] = {
     "recipe_search": media({"query": "x"}, f"{_MEALS}/search.php", test_media.FOUND),
     "recipe_lookup": media({"meal_id": "52772"}, f"{_MEALS}/lookup.php", test_media.FOUND),
     "music_search": media({"query": "x"}, f"{_BRAINZ}/artist", test_media.ARTISTS),
-    "music_lookup": media({"mbid": test_media.MBID}, f"{_BRAINZ}/artist/{test_media.MBID}", test_media.WHOLE),
+    "music_lookup": case(
+        {"mbid": test_media.MBID},
+        ("GET", f"{_BRAINZ}/artist/{test_media.MBID}", test_media.ARTIST),
+        ("GET", f"{_BRAINZ}/release-group", test_media.ALBUMS),
+        env=test_media.KEYS,
+    ),
     "spotify_search": spotify({"query": "x"}, ("GET", f"{_SPOTIFY}/search", test_spotify.TRACKS)),
     "spotify_create_playlist": spotify({"name": "x"}, ("POST", f"{_SPOTIFY}/me/playlists", test_spotify.PLAYLIST)),
     "spotify_add_tracks": spotify(

@@ -7,11 +7,13 @@ import re
 import shutil
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from marvin_core import ToolError
 from marvin_core.testing import HttpReplay, ToolRunner, raw
 from marvin_tools_web.knowledge import article_search, papers, translation
 from tests.tools_web.contracts import Operation, check
@@ -119,6 +121,125 @@ def test_an_article_is_read_saved_and_searched(marvin_tools: ToolRunner, marvin_
             "1. line 8, History: It was built in 1886–1894."
         )
     assert "Nothing in the article" in marvin_tools.call("wiki_grep", title="Tower Bridge", pattern="Paris").text
+
+
+def page_of(title: str, text: str = TEXT, url: str = "") -> dict[str, Any]:
+    address = url or f"https://en.wikipedia.org/wiki/{quote(title)}"
+    page = {"pageid": 1, "ns": 0, "title": title, "fullurl": address, "extract": text}
+    return {"batchcomplete": True, "query": {"pages": [page]}}
+
+
+def test_no_two_articles_share_a_file(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """Names of files have fewer characters than titles, and some file systems no capitals."""
+    long = "ü" * 120
+    titles = ["AC/DC", "AC_DC", "What?", "What", "PEZ", "Pez", f"{long}a", f"{long}b", "..", "index", "../../x", ".git"]
+    saved = []
+    for number, title in enumerate(titles):
+        marvin_http.on("GET", WIKI, json=page_of(title, f"Text number {number}."), times=1)
+        outcome = marvin_tools.call("wiki_full", title=title)
+        assert outcome.details is not None, outcome.text
+        saved.append(Path(outcome.details["path"]))
+    assert len({str(path).casefold() for path in saved}) == len(titles)
+    assert len({path.parent for path in saved}) == 1
+    assert all(path.is_file() for path in saved)
+    for number, title in enumerate(titles):
+        if title != "AC_DC":  # which is "AC DC" to a wiki
+            found = marvin_tools.call("wiki_grep", title=title, pattern="number").text
+            assert found == f"1. line 4: Text number {number}.", title
+
+
+def test_an_article_of_another_wiki_is_another_one(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    other = "https://wiki.example/api.php"
+    marvin_http.on("GET", WIKI, json=page_of("Bridge", "Over water."))
+    marvin_http.on("GET", other, json=page_of("Bridge", "Of teeth.", "https://wiki.example/wiki/Bridge"))
+    first = marvin_tools.call("wiki_full", title="Bridge")
+    second = marvin_tools.session(env={"MARVIN_URL_WIKIPEDIA": other}).call("wiki_full", title="Bridge")
+    again = marvin_tools.call("wiki_full", title="Bridge")
+    paths = [one.details["path"] for one in (first, second, again) if one.details]
+    assert paths[0] == paths[2] != paths[1]
+
+
+def test_a_saved_article_is_taken_back(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    own = marvin_tools.session(env={"MARVIN_URL_WIKIPEDIA": WIKI})  # asked each time
+    marvin_http.on("GET", WIKI, json=page_of("Bridge", "As it was."), times=1)
+    marvin_http.on("GET", WIKI, json=page_of("Bridge", "As it is."))
+    own.call("wiki_full", title="Bridge")
+    own.call("wiki_full", title="Bridge")
+    assert "As it is" in own.call("wiki_grep", title="Bridge", pattern="as it").text
+    own.take_back(1)
+    assert "As it was" in own.call("wiki_grep", title="Bridge", pattern="as it").text
+    own.take_back(1)
+    outcome = own.call("wiki_grep", title="Bridge", pattern="as it")
+    assert outcome.text == "Error: The article 'Bridge' is not saved. Save it with wiki_full first."
+
+
+def test_a_link_in_the_place_of_an_article_leads_nowhere(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret")
+    marvin_http.on("GET", WIKI, json=page_of("Bridge"))
+    outcome = marvin_tools.call("wiki_full", title="Bridge")
+    assert outcome.details is not None
+    path = Path(outcome.details["path"])
+    path.unlink()
+    path.symlink_to(secret)
+    outcome = marvin_tools.call("wiki_grep", title="Bridge", pattern=".")
+    assert outcome.is_error
+    assert "the secret" not in outcome.text
+    outcome = marvin_tools.call("wiki_full", title="Bridge")
+    assert secret.read_text() == "the secret"
+    assert outcome.is_error or not path.is_symlink()
+
+
+def test_two_processes_save_articles_at_once(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """None of the titles is lost, whoever saves them."""
+    sessions = [marvin_tools.session() for _ in range(3)]
+    for number in range(6):
+        marvin_http.on("GET", WIKI, json=page_of(f"Bridge {number % 2}", f"{number % 2}"), times=1)
+        sessions[number % 3].call("wiki_full", title=f"Bridge {number % 2}")
+    for number in range(2):
+        assert marvin_tools.call("wiki_grep", title=f"bridge {number}", pattern=r"^\d$").text == f"1. line 4: {number}"
+
+
+def test_a_damaged_index_is_set_aside(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", WIKI, json=page_of("Bridge"))
+    outcome = marvin_tools.call("wiki_full", title="Bridge")
+    assert outcome.details is not None
+    index = Path(outcome.details["path"]).with_name("index.json")
+    for content in ("{", '{"a.txt": 7}', '{"a.txt": {"title": 1, "url": ""}}'):
+        index.write_text(content)
+        assert "is damaged" in marvin_tools.call("wiki_grep", title="Bridge", pattern="x").text
+        assert not marvin_tools.call("wiki_full", title="Bridge").is_error
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "https://en.wikipedia.org/wiki/Tower_Bridge",
+        "https://en.m.wikipedia.org/wiki/Tower%20Bridge?action=raw#History",
+        "https://en.wikipedia.org/w/index.php?title=Tower_Bridge",
+    ],
+)
+def test_an_address_is_a_title(marvin_tools: ToolRunner, marvin_http: HttpReplay, title: str) -> None:
+    marvin_http.on("GET", WIKI, json=PAGE)
+    assert not marvin_tools.call("wiki_summary", title=title).is_error
+    assert marvin_http.requests[0].params["titles"] == "Tower Bridge"
+
+
+@pytest.mark.parametrize("title", ["Foo|Bar", "http://[::1", "de:Berlin", "Special:Random", "#"])
+def test_titles_that_are_none(marvin_tools: ToolRunner, marvin_http: HttpReplay, title: str) -> None:
+    """A bar parts several titles, and what is before a colon may be another wiki: one article is asked for."""
+    elsewhere = {"batchcomplete": True, "query": {"interwiki": [{"title": "de:Berlin", "iw": "de"}]}}
+    invalid = {"batchcomplete": True, "query": {"pages": [{"title": title, "invalid": True, "invalidreason": "x"}]}}
+    empty = {"batchcomplete": True, "query": {"normalized": [{"fromencoded": False, "from": "#", "to": ""}]}}
+    reply = {"de:Berlin": elsewhere, "#": empty}.get(title, invalid)
+    marvin_http.on("GET", WIKI, json=reply, times=1)
+    marvin_http.on("GET", WIKI, status=500)
+    outcome = marvin_tools.call("wiki_summary", title=title)
+    assert outcome.is_error
+    assert "Wikipedia has no article" in outcome.text
+    assert marvin_http.requests[0].params["titles"] == ("\x1fFoo|Bar" if "|" in title else title)
 
 
 def test_what_cannot_be_searched_is_explained(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -237,6 +358,52 @@ def test_the_service_is_left_alone_for_as_long_as_it_asks(marvin_tools: ToolRunn
     assert len(marvin_http.requests) == 1
 
 
+def test_an_answer_that_was_kept_asks_for_no_pause(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """Only who asks the service is asked to wait."""
+    marvin_http.on("GET", f"{STACK}/search/advanced", json={**QUESTIONS, "backoff": 5})
+    marvin_tools.call("stack_search", query="one")
+    turns = next(marvin_tools.home.rglob("turns.json"))
+    turns.unlink()
+    assert not marvin_tools.call("stack_search", query="one").is_error
+    assert len(marvin_http.requests) == 1
+    assert not turns.exists()
+
+
+def test_who_asked_too_often_is_told_for_how_long(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """The service says so in words, with status 400."""
+    said = "too many requests from this IP, more requests available in 3600 seconds"
+    refusal = {"error_id": 502, "error_name": "throttle_violation", "error_message": said}
+    marvin_http.on("GET", f"{STACK}/search/advanced", json=refusal, status=400)
+    assert "available in 3600 seconds" in marvin_tools.call("stack_search", query="one").text
+    assert "takes no further requests now" in marvin_tools.call("stack_search", query="two").text
+    assert len(marvin_http.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("site", "name"),
+    [
+        ("https://stackoverflow.com/questions/11/why", "stackoverflow"),
+        ("Stack Overflow", "stackoverflow"),
+        ("unix.stackexchange.com", "unix"),
+        ("https://ru.stackoverflow.com", "ru.stackoverflow"),
+        ("mathoverflow.net", "mathoverflow.net"),
+    ],
+)
+def test_sites_have_several_names(marvin_tools: ToolRunner, marvin_http: HttpReplay, site: str, name: str) -> None:
+    marvin_http.on("GET", f"{STACK}/search/advanced", json={**QUESTIONS, "has_more": True})
+    text = marvin_tools.call("stack_search", query="x", site=site).text
+    assert marvin_http.requests[0].params["site"] == name
+    assert "[There are more." in text
+
+
+@pytest.mark.parametrize("site", ["", "http://[", "a;b", "https://", "x" * 99])
+def test_what_is_no_site_is_refused(marvin_tools: ToolRunner, marvin_http: HttpReplay, site: str) -> None:
+    outcome = marvin_tools.call("stack_search", query="x", site=site)
+    assert outcome.is_error
+    assert "is no site of Stack Exchange" in outcome.text
+    assert not marvin_http.requests
+
+
 # --- papers. Source: api.semanticscholar.org/api-docs/graph, info.arxiv.org/help/api/user-manual.html ---------------
 
 SCHOLAR = "https://api.semanticscholar.org/graph/v1/paper/search"
@@ -348,9 +515,47 @@ def test_arxiv_tells_what_it_refuses(marvin_tools: ToolRunner, marvin_http: Http
     assert "the query was refused: The dominant models" in outcome.text
 
 
-@given(st.text(max_size=300), st.integers(-5, 3000), st.integers(-5, 3000))
-def test_any_words_make_an_expression(words: str, since: int, until: int) -> None:
-    assert papers.arxiv_expression(" ".join(words.split()), max(since, 0), max(until, 0))
+@given(
+    st.text(max_size=300) | st.text(alphabet='"():*?^~[]{}+-!\\/& ab', max_size=40),
+    st.integers(0, 3000),
+    st.integers(0, 3000),
+)
+def test_any_words_make_an_expression_or_are_refused(words: str, since: int, until: int) -> None:
+    """No sign of arXiv's language is left of what people write, but in phrases and where they name fields."""
+    try:
+        found = papers.arxiv_expression(" ".join(words.split()), since, until)
+    except ToolError:
+        return
+    bare = re.sub(r'all:"[^"]*"', "", found.partition(" AND submittedDate:")[0])
+    assert not re.search(r'[*?^~\[\]{}\\/&!+"]', bare) or papers.NAMES_FIELDS.search(words)
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        (
+            "BERT: Pre-training of Deep Bidirectional Transformers?",
+            "all:BERT AND all:Pre-training AND all:of AND all:Deep",
+        ),
+        ('"graph theory" (applied)', 'all:"graph theory" AND all:applied'),
+        ("Attention is all: a study", "all:Attention AND all:is AND all:all AND all:a AND all:study"),
+        ("au:hinton AND cat:cs.LG", "au:hinton AND cat:cs.LG"),
+        ("量子コンピュータ", "all:量子コンピュータ"),
+    ],
+)
+def test_words_become_an_expression(query: str, sent: str) -> None:
+    assert papers.arxiv_expression(query, 0, 0).startswith(sent)
+
+
+def test_titles_and_years_of_papers(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", SCHOLAR, json=PAPERS)
+    marvin_tools.call("search_papers", query="pre-training of transformers", year_max=2_020)
+    assert marvin_http.requests[0].params["query"] == "pre training of transformers"
+    assert marvin_http.requests[0].params["year"] == "-2020"
+    check(marvin_http, RANKING)
+    assert "20 is no year" in marvin_tools.call("search_papers", query="x", year_min=20).text
+    assert "-1 is no year" in marvin_tools.call("search_papers", query="x", year_max=-1).text
+    assert "has no words to look for" in marvin_tools.call("search_arxiv", query="???").text
 
 
 # --- the dictionary and translation. Source: dictionaryapi.dev, mymemory.translated.net/doc/spec.php ----------------
@@ -408,6 +613,27 @@ def test_a_word_is_looked_up(marvin_tools: ToolRunner, marvin_http: HttpReplay) 
     check(marvin_http, DEFINING)
 
 
+@pytest.mark.parametrize("word", ["happy?", "“happy”", "  Happy\n"])
+def test_a_word_may_stand_in_marks(marvin_tools: ToolRunner, marvin_http: HttpReplay, word: str) -> None:
+    marvin_http.on("GET", DICTIONARY + "happy", json=WORD)
+    marvin_http.on("GET", DICTIONARY + "Happy", json=WORD)
+    assert not marvin_tools.call("dictionary_lookup", word=word).is_error
+
+
+def test_an_apostrophe_may_be_any(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", DICTIONARY + "don%27t", json=WORD)
+    assert not marvin_tools.call("dictionary_lookup", word="don’t").is_error
+
+
+def test_a_word_of_many_meanings_is_cut_with_a_note(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    many = [{"definition": "d" * 290, "example": "e" * 290} for _ in range(50)]
+    entry = {"word": "set", "meanings": [{"partOfSpeech": "noun", "definitions": many}] * 20}
+    marvin_http.on("GET", DICTIONARY + "set", json=[entry] * 200)
+    text = marvin_tools.call("dictionary_lookup", word="set").text
+    assert len(text) < 6_000
+    assert "characters omitted" in text
+
+
 def test_wordnet_answers_where_the_service_does_not(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     if shutil.which("wn") is None:
         pytest.skip("wn is not installed")
@@ -442,6 +668,26 @@ def test_a_long_text_goes_in_parts(marvin_tools: ToolRunner, marvin_http: HttpRe
     assert len(marvin_http.requests) == 3
     assert all(len(request.params["q"].encode()) <= 500 for request in marvin_http.requests)
     assert outcome.text.count("Guten Morgen") == 3
+
+
+def test_what_was_translated_before_the_end_of_the_quota_is_shown(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay
+) -> None:
+    marvin_http.on("GET", MYMEMORY, json=TRANSLATION, times=2)
+    marvin_http.on("GET", MYMEMORY, json={**TRANSLATION, "quotaFinished": True})
+    long = " ".join(f"Sentence {number}." for number in range(100))
+    outcome = marvin_tools.call("translate_text", text=long, target_language="swahili", source_language="en")
+    assert not outcome.is_error
+    assert outcome.text.count("Guten Morgen") == 2
+    assert re.search(r"\[The last \d+ characters are not translated: MyMemory: the free translations", outcome.text)
+    assert marvin_http.requests[0].params["langpair"] == "en|sw"
+
+
+def test_space_around_parts_is_kept(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", MYMEMORY, json=TRANSLATION)
+    text = f"{'a' * 400}.\n\n    {'b' * 400}."
+    outcome = marvin_tools.call("translate_text", text=text, target_language="de", source_language="en")
+    assert "hallo\n\n" in outcome.text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Where this device is: by its own sensors, else by its address; and the setting up of Google Places."""
+"""Where this device is: by its own sensors, else by its address."""
 
 from __future__ import annotations
 
@@ -102,63 +102,3 @@ def test_a_device_that_does_not_know(
     marvin_http.on("GET", IPWHO, json=IPWHO_REPLY)
     env = install(programs, "where-am-i", script)
     assert "ipwho.is" in marvin_tools.session(env=env).call("get_my_location").text
-
-
-# As gcloud answers. Source: cloud.google.com/sdk/gcloud/reference
-GCLOUD = """#!/bin/sh
-echo "$*" >> "$(dirname "$0")/calls"
-case "$1 $2" in
-    "auth list") echo "{account}" ;;
-    "config get-value") echo "{project}" ;;
-    "services enable") {enable} ;;
-    "auth application-default") echo "Quota project set." >&2 ;;
-    *) echo "ERROR: (gcloud) Invalid choice: '$1'." >&2; exit 2 ;;
-esac
-"""
-
-
-def gcloud(folder: Path, account: str = "ada@example.org", project: str = "my-project-1", enable: str = ":") -> Any:
-    script = GCLOUD.replace("{account}", account).replace("{project}", project).replace("{enable}", enable)
-    return install(folder, "gcloud", script)
-
-
-def test_google_is_set_up(marvin_tools: ToolRunner, programs: Path) -> None:
-    session = marvin_tools.session(env=gcloud(programs), answers=["yes"] * 3)
-    outcome = session.call("setup_google_auth")
-    assert not outcome.is_error, outcome.text
-    assert outcome.text.splitlines()[:3] == [
-        "Login: ada@example.org",
-        "Project: my-project-1",
-        "places.googleapis.com is enabled, and my-project-1 pays for the quota.",
-    ]
-    assert "set it as GOOGLE_PLACES_API_KEY" in outcome.text
-    assert (programs / "calls").read_text().splitlines() == [
-        "auth list --filter=status:ACTIVE --format=value(account)",
-        "config get-value project",
-        "services enable places.googleapis.com --project=my-project-1 --quiet",
-        "auth application-default set-quota-project my-project-1 --quiet",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("broken", "says"),
-    [
-        ({"account": ""}, "gcloud auth login"),
-        ({"project": "(unset)"}, "gcloud config set project"),
-        ({"project": "--flag"}, "gcloud config set project"),
-        ({"enable": "echo 'PERMISSION_DENIED: billing' >&2; exit 1"}, "failed: PERMISSION_DENIED: billing. Tell"),
-    ],
-)
-def test_what_keeps_google_from_being_set_up(
-    marvin_tools: ToolRunner, programs: Path, broken: dict[str, str], says: str
-) -> None:
-    """I27: what gcloud says is never taken for an option of it."""
-    outcome = marvin_tools.session(env=gcloud(programs, **broken), answers=["yes"] * 3).call("setup_google_auth")
-    assert outcome.is_error
-    assert says in outcome.text
-
-
-def test_without_gcloud(marvin_tools: ToolRunner) -> None:
-    outcome = marvin_tools.session(env={"PATH": "/nowhere"}, answers=["yes"]).call("setup_google_auth")
-    assert outcome.is_error
-    assert "gcloud is not installed. Have the user install it" in outcome.text

@@ -79,7 +79,11 @@ def test_films_are_found(keyed: ToolRunner, marvin_http: HttpReplay) -> None:
     outcome = keyed.call("search_movies", query="matrix", year="1999", type="movie")
     assert outcome.text.splitlines() == [
         "1. The Matrix (1999); movie; tt0133093",
+        "   https://www.imdb.com/title/tt0133093/",
+        "",
         "2. Matrix (1993–); series; tt0106062",
+        "   https://www.imdb.com/title/tt0106062/",
+        "",
         "[2 of 137 are shown. Use narrower words for others.]",
         "[Details by get_movie_details.] [Source: OMDb.]",
     ]
@@ -127,6 +131,29 @@ def test_a_film_that_is_not_there(keyed: ToolRunner, marvin_http: HttpReplay) ->
     assert "is no id of IMDb" in keyed.call("get_movie_details", imdb_id="x").text
 
 
+def test_a_film_of_two_letters(keyed: ToolRunner, marvin_http: HttpReplay) -> None:
+    """OMDb finds too many then, which is not nothing."""
+    marvin_http.on("GET", OMDB, json={"Response": "False", "Error": "Too many results."})
+    outcome = keyed.call("search_movies", query="Up")
+    assert outcome.is_error
+    assert "finds too many titles with 'Up'. Give more of the title" in outcome.text
+
+
+@pytest.mark.parametrize("name", ["search_movies", "get_movie_details", "search_games"])
+def test_where_the_web_fails_as_well_both_are_told(keyed: ToolRunner, marvin_http: HttpReplay, name: str) -> None:
+    for method, url in (
+        ("GET", OMDB),
+        ("GET", RAWG),
+        ("POST", "https://html.duckduckgo.com/html/"),
+        ("GET", "https://www.mojeek.com/search"),
+    ):
+        marvin_http.on(method, url, status=500)
+    outcome = keyed.call(name, **{"title" if name == "get_movie_details" else "query": "portal"})
+    assert outcome.is_error
+    assert "A web search fails as well: None of 2 services answered:" in outcome.text
+    assert re.search(r"(OMDb|RAWG): .* answered 500", outcome.text)
+
+
 def test_no_error_shows_a_key(keyed: ToolRunner, marvin_http: HttpReplay) -> None:
     """I24: nor does what is kept of how a service has been."""
     marvin_http.on("GET", "https://api.rawg.io/api/games/1", status=500)
@@ -164,8 +191,11 @@ GAME: dict[str, Any] = {
 }
 
 
+GAME_HITS: dict[str, Any] = {"count": 5, "next": None, "results": [GAME]}
+
+
 def test_games_are_found_and_told_about(keyed: ToolRunner, marvin_http: HttpReplay) -> None:
-    marvin_http.on("GET", RAWG, json={"count": 5, "next": None, "results": [GAME]})
+    marvin_http.on("GET", RAWG, json=GAME_HITS)
     marvin_http.on("GET", f"{RAWG}/4200", json=GAME)
     assert keyed.call("search_games", query="portal").text.splitlines() == [
         "1. Portal 2 (2011-04-18)",
@@ -308,7 +338,7 @@ def test_the_shop_of_steam(marvin_tools: ToolRunner, marvin_http: HttpReplay) ->
     assert "Languages: English*, German" in text
     assert "The sequel & more." in text
     assert marvin_tools.call("steam_featured").text == (
-        "Specials:\n- Portal 2; app 620; 1.99 USD (-80 %)\n[Source: Steam.]"
+        "Specials:\n1. Portal 2; 1.99 USD (-80 %); https://store.steampowered.com/app/620\n[Source: Steam.]"
     )
     check(marvin_http, SHOP)
 
@@ -327,8 +357,8 @@ def test_the_players_of_steam(keyed: ToolRunner, marvin_http: HttpReplay) -> Non
         "[Source: Steam.]",
     ]
     assert keyed.call("steam_user_games", steam_id="https://steamcommunity.com/id/robinwalker/").text.splitlines() == [
-        "1. Portal 2; app 620; 10.0 h played; 1.5 h in two weeks",
-        "2. Portal; app 400; 1.0 h played",
+        "1. Portal 2; https://store.steampowered.com/app/620; 10.0 h played; 1.5 h in two weeks",
+        "2. Portal; https://store.steampowered.com/app/400; 1.0 h played",
         "[Source: Steam.]",
     ]
     text = keyed.call("steam_user_summary", steam_id="76561197960435530").text
@@ -414,9 +444,9 @@ def test_recipes(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
 BRAINZ = "https://musicbrainz.org/ws/2"
 MBID = "9c9f1380-2516-4fc9-a3e6-f9f61941d090"
 LISTENING = Operation(
-    url=re.escape(BRAINZ) + r"/(artist|release|recording)(/[0-9a-f-]{36})?",
+    url=re.escape(BRAINZ) + r"/(artist|release|recording|release-group)(/[0-9a-f-]{36})?",
     required={"fmt": "json"},
-    optional={"query": ".+", "limit": r"\d+", "inc": r"[a-z-]+( [a-z-]+)*"},
+    optional={"query": ".+", "limit": r"[1-9]\d?|100", "inc": r"[a-z-]+( [a-z-]+)*", "artist": "[0-9a-f-]{36}"},
     headers={"user-agent": r"Marvin/[\d.]+ \("},
 )
 ARTIST: dict[str, Any] = {
@@ -429,8 +459,9 @@ ARTIST: dict[str, Any] = {
     "life-span": {"begin": "1994", "ended": None},
     "tags": [{"count": 1, "name": "rock"}],
 }
-WHOLE = {
-    **ARTIST,
+ALBUMS: dict[str, Any] = {
+    "release-group-count": 2,
+    "release-group-offset": 0,
     "release-groups": [
         {"id": MBID, "title": "Absolution", "first-release-date": "2003-09-15", "primary-type": "Album"},
         {"id": MBID, "title": "Showbiz", "first-release-date": "1999-09-28", "primary-type": "Album"},
@@ -459,6 +490,7 @@ def test_music_is_found(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> No
         "1. Muse (UK rock band)",
         "   Group; United Kingdom; since 1994; rock",
         f"   id {MBID}",
+        f"   https://musicbrainz.org/artist/{MBID}",
         "",
         "[1 of 99 are shown. Use narrower words for others.]",
         "[More by music_lookup.] [Source: MusicBrainz.]",
@@ -469,7 +501,7 @@ def test_music_is_found(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> No
 @pytest.mark.parametrize(
     ("entity", "reply", "says"),
     [
-        ("artist", WHOLE, "Albums and others (2):\n- 1999; Showbiz; Album\n- 2003; Absolution; Album\n"),
+        ("artist", ARTIST, "Albums and others (2):\n- 1999; Showbiz; Album\n- 2003; Absolution; Album\n"),
         ("release", RELEASE, "by: Muse & Friends; 2003\n"),
         ("release", RELEASE, "1. Intro; 0:23\n"),
         ("recording", RECORDING, "by: Muse; 3:47; on: Absolution\n"),
@@ -480,9 +512,50 @@ def test_music_is_told_about(
     marvin_tools: ToolRunner, marvin_http: HttpReplay, entity: str, reply: dict[str, Any], says: str
 ) -> None:
     marvin_http.on("GET", f"{BRAINZ}/{entity}/{MBID}", json=reply)
+    marvin_http.on("GET", f"{BRAINZ}/release-group", json=ALBUMS)
     link = f"https://musicbrainz.org/{entity}/{MBID}"
     assert says in marvin_tools.call("music_lookup", mbid=link, entity=entity).text
     check(marvin_http, LISTENING)
+
+
+def test_an_artist_of_many_albums(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", f"{BRAINZ}/artist/{MBID}", json=ARTIST)
+    groups = [{"title": f"Album {number}", "first-release-date": f"{1900 + number}"} for number in range(100)]
+    reply = {"release-group-count": 1_234, "release-groups": groups}
+    marvin_http.on("GET", f"{BRAINZ}/release-group", json=reply, times=1)
+    own = marvin_tools.session(env={"MARVIN_URL_MUSICBRAINZ": BRAINZ})  # asked at once
+    text = own.call("music_lookup", mbid=MBID).text
+    assert "Albums and others (1,234, 60 of them here):" in text
+    assert text.count("- 19") == 60
+    marvin_http.on("GET", f"{BRAINZ}/release-group", status=503)
+    text = own.call("music_lookup", mbid=MBID).text
+    assert text.startswith("Muse (UK rock band)")
+    assert "[The albums cannot be had: MusicBrainz: " in text
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("AC/DC", r"AC\/DC"),
+        ("What?", r"What\?"),
+        ('"Weird Al" Yankovic', r"\"Weird Al\" Yankovic"),
+        ("*NSYNC", r"\*NSYNC"),
+        ("P!nk", r"P\!nk"),
+        ("Sigur Rós ( )", r"Sigur Rós \( \)"),
+        ("this OR that AND NOT", "this or that and not"),
+        ("artist:Muse AND country:GB", "artist:Muse AND country:GB"),
+        ("M:I", r"M\:I"),
+        ("椎名林檎", "椎名林檎"),
+    ],
+)
+def test_names_hold_signs_of_the_search(query: str, sent: str) -> None:
+    assert music.expression(query) == sent
+
+
+@given(st.text(max_size=60))
+def test_no_sign_of_the_search_is_left(text: str) -> None:
+    found = music.expression(" ".join(text.split()))
+    assert not re.search(r'(?<!\\)(?:\\\\)*[+\-&|!(){}\[\]^"~*?:/]', found) or re.search(r"\w:\S", text)
 
 
 def test_music_that_is_not_there(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -507,7 +580,8 @@ READERS: list[tuple[Any, Callable[[Any], object]]] = [
     (OWNED, steam_players.games_in),
     (PLAYER, steam_players.summary_in),
     (FOUND, lambda answer: [recipes.recipe_in(meal) for meal in recipes.meals_in(answer)]),
-    (WHOLE, lambda answer: music.whole_in("artist", answer)),
+    (ARTIST, lambda answer: music.whole_in("artist", answer)),
+    (ALBUMS, music.albums_in),
     (RELEASE, lambda answer: music.whole_in("release", answer)),
     (RECORDING, lambda answer: music.whole_in("recording", answer)),
 ]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from hypothesis import given
@@ -11,9 +14,11 @@ from hypothesis import strategies as st
 
 from marvin_core import ToolError
 from marvin_core.testing import HttpReplay, ToolRunner, raw
-from marvin_tools_web.places import kinds
+from marvin_tools_web.places import around, kinds
+from marvin_tools_web.places.found import box, metres
+from marvin_tools_web.places.given import place_text, places_text
 from marvin_tools_web.places.osm import prepared
-from marvin_tools_web.places.points import coordinates_in
+from marvin_tools_web.places.points import Point, coordinates_in
 from tests.tools_web.contracts import Operation, check
 
 KEY = {"GOOGLE_PLACES_API_KEY": "AIzaSy-0123456789-abcdefghij-0123456789"}
@@ -58,10 +63,13 @@ INTERPRETER = Operation(
 )
 
 
-def _google_body(content: bytes) -> str:
+def google_body(content: bytes) -> str:
     known = {"textQuery", "pageSize", "openNow", "locationBias"}
     known |= {"includedTypes", "maxResultCount", "rankPreference", "locationRestriction"}
-    return ", ".join(f"{name} is no field" for name in json.loads(content).keys() - known)
+    try:
+        return ", ".join(f"{name} is no field" for name in json.loads(content).keys() - known)
+    except ValueError:
+        return "the body is no JSON"
 
 
 # Source: developers.google.com/maps/documentation/places/web-service/text-search and nearby-search
@@ -73,7 +81,7 @@ GOOGLE = Operation(
         "x-goog-api-key": "AIza",
         "x-goog-fieldmask": r"(places\.[a-zA-Z.]+)(,places\.[a-zA-Z.]+)*$",
     },
-    body=_google_body,
+    body=google_body,
 )
 
 FOUND: list[dict[str, Any]] = [
@@ -183,11 +191,38 @@ def test_a_query_of_the_map(marvin_tools: ToolRunner, marvin_http: HttpReplay) -
         ("node(1)", "[out:json][timeout:25];node(1);out center;"),
         ("[timeout:90];node(1);out;", "[out:json][timeout:90];node(1);out;"),
         ("[out:xml][timeout:90];node(1);out;", "[out:json][timeout:90];node(1);out;"),
+        ('[out:csv(::id;true;"|")];node(1);out;', "[out:json];node(1);out;"),
         ("[out:json];node(1);out geom;", "[out:json];node(1);out geom;"),
     ],
 )
 def test_queries_ask_for_json(query: str, sent: str) -> None:
     assert prepared(query) == sent
+
+
+def test_what_came_before_overpass_gave_up_is_shown(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    remark = 'runtime error: Query timed out in "query" at line 1 after 26 seconds.'
+    marvin_http.on("POST", OVERPASS, json={**ELEMENTS, "remark": remark})
+    outcome = marvin_tools.call("overpass_query", query="node(1);out;")
+    assert not outcome.is_error
+    assert "[Not all of it came: runtime error: Query timed out" in outcome.text
+
+
+def test_counts_and_other_tags_are_shown(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    count = {"type": "count", "id": 0, "tags": {"nodes": "5", "ways": "2", "relations": "0", "total": "7"}}
+    peak = {"type": "node", "id": 3, "lat": 47.4, "lon": 10.9, "tags": {"natural": "peak", "name": "Z", "ele": "2962"}}
+    way = {"type": "way", "id": 4, "bounds": {"minlat": 1, "maxlat": 3, "minlon": 4, "maxlon": 6}, "tags": {"a": "b"}}
+    marvin_http.on("POST", OVERPASS, json={**ELEMENTS, "elements": [count, peak, way]})
+    text = marvin_tools.call("overpass_query", query="node(1);out count;").text
+    assert "nodes: 5; ways: 2; relations: 0; total: 7" in text
+    assert "ele: 2962" in text
+    assert "2.00000,5.00000 https://www.openstreetmap.org/way/4" in text
+
+
+def test_a_placeholder_of_overpass_turbo_is_explained(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    outcome = marvin_tools.call("overpass_query", query="node[amenity=cafe]({{bbox}});out;")
+    assert outcome.is_error
+    assert "south,west,north,east in place of {{bbox}}" in outcome.text
+    assert not marvin_http.requests
 
 
 def test_overpass_gives_up(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -248,7 +283,139 @@ def test_places_around_a_point_come_by_their_distance(marvin_tools: ToolRunner, 
     assert "\n2. Far (amenity cafe), 13.4 km away\n" in outcome.text
     sent = marvin_http.requests[0].content.decode()
     assert "amenity%22%3D%22cafe%22%5D%28around%3A900%2C48.100000%2C11.500000%29" in sent
+    assert len(marvin_http.requests) == 1
     check(marvin_http, INTERPRETER)
+
+
+def test_what_is_near_is_asked_for_first(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """Overpass sends the oldest places of an area first: of a whole town the nearest might not be among them."""
+    marvin_http.on("POST", OVERPASS, json={**ELEMENTS, "elements": []}, times=1)
+    marvin_http.on("POST", OVERPASS, json=ELEMENTS)
+    arguments = {"latitude": 48.1, "longitude": 11.5, "included_types": ["cafe"], "max_results": 2}
+    own = marvin_tools.session(env={"MARVIN_URL_OVERPASS": OVERPASS})
+    assert own.call("places_nearby_search", **arguments).text.startswith("1. amenity cafe, 56 m away")
+    sizes = [re.search(r"around%3A(\d+)", request.content.decode()) for request in marvin_http.requests]
+    assert [found and found[1] for found in sizes] == ["500", "2000"]
+
+
+def test_words_are_looked_for_on_the_map(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """Nominatim knows names and addresses only, and ramen in Kyoto is neither."""
+    place = {"lat": "48.1", "lon": "11.5", "display_name": "Kyoto, Japan"}
+    marvin_http.on("GET", NOMINATIM, json=[], times=1)
+    marvin_http.on("GET", NOMINATIM, json=[place])
+    marvin_http.on("POST", OVERPASS, json=ELEMENTS)
+    own = marvin_tools.session(env={"MARVIN_URL_OVERPASS": OVERPASS})
+    outcome = own.call("places_text_search", text_query='good "ramen" in Kyoto', max_results=2)
+    assert outcome.text.startswith("1. amenity cafe")
+    assert "[Source: Overpass (© OpenStreetMap contributors).]" in outcome.text
+    assert [request.params["q"] for request in marvin_http.requests[:2]] == ['good "ramen" in Kyoto', "Kyoto"]
+    sent = parse_qs(marvin_http.requests[2].content.decode())["data"][0]
+    assert 'nwr["name"~"ramen",i](around:500,48.100000,11.500000);' in sent
+    assert 'nwr["cuisine"~"ramen",i]' in sent
+    check(marvin_http, SEARCH, INTERPRETER)
+
+
+def test_words_that_say_no_place_find_nothing(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", NOMINATIM, json=[])
+    outcome = marvin_tools.call("places_text_search", text_query="xqzk")
+    assert not outcome.is_error
+    assert "No place fits 'xqzk'" in outcome.text
+    assert "No place fits 'ramen in Xqzk'" in marvin_tools.call("places_text_search", text_query="ramen in Xqzk").text
+
+
+@pytest.mark.parametrize(
+    ("at", "radius"),
+    [((90.0, 0.0), 5_000.0), ((-89.99, 17.0), 5_000.0), ((0.0, 179.99), 5_000.0), ((-16.5, -180.0), 50_000.0)],
+)
+def test_areas_at_the_poles_and_the_line_of_dates(at: tuple[float, float], radius: float) -> None:
+    west, north, east, south = box(Point(latitude=at[0], longitude=at[1]), radius)
+    assert (west, east) == (-180.0, 180.0)
+    assert -90 <= south < north <= 90
+
+
+@given(st.floats(-90, 90), st.floats(-180, 180), st.floats(1, 50_000), st.floats(0, 360))
+def test_an_area_has_all_that_is_within_its_radius(latitude: float, longitude: float, radius: float, to: float) -> None:
+    here = Point(latitude=latitude, longitude=longitude)
+    west, north, east, south = box(here, radius)
+    assert -180 <= west <= east <= 180
+    assert -90 <= south <= north <= 90
+    angle, turned = radius * 0.999 / 6_371_000, math.radians(to)
+    up = math.sin(math.radians(latitude)) * math.cos(angle)
+    up += math.cos(math.radians(latitude)) * math.sin(angle) * math.cos(turned)
+    there = math.degrees(math.asin(max(-1.0, min(1.0, up))))
+    along = math.atan2(
+        math.sin(turned) * math.sin(angle) * math.cos(math.radians(latitude)),
+        math.cos(angle) - math.sin(math.radians(latitude)) * up,
+    )
+    other = (longitude + math.degrees(along) + 540) % 360 - 180
+    assert south - 1e-6 <= there <= north + 1e-6
+    assert west - 1e-6 <= other <= east + 1e-6 or abs(other) > 179.999999
+
+
+def test_names_near_the_line_of_dates_are_told_by_their_distance(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay
+) -> None:
+    """No search takes an area across the line, so that all longitudes are asked for."""
+    far = {**FOUND[0], "lat": "-16.5", "lon": "10.0", "name": "Far"}
+    near = {**FOUND[0], "lat": "-16.5", "lon": "-179.99", "name": "Near"}
+    marvin_http.on("GET", NOMINATIM, json=[far, near])
+    outcome = marvin_tools.call("places_text_search", text_query="cafe", latitude=-16.5, longitude=179.99)
+    assert outcome.text.startswith("1. Near (amenity), 2.1 km away")
+    assert "Far" not in outcome.text
+    assert metres(Point(latitude=0, longitude=179.9), Point(latitude=0, longitude=-179.9)) < 25_000
+    check(marvin_http, SEARCH)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"lat": 52.5, "lng": 13.4}, "52.5,13.4"),
+        ({"latitude": "52.5", "longitude": "-13.4"}, "52.5,-13.4"),
+        ({"location": {"lat": 0, "lon": 0}}, "0,0"),
+        ([52.5, 13.4], "52.5,13.4"),
+        ({"name": "東京駅"}, "東京駅"),
+        ({"address": "شارع التحرير، القاهرة"}, "شارع التحرير، القاهرة"),
+        ("Berlin", "Berlin"),
+        ({"lat": True, "lng": 1}, {"lat": True, "lng": 1}),
+        ({}, {}),
+    ],
+)
+def test_places_may_be_objects(given: object, text: object) -> None:
+    assert place_text(given) == text
+
+
+def test_several_places_may_be_a_list() -> None:
+    assert places_text([{"lat": 1, "lng": 2}, [3, 4], "5,6"]) == "1,2;3,4;5,6"
+    assert places_text([1.5, 2]) == "1.5,2"
+    assert places_text([{"lat": 1, "lng": 2}, None]) == [{"lat": 1, "lng": 2}, None]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=5),
+        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["lat", "lng", "location", "name"]), inner),
+    )
+)
+def test_anything_may_be_given_as_a_place(given: object) -> None:
+    places_text(given)
+
+
+def test_the_world_speaks_other_scripts(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", NOMINATIM, json=FOUND)
+    for name in ("東京都千代田区丸の内1丁目", "شارع التحرير، القاهرة", "Straße des 17. Juni 135, Berlin"):
+        marvin_tools.call("osm_search", query=name)
+        assert marvin_http.requests[-1].params["q"] == name
+
+
+@pytest.mark.parametrize("written", ["−33.86, 151.2", "–33.86 151.2", "(-33.86; 151.2)", "-33.86,+151.2"])
+def test_a_minus_may_be_written_in_many_ways(written: str) -> None:
+    found = coordinates_in(written)
+    assert found is not None
+    assert found.coordinates == "-33.86000,151.20000"
+
+
+def test_nothing_has_a_sign() -> None:
+    assert Point(latitude=-0.000001, longitude=-0.0).coordinates == "0.00000,0.00000"
 
 
 def test_places_around_a_name(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
@@ -290,9 +457,41 @@ def test_a_name_that_nobody_knows(marvin_tools: ToolRunner, marvin_http: HttpRep
 
 @given(st.text(max_size=30))
 def test_no_type_leaves_its_place_in_a_query(kind: str) -> None:
-    tag = kinds.tag(kind)
-    assert not set(tag) & set('"[](){};\\\n ')
-    assert tag == "" or tag.count("=") == 1
+    for tag in kinds.tags(kind):
+        assert not set(tag) & set('"[](){};\\\n ')
+        assert tag.count("=") == 1
+
+
+QUOTED = re.compile(r'(?:\["[a-z:_0-9]+"[=~]"[^"\\\[\](){};]*"(?:,i)?\])+')
+
+
+@given(st.text(max_size=40) | st.text(alphabet='"\\];()[.*+?|^$ ab京ع', max_size=20))
+def test_no_words_leave_their_place_in_a_query(words: str) -> None:
+    """Overpass QL ends a text at a quote, and reads expressions in it."""
+    for one in around.wanted(words):
+        assert QUOTED.fullmatch(one), one
+        assert not re.search(r"[*+?|^$]", one)
+
+
+@pytest.mark.parametrize(
+    ("kind", "tags"),
+    [
+        ("Coffee shops", ("amenity=cafe",)),
+        ("pharmacies", ("amenity=pharmacy",)),
+        ("churches", ("amenity=place_of_worship", "religion=christian")),
+        ("places_of_worship", ("amenity=place_of_worship",)),
+        ("universities", ("amenity=university",)),
+        ("bus stops", ("highway=bus_stop",)),
+        ("bus_station", ("amenity=bus_station",)),
+        ("ramen_restaurant", ("amenity=restaurant", "cuisine=ramen")),
+        ("fast food restaurants", ("amenity=fast_food",)),
+        ("natural=peak", ("natural=peak",)),
+        ("", ()),
+        ("café", ()),
+    ],
+)
+def test_types_are_tags(kind: str, tags: tuple[str, ...]) -> None:
+    assert kinds.tags(kind) == tags
 
 
 @given(st.text(max_size=60) | st.from_regex(r"\(?-?\d{1,4}(\.\d+)?[ ,;]+-?\d{1,4}(\.\d+)?\)?", fullmatch=True))

@@ -141,6 +141,33 @@ def test_waypoints_come_in_their_order(marvin_tools: ToolRunner, marvin_http: Ht
 
 
 @pytest.mark.parametrize(
+    "waypoints",
+    ["51.25,9.5", "51.25,9.5\n", "|51.25,9.5|", [[51.25, 9.5]], [{"lat": 51.25, "lng": 9.5}], [51.25, 9.5]],
+)
+def test_places_and_waypoints_may_be_objects(marvin_tools: ToolRunner, marvin_http: HttpReplay, waypoints: Any) -> None:
+    leg = REPLY["routes"][0]["legs"][0]
+    url = "https://router.project-osrm.org/route/v1/driving/13.400000,52.000000;9.500000,51.250000;11.000000,49.000000"
+    marvin_http.on("GET", url, json={**REPLY, "routes": [{**REPLY["routes"][0], "legs": [leg, leg]}]})
+    ends = {"origin": {"lat": 52, "lng": 13.4}, "to": ["49", "11.0"]}
+    outcome = marvin_tools.call("get_directions", **ends, waypoints=waypoints)
+    assert not outcome.is_error, outcome.text
+    check(marvin_http, OPERATION)
+
+
+def test_twenty_waypoints_are_allowed(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    points = [f"{latitude},10" for latitude in range(40, 62)]
+    path = ";".join(f"10.000000,{latitude}.000000" for latitude in range(40, 62))
+    legs = [REPLY["routes"][0]["legs"][0]] * 21
+    reply = {**REPLY, "routes": [{**REPLY["routes"][0], "legs": legs}]}
+    marvin_http.on("GET", f"https://router.project-osrm.org/route/v1/driving/{path}", json=reply)
+    outcome = marvin_tools.call(
+        "get_directions", origin=points[0], destination=points[-1], waypoints=";".join(points[1:-1])
+    )
+    assert "Arrive at waypoint 20\n" in outcome.text
+    assert len(outcome.text) < 14_000
+
+
+@pytest.mark.parametrize(
     ("arguments", "says"),
     [
         ({"origin_lat": 13.4, "origin_lng": 152.5, "dest_lat": 95.0, "dest_lng": 13.0}, "seem to be swapped"),
@@ -148,7 +175,12 @@ def test_waypoints_come_in_their_order(marvin_tools: ToolRunner, marvin_http: Ht
         ({"origin_lat": 1, "destination": "2,2"}, "Only one of latitude and longitude"),
         ({"destination": "2,2"}, "Give origin, or origin_lat and origin_lng"),
         ({"origin": "1,1", "destination": "2,2", "waypoints": "Berlin"}, "'Berlin' is no 'lat,lng'"),
-        ({"origin": "1,1", "destination": "2,2", "waypoints": "1,2;" * 30}, "too many"),
+        (
+            {"origin": "1,1", "destination": "2,2", "waypoints": "1,2;" * 30},
+            "30 waypoints are too many; 20 are allowed",
+        ),
+        ({"origin": "1,1", "destination": "2,2", "waypoints": [{"lat": 1}]}, "waypoints"),
+        ({"origin": {"x": 1}, "destination": "2,2"}, "origin"),
     ],
 )
 def test_what_is_no_point_is_refused(marvin_tools: ToolRunner, arguments: dict[str, Any], says: str) -> None:
@@ -183,6 +215,21 @@ def test_the_hour_and_the_weather_count(marvin_tools: ToolRunner, marvin_http: H
         "[Source: OSRM (© OpenStreetMap contributors), Open-Meteo (CC BY 4.0).]",
     ]
     check(marvin_http, OPERATION, FORECAST)
+
+
+def test_a_time_that_is_none_is_not_taken_for_that_of_the_place(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay
+) -> None:
+    marvin_http.on("GET", URL, json=REPLY)
+    marvin_http.on("GET", WEATHER_URL, json={**WEATHER, "current": {**WEATHER["current"], "time": "soon"}})
+    text = marvin_tools.call("estimate_traffic_adjusted_time", **BERLIN).text
+    assert "by the clock of this machine" in text
+
+
+def test_a_code_of_the_weather_that_nobody_knows(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    marvin_http.on("GET", URL, json=REPLY)
+    marvin_http.on("GET", WEATHER_URL, json={**WEATHER, "current": {**WEATHER["current"], "weather_code": 123}})
+    assert "Weather: x1 (weather code 123)" in marvin_tools.call("estimate_traffic_adjusted_time", **BERLIN).text
 
 
 def test_without_the_weather_there_is_still_a_time(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from marvin_core.testing import HttpReplay, ToolRunner
 from tests.tools_web.contracts import Operation, check
 
@@ -74,3 +76,43 @@ def test_the_weather_at_coordinates(marvin_tools: ToolRunner, marvin_http: HttpR
     ]
     check(marvin_http, OPERATION)
     assert outcome.show
+
+
+def changed(**daily: list[Any]) -> dict[str, Any]:
+    return {**REPLY, "daily": {**REPLY["daily"], **daily}}
+
+
+def test_the_sun_near_the_poles(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """There are days on which it does not rise, or does not set; the service sends some times for them as well."""
+    reply = changed(
+        daylight_duration=[0.0, 86_400.0, 30_000.0],
+        sunrise=["1970-01-01T00:00", "2026-11-24T00:00", "2026-11-25T10:00"],
+        sunset=["1970-01-01T00:00", "2026-11-25T00:00", "2026-11-25T18:20"],
+    )
+    marvin_http.on("GET", URL, json=reply)
+    outcome = marvin_tools.call("weather_forecast", latitude=-90, longitude=180)
+    assert [line.rpartition("; ")[2] for line in outcome.text.splitlines()[2:5]] == [
+        "sun does not rise",
+        "sun does not set",
+        "sun 10:00 to 18:20",
+    ]
+    check(marvin_http, OPERATION)
+
+
+def test_nothing_is_minus_zero(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    current = {**REPLY["current"], "temperature_2m": -0.3, "apparent_temperature": -0.4, "interval": 3600}
+    marvin_http.on("GET", URL, json={**changed(temperature_2m_min=[-0.2, -0.4, 0.0]), "current": current})
+    text = marvin_tools.call("weather_forecast", location="52.52,13.42").text
+    assert "-0 " not in text
+    assert "in the last 60 minutes" in text
+
+
+@pytest.mark.parametrize(
+    "location",
+    [{"lat": 52.52, "lng": 13.42}, [52.52, 13.42], {"location": {"latitude": "52.52", "longitude": "13.42"}}],
+)
+def test_a_place_may_be_an_object(marvin_tools: ToolRunner, marvin_http: HttpReplay, location: Any) -> None:
+    marvin_http.on("GET", URL, json=REPLY)
+    assert not marvin_tools.call("weather_forecast", location=location, days="2").is_error
+    assert marvin_http.requests[0].params["latitude"] == "52.52"
+    assert not marvin_tools.call("weather_forecast", lat="52.52", lon="13.42").is_error

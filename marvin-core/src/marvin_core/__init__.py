@@ -218,7 +218,7 @@ if TYPE_CHECKING:
         note_written,
         write_text_file,
     )
-    from .kit.fetching import Fetched, RequestOptions, fetch, fetch_json, open_url, post, post_json
+    from .kit.fetching import Fetched, RequestOptions, delete, fetch, fetch_json, open_url, post, post_json
     from .kit.files.committable import HABITUALLY_IGNORED, KEY_SAMPLE, why_content_left_out, why_left_out
     from .kit.files.diffs import unified_diff
     from .kit.files.encodings import binary_kind, count_lines, image_type
@@ -302,7 +302,7 @@ _NAMES_IN = {
     "kit.editing.planning": "EditKind EditedFile EditedPlace",
     "kit.editing.snapshot": "place_of",
     "kit.editing.whole_files": "AppendedText WrittenFile append_to_file note_written write_text_file",
-    "kit.fetching": "Fetched RequestOptions fetch fetch_json open_url post post_json",
+    "kit.fetching": "Fetched RequestOptions delete fetch fetch_json open_url post post_json",
     "kit.files.committable": "HABITUALLY_IGNORED KEY_SAMPLE why_content_left_out why_left_out",
     "kit.files.diffs": "unified_diff",
     "kit.files.encodings": "binary_kind count_lines image_type",
@@ -558,6 +558,7 @@ __all__ = [
     "binary_kind",
     "call_of",
     "count_lines",
+    "delete",
     "did_you_mean",
     "edit_files",
     "fetch",

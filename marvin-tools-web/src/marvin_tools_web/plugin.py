@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from marvin_core import PackSettings, ToolGroup, ToolSet, hookimpl
 
 _SERVICES = """
-brave searxng duckduckgo duckduckgo_news mojeek gnews newsapi google_places nominatim overpass ipwho ipapi osrm
-osrm_cycling osrm_foot open_meteo open_meteo_places wikipedia stackexchange semantic_scholar arxiv dictionary mymemory
-omdb rawg steam_store steam musicbrainz themealdb spotify spotify_accounts
+brave searxng duckduckgo duckduckgo_news mojeek gnews newsapi google_places google_accounts google_tokens nominatim
+overpass ipwho ipapi osrm osrm_cycling osrm_foot open_meteo open_meteo_places wikipedia stackexchange semantic_scholar
+arxiv dictionary mymemory omdb rawg steam_store steam musicbrainz themealdb spotify spotify_accounts
 """
 """The names of `services.catalog`, which is not imported to list the tools."""
 
@@ -25,6 +25,7 @@ def marvin_register_settings() -> PackSettings:
             "GNEWS_API_KEY": "the key of GNews, from gnews.io",
             "NEWSAPI_KEY": "the key of NewsAPI, from newsapi.org",
             "GOOGLE_PLACES_API_KEY": "the key of Google Places, from console.cloud.google.com",
+            "GOOGLE_CLIENT_SECRET": "the secret of your own desktop application at Google, beside GOOGLE_CLIENT_ID",
             "OMDB_API_KEY": "the key of OMDb, from omdbapi.com/apikey.aspx",
             "RAWG_API_KEY": "the key of RAWG, from rawg.io/apidocs",
             "STEAM_API_KEY": "the key of Steam, from steamcommunity.com/dev/apikey",

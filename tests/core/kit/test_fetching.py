@@ -14,7 +14,18 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 
-from marvin_core import Fetched, RequestFailed, ToolError, fetch, fetch_json, open_url, post, post_json, web_address
+from marvin_core import (
+    Fetched,
+    RequestFailed,
+    ToolError,
+    delete,
+    fetch,
+    fetch_json,
+    open_url,
+    post,
+    post_json,
+    web_address,
+)
 from marvin_core.api.errors import AddressRefused
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.config.load import load
@@ -311,6 +322,29 @@ def test_a_post_is_repeated_only_where_it_was_not_taken(replay: HttpReplay) -> N
     with pytest.raises(RequestFailed):
         ask(replay, lambda http: post_json(http, f"{URL}/ill", {}))
     assert len(replay.requests) == 3
+
+
+def test_a_deletion_is_sent_with_what_it_means(replay: HttpReplay) -> None:
+    replay.on("DELETE", f"{URL}/a", status=204)
+    replay.on("DELETE", f"{URL}/busy", status=429, headers={"retry-after": "0"}, times=1)
+    replay.on("DELETE", f"{URL}/busy", text="gone")
+    assert ask(replay, lambda http: delete(http, f"{URL}/a", params={"uris": "x:y"})).status == 204
+    assert ask(replay, lambda http: delete(http, f"{URL}/busy", json={"items": [1]})).text == "gone"
+    assert [(request.content, request.headers.get("content-type")) for request in replay.requests] == [
+        (b"", None),
+        (b'{"items": [1]}', "application/json"),
+        (b'{"items": [1]}', "application/json"),
+    ]
+    assert replay.requests[0].params == {"uris": "x:y"}
+
+
+@pytest.mark.parametrize("url", [f"{URL}/moved", f"{URL}/ill"])
+def test_a_deletion_is_never_repeated_elsewhere(replay: HttpReplay, url: str) -> None:
+    replay.on("DELETE", f"{URL}/moved", status=307, headers={"location": "https://evil.example/x"})
+    replay.on("DELETE", f"{URL}/ill", status=503, headers={"retry-after": "0"})
+    with pytest.raises(RequestFailed):
+        ask(replay, lambda http: delete(http, url))
+    assert len(replay.requests) == 1
 
 
 # Kinds and sizes

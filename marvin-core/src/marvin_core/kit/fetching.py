@@ -150,6 +150,19 @@ async def post_json(http: httpx.AsyncClient, url: str, json: Any, **options: Unp
     return (await post(http, url, content=_json_bytes(json), **options)).json()
 
 
+async def delete(http: httpx.AsyncClient, url: str, *, json: Any = None, **options: Unpack[RequestOptions]) -> Fetched:
+    """What a service answers to a DELETE, with JSON that says what of it is meant where it wants that.
+
+    It is sent again where the service says that it did not take it, as `post` is, and never to another server.
+
+    Raises:
+        RequestFailed, AddressRefused, ToolError: as `post`.
+    """
+    if json is None:
+        return await _answer(http, "DELETE", url, b"", options)
+    return await _answer(http, "DELETE", url, _json_bytes(json), _with_header(options, "content-type", _JSON))
+
+
 @asynccontextmanager
 async def open_url(
     http: httpx.AsyncClient, url: str, *, headers: Mapping[str, str] | None = None, raw: bool = False
@@ -192,7 +205,7 @@ async def _answer(http: httpx.AsyncClient, method: str, url: str, content: bytes
             pause = error.retry_after
             if turns is not None and pause:
                 await turns.postpone(address.host, pause)
-            is_repeatable = method == "GET" or error.status != _OVERLOADED  # it may have begun with a POST
+            is_repeatable = method == "GET" or error.status != _OVERLOADED  # it may have begun with the others
             if pause is None or pause > patience or tries == _TRIES or not is_repeatable:
                 raise
         patience -= pause

@@ -15,6 +15,7 @@ from marvin_core import (
     ToolContext,
     ToolError,
     ToolResult,
+    call_of,
     in_thread,
     one_line,
     open_url,
@@ -22,8 +23,9 @@ from marvin_core import (
     web_address,
 )
 
-from . import filenames, part_files
+from . import filenames, part_files, undoing
 from .placing import placed, size_text
+from .undoing import Marks
 
 if TYPE_CHECKING:
     import httpx
@@ -44,18 +46,21 @@ _RANGE = re.compile(r"bytes (\d{1,20})-\d{1,20}/(?:\d{1,20}|\*)", re.ASCII)
 _LIMIT = 900.0
 
 
-@tool(access=["net", "write"], timeout=_LIMIT)
+@tool(access=["net", "write"], timeout=_LIMIT, unlisted=["taken_back"])
 async def download_file(
     url: Annotated[str, "The address of the file"],
     filename: Annotated[str, "A name to save it under, no path; without it the server's name"] = "",
+    taken_back: Annotated[Marks | None, "For /undo"] = None,
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Download a file into ~/Downloads. An existing file is never overwritten: the new one gets a number."""
+    folder = context.home / _FOLDER
+    if taken_back is not None:
+        return ToolResult(content=await undoing.remove(context, folder, taken_back))
     if filename and filenames.safe(filename) != filename:
         raise ToolError(f"{filename!r} cannot be a file's name. Give a plain name without folders, as in report.pdf.")
     await context.may_reach(str(web_address(url)))
-    folder = context.home / _FOLDER
     async with open_url(context.http, url, headers={"accept-encoding": "identity"}, raw=True) as response:
         name = filename or filenames.of_response(response)
         saved, size = await _save(response, folder, name, context)
@@ -67,6 +72,7 @@ async def download_file(
         content=f"Saved {shown} ({size_text(size)}, {kind}).{packed}",
         details={"path": str(saved), "bytes": size, "type": kind, "url": str(response.url)},
         show=[Link(url=saved.as_uri(), text=shown)],
+        undo=call_of(download_file, url=url, taken_back=undoing.marks(folder, [saved])),
     )
 
 

@@ -13,11 +13,23 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
-from marvin_core import Link, ToolContext, ToolError, ToolResult, in_thread, numbered, one_line, tool, web_address
+from marvin_core import (
+    Link,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    call_of,
+    in_thread,
+    numbered,
+    one_line,
+    tool,
+    web_address,
+)
 
 from .. import child_process
-from . import filenames
+from . import filenames, undoing
 from .placing import placed, size_text
+from .undoing import Marks
 
 _DOWNLOADER = child_process.program("marvin_tools_web.downloads.video_downloader")
 _FOLDER = Path("Downloads", "yt-dlp")
@@ -31,18 +43,21 @@ _OURS = re.compile(r"\.marvin-video-(\d{1,10})-\w{1,20}")
 _HALF = (".part", ".ytdl", ".temp")
 
 
-@tool(access=["net", "write", "exec"], timeout=_LIMIT)
+@tool(access=["net", "write", "exec"], timeout=_LIMIT, unlisted=["taken_back"])
 async def yt_dlp_download(
     url: Annotated[str, "The page of the video"],
     audio_only: Annotated[bool, "Only the sound, as MP3"] = False,
     output_dir: Annotated[str, "A folder inside of ~/Downloads/yt-dlp"] = "",
+    taken_back: Annotated[Marks | None, "For /undo"] = None,
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Download a video, or a playlist's first 50, into ~/Downloads/yt-dlp. An existing file is never overwritten."""
+    base = context.home / _FOLDER
+    if taken_back is not None:
+        return ToolResult(content=await undoing.remove(context, base, taken_back))
     address = str(web_address(url))
     await context.may_reach(address)
-    base = context.home / _FOLDER
     target = base / _checked(output_dir)
     with _work_folder(context.paths.root) as work:
         found = await _download(address, work, audio_only=audio_only, context=context)
@@ -57,6 +72,7 @@ async def yt_dlp_download(
         content=f"Saved {len(saved)} file{'s' if len(saved) > 1 else ''}{origin}:\n{numbered(lines, _SHOWN)}{note}",
         details={"files": [str(path) for path in saved], "url": found.get("url") or address},
         show=[Link(url=path.as_uri(), text=path.name) for path in saved],
+        undo=call_of(yt_dlp_download, url=url, taken_back=undoing.marks(base, saved)),
     )
 
 

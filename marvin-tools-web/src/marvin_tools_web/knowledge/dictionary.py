@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from marvin_core import RequestFailed, ToolContext, ToolError, output_text, tool
+from marvin_core import RequestFailed, ToolContext, ToolError, head_and_tail, output_text, tool
 
 from ..services import values
 from ..services.backends import source_line
@@ -18,6 +18,8 @@ from ..services.catalog import DICTIONARY
 from ..services.client import ServiceClient
 
 _WORD = re.compile(r"[^\W\d_][\w' .-]{0,80}")
+_APOSTROPHES = str.maketrans("\u2019\u2018\u02bc", "'''")
+_AROUND = " .,;:!?\"'“”„«»()"
 _ENTRIES = 3
 _MEANINGS = 6
 _DEFINITIONS = 4
@@ -36,7 +38,7 @@ async def dictionary_lookup(
     context: ToolContext,
 ) -> str:
     """Look up what an English word means, and how it is pronounced."""
-    asked = " ".join(word.split())
+    asked = " ".join(word.translate(_APOSTROPHES).split()).strip(_AROUND)
     if not _WORD.fullmatch(asked):
         raise ToolError(f"{asked[:80]!r} is no word. Give one word or a fixed phrase, as in 'give up'.")
     client = ServiceClient(context, DICTIONARY)
@@ -63,7 +65,7 @@ def entries_in(answer: Any, synonyms: bool) -> str:
     text = "\n\n".join(filter(None, found))
     if not text:
         raise ValueError("there are no meanings")
-    return text[:_LONGEST]
+    return head_and_tail(text, _LONGEST)
 
 
 def _entry(one: Mapping[str, Any], synonyms: bool) -> str:
@@ -108,4 +110,4 @@ async def _by_wordnet(word: str, context: ToolContext, *, synonyms: bool) -> str
     options = ["-over", *(["-synsn", "-synsv", "-synsa", "-synsr"] if synonyms else [])]
     result = await context.processes.run(["wn", word, *options])
     text = re.sub(r"\n{3,}", "\n\n", output_text(result.output, result.omitted)).strip()
-    return text[:_LONGEST] if _SENSE.search(text) else ""
+    return head_and_tail(text, _LONGEST) if _SENSE.search(text) else ""

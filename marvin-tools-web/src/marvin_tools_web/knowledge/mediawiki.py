@@ -12,9 +12,10 @@ from urllib.parse import quote, urlsplit
 from marvin_core import Record, RequestFailed, ToolContext, plain_text
 
 from ..services import values
-from ..services.catalog import WIKIPEDIA
+from ..services.catalog import WIKIPEDIA, Service
 from ..services.client import ServiceClient
 from ..services.seen import seen
+from ..settings import WebSettings
 
 _TEXT = 3_000_000
 _SNIPPET = 400
@@ -48,6 +49,15 @@ class Hits(Record):
     suggestion: str
 
 
+def wiki(context: ToolContext) -> Service:
+    """The wiki that is asked: Wikipedia, or the one that the user named, which goes by its host."""
+    try:
+        host = urlsplit(context.settings(WebSettings).services.wikipedia).hostname
+    except ValueError:  # the request will say what is wrong
+        host = None
+    return WIKIPEDIA.replace(title=host) if host else WIKIPEDIA
+
+
 async def search(context: ToolContext, query: str, most: int) -> Hits:
     """The articles that fit a query best.
 
@@ -63,7 +73,7 @@ async def search(context: ToolContext, query: str, most: int) -> Hits:
         "meta": "siteinfo",
         "siprop": "general",
     }
-    client = ServiceClient(context, WIKIPEDIA)
+    client = ServiceClient(context, wiki(context))
     return await client.get_json("", lambda answer: hits_in(answer, client.url), params=_asked(params))
 
 
@@ -114,7 +124,8 @@ async def article(context: ToolContext, title: str, *, lead: bool) -> Article | 
     """
     params: dict[str, str | float | None] = {
         "prop": "extracts|info|pageprops",
-        "titles": title,
+        # Several titles are parted by a bar, unless there is this sign before them: no title has one.
+        "titles": f"\x1f{title}" if "|" in title else title,
         "redirects": 1,
         "inprop": "url",
         "ppprop": "disambiguation",
@@ -122,7 +133,7 @@ async def article(context: ToolContext, title: str, *, lead: bool) -> Article | 
         "exsectionformat": "wiki",
         "exintro": 1 if lead else None,
     }
-    client = ServiceClient(context, WIKIPEDIA)
+    client = ServiceClient(context, wiki(context))
     found = await client.get_json(
         "", lambda answer: article_in(answer, client.url), params=_asked(params), largest=_LARGEST
     )
@@ -135,6 +146,10 @@ async def article(context: ToolContext, title: str, *, lead: bool) -> Article | 
 
 def article_in(answer: Any, api: str) -> Article | None:
     _refuse_errors(answer)
+    # A title of another wiki, as de:Berlin is, and one that is empty, as # is.
+    is_none = any(values.objects(answer, "query", name) for name in ("interwiki", "normalized"))
+    if is_none and not values.inner(answer, "query", "pages"):
+        return None
     pages = values.required(answer, "query", "pages")
     page = next(iter(values.objects(pages)), None)
     if page is None or page.get("missing") or page.get("invalid") or page.get("special"):

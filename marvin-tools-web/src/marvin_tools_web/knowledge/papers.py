@@ -39,8 +39,12 @@ _AUTHORS = 4
 _FIELDS = "title,year,authors,venue,abstract,tldr,citationCount,openAccessPdf,url,externalIds"
 _READER = child_process.program("marvin_tools_web.pages.feed_reader")
 _FEED = 3_000_000
-_FIELD_OF_ARXIV = re.compile(r"\b(?:ti|au|abs|co|jr|cat|rn|id|all):", re.IGNORECASE)
-_WORDS = re.compile(r'"[^"]{1,200}"|[^\s"()]{1,100}')
+NAMES_FIELDS = re.compile(r"\b(?:ti|au|abs|co|jr|cat|rn|id|all):(?=[\w\"(])", re.IGNORECASE)
+"""Whether a query is in arXiv's own language: it names a field."""
+_WORDS = re.compile(r'"([^"]{1,200})"|([^\W_](?:[\w.\'-]{0,98}\w)?)')
+"""A phrase, or a word: what else there is would be read as a sign of the search's own language."""
+_JOINING = ("AND", "OR", "ANDNOT")
+_YEARS = range(1000, 10_000)
 _MOST_WORDS = 20
 
 
@@ -82,23 +86,29 @@ async def search_papers(
 ) -> ToolResult:
     """Find scientific papers, with abstracts and how often they are cited."""
     asked = checked(query, "query", _QUERY)
+    wrong = next((year for year in (year_min, year_max) if year and year not in _YEARS), 0)
+    if wrong:
+        raise ToolError(f"{wrong} is no year. Give four digits, as in 2020, or 0 for any.")
     if year_min and year_max and year_min > year_max:
         raise ToolError(f"year_min {year_min} is after year_max {year_max}. Swap them.")
     years = f"{year_min or ''}-{year_max or ''}" if year_min or year_max else None
     params: dict[str, str | float | None] = {
-        "query": asked,
+        # Words with a hyphen find nothing there.
+        "query": asked.replace("-", " "),
         "limit": max_results,
         "fields": _FIELDS,
         "year": years,
         "openAccessPdf": "" if open_access_only else None,
     }
+
+    async def in_arxiv() -> Papers:
+        return await _arxiv(context, arxiv_expression(asked, year_min, year_max), max_results, "relevance")
+
     answered = await first_answer(
         context.origin,
         [
             Backend(SEMANTIC_SCHOLAR, lambda: _scholar(context, params)),
-            Backend(
-                ARXIV, lambda: _arxiv(context, arxiv_expression(asked, year_min, year_max), max_results, "relevance")
-            ),
+            Backend(ARXIV, in_arxiv),
         ],
         "Try again later, or look with web_search.",
     )
@@ -174,16 +184,18 @@ def _scholar_paper(one: Mapping[str, Any]) -> Paper:
 
 def arxiv_expression(asked: str, year_min: int, year_max: int) -> str:
     """The query as arXiv takes it: all words have to occur, unless fields are named."""
-    if _FIELD_OF_ARXIV.search(asked):
+    if NAMES_FIELDS.search(asked):
         expression = asked
     else:
-        words = _WORDS.findall(asked)[:_MOST_WORDS]
-        expression = " AND ".join(f"all:{word}" for word in words if word.upper() not in ("AND", "OR", "ANDNOT"))
+        found = _WORDS.findall(asked)[:_MOST_WORDS]
+        texts = [f'"{phrase}"' if phrase else word for phrase, word in found if word.upper() not in _JOINING]
+        expression = " AND ".join(f"all:{text}" for text in texts)
+    if not expression:
+        raise ToolError(f"{asked!r} has no words to look for. Give a few words.")
     if year_min or year_max:
-        expression = (
-            f"({expression}) AND submittedDate:[{year_min or 1991:04}01010000 TO {year_max or 9999:04}12312359]"
-        )
-    return expression or "all:*"
+        years = f"[{year_min or 1991:04}01010000 TO {year_max or 9999:04}12312359]"
+        expression = f"({expression}) AND submittedDate:{years}"
+    return expression
 
 
 async def _arxiv(context: ToolContext, expression: str, most: int, sort_by: str) -> Papers:

@@ -42,6 +42,7 @@ _ANSWER = 2_500
 _MARKUP = 100_000
 _LITTLE = 30
 """Requests left of a day's quota below which an answer says so."""
+_THROTTLED = re.compile(r"more requests available in (\d{1,6}) seconds")
 _SITE = re.compile(r"[a-z0-9][a-z0-9.-]{0,60}")
 
 
@@ -78,12 +79,18 @@ async def stack_search(
     }
     page = await _get(context, "search/advanced", params)
     if not page.items:
-        return ToolResult(content=f"No question on {site} fits {asked!r}. Try fewer words, or another site.")
+        what = repr(asked) if asked else f"the tags {tagged}"
+        return ToolResult(
+            content=f"No question on {site} fits {what}. Try fewer words, or another site.{_source(page)}"
+        )
     entries = [_question_in_short(item) for item in page.items[:max_results]]
     links = [
-        Link(url=values.address(item, "link"), text=_title(item)) for item in page.items if values.address(item, "link")
+        Link(url=values.address(item, "link"), text=_title(item))
+        for item in page.items[:max_results]
+        if values.address(item, "link")
     ]
-    text = numbered(entries, _RESULTS)
+    more = "\n[There are more. Use other words, or raise max_results.]" if page.has_more else ""
+    text = f"{numbered(entries, _RESULTS)}{more}"
     return ToolResult(content=f"{text}\n[Read the answers with stack_answers.]{_source(page)}", show=links)
 
 
@@ -119,7 +126,13 @@ async def stack_answers(
 
 
 def _checked_site(site: str) -> str:
-    name = re.sub(r"^https?://|\.stackexchange\.com$|\.com$|/$", "", site.strip().lower())
+    """The short name of a site, out of that, its title or an address on it."""
+    given = site.strip().lower()
+    try:
+        host = (urlsplit(given).hostname or "") if "://" in given else given.partition("/")[0]
+    except ValueError:  # as from brackets that are no address
+        host = ""
+    name = re.sub(r"\.stackexchange\.com$|\.com$", "", "".join(host.split()))
     if not _SITE.fullmatch(name):
         raise ToolError(
             f"{one_line(site, 80)!r} is no site of Stack Exchange. Use its short name, as in stackoverflow or unix."
@@ -129,12 +142,23 @@ def _checked_site(site: str) -> str:
 
 async def _get(context: ToolContext, path: str, params: Mapping[str, str | float | None]) -> _Page:
     client = ServiceClient(context, STACKEXCHANGE)
-    page = await client.get_json(path, page_in, params={**params, "key": context.secret("STACKEXCHANGE_KEY", None)})
-    if page.backoff:
+    try:
+        page = await client.get_json(path, page_in, params={**params, "key": context.secret("STACKEXCHANGE_KEY", None)})
+    except RequestFailed as error:
+        # It answers 400 to too many requests, and says in words when to come back.
+        found = _THROTTLED.search(str(error))
+        if found is not None and not client.is_own:
+            await _leave_alone(context, client, float(found[1]))
+        raise
+    if page.backoff and not client.is_kept and not client.is_own:
         # Whoever asks the same again before that is blocked, and other Marvins count as the same.
-        turns = RateLimit(context.folders.cache, client.service.interval, timeouts=context.timeouts)
-        await turns.postpone(urlsplit(client.url).hostname or "", page.backoff)
+        await _leave_alone(context, client, page.backoff)
     return page
+
+
+async def _leave_alone(context: ToolContext, client: ServiceClient, seconds: float) -> None:
+    turns = RateLimit(context.folders.cache, client.service.interval, timeouts=context.timeouts)
+    await turns.postpone(urlsplit(client.url).hostname or "", seconds)
 
 
 def page_in(answer: Any) -> _Page:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from marvin_core import Record, RequestFailed, ToolContext, ToolError, one_line, tool
+from marvin_core import Record, RequestFailed, ToolContext, ToolError, head_and_tail, one_line, tool
 
 from ..services import values
 from ..services.backends import source_line
@@ -22,14 +22,20 @@ _BYTES = 480
 """Of one request; the service takes 500."""
 _LONGEST = 6_000
 _CODE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z]{2,4})?")
-_TRANSLATED = 4_000
+_TRANSLATED = 2_000
+_SHOWN = 20_000
 _USED_UP = ("MYMEMORY WARNING", "YOU USED ALL AVAILABLE FREE TRANSLATIONS")
 _NAMES = {
-    "arabic": "ar", "chinese": "zh-CN", "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "finnish": "fi",
-    "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu", "italian": "it",
-    "japanese": "ja", "korean": "ko", "norwegian": "no", "polish": "pl", "portuguese": "pt", "romanian": "ro",
-    "russian": "ru", "spanish": "es", "swedish": "sv", "turkish": "tr", "ukrainian": "uk", "vietnamese": "vi",
-    "zh": "zh-CN",
+    "albanian": "sq", "arabic": "ar", "bengali": "bn", "brazilian portuguese": "pt-BR", "bulgarian": "bg",
+    "catalan": "ca", "chinese": "zh-CN", "croatian": "hr", "czech": "cs", "danish": "da", "dutch": "nl",
+    "english": "en", "esperanto": "eo", "estonian": "et", "farsi": "fa", "filipino": "tl", "finnish": "fi",
+    "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu",
+    "icelandic": "is", "indonesian": "id", "irish": "ga", "italian": "it", "japanese": "ja", "korean": "ko",
+    "latin": "la", "latvian": "lv", "lithuanian": "lt", "malay": "ms", "mandarin": "zh-CN", "norwegian": "no",
+    "persian": "fa", "polish": "pl", "portuguese": "pt", "romanian": "ro", "russian": "ru", "serbian": "sr",
+    "simplified chinese": "zh-CN", "slovak": "sk", "slovenian": "sl", "spanish": "es", "swahili": "sw",
+    "swedish": "sv", "tagalog": "tl", "tamil": "ta", "telugu": "te", "thai": "th", "traditional chinese": "zh-TW",
+    "turkish": "tr", "ukrainian": "uk", "urdu": "ur", "vietnamese": "vi", "welsh": "cy", "zh": "zh-CN",
 }  # fmt: skip
 _SENTENCE = re.compile(r"[^.!?\n]{1,2000}[.!?\n]{0,20}\s{0,20}|[.!?\n]{1,200}\s{0,20}")
 
@@ -41,7 +47,12 @@ class _Part(Record):
     source: str = ""
 
 
-@tool(access=["net"], labels=["MyMemory"], probe={"text": "Good morning", "target_language": "de"})
+def _time(arguments: Mapping[str, Any]) -> float:
+    """Seconds for a call: a long text takes many requests, one after the other."""
+    return 60.0 + len(str(arguments.get("text", ""))[:_LONGEST]) / 20
+
+
+@tool(access=["net"], labels=["MyMemory"], timeout=_time, probe={"text": "Good morning", "target_language": "de"})
 async def translate_text(
     text: Annotated[str, "At most 6,000 characters"],
     target_language: Annotated[str, "Code, as in de"],
@@ -58,17 +69,26 @@ async def translate_text(
         raise ToolError("target_language has to be a language. Give its code, as in de.")
     parts = list(parts_of(text))
     done: list[_Part] = []
+    rest = ""
     for number, part in enumerate(parts):
         if len(parts) > 1:
             context.progress("Translating", number, len(parts))
-        done.append(await _translated(context, part, source, target) if part.strip() else _Part(text=part))
+        try:
+            done.append(await _translated(context, part, source, target) if part.strip() else _Part(text=part))
+        except RequestFailed as error:
+            if not any(one.text.strip() for one in done):
+                raise
+            left = sum(map(len, parts[number:]))
+            rest = f"\n[The last {left:,} characters are not translated: {error}]"
+            break
     found = next((part.source for part in done if part.source), source)
     pair = f"{found} to {target}" if found != "autodetect" else f"to {target}"
-    return f"{''.join(part.text for part in done).strip()}\n[{pair}] {source_line([MYMEMORY])}"
+    translated = head_and_tail("".join(part.text for part in done).strip(), _SHOWN)
+    return f"{translated}{rest}\n[{pair}] {source_line([MYMEMORY])}"
 
 
 def _language(given: str) -> str:
-    name = given.strip().replace("_", "-")
+    name = " ".join(given.replace("_", "-").split())
     if name.lower() in ("auto", "autodetect", ""):
         return "autodetect"
     code = _NAMES.get(name.lower(), name)
@@ -109,7 +129,8 @@ async def _translated(context: ToolContext, text: str, source: str, target: str)
     params["key"] = context.secret("MYMEMORY_KEY", None)
     part = await client.get_json("get", part_in, params=params)
     # The service drops the white space around a text.
-    return part.replace(text=part.text + text[len(text.rstrip()) :])
+    before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+    return part.replace(text=f"{before}{part.text.strip()}{after}")
 
 
 def part_in(answer: Any) -> _Part:

@@ -5,29 +5,26 @@ from __future__ import annotations
 import json
 import re
 from typing import Annotated, Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from marvin_core import (
     Field,
-    JsonFile,
     Link,
+    RequestFailed,
     ToolContext,
     ToolError,
     ToolResult,
     head_and_tail,
-    in_thread,
-    near_names,
     numbered,
     one_line,
     tool,
-    update_file,
 )
 
 from .. import child_process
-from ..downloads import filenames
 from ..services.asked import checked
 from ..services.backends import source_line
-from ..services.catalog import WIKIPEDIA
 from . import mediawiki
+from .saved_articles import SavedArticles
 
 _LABELS = ["Wikipedia"]
 _RESULTS = 6_000
@@ -36,7 +33,6 @@ _EXTRACT = 700
 _QUERY = 300
 _SECTIONS = 40
 _HEADING = re.compile(r"^(={2,4}) ?([^=\n]{1,120}?) ?\1 *$", re.MULTILINE)
-_FOLDER = "wikipedia"
 _SEARCHER = child_process.program("marvin_tools_web.knowledge.article_search")
 _MATCHES = 20
 _FOUND = 6_000
@@ -55,14 +51,15 @@ async def wiki_search(
     found = await mediawiki.search(context, asked, max_results)
     if not found.hits:
         hint = f" Did you mean {found.suggestion!r}?" if found.suggestion else " Try other or fewer words."
-        return ToolResult(content=f"Wikipedia has no article about {asked!r}.{hint}")
+        wiki = mediawiki.wiki(context)
+        return ToolResult(content=f"{wiki.title} has no article about {asked!r}.{hint}\n{source_line([wiki])}")
     entries = [
         "\n".join(filter(None, (f"{hit.title}{f' ({hit.words:,} words)' if hit.words else ''}", hit.url, hit.snippet)))
         for hit in found.hits[:max_results]
     ]
     text = numbered(entries, _RESULTS, total=found.total, advice="For more use other words or a larger max_results.")
     links = [Link(url=hit.url, text=hit.title) for hit in found.hits[:max_results]]
-    return ToolResult(content=f"{text}\n{source_line([WIKIPEDIA])}", show=links)
+    return ToolResult(content=f"{text}\n{source_line([mediawiki.wiki(context)])}", show=links)
 
 
 @tool(access=["net"], labels=_LABELS, probe={"title": "Bridge"})
@@ -76,7 +73,7 @@ async def wiki_summary(title: Annotated[str, "The article's title"], *, context:
         "\n[The title means several things. Find the right one with wiki_search.]" if article.is_disambiguation else ""
     )
     return ToolResult(
-        content=f"{article.title}\n{article.url}\n\n{text}{note}\n{source_line([WIKIPEDIA])}",
+        content=f"{article.title}\n{article.url}\n\n{text}{note}\n{source_line([mediawiki.wiki(context)])}",
         show=[Link(url=article.url, text=article.title)],
     )
 
@@ -85,19 +82,7 @@ async def wiki_summary(title: Annotated[str, "The article's title"], *, context:
 async def wiki_full(title: Annotated[str, "The article's title"], *, context: ToolContext) -> ToolResult:
     """Save a whole Wikipedia article to disk, to look into it with wiki_grep; shows where it is and how it begins."""
     article = await _article(title, context, lead=False)
-    folder = context.folders.data / _FOLDER
-    path = folder / f"{filenames.safe(article.title.replace('/', '_')) or 'article'}.txt"
-    content = f"{article.title}\n{article.url}\n\n{article.text}\n".encode("utf-8", "replace")
-    try:
-        await in_thread(lambda: folder.mkdir(exist_ok=True))
-        await in_thread(lambda: update_file(path, lambda _: content, context.timeouts))
-    except OSError as error:
-        raise ToolError(f"{path} cannot be written: {error.strerror}. Use wiki_summary, and tell the user.") from error
-
-    def note(index: dict[str, str]) -> None:
-        index.update({_key(title): path.name, _key(article.title): path.name})
-
-    await _index(context).change(note)
+    path = await SavedArticles(context).save(title, article)
     headings = [found[2] for found in _HEADING.finditer(article.text)]
     listed = f"Sections: {'; '.join(headings[:_SECTIONS])}" if headings else ""
     begin = one_line(article.text[: 2 * _EXTRACT], _EXTRACT)
@@ -105,7 +90,7 @@ async def wiki_full(title: Annotated[str, "The article's title"], *, context: To
         f"{article.title}\n{article.url}\nSaved {path} ({len(article.text):,} characters).",
         listed,
         begin,
-        f"[Look into it with wiki_grep, title {article.title!r}.]\n{source_line([WIKIPEDIA])}",
+        f"[Look into it with wiki_grep, title {article.title!r}.]\n{source_line([mediawiki.wiki(context)])}",
     ]
     return ToolResult(
         content="\n\n".join(filter(None, parts)),
@@ -124,17 +109,7 @@ async def wiki_grep(
     """Search a saved Wikipedia article; shows the paragraphs that match, and their sections."""
     if not pattern or len(pattern) > _PATTERN:
         raise ToolError(f"pattern has {len(pattern):,} characters. Give one of 1 to {_PATTERN}.")
-    index = await _index(context).read()
-    name = index.get(_key(title))
-    path = context.folders.data / _FOLDER / filenames.safe(name) if name else None
-    try:
-        content = await in_thread(path.read_bytes) if path is not None else None
-    except OSError:
-        content = None
-    if content is None:
-        near = near_names(_key(title), sorted(index))
-        hint = f" Saved are: {', '.join(near or sorted(index)[:10])}." if index else ""
-        raise ToolError(f"The article {one_line(title, _QUERY)!r} is not saved. Save it with wiki_full first.{hint}")
+    name, content = await SavedArticles(context).read(_title_in(title))
     result = await context.processes.run(
         _SEARCHER,
         stdin=child_process.question({"pattern": pattern, "most": _MATCHES}, content),
@@ -158,18 +133,26 @@ async def wiki_grep(
 
 async def _article(title: str, context: ToolContext, *, lead: bool) -> mediawiki.Article:
     """The article; where there is none, the error names those that a search finds."""
-    asked = checked(title, "title", _QUERY)
+    asked = checked(_title_in(title), "title", _QUERY)
     found = await mediawiki.article(context, asked, lead=lead)
     if found is not None:
         return found
-    near = (await mediawiki.search(context, asked, 5)).hits
+    try:
+        near = (await mediawiki.search(context, asked, 5)).hits
+    except RequestFailed:
+        near = ()
     hint = f"Near it are: {'; '.join(hit.title for hit in near)}." if near else "Find one with wiki_search."
-    raise ToolError(f"Wikipedia has no article {asked!r}. {hint}")
+    raise ToolError(f"{mediawiki.wiki(context).title} has no article {asked!r}. {hint}")
 
 
-def _key(title: str) -> str:
-    return " ".join(title.replace("_", " ").split()).casefold()[:_QUERY]
-
-
-def _index(context: ToolContext) -> JsonFile[dict[str, str]]:
-    return JsonFile(context.folders.data / _FOLDER / "index.json", dict, timeouts=context.timeouts)
+def _title_in(given: str) -> str:
+    """The title that an address of an article has; what is no address is the title itself."""
+    try:
+        parts = urlsplit(given.strip())
+        named = parse_qs(parts.query).get("title", [""])[0]
+    except ValueError:  # as from brackets that are no address
+        return given
+    if parts.scheme not in ("http", "https"):
+        return given
+    after = unquote(parts.path.partition("/wiki/")[2])
+    return (named or after).replace("_", " ") or given

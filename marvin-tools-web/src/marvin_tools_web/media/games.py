@@ -42,7 +42,10 @@ async def search_games(
     try:
         hits, total = await _ask(context, "games", read, {"search": asked, "page_size": max_results})
     except RequestFailed as error:
-        found: ToolResult = await web_search.function(f"{asked} video game", max_results, "", context=context)
+        try:
+            found: ToolResult = await web_search.function(f"{asked} video game", max_results, "", context=context)
+        except ToolError as other:
+            raise ToolError(f"{error}\nA web search fails as well: {other}") from other
         return found.replace(content=f"{found.content}\n[By a web search: {error}]")
     if not hits:
         return ToolResult(content=f"RAWG has no game {asked!r}. Write the title in another way, or try steam_search.")

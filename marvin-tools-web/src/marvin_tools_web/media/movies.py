@@ -24,7 +24,8 @@ _QUERY = 200
 _TITLE = "Give the title of a film or series."
 _IMDB = re.compile(r"tt\d{5,10}")
 _YEAR = re.compile(r"(?:18|19|20|21)\d\d")
-_NOTHING = ("not found", "too many results", "incorrect imdb id", "conversion from string")
+_TOO_MANY = "too many results"
+_NOTHING = ("not found", "incorrect imdb id", "conversion from string")
 _BY_WEB = 5
 
 
@@ -46,6 +47,11 @@ async def search_movies(
         found = await _ask(context, params, lambda answer: (values.required(answer, "Search"), _total(answer)))
     except RequestFailed as error:
         return await _by_web(context, f"{asked} {year} {kind} imdb".replace("  ", " "), error)
+    if found == _TOO_MANY:
+        raise ToolError(
+            f"OMDb finds too many titles with {asked!r}. Give more of the title, or use get_movie_details with all "
+            "of it."
+        )
     if found is None:
         return ToolResult(content=f"OMDb has no {kind} {asked!r}. Write the title in another way, or use web_search.")
     hits = values.objects(found[0])
@@ -70,14 +76,14 @@ async def get_movie_details(
         found = await _ask(context, params, details_in)
     except RequestFailed as error:
         return await _by_web(context, f"{asked} film imdb plot ratings", error)
-    if found is None:
+    if found is None or found == _TOO_MANY:
         raise ToolError(f"OMDb has nothing called {asked!r}. Find it with search_movies.")
     text, page, name = found
     return ToolResult(content=f"{text}\n{source_line([OMDB])}", show=[Link(url=page, text=name)] if page else [])
 
 
 async def _ask(context: ToolContext, params: Mapping[str, str | None], read: Any) -> Any:
-    """What OMDb says; None where it has nothing of the kind.
+    """What OMDb says; None where it has nothing of the kind, `_TOO_MANY` where it has more than it tells.
 
     Raises:
         RequestFailed: there is no key, or no answer.
@@ -89,6 +95,8 @@ async def _ask(context: ToolContext, params: Mapping[str, str | None], read: Any
     def understood(answer: Any) -> Any:
         if values.text(answer, "Response") == "False":
             why = values.text(answer, "Error", limit=200)
+            if _TOO_MANY in why.lower():
+                return _TOO_MANY
             if any(sign in why.lower() for sign in _NOTHING):
                 return None
             raise RequestFailed(f"it refused this: {why or 'it does not say why'}. Try another source.")
@@ -99,7 +107,10 @@ async def _ask(context: ToolContext, params: Mapping[str, str | None], read: Any
 
 async def _by_web(context: ToolContext, query: str, error: RequestFailed) -> ToolResult:
     """What a web search finds instead; the answer says why."""
-    found: ToolResult = await web_search.function(query, _BY_WEB, "", context=context)
+    try:
+        found: ToolResult = await web_search.function(query, _BY_WEB, "", context=context)
+    except ToolError as other:
+        raise ToolError(f"{error}\nA web search fails as well: {other}") from other
     return found.replace(content=f"{found.content}\n[By a web search: {error}]")
 
 
@@ -113,7 +124,8 @@ def _page(one: Mapping[str, Any]) -> str:
 
 
 def _in_short(one: Mapping[str, Any]) -> str:
-    return lines(joined(f"{given(one, 'Title')} ({given(one, 'Year')})", given(one, "Type"), given(one, "imdbID")))
+    facts = joined(f"{given(one, 'Title')} ({given(one, 'Year')})", given(one, "Type"), given(one, "imdbID"))
+    return lines(facts, _page(one))
 
 
 def details_in(answer: Any) -> tuple[str, str, str]:

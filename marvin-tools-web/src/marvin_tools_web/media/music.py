@@ -15,18 +15,29 @@ from ..services import values
 from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import MUSICBRAINZ
-from ..services.client import ServiceClient
+from ..services.client import Params, ServiceClient
 from .facts import given, joined, labelled, lines, listed, names
 
 Entity: TypeAlias = Literal["artist", "release", "recording"]
 
 _QUERY = 200
 _MBID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_FIELD = re.compile(
+    r"\b(?:alias|arid|area|artist|artistname|asin|barcode|begin|comment|country|creditname|date|dur|end"
+    r"|firstreleasedate|format|gender|isrc|label|lang|mbid|name|primarytype|recording|reid|release|rgid|rid"
+    r"|secondarytype|sortname|status|tag|tid|tnum|tracks|type):(?=[\w\"(\[])"
+)
+"""Fields that a search may name. Source: musicbrainz.org/doc/MusicBrainz_API/Search"""
+_SIGNS = re.compile(r'[+\-&|!(){}\[\]^"~*?:\\/]')
+_JOINING = frozenset({"AND", "OR", "NOT"})
+_BROWSED = 100
+"""Albums of a request."""
 _MOST = 60
+_MEDIA = 10
 _SHOWN = 7_000
 _NOT_FOUND = 404
 _INCLUDED = {
-    "artist": "release-groups+tags",
+    "artist": "tags",
     "release": "recordings+artist-credits+labels",
     "recording": "releases+artist-credits",
 }
@@ -46,7 +57,7 @@ async def music_search(
     def read(answer: Any) -> tuple[list[Mapping[str, Any]], int | None]:
         return values.objects(values.required(answer, f"{entity}s")), values.whole(answer, "count")
 
-    params: dict[str, str | float | None] = {"query": asked, "limit": max_results, "fmt": "json"}
+    params: dict[str, str | float | None] = {"query": expression(asked), "limit": max_results, "fmt": "json"}
     hits, total = await ServiceClient(context, MUSICBRAINZ).get_json(entity, read, params=params)
     if not hits:
         return ToolResult(
@@ -55,7 +66,18 @@ async def music_search(
     shown = hits[:max_results]
     links = [Link(url=_page(entity, one), text=_title(one)) for one in shown if _page(entity, one)]
     source = f"[More by music_lookup.] {source_line([MUSICBRAINZ])}"
-    return listed((_IN_SHORT[entity](one) for one in shown), source, links, total)
+    return listed((lines(_IN_SHORT[entity](one), _page(entity, one)) for one in shown), source, links, total)
+
+
+def expression(asked: str) -> str:
+    """A search as MusicBrainz takes it: names hold signs of its language, as AC/DC, P!nk and What? do.
+
+    Source: lucene.apache.org/core/9_12_0/queryparser, "Escaping Special Characters"
+    """
+    if _FIELD.search(asked):
+        return asked
+    words = [word.lower() if word in _JOINING else word for word in asked.split()]
+    return _SIGNS.sub(r"\\\g<0>", " ".join(words))
 
 
 @tool(access=["net"], labels=["MusicBrainz"], probe={"mbid": "24f1766e-9635-4d58-a4d4-9413f9f98a4c"})
@@ -69,10 +91,12 @@ async def music_lookup(
     found = _MBID.search(mbid[:200])
     if found is None:
         raise ToolError(f"{mbid[:60]!r} is no id of MusicBrainz. Find one with music_search.")
+    number = found[0].lower()
     params = {"inc": _INCLUDED[entity].replace("+", " "), "fmt": "json"}
+    client = ServiceClient(context, MUSICBRAINZ)
     try:
-        text, page, name = await ServiceClient(context, MUSICBRAINZ).get_json(
-            f"{entity}/{found[0].lower()}", lambda answer: whole_in(entity, answer), params=params
+        told, page, name = await client.get_json(
+            f"{entity}/{number}", lambda answer: whole_in(entity, answer), params=params
         )
     except RequestFailed as error:
         if error.status == _NOT_FOUND:
@@ -80,6 +104,9 @@ async def music_lookup(
                 f"There is no {entity} {found[0]}. Check what it is the id of, or use music_search."
             ) from error
         raise
+    if entity == "artist":
+        told += await _albums(client, number)
+    text = "\n".join(filter(None, [*told, page]))
     links = [Link(url=page, text=name)] if page else []
     return ToolResult(content=f"{head_and_tail(text, _SHOWN)}\n{source_line([MUSICBRAINZ])}", show=links)
 
@@ -156,32 +183,58 @@ _IN_SHORT: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def whole_in(entity: str, answer: Any) -> tuple[str, str, str]:
+def whole_in(entity: str, answer: Any) -> tuple[list[str], str, str]:
+    """What is told of an artist, a release or a recording, by lines; its page; its name."""
     if not values.text(answer, "id") or _title(answer) == "(no name)":
         raise ValueError("there is no name")
-    below = {"artist": _albums, "release": _tracks, "recording": _appearances}[entity]
-    text = "\n".join([_IN_SHORT[entity](answer), *below(answer), _page(entity, answer)])
-    return text, _page(entity, answer), _title(answer)
+    below = {"artist": iter(()), "release": _tracks(answer), "recording": _appearances(answer)}[entity]
+    return [_IN_SHORT[entity](answer), *below], _page(entity, answer), _title(answer)
 
 
-def _albums(answer: Mapping[str, Any]) -> Iterator[str]:
-    groups = values.objects(answer, "release-groups")
-    yield f"Albums and others ({len(groups)}):"
-    for one in sorted(groups, key=lambda each: given(each, "first-release-date", 12) or "9999")[:_MOST]:
-        yield f"- {joined(given(one, 'first-release-date', 12)[:4], _title(one), given(one, 'primary-type', 40))}"
+async def _albums(client: ServiceClient, artist: str) -> list[str]:
+    """The albums of an artist, by lines. With the artist itself no more than 25 of them come."""
+    params: Params = {"artist": artist, "limit": _BROWSED, "fmt": "json"}
+    try:
+        return await client.get_json("release-group", albums_in, params=params)
+    except RequestFailed as error:
+        return [f"[The albums cannot be had: {error}]"]
+
+
+def _shown(there: int) -> str:
+    """How many of a list are shown, where that is not all of it."""
+    return f"{there:,}, {_MOST} of them here" if there > _MOST else f"{there:,}"
+
+
+def albums_in(answer: Any) -> list[str]:
+    """The albums of an artist, the oldest first."""
+    groups = values.objects(values.required(answer, "release-groups"))
+    there = max(values.whole(answer, "release-group-count") or 0, len(groups))
+    ordered = sorted(groups, key=lambda one: given(one, "first-release-date", 12) or "9999")[:_MOST]
+    return [
+        f"Albums and others ({_shown(there)}):",
+        *(
+            f"- {joined(given(one, 'first-release-date', 12)[:4], _title(one), given(one, 'primary-type', 40))}"
+            for one in ordered
+        ),
+    ]
 
 
 def _tracks(answer: Mapping[str, Any]) -> Iterator[str]:
     media = values.objects(answer, "media")
-    for medium in media[:10]:
+    for medium in media[:_MEDIA]:
         if len(media) > 1:
             yield joined(f"{given(medium, 'format', 40) or 'Medium'} {values.whole(medium, 'position') or ''}".strip())
-        for track in values.objects(medium, "tracks")[:_MOST]:
+        tracks = values.objects(medium, "tracks")
+        for track in tracks[:_MOST]:
             yield f"{values.whole(track, 'position') or '-'}. {joined(_title(track), _length(track))}"
+        if len(tracks) > _MOST:
+            yield f"[{len(tracks) - _MOST} more]"
+    if len(media) > _MEDIA:
+        yield f"[{len(media) - _MEDIA} more media]"
 
 
 def _appearances(answer: Mapping[str, Any]) -> Iterator[str]:
     releases = values.objects(answer, "releases")
-    yield f"Appears on ({len(releases)}):"
+    yield f"Appears on ({_shown(len(releases))}):"
     for one in releases[:_MOST]:
         yield f"- {joined(_title(one), given(one, 'date', 12), given(one, 'country', 8))}"

@@ -81,7 +81,7 @@ def _page(meal: Mapping[str, Any]) -> str:
 
 def _in_short(meal: Mapping[str, Any]) -> str:
     kind = joined(given(meal, "strArea", 40), given(meal, "strCategory", 40))
-    return joined(given(meal, "strMeal", 120), kind, f"id {values.whole(meal, 'idMeal') or 0}")
+    return lines(joined(given(meal, "strMeal", 120), kind, f"id {values.whole(meal, 'idMeal') or 0}"), _page(meal))
 
 
 def _ingredients(meal: Mapping[str, Any]) -> Iterator[str]:

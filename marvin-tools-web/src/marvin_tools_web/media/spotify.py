@@ -6,41 +6,55 @@ Source: developer.spotify.com/documentation/web-api, .../tutorials/february-2026
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from marvin_core import Field, Link, RequestFailed, ToolContext, ToolError, ToolResult, one_line, tool
+from marvin_core import Field, Link, ToolContext, ToolError, ToolResult, call_of, numbered, one_line, tool
 
 from ..services import values
 from ..services.asked import checked
 from ..services.backends import source_line
 from ..services.catalog import SPOTIFY
-from ..services.client import Params, ServiceClient
-from . import spotify_login
+from ..services.client import Params
+from ..services.oauth import Login
+from . import spotify_undoing
 from .facts import given, joined, lines, listed, names
+from .spotify_login import CLIENT_ID, LOGIN, Spotify
 
 _QUERY = 200
 _NAME = 100
 _ABOUT = 300
 _MOST_TRACKS = 100
+_SHOWN = 6_000
+_MISSING = 1_500
+_PAGE = 10
+"""Results of a request: applications in development get no more."""
 _ID = re.compile(r"[A-Za-z0-9]{22}")
-_UNAUTHORIZED = 401
-_SETTINGS = [spotify_login.CLIENT_ID]
+_TRACK = re.compile(r"(?:spotify:track:|https?://open\.spotify\.com/(?:intl-\w+/)?track/)([A-Za-z0-9]{22})(?:\?.*)?")
+_SETTINGS = [CLIENT_ID]
+_LOGGED_IN = "The user is logged in to Spotify."
 
 
-@tool(access=["net", "write"], labels=["Spotify"], settings=_SETTINGS)
+@tool(access=["net", "write"], labels=["Spotify"], settings=_SETTINGS, unlisted=["taken_back"])
 async def spotify_auth(
     auth_code: Annotated[str, "What the browser ended at, where it could not reach Marvin"] = "",
+    taken_back: Annotated[bool, "For /undo"] = False,
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Log in to Spotify: gives the address that the user opens. Afterwards the other tools work by themselves."""
+    login = Login(context, LOGIN)
+    if taken_back:
+        spotify_undoing.check(context)
+        await login.forget()
+        return ToolResult(content="The user is logged out of Spotify.")
+    undo = call_of(spotify_auth, taken_back=True)
     if auth_code.strip():
-        await spotify_login.finish(context, auth_code)
-        return ToolResult(content="The user is logged in to Spotify.")
-    if await spotify_login.answered(context):
-        return ToolResult(content="The user is logged in to Spotify.")
-    url = await spotify_login.begin(context)
+        await login.finish(auth_code)
+        return ToolResult(content=_LOGGED_IN, undo=undo)
+    if await login.answered():
+        return ToolResult(content=_LOGGED_IN, undo=undo)
+    url = await login.begin()
     return ToolResult(
         content=(
             f"Have the user open this address and log in:\n{url}\nThen use the other tools of Spotify. "
@@ -48,6 +62,7 @@ async def spotify_auth(
             "address of that page."
         ),
         show=[Link(url=url, text="Log in to Spotify")],
+        undo=undo,
     )
 
 
@@ -67,15 +82,19 @@ async def spotify_search(
     return listed(map(_in_short, hits), source_line([SPOTIFY]), links, total)
 
 
-@tool(access=["net", "write"], labels=["Spotify"], settings=_SETTINGS)
+@tool(access=["net", "write"], labels=["Spotify"], settings=_SETTINGS, unlisted=["taken_back"])
 async def spotify_create_playlist(
     name: Annotated[str, "Its name"],
     description: Annotated[str, "What it is"] = "",
     public: Annotated[bool, "Whether others see it"] = False,
+    taken_back: Annotated[str, "For /undo"] = "",
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Make a playlist for the user on Spotify."""
+    if taken_back:
+        spotify_undoing.check(context)
+        return ToolResult(content=await spotify_undoing.remove_playlist(context, _playlist(taken_back), name))
     title = " ".join(name.split())
     if not title or len(title) > _NAME or len(description) > _ABOUT:
         raise ToolError(
@@ -90,80 +109,84 @@ async def spotify_create_playlist(
             raise ValueError("there is no id")
         return number, _page(answer)
 
-    number, page = await _Spotify(context).post("me/playlists", body, read)
+    number, page = await Spotify(context).post("me/playlists", body, read)
     text = lines(f"The playlist {title!r} was made, id {number}.", page, "[Fill it by spotify_add_tracks.]")
-    return ToolResult(content=text, details={"id": number}, show=[Link(url=page, text=title)] if page else [])
+    return ToolResult(
+        content=f"{text}\n{source_line([SPOTIFY])}",
+        details={"id": number},
+        show=[Link(url=page, text=title)] if page else [],
+        undo=call_of(spotify_create_playlist, name=title, taken_back=number),
+    )
 
 
-@tool(access=["net", "write"], labels=["Spotify"], settings=_SETTINGS)
+def _time(arguments: Mapping[str, Any]) -> float:
+    """Seconds for a call: each track is a request, or two where the token has to be renewed."""
+    queries = arguments.get("track_queries")
+    return 60.0 + 5.0 * (len(queries) if isinstance(queries, list) else 0)
+
+
+@tool(access=["net", "write"], labels=["Spotify"], settings=_SETTINGS, timeout=_time, unlisted=["taken_back"])
 async def spotify_add_tracks(
     playlist_id: Annotated[str, "From spotify_create_playlist or spotify_search"],
     track_queries: Annotated[list[str], "A search for each track, as in 'Hysteria Muse'"],
+    taken_back: Annotated[bool, "For /undo"] = False,
     *,
     context: ToolContext,
 ) -> ToolResult:
     """Add tracks to a playlist of the user: for each search the first that Spotify finds."""
-    found = _ID.search(playlist_id.split("?")[0].rpartition("/")[2].rpartition(":")[2])
-    if found is None:
-        raise ToolError(f"{playlist_id[:60]!r} is no playlist of Spotify. Give its id, or its address.")
-    if not 1 <= len(track_queries) <= _MOST_TRACKS:
-        raise ToolError(f"{len(track_queries)} tracks were given. Give 1 to {_MOST_TRACKS} at a time.")
+    playlist = _playlist(playlist_id)
+    if taken_back:
+        spotify_undoing.check(context)
+        return ToolResult(content=await spotify_undoing.remove_tracks(context, playlist, track_queries))
+    queries = [query for query in track_queries if query.strip()]
+    if not 1 <= len(queries) <= _MOST_TRACKS:
+        raise ToolError(f"{len(queries)} tracks were given. Give 1 to {_MOST_TRACKS} at a time.")
+    tracks, missing = await _found_tracks(context, queries)
+    lost = (
+        f"Not found: {one_line('; '.join(missing), _MISSING)}. Search for them with spotify_search." if missing else ""
+    )
+    if not tracks:
+        raise ToolError(f"No track was added. {lost}")
+    # A track that is found twice was asked for twice.
+    uris = [uri for uri, _ in tracks]
+    await Spotify(context).post(
+        f"playlists/{playlist}/items", {"uris": uris}, lambda answer: values.text(answer, "snapshot_id")
+    )
+    head = f"{len(tracks)} of {len(queries)} tracks were added:"
+    page = f"https://open.spotify.com/playlist/{playlist}"
+    added = numbered((title for _, title in tracks), _SHOWN)
+    return ToolResult(
+        content=lines(head, added, lost, page, source_line([SPOTIFY])),
+        show=[Link(url=page, text="The playlist")],
+        undo=call_of(spotify_add_tracks, playlist_id=playlist, track_queries=uris, taken_back=True),
+    )
+
+
+async def _found_tracks(context: ToolContext, queries: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """The tracks, each by its address at Spotify and in words, and the searches that found none."""
     tracks: list[tuple[str, str]] = []
     missing: list[str] = []
-    for number, query in enumerate(track_queries):
-        context.progress(f"Looking for {one_line(query, _NAME)}", number, len(track_queries))
+    for number, query in enumerate(queries):
+        context.progress(f"Looking for {one_line(query, _NAME)}", number, len(queries))
+        named = _TRACK.fullmatch(query.strip())
+        if named:
+            tracks.append((f"spotify:track:{named[1]}", f"https://open.spotify.com/track/{named[1]}"))
+            continue
         hits, _ = await _search(context, query, "track", 1)
         uri = values.text(hits[0], "uri", limit=80) if hits else ""
         if uri.startswith("spotify:track:"):
             tracks.append((uri, _in_short(hits[0]).partition("\n")[0]))
         else:
             missing.append(one_line(query, _NAME))
-    if tracks:
-        # A track that is found twice was asked for twice.
-        body = {"uris": [uri for uri, _ in tracks]}
-        await _Spotify(context).post(
-            f"playlists/{found[0]}/items", body, lambda answer: values.text(answer, "snapshot_id")
-        )
-    added = [f"- {title}" for _, title in tracks]
-    lost = f"Not found: {'; '.join(missing)}. Search for them with spotify_search." if missing else ""
-    head = f"{len(tracks)} of {len(track_queries)} tracks were added:" if tracks else "No track was added."
-    if not tracks:
-        raise ToolError(f"{head} {lost}")
-    return ToolResult(content=lines(head, *added, lost, source_line([SPOTIFY])))
+    return tracks, missing
 
 
-class _Spotify:
-    """Requests in the name of the user; a token that no longer holds is renewed once."""
-
-    def __init__(self, context: ToolContext) -> None:
-        self._context = context
-        self._client = ServiceClient(context, SPOTIFY)
-
-    async def get(self, path: str, read: Any, params: Mapping[str, str | float | None]) -> Any:
-        """What `read` makes of the answer to a GET."""
-        token = await spotify_login.access_token(self._context)
-        try:
-            return await self._client.get_json(path, read, params=params, headers=_bearer(token))
-        except RequestFailed as error:
-            if error.status != _UNAUTHORIZED:
-                raise
-        token = await spotify_login.renewed(self._context)
-        return await self._client.get_json(path, read, params=params, headers=_bearer(token))
-
-    async def post(self, path: str, body: Mapping[str, Any], read: Any) -> Any:
-        """What `read` makes of the answer to a POST. What was refused for its token is repeated."""
-        token = await spotify_login.access_token(self._context)
-        try:
-            return await self._client.post_json(path, body, read, headers=_bearer(token))
-        except RequestFailed as error:
-            if error.status != _UNAUTHORIZED:
-                raise
-        token = await spotify_login.renewed(self._context)
-        return await self._client.post_json(path, body, read, headers=_bearer(token))
-
-
-def _bearer(token: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {token}"}
+def _playlist(given_id: str) -> str:
+    """The id of a playlist, out of that or its address."""
+    last = given_id.strip().partition("?")[0].rstrip("/").rpartition("/")[2].rpartition(":")[2]
+    if not _ID.fullmatch(last):
+        raise ToolError(f"{given_id[:60]!r} is no playlist of Spotify. Give its id, or its address.")
+    return last
 
 
 async def _search(context: ToolContext, query: str, kind: str, most: int) -> tuple[list[Mapping[str, Any]], int | None]:
@@ -172,16 +195,17 @@ async def _search(context: ToolContext, query: str, kind: str, most: int) -> tup
     def read(answer: Any) -> tuple[list[Mapping[str, Any]], int | None]:
         # Playlists that may not be shown are null.
         found = values.objects(values.required(answer, f"{kind}s", "items"))
-        return found[:most], values.whole(answer, f"{kind}s", "total")
+        return found[:_PAGE], values.whole(answer, f"{kind}s", "total")
 
-    # At most ten a request are allowed to applications in development.
-    params: Params = {"q": asked, "type": kind, "limit": min(most, 10)}
-    found: tuple[list[Mapping[str, Any]], int | None] = await _Spotify(context).get("search", read, params)
-    hits, total = found
-    if len(hits) == 10 < most and (total or 0) > 10:
-        more, _ = await _Spotify(context).get("search", read, {**params, "limit": most - 10, "offset": 10})
-        hits = [*hits, *more][:most]
-    return hits, total
+    hits: list[Mapping[str, Any]] = []
+    total: int | None = None
+    for offset in range(0, most, _PAGE):
+        params: Params = {"q": asked, "type": kind, "limit": min(most - offset, _PAGE), "offset": offset or None}
+        more, total = await Spotify(context).get("search", read, params)
+        hits += more
+        if (total or 0) <= offset + _PAGE:
+            break
+    return hits[:most], total
 
 
 def _page(one: Mapping[str, Any]) -> str:

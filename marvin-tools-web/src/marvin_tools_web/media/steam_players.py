@@ -19,7 +19,8 @@ from ..services.client import ServiceClient
 from .facts import given, joined, labelled, lines, listed
 
 _KEY = "STEAM_API_KEY"
-_NUMBER = re.compile(r"\d{17}")
+_NUMBER = re.compile(r"\d{17}", re.ASCII)
+_ADDRESS = re.compile(r"/(?:id|profiles)/([^/?#\s]+)")
 _NAME = re.compile(r"[A-Za-z0-9_-]{2,64}")
 _GAMES = 30
 _ACHIEVEMENTS = 10
@@ -69,7 +70,8 @@ async def steam_user_games(
     if found is None:
         raise ToolError(f"The games of {one_line(steam_id, 80)!r} are private, or there are none. Ask the user.")
     games = sorted(found, key=lambda one: -(values.number(one, "playtime_forever") or 0))
-    return listed(map(_game, games[:_GAMES]), source_line([STEAM]), total=len(games))
+    links = [Link(url=_shop(one), text=given(one, "name")) for one in games[:_GAMES]]
+    return listed(map(_game, games[:_GAMES]), source_line([STEAM]), links, len(games))
 
 
 @tool(access=["net"], labels=["Steam"], requires=_NEEDS, secrets=[_KEY], probe={"steam_id": "76561197960435530"})
@@ -138,7 +140,8 @@ async def _number(client: ServiceClient, steam_id: str, key: str) -> str:
     Raises:
         ToolError: it is none of them, or there is no such profile.
     """
-    given_id = steam_id.strip().rstrip("/").rpartition("/")[2]
+    named = _ADDRESS.search(steam_id)
+    given_id = named[1] if named else steam_id.strip().rstrip("/").rpartition("/")[2]
     if _NUMBER.fullmatch(given_id):
         return given_id
     if not _NAME.fullmatch(given_id):
@@ -163,11 +166,15 @@ def games_in(answer: Any) -> list[Mapping[str, Any]] | None:
     return values.objects(values.required(response, "games")) if response else None
 
 
+def _shop(one: Mapping[str, Any]) -> str:
+    return f"https://store.steampowered.com/app/{values.whole(one, 'appid') or 0}"
+
+
 def _game(one: Mapping[str, Any]) -> str:
     hours, lately = (values.number(one, key) for key in ("playtime_forever", "playtime_2weeks"))
     return joined(
         given(one, "name") or "(no name)",
-        f"app {values.whole(one, 'appid') or 0}",
+        _shop(one),
         f"{(hours or 0) / 60:,.1f} h played",
         f"{lately / 60:.1f} h in two weeks" if lately else "",
     )

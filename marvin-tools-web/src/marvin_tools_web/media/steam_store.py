@@ -72,20 +72,24 @@ async def steam_app_details(app_id: Annotated[int, "From steam_search"], *, cont
 async def steam_featured(*, context: ToolContext) -> ToolResult:
     """Tell what Steam features now: specials, top sellers, new games."""
     client = ServiceClient(context, STEAM_STORE)
-    text = await client.get_json("api/featuredcategories", featured_in, params=_SHOP)
-    return ToolResult(content=f"{text}\n{source_line([STEAM_STORE])}")
+    text, links = await client.get_json("api/featuredcategories", featured_in, params=_SHOP)
+    return ToolResult(content=f"{text}\n{source_line([STEAM_STORE])}", show=links)
 
 
-def featured_in(answer: Any) -> str:
-    parts = []
+def featured_in(answer: Any) -> tuple[str, list[Link]]:
+    """What is featured, numbered through, and links to it."""
+    parts: list[str] = []
+    links: list[Link] = []
     for key, title in _SECTIONS:
         games = {values.whole(one, "id"): one for one in values.objects(answer, key, "items")}
-        entries = [_offer(one) for one in list(games.values())[:_OFFERED]]
+        shown = list(games.values())[:_OFFERED]
+        entries = [f"{number}. {_offer(one)}" for number, one in enumerate(shown, len(links) + 1)]
+        links += [Link(url=_page(one), text=given(one, "name")) for one in shown]
         if entries:
-            parts.append("\n".join([f"{title}:", *(f"- {entry}" for entry in entries)]))
+            parts.append("\n".join([f"{title}:", *entries]))
     if not parts:
         raise ValueError("nothing is featured")
-    return "\n\n".join(parts)
+    return "\n\n".join(parts), links
 
 
 def _page(one: Mapping[str, Any]) -> str:
@@ -119,7 +123,7 @@ def _offer(one: Mapping[str, Any]) -> str:
     price = _price(
         values.number(one, "original_price"), values.number(one, "final_price"), values.text(one, "currency", limit=8)
     )
-    return joined(given(one, "name", 120) or "(no name)", f"app {values.whole(one, 'id') or 0}", price)
+    return joined(given(one, "name", 120) or "(no name)", price, _page(one))
 
 
 def details_in(data: Any, app_id: int) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from marvin_core import Field, ToolContext, ToolError, ToolResult, tool
@@ -11,22 +9,24 @@ from marvin_core import Field, ToolContext, ToolError, ToolResult, tool
 from ..services.asked import checked
 from ..services.backends import Answered, Backend, first_answer
 from ..services.catalog import GOOGLE_PLACES, NOMINATIM, OVERPASS
-from . import google, kinds
-from .found import FoundPlace, box, listed, metres
-from .osm import interpret, search
+from . import around, google, kinds
+from .found import FoundPlace, listed
+from .given import adapting
+from .google_access import CLIENT_ID, access
 from .points import Point, point, point_of
 
 _LARGEST = 50_000
 _QUERY = 500
 _TYPES = 20
-_MORE = 100
-"""Places that Overpass is asked for, of which the best are shown."""
+_LONGITUDE = ["lng", "lon", "long"]
+_SETTINGS = [CLIENT_ID]
 
 
 @tool(
     access=["net"],
-    labels=["Google Places", "Nominatim"],
-    aliases={"text_query": ["query"], "latitude": ["lat"], "longitude": ["lng"]},
+    labels=["Google Places", "Nominatim", "Overpass"],
+    settings=_SETTINGS,
+    aliases={"text_query": ["query"], "latitude": ["lat"], "longitude": _LONGITUDE},
     probe={"text_query": "museum in Berlin", "max_results": 1},
 )
 async def places_text_search(
@@ -44,23 +44,34 @@ async def places_text_search(
     near = _near(latitude, longitude)
     size = _radius(radius)
     backends: list[Backend[list[FoundPlace]]] = []
-    key = context.secret(google.KEY, None)
-    if key:
+    google_by = await access(context)
+    if google_by is not None:
 
         async def by_google() -> list[FoundPlace]:
-            return await google.text_search(context, key, query, max_results, near=near, radius=size, open_now=open_now)
+            return await google.text_search(
+                context, google_by, query, max_results, near=near, radius=size, open_now=open_now
+            )
 
         backends.append(Backend(GOOGLE_PLACES, by_google))
-    area = box(near, size) if near is not None else None
-    backends.append(Backend(NOMINATIM, lambda: search(context, query, max_results, area)))
+    backends.append(Backend(NOMINATIM, lambda: around.named(context, query, max_results, near, size)))
     answered = await first_answer(context.origin, backends, "Use web_search.")
+    if not answered.value and answered.service is NOMINATIM:
+        # It knows names and addresses. What things are, the map itself has to be asked for.
+        answered = await around.described(context, query, max_results, near, size, answered)
     return _result(answered, f"No place fits {query!r}. Use other words, or overpass_query with tags.", near, open_now)
 
 
 @tool(
     access=["net"],
     labels=["Google Places", "Overpass"],
-    aliases={"included_types": ["types"], "latitude": ["lat"], "longitude": ["lng"]},
+    settings=_SETTINGS,
+    aliases={
+        "included_types": ["types", "type", "included_type"],
+        "near": ["location", "place"],
+        "latitude": ["lat"],
+        "longitude": _LONGITUDE,
+    },
+    adapt=adapting(["near"]),
     probe={"near": "52.52,13.405", "included_types": ["museum"], "radius": 500, "max_results": 1},
 )
 async def places_nearby_search(
@@ -76,36 +87,27 @@ async def places_nearby_search(
 ) -> ToolResult:
     """Find places of given types around a point."""
     types = [kinds.normal(kind) for kind in included_types if kind.strip()]
-    tags = [kinds.tag(kind) for kind in types]
+    tags = [kinds.tags(kind) for kind in types]
     if not types or len(types) > _TYPES or not all(tags):
-        wrong = next((kind for kind, tag in zip(types, tags, strict=True) if not tag), "")
+        wrong = next((kind for kind, found in zip(types, tags, strict=True) if not found), "")
         what = f"has {wrong[:60]!r}, which is no type" if wrong else f"has {len(types)} types"
         raise ToolError(f"included_types {what}. Give 1 to {_TYPES} types, as in restaurant, cafe, pharmacy, museum.")
     size = _radius(radius)
     at, failures = await point_of(context, latitude, longitude, near, "near, or latitude and longitude")
     backends: list[Backend[list[FoundPlace]]] = []
-    key = context.secret(google.KEY, None)
-    if key:
+    # Google takes no tags of OpenStreetMap.
+    google_by = None if any("=" in kind for kind in types) else await access(context)
+    if google_by is not None:
 
         async def by_google() -> list[FoundPlace]:
-            return await google.nearby_search(context, key, at, types, max_results, radius=size, rank_by=rank_by)
+            return await google.nearby_search(context, google_by, at, types, max_results, radius=size, rank_by=rank_by)
 
         backends.append(Backend(GOOGLE_PLACES, by_google))
-    backends.append(Backend(OVERPASS, lambda: _by_overpass(context, at, tags, size, max_results)))
+    filters = [around.filters(found) for found in tags]
+    backends.append(Backend(OVERPASS, lambda: around.nearest(context, at, filters, size, max_results)))
     answered = await first_answer(context.origin, backends, "Use web_search.")
     answered = Answered(answered.value, answered.service, [*failures, *answered.failures])
     return _result(answered, f"No {', '.join(types)} within {size:.0f} m of {at.shown}. Try a larger radius.", at)
-
-
-async def _by_overpass(
-    context: ToolContext, at: Point, tags: Sequence[str], radius: float, most: int
-) -> list[FoundPlace]:
-    around = f"(around:{radius:.0f},{at.latitude:.6f},{at.longitude:.6f})"
-    parts = "".join(f'nwr["{tag.partition("=")[0]}"="{tag.partition("=")[2]}"]{around};' for tag in dict.fromkeys(tags))
-    found, _ = await interpret(context, f"[out:json][timeout:25];({parts});out center {_MORE};", _MORE)
-    # OpenStreetMap knows nothing of popularity: what is near comes first.
-    named = [one for one in found if one.at is not None]
-    return sorted(named, key=lambda one: metres(at, one.at) if one.at else math.inf)[:most]
 
 
 def _near(latitude: float | None, longitude: float | None) -> Point | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from marvin_core import Link, Record, Table, ToolResult, numbered
+from marvin_core import Link, Record, Table, ToolResult, numbered, one_line
 
 from ..services import values
 from .points import Point
@@ -15,6 +15,9 @@ _CHARACTERS = 12_000
 _FACT = 120
 _LINKS = 5
 _TAGS = ("opening_hours", "phone", "contact:phone", "website", "contact:website", "cuisine", "wheelchair", "email")
+_SAID_ELSEWHERE = ("name", "amenity", "shop", "tourism", "leisure", "building", "source")
+_NO_FACTS = ("addr:", "name:", "contact:", "source:", "note", "fixme", "created_by", "wikidata", "ref:", "check_date")
+_OTHER = 60
 _METRES = 6_371_000.0
 """The radius of the earth."""
 
@@ -50,14 +53,17 @@ def place(
     return FoundPlace(name=name, address=address, kind=kind, at=where, url=url, facts=tuple(facts))
 
 
-def shown_tags(tags: Mapping[str, Any]) -> tuple[str, ...]:
-    """What of the tags of OpenStreetMap is worth knowing."""
+def shown_tags(tags: Mapping[str, Any], *, others: int = 0) -> tuple[str, ...]:
+    """What of the tags of OpenStreetMap is worth knowing, and of the others as many."""
     found: dict[str, str] = {}
     for tag in _TAGS:
         text = values.text(tags, tag, limit=_FACT)
         if text:
             found.setdefault(tag.removeprefix("contact:").replace("_", " "), text)
-    return tuple(f"{name}: {text}" for name, text in found.items())
+    known = {*_TAGS, *_SAID_ELSEWHERE}
+    more = [name for name in tags if name not in known and not name.startswith(_NO_FACTS)][:others]
+    found |= {name: text for name in more if (text := values.text(tags, name, limit=_OTHER))}
+    return tuple(f"{one_line(name, _OTHER)}: {text}" for name, text in found.items())
 
 
 def metres(one: Point, other: Point) -> float:
@@ -70,11 +76,18 @@ def metres(one: Point, other: Point) -> float:
 
 
 def box(at: Point, radius: float) -> tuple[float, float, float, float]:
-    """West, north, east and south of an area around a point, `radius` in metres."""
+    """West, north, east and south of an area around a point, `radius` in metres.
+
+    An area that holds a pole, or crosses the line of dates, has all longitudes: no search takes one across the line.
+    """
     high = math.degrees(radius / _METRES)
-    wide = high / max(0.01, math.cos(math.radians(at.latitude)))
-    west, east = max(-180.0, at.longitude - wide), min(180.0, at.longitude + wide)
-    return west, min(90.0, at.latitude + high), east, max(-90.0, at.latitude - high)
+    north, south = min(90.0, at.latitude + high), max(-90.0, at.latitude - high)
+    # The parallel of a circle's edge is nearer to the pole than that of its middle, and shorter.
+    wide = high / max(1e-9, math.cos(math.radians(min(90.0, abs(at.latitude) + high))))
+    west, east = at.longitude - wide, at.longitude + wide
+    if west < -180 or east > 180:
+        west, east = -180.0, 180.0
+    return west, north, east, south
 
 
 def listed(

@@ -14,9 +14,9 @@ from ..services import values
 from ..services.catalog import GOOGLE_PLACES
 from ..services.client import ServiceClient
 from .found import FoundPlace, place
+from .google_access import Access
 from .points import Point
 
-KEY = "GOOGLE_PLACES_API_KEY"
 _FIELDS = (
     "displayName",
     "formattedAddress",
@@ -35,7 +35,7 @@ _FACT = 120
 
 
 async def text_search(
-    context: ToolContext, key: str, query: str, most: int, *, near: Point | None, radius: float, open_now: bool
+    context: ToolContext, access: Access, query: str, most: int, *, near: Point | None, radius: float, open_now: bool
 ) -> list[FoundPlace]:
     """The places that a text describes, those around a point first."""
     body: dict[str, Any] = {"textQuery": query, "pageSize": most}
@@ -43,11 +43,18 @@ async def text_search(
         body["openNow"] = True
     if near is not None:
         body["locationBias"] = {"circle": _circle(near, radius)}
-    return await _ask(context, key, "places:searchText", body, most)
+    return await _ask(context, access, "places:searchText", body, most)
 
 
 async def nearby_search(
-    context: ToolContext, key: str, near: Point, types: Sequence[str], most: int, *, radius: float, rank_by: str
+    context: ToolContext,
+    access: Access,
+    near: Point,
+    types: Sequence[str],
+    most: int,
+    *,
+    radius: float,
+    rank_by: str,
 ) -> list[FoundPlace]:
     """The places of some types around a point."""
     body = {
@@ -56,13 +63,15 @@ async def nearby_search(
         "rankPreference": rank_by,
         "locationRestriction": {"circle": _circle(near, radius)},
     }
-    return await _ask(context, key, "places:searchNearby", body, most)
+    return await _ask(context, access, "places:searchNearby", body, most)
 
 
-async def _ask(context: ToolContext, key: str, path: str, body: Mapping[str, Any], most: int) -> list[FoundPlace]:
-    headers = {"x-goog-api-key": key, "x-goog-fieldmask": ",".join(f"places.{field}" for field in _FIELDS)}
+async def _ask(context: ToolContext, access: Access, path: str, body: Mapping[str, Any], most: int) -> list[FoundPlace]:
     client = ServiceClient(context, GOOGLE_PLACES)
-    return await client.post_json(path, body, lambda answer: read(answer, most), headers=headers)
+    mask = {"x-goog-fieldmask": ",".join(f"places.{field}" for field in _FIELDS)}
+    return await access.use(
+        lambda headers: client.post_json(path, body, lambda answer: read(answer, most), headers={**mask, **headers})
+    )
 
 
 def _circle(at: Point, radius: float) -> dict[str, Any]:

@@ -3,25 +3,74 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Annotated
 
-from marvin_core import ToolContext, ToolError, output_text, tool
+from marvin_core import Link, ToolContext, ToolError, ToolResult, call_of, output_text, tool
 
-from .google import KEY
+from ..services.oauth import Login
+from .google_access import CLIENT_ID, KEY, LOGIN, GcloudLogin
 
 _API = "places.googleapis.com"
 _PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
 _TIME = 120.0
 _SHOWN = 500
-_INSTALL = "Have the user install it from cloud.google.com/sdk, or set a key as GOOGLE_PLACES_API_KEY."
+_INSTALL = (
+    "Have the user install it from cloud.google.com/sdk, or set a key as GOOGLE_PLACES_API_KEY, or the client id of a "
+    "desktop application as GOOGLE_CLIENT_ID and its secret as GOOGLE_CLIENT_SECRET."
+)
+_USED = "The places tools use Google Places"
 
 
-@tool(access=["exec", "net", "write"], labels=["Google Cloud"], confirm=True, timeout=5 * _TIME)
-async def setup_google_auth(*, context: ToolContext) -> str:
+@tool(
+    access=["exec", "net", "write"],
+    labels=["Google Cloud"],
+    settings=[CLIENT_ID],
+    confirm=True,
+    timeout=5 * _TIME,
+    unlisted=["auth_code", "taken_back"],
+)
+async def setup_google_auth(
+    auth_code: Annotated[str, "What the browser ended at, where it could not reach Marvin"] = "",
+    taken_back: Annotated[bool, "For /undo"] = False,
+    *,
+    context: ToolContext,
+) -> ToolResult:
     """Set up Google Places with gcloud: look at its login, enable the API, set the quota project."""
+    if taken_back:
+        if context.origin != "undo":
+            raise ToolError("taken_back is for /undo alone. Leave it out.")
+        await Login(context, LOGIN).forget()
+        await GcloudLogin(context).forget()
+        return ToolResult(content="Marvin uses no login at Google any more. What was enabled there stays enabled.")
+    if context.setting(CLIENT_ID):
+        return await _by_own_application(context, auth_code)
+    return await _by_gcloud(context)
+
+
+async def _by_own_application(context: ToolContext, auth_code: str) -> ToolResult:
+    login, undo = Login(context, LOGIN), call_of(setup_google_auth, taken_back=True)
+    if auth_code.strip():
+        await login.finish(auth_code)
+    elif not await login.answered():
+        url = await login.begin()
+        return ToolResult(
+            content=(
+                f"Have the user open this address and log in:\n{url}\nThen use the places tools. Where the browser is "
+                "on another machine, its last page cannot be shown: call setup_google_auth with the address of that "
+                f"page as auth_code. {_API} has to be enabled in the project of the application."
+            ),
+            show=[Link(url=url, text="Log in to Google")],
+            undo=undo,
+        )
+    return ToolResult(content=f"The user is logged in to Google. {_USED}.", undo=undo)
+
+
+async def _by_gcloud(context: ToolContext) -> ToolResult:
+    has_key = bool(context.secret(KEY, None))
     program = context.processes.which("gcloud", outside=True)
     if program is None:
-        advice = f"{KEY} is set, which is enough." if context.secret(KEY, None) else _INSTALL
-        raise ToolError(f"gcloud is not installed. {advice}")
+        raise ToolError(f"gcloud is not installed. {f'{KEY} is set, which is enough.' if has_key else _INSTALL}")
     account = await _gcloud(context, program, "auth", "list", "--filter=status:ACTIVE", "--format=value(account)")
     if not account:
         raise ToolError("gcloud has no login. Have the user run `gcloud auth login`, then call this again.")
@@ -30,15 +79,15 @@ async def setup_google_auth(*, context: ToolContext) -> str:
         raise ToolError("gcloud has no project. Have the user run `gcloud config set project NAME`, then call again.")
     context.progress(f"Enabling {_API} in {project}")
     await _gcloud(context, program, "services", "enable", _API, f"--project={project}", "--quiet")
+    if not has_key:
+        folder = await _gcloud(context, program, "info", "--format=value(config.paths.global_config_dir)")
+        await GcloudLogin(context).use(Path(folder), project)
     context.progress("Setting the quota project")
     await _gcloud(context, program, "auth", "application-default", "set-quota-project", project, "--quiet")
-    create = f"gcloud services api-keys create --project={project} --display-name=places --api-target=service={_API}"
-    rest = (
-        f"{KEY} is set: the places tools use Google Places."
-        if context.secret(KEY, None)
-        else f"One step is left to the user: make a key with `{create}` and set it as {KEY}."
-    )
-    return f"Login: {account}\nProject: {project}\n{_API} is enabled, and {project} pays for the quota.\n{rest}"
+    done = f"Login: {account}\nProject: {project}\n{_API} is enabled, and {project} pays for the quota."
+    if has_key:
+        return ToolResult(content=f"{done}\n{KEY} is set: the places tools use Google Places.")
+    return ToolResult(content=f"{done}\n{_USED} by gcloud's login.", undo=call_of(setup_google_auth, taken_back=True))
 
 
 async def _gcloud(context: ToolContext, program: str, *arguments: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from marvin_core import Fetched, Field, RequestFailed, ToolContext, ToolError, ToolResult, tool
+from marvin_core import Fetched, Field, Record, RequestFailed, ToolContext, ToolError, ToolResult, tool
 
 from ..services import values
 from ..services.asked import checked
@@ -19,10 +19,12 @@ _LONGEST = 1_000
 _QUERY = 20_000
 _ELEMENTS = 100_000
 """Elements that are counted."""
+_FACTS = 8
+"""Tags of an element that are shown beside those that places are known for."""
 _TIME = 25
 """Seconds that Overpass is given for a query that names no time of its own."""
 _SETTINGS = re.compile(r"\s*\[(?:out|timeout|maxsize|bbox|date|diff|adiff)\b")
-_OTHER_FORM = re.compile(r"\[out:(?!json\b)\w+")
+_OTHER_FORM = re.compile(r"\[out:(?!json\b)\w+(?:\([^()]{0,500}\))?")
 _HELP = (
     "Overpass QL looks as in: node[amenity=cafe](around:500,52.52,13.405);out center; "
     "with around:METRES,LATITUDE,LONGITUDE."
@@ -110,16 +112,28 @@ async def overpass_query(
     context: ToolContext,
 ) -> ToolResult:
     """Query the map data of OpenStreetMap with Overpass QL."""
-    found, total = await interpret(context, query, max_results)
-    if not found:
-        return ToolResult(
-            content=f"Nothing fits the query. Check the tags, and widen the area. {_HELP}\n" + source_line([OVERPASS])
+    if "{{" in query:
+        raise ToolError(
+            "What stands in {{}} is for Overpass Turbo alone. Write the area itself: south,west,north,east in place of "
+            f"{{{{bbox}}}}, or around. {_HELP}"
         )
-    return listed(found, source_line([OVERPASS]), total=total)
+    found = await interpret(context, query, max_results, facts=_FACTS)
+    source = f"{found.remark}{source_line([OVERPASS])}"
+    if not found.places:
+        return ToolResult(content=f"Nothing fits the query. Check the tags, and widen the area. {_HELP}\n{source}")
+    return listed(found.places, source, total=found.total)
 
 
-async def interpret(context: ToolContext, query: str, most: int) -> tuple[list[FoundPlace], int]:
-    """What Overpass answers to a query, and how much that is in all.
+class Elements(Record):
+    """What Overpass answers: places, how many there are, and a line that says what is wrong with the answer, or ""."""
+
+    places: tuple[FoundPlace, ...]
+    total: int
+    remark: str = ""
+
+
+async def interpret(context: ToolContext, query: str, most: int, *, facts: int = 0) -> Elements:
+    """What Overpass answers to a query, with so many tags that places are not known for.
 
     Source: wiki.openstreetmap.org/wiki/Overpass_API/Overpass_QL
 
@@ -130,7 +144,7 @@ async def interpret(context: ToolContext, query: str, most: int) -> tuple[list[F
         raise ToolError(f"query is {'empty' if not query.strip() else 'too long'}. {_HELP}")
     try:
         return await ServiceClient(context, OVERPASS).post_form(
-            "", {"data": prepared(query)}, lambda answer: read_overpass(answer, most)
+            "", {"data": prepared(query)}, lambda answer: read_overpass(answer, most, facts)
         )
     except RequestFailed as error:
         if error.status == 400:
@@ -153,8 +167,8 @@ def prepared(query: str) -> str:
     return f"[out:json][timeout:{_TIME}];{asked}"
 
 
-def read_overpass(answer: Fetched, most: int) -> tuple[list[FoundPlace], int]:
-    """What an answer of Overpass says, and how many elements there are.
+def read_overpass(answer: Fetched, most: int, facts: int = 0) -> Elements:
+    """What an answer of Overpass says.
 
     Raises:
         ValueError: it is none.
@@ -163,18 +177,18 @@ def read_overpass(answer: Fetched, most: int) -> tuple[list[FoundPlace], int]:
     data = answer.json()
     elements = values.required(data, "elements", most=_ELEMENTS)
     remark = values.text(data, "remark")
-    if "error" in remark.lower() and not elements:
+    is_cut = "error" in remark.lower()
+    if is_cut and not elements:
         raise RequestFailed(f"it gave up: {remark} Ask for a smaller area, or for less.")
-    tagged = [one for one in elements if values.inner(one, "tags")]
-    found = [one for one in map(_of_overpass, (tagged or elements)[:most]) if one is not None]
-    return found, len(tagged or elements)
+    tagged = [one for one in elements if values.inner(one, "tags")] or elements
+    found = [one for one in (_of_overpass(element, facts) for element in tagged[:most]) if one is not None]
+    said = f"[Not all of it came: {remark} Ask for a smaller area.]\n" if is_cut else ""
+    return Elements(places=tuple(found), total=len(tagged), remark=said)
 
 
-def _of_overpass(element: Any) -> FoundPlace | None:
+def _of_overpass(element: Any, facts: int) -> FoundPlace | None:
     tags = values.inner(element, "tags")
     tags = tags if isinstance(tags, Mapping) else {}
-    centre = values.inner(element, "center")
-    at = centre if isinstance(centre, Mapping) else element
     number, sort = values.whole(element, "id"), values.text(element, "type")
     parts = (" ".join(filter(None, (values.text(tags, "addr:street"), values.text(tags, "addr:housenumber")))),)
     town = " ".join(filter(None, (values.text(tags, "addr:postcode"), values.text(tags, "addr:city"))))
@@ -184,11 +198,24 @@ def _of_overpass(element: Any) -> FoundPlace | None:
         name=values.text(tags, "name") or kind or f"{sort} {number}",
         address=", ".join(filter(None, (*parts, town))),
         kind=kind.replace("_", " "),
-        at=(values.number(at, "lat"), values.number(at, "lon")),
+        at=_middle(element),
         url=_osm_url(sort, number),
-        facts=shown_tags(tags),
+        facts=shown_tags(tags, others=facts),
         is_anywhere=True,
     )
+
+
+def _middle(element: Any) -> tuple[float | None, float | None]:
+    """Where an element is: itself, its centre, or the middle of what is around it, as the query asked for."""
+    for at in (values.inner(element, "center"), element):
+        latitude, longitude = values.number(at, "lat"), values.number(at, "lon")
+        if latitude is not None and longitude is not None:
+            return latitude, longitude
+    edges = [values.number(element, "bounds", name) for name in ("minlat", "maxlat", "minlon", "maxlon")]
+    south, north, west, east = edges
+    if south is None or north is None or west is None or east is None or west > east:
+        return None, None
+    return (south + north) / 2, (west + east) / 2
 
 
 def _osm_url(sort: str, number: int | None) -> str:

@@ -16,6 +16,8 @@ from ..services.client import Params, ServiceClient
 
 _LONGEST = 300
 _COORDINATES = re.compile(r"\s*\(?\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*[,;\s]\s*([+-]?\d{1,3}(?:\.\d{1,15})?)\s*\)?\s*")
+_MINUS = str.maketrans(dict.fromkeys("\u2212\u2010\u2011\u2013\ufe63\uff0d", "-"))
+"""Signs that are written for a minus."""
 _HOW = "Give a place as a name or as 'latitude,longitude', as in 52.52,13.405."
 
 
@@ -29,7 +31,9 @@ class Point(Record):
     @property
     def coordinates(self) -> str:
         """Latitude and longitude, to a metre."""
-        return f"{self.latitude:.5f},{self.longitude:.5f}"
+        # What is rounded to nothing has no sign.
+        latitude, longitude = (round(degrees, 5) + 0.0 for degrees in (self.latitude, self.longitude))
+        return f"{latitude:.5f},{longitude:.5f}"
 
     @property
     def shown(self) -> str:
@@ -60,7 +64,7 @@ def point(latitude: float, longitude: float, name: str = "") -> Point:
 
 def coordinates_in(text: str) -> Point | None:
     """The point that a text gives as coordinates; None where it is a name."""
-    found = _COORDINATES.fullmatch(text[:_LONGEST])
+    found = _COORDINATES.fullmatch(text[:_LONGEST].translate(_MINUS))
     return point(float(found[1]), float(found[2])) if found else None
 
 

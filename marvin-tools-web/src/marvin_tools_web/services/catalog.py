@@ -60,6 +60,9 @@ NEWSAPI = Service(name="newsapi", title="NewsAPI", url="https://newsapi.org/v2")
 
 GOOGLE_PLACES = Service(name="google_places", title="Google Places", url="https://places.googleapis.com/v1")
 """Its terms forbid to keep answers. Source: developers.google.com/maps/documentation/places/web-service"""
+GOOGLE_ACCOUNTS = Service(name="google_accounts", title="Google", url="https://accounts.google.com")
+GOOGLE_TOKENS = Service(name="google_tokens", title="Google", url="https://oauth2.googleapis.com")
+"""Source: developers.google.com/identity/protocols/oauth2/native-app"""
 NOMINATIM = Service(
     name="nominatim",
     title="Nominatim",

@@ -8,7 +8,18 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 from urllib.parse import urlencode
 
-from marvin_core import Fetched, RateLimit, RequestFailed, ServiceHealth, ToolContext, ToolError, fetch, in_thread, post
+from marvin_core import (
+    Fetched,
+    RateLimit,
+    RequestFailed,
+    ServiceHealth,
+    ToolContext,
+    ToolError,
+    delete,
+    fetch,
+    in_thread,
+    post,
+)
 
 from .. import __version__
 from ..settings import WebSettings
@@ -31,7 +42,7 @@ _BEGUN = 4
 _SHARE = 0.5
 """The part of the time that a call has left which one request may take, so that there is some for the next one."""
 _OPEN = frozenset({"accept", "accept-language", "content-type", "user-agent"})
-_SECRET = re.compile(r"key|token|secret|client_id", re.IGNORECASE)
+_SECRET = re.compile(r"key|token|secret|client_id|^code", re.IGNORECASE)
 _QUERY = re.compile(r"(https?://[^\s?]{1,500})\?\S*")
 """Queries are not shown: some services take their key there."""
 _ACCEPT_JSON = {"accept": "application/json"}
@@ -75,6 +86,7 @@ class ServiceClient:
         own: str = getattr(settings.services, service.name)
         self.url = (own or service.url).rstrip("/")
         self.is_own = bool(own)
+        self.is_kept = False
         self._contact = settings.contact
         self._private: set[str] = set()
         self._health = ServiceHealth(context.folders.state, context.timeouts)
@@ -87,6 +99,7 @@ class ServiceClient:
         known_as = f"{url}?{urlencode(sorted((name, str(value)) for name, value in sent['params'].items()))}"
         known_as += f" {sorted(sent['headers'].items())}"
         found = await kept.get(known_as) if kept is not None else None
+        self.is_kept = found is not None
         if found is not None:
             return await self._understood(found, read)
 
@@ -111,11 +124,21 @@ class ServiceClient:
 
         return (await self._asked(ask, lambda answer: read(answer.json())))[1]
 
+    async def delete_json(self, path: str, value: Any, read: Callable[[Fetched], T], **options: Unpack[Asking]) -> T:
+        """What `read` makes of the answer to a DELETE, with JSON that says what is meant; None for none."""
+        url, sent = self._address(path), self._options(_with(options, _ACCEPT_JSON))
+
+        async def ask() -> Fetched:
+            return await delete(self._context.http, url, json=value, **sent)
+
+        return (await self._asked(ask, read))[1]
+
     async def post_form(
         self, path: str, form: Mapping[str, str], read: Callable[[Fetched], T], **options: Unpack[Asking]
     ) -> T:
         """What `read` makes of the answer to a POST of the fields of a form."""
         url, sent = self._address(path), self._options(options)
+        self._private |= _private({"params": form})
 
         async def ask() -> Fetched:
             return await post(self._context.http, url, form=form, **sent)

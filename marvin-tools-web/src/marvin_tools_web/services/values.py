@@ -13,6 +13,8 @@ _ADDRESS = 2_000
 _DIGITS = 40
 _LARGEST = 1e18
 """What is larger counts nothing that services tell of, and would fill a line with its digits."""
+_LONG = 10**18
+"""Whole numbers from here on are none that a service counts by."""
 _MOST = 200
 """Entries of a list: more than any service sends that was asked for its best."""
 
@@ -60,7 +62,10 @@ def number(value: Any, *path: str | int) -> float | None:
 
 
 def whole(value: Any, *path: str | int) -> int | None:
-    """A whole number; None where there is none."""
+    """A whole number; None where there is none. Numbers of more digits than a fraction can hold stay as they are."""
+    given = inner(value, *path)
+    if isinstance(given, int) and not isinstance(given, bool) and abs(given) < _LONG:
+        return given
     found = number(value, *path)
     return None if found is None else int(found)
 

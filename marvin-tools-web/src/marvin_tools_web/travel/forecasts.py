@@ -21,13 +21,15 @@ _NOW = (
 )
 _DAILY = (
     "weather_code,temperature_2m_max,temperature_2m_min,precipitation_sum,precipitation_probability_max,"
-    "wind_speed_10m_max,sunrise,sunset"
+    "wind_speed_10m_max,sunrise,sunset,daylight_duration"
 )
+_WHOLE_DAY = 86_400.0
+_MINUTE = 60.0
 _WINDS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
 class Now(Record):
-    """The weather now: local time as in 2026-11-23T14:15, its code, °C, %, mm, km/h."""
+    """The weather now: local time as in 2026-11-23T14:15, its code, °C, %, mm of so many minutes, km/h."""
 
     time: str
     code: int | None
@@ -37,10 +39,11 @@ class Now(Record):
     rain: float | None = None
     wind: float | None = None
     wind_from: str = ""
+    minutes: int = 15
 
 
 class Day(Record):
-    """A day: °C, mm, %, km/h, and local times as in 07:31."""
+    """A day: °C, mm, %, km/h, and when the sun is up, in local time."""
 
     date: str
     code: int | None
@@ -49,8 +52,7 @@ class Day(Record):
     rain: float | None
     chance: float | None
     wind: float | None
-    sunrise: str
-    sunset: str
+    sun: str
 
 
 class Forecast(Record):
@@ -99,6 +101,7 @@ def read(answer: Any, most: int) -> Forecast:
         rain=values.number(answer, "current", "precipitation"),
         wind=values.number(answer, "current", "wind_speed_10m"),
         wind_from=_WINDS[round((direction % 360) / 45) % 8] if direction is not None else "",
+        minutes=round((values.number(answer, "current", "interval") or 15 * _MINUTE) / _MINUTE),
     )
     zone = values.text(answer, "timezone_abbreviation") or values.text(answer, "timezone")
     return Forecast(zone=zone, now=now, days=tuple(_day(answer, index) for index in range(len(dates))))
@@ -116,22 +119,39 @@ def _day(answer: Any, index: int) -> Day:
         rain=number("precipitation_sum"),
         chance=number("precipitation_probability_max"),
         wind=number("wind_speed_10m_max"),
-        sunrise=values.text(answer, "daily", "sunrise", index)[11:16],
-        sunset=values.text(answer, "daily", "sunset", index)[11:16],
+        sun=_sun(
+            values.text(answer, "daily", "sunrise", index)[11:16],
+            values.text(answer, "daily", "sunset", index)[11:16],
+            number("daylight_duration"),
+        ),
     )
+
+
+def _sun(rises: str, sets: str, lasts: float | None) -> str:
+    """When the sun is up. Near the poles there are days without a sunrise, and the service sends any times for them."""
+    if lasts is not None and lasts <= 0:
+        return "does not rise"
+    if lasts is not None and lasts >= _WHOLE_DAY - _MINUTE:
+        return "does not set"
+    return f"{rises} to {sets}" if rises and sets and rises != sets else ""
+
+
+def _degrees(value: float) -> str:
+    """A temperature in whole degrees, of which none is -0."""
+    return str(round(value))
 
 
 def now_in_words(now: Now, zone: str) -> str:
     """The weather now, on one line."""
-    facts = [f"{now.temperature:.0f} °C, {wmo.words(now.code)}"]
+    facts = [f"{_degrees(now.temperature)} °C, {wmo.words(now.code)}"]
     if now.feels_like is not None:
-        facts.append(f"feels like {now.feels_like:.0f} °C")
+        facts.append(f"feels like {_degrees(now.feels_like)} °C")
     if now.humidity is not None:
         facts.append(f"humidity {now.humidity:.0f} %")
     if now.wind is not None:
         facts.append(f"wind {now.wind:.0f} km/h{f' from {now.wind_from}' if now.wind_from else ''}")
     if now.rain:
-        facts.append(f"{now.rain:g} mm of precipitation in the last 15 minutes")
+        facts.append(f"{now.rain:g} mm of precipitation in the last {now.minutes} minutes")
     at = f"{now.time.replace('T', ' ')} {zone}".strip()
     return f"Now ({at}): {'; '.join(facts)}"
 
@@ -140,12 +160,12 @@ def day_in_words(day: Day) -> str:
     """A day, on one line."""
     facts = [wmo.words(day.code)]
     if day.lowest is not None and day.highest is not None:
-        facts.append(f"{day.lowest:.0f} to {day.highest:.0f} °C")
+        facts.append(f"{_degrees(day.lowest)} to {_degrees(day.highest)} °C")
     if day.rain is not None:
         chance = f" ({day.chance:.0f} % chance)" if day.chance is not None else ""
         facts.append(f"precipitation {day.rain:g} mm{chance}")
     if day.wind is not None:
         facts.append(f"wind up to {day.wind:.0f} km/h")
-    if day.sunrise and day.sunset:
-        facts.append(f"sun {day.sunrise} to {day.sunset}")
+    if day.sun:
+        facts.append(f"sun {day.sun}")
     return f"{day.date}: {'; '.join(facts)}"

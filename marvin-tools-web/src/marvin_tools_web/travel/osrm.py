@@ -85,7 +85,8 @@ async def route(context: ToolContext, points: Sequence[Point], mode: Mode, *, st
         if metres > _TOO_FAR:
             raise ToolError(
                 f"{service.title} knows no road near {point.shown}: the nearest one is {metres / 1000:,.0f} km away. "
-                "Check the coordinates, or tell the user that it has no map of that place."
+                "Check the coordinates, of which the latitude comes first, or tell the user that it has no map of that "
+                "place."
             )
     return found
 

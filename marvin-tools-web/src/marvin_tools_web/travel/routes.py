@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, TypeAlias
 
 from marvin_core import Link, Record, RequestFailed, ToolContext, ToolError, ToolResult, numbered, tool
 
+from ..places.given import adapting
 from ..places.points import Point, coordinates_in, point_of
 from ..services.backends import source_line
 from ..services.catalog import OPEN_METEO, Service
@@ -33,9 +35,14 @@ _PROBE = {"origin": "52.517,13.389", "destination": "52.523,13.413"}
 _NAMES = {
     "origin": ["from", "start"],
     "destination": ["to", "dest", "end"],
-    "origin_lng": ["origin_lon"],
-    "dest_lng": ["dest_lon"],
+    "origin_lat": ["origin_latitude", "start_lat", "from_lat"],
+    "origin_lng": ["origin_lon", "origin_longitude", "start_lng", "start_lon", "from_lng", "from_lon"],
+    "dest_lat": ["destination_lat", "destination_latitude", "dest_latitude", "end_lat", "to_lat"],
+    "dest_lng": ["dest_lon", "destination_lng", "destination_lon", "destination_longitude", "end_lng", "end_lon"],
 }
+_PLACES = ("origin", "destination")
+_ADAPT = adapting(_PLACES)
+_SEPARATORS = re.compile(r"[;|\n]")
 
 
 class _Ends(Record):
@@ -44,7 +51,7 @@ class _Ends(Record):
     failures: tuple[str, ...]
 
 
-@tool(access=["net"], labels=["OSRM"], aliases=_NAMES, probe=_PROBE)
+@tool(access=["net"], labels=["OSRM"], aliases=_NAMES, adapt=_ADAPT, probe=_PROBE)
 async def estimate_travel_time(
     origin_lat: Latitude = None,
     origin_lng: Longitude = None,
@@ -69,7 +76,7 @@ async def estimate_travel_time(
     return ToolResult(content="\n".join(lines), show=[_link([ends.origin, ends.destination], mode)])
 
 
-@tool(access=["net"], labels=["OSRM", "Open-Meteo"], aliases=_NAMES, probe=_PROBE)
+@tool(access=["net"], labels=["OSRM", "Open-Meteo"], aliases=_NAMES, adapt=_ADAPT, probe=_PROBE)
 async def estimate_traffic_adjusted_time(
     origin_lat: Latitude = None,
     origin_lng: Longitude = None,
@@ -101,7 +108,7 @@ async def estimate_traffic_adjusted_time(
     return ToolResult(content="\n".join(lines), show=[_link([ends.origin, ends.destination], mode)])
 
 
-@tool(access=["net"], labels=["OSRM"], aliases=_NAMES, probe=_PROBE)
+@tool(access=["net"], labels=["OSRM"], aliases=_NAMES, adapt=adapting(_PLACES, ["waypoints"]), probe=_PROBE)
 async def get_directions(
     origin_lat: Latitude = None,
     origin_lng: Longitude = None,
@@ -150,25 +157,26 @@ async def _factors(
         found = await forecast(context, at, 1)
     except RequestFailed as error:
         unknown = Multiplier(factor=1.0, reason="weather unknown")
-        here = _here(context)
-        hour = time_of_day(mode, here.weekday(), here.hour, here.minute)
-        named = hour.replace(reason=f"{hour.reason}, by the clock of this machine")
-        return [("Hour", named), ("Weather", unknown)], [], [str(error)]
+        return [("Hour", _hour_here(context, mode)), ("Weather", unknown)], [], [str(error)]
     try:
-        local = datetime.fromisoformat(found.now.time)
+        hour = _hour(mode, datetime.fromisoformat(found.now.time))
     except ValueError:
-        local = _here(context)
-    hour = time_of_day(mode, local.weekday(), local.hour, local.minute)
+        hour = _hour_here(context, mode)
     return [("Hour", hour), ("Weather", weather(mode, found.now.code, found.now.wind))], [OPEN_METEO], []
 
 
-def _here(context: ToolContext) -> datetime:
-    """The time by the clock of this machine, in its own zone."""
-    return datetime.fromtimestamp(context.clock.now(), UTC).astimezone()
+def _hour(mode: osrm.Mode, local: datetime) -> Multiplier:
+    return time_of_day(mode, local.weekday(), local.hour, local.minute)
+
+
+def _hour_here(context: ToolContext, mode: osrm.Mode) -> Multiplier:
+    """The same by the clock of this machine, in its own zone."""
+    hour = _hour(mode, datetime.fromtimestamp(context.clock.now(), UTC).astimezone())
+    return hour.replace(reason=f"{hour.reason}, by the clock of this machine")
 
 
 def _between(waypoints: str) -> list[Point]:
-    given = [part for part in waypoints.split(";") if part.strip()]
+    given = [part for part in _SEPARATORS.split(waypoints) if part.strip()]
     if len(given) > _WAYPOINTS:
         raise ToolError(f"{len(given)} waypoints are too many; {_WAYPOINTS} are allowed. Ask for parts of the way.")
     points = [coordinates_in(part) for part in given]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from marvin_core import Field, Table, ToolContext, ToolResult, tool
 
+from ..places.given import adapting
 from ..places.points import point_of
 from ..services.backends import source_line
 from ..services.catalog import OPEN_METEO
@@ -16,7 +17,8 @@ from .wmo import words
 @tool(
     access=["net"],
     labels=["Open-Meteo"],
-    aliases={"location": ["place", "city"], "latitude": ["lat"]},
+    aliases={"location": ["place", "city", "near"], "latitude": ["lat"], "longitude": ["lng", "lon", "long"]},
+    adapt=adapting(["location"]),
     probe={"location": "52.52,13.405", "days": 1},
 )
 async def weather_forecast(
@@ -36,8 +38,6 @@ async def weather_forecast(
         *map(day_in_words, found.days),
         source_line([OPEN_METEO], failures),
     ]
-    rows = [
-        (day.date, words(day.code), day.lowest, day.highest, day.rain, day.sunrise, day.sunset) for day in found.days
-    ]
-    columns = ("day", "weather", "from °C", "to °C", "mm", "sunrise", "sunset")
+    rows = [(day.date, words(day.code), day.lowest, day.highest, day.rain, day.sun) for day in found.days]
+    columns = ("day", "weather", "from °C", "to °C", "mm", "sun")
     return ToolResult(content="\n".join(lines), show=[Table(columns=columns, rows=rows, title=at.name or at.shown)])

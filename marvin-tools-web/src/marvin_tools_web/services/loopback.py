@@ -1,0 +1,89 @@
+"""The place on the loopback where a browser brings the answer to a login. Source: RFC 8252, section 7.3"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import parse_qs, urlsplit
+
+HOST = "127.0.0.1"
+PATH = "/callback"
+_HEAD = 16 * 1024
+"""Bytes of a request's head."""
+_PAGE = "<!doctype html><meta charset=utf-8><title>Marvin</title><p>{}</p>"
+_THANKS = "Thank you. You can close this page and go on in the chat."
+_REFUSED = "You were not let in. You can close this page."
+_STRANGE = "This is not the answer to a login that Marvin waits for. You can close this page."
+_NOTHING = "There is nothing here."
+
+
+class Loopback:
+    """Takes the answers to logins, as long as the session lasts.
+
+    Any page in a browser can send requests here, so that only an answer with the state of a login that was begun
+    counts; nobody else knows one. `limit` is how long a browser may take for its request, in seconds.
+    """
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.limit = 1.0
+        self._answers: dict[str, str] = {}
+
+    @property
+    def redirect(self) -> str:
+        """Where services are told to send browsers."""
+        return f"http://{HOST}:{self.port}{PATH}"
+
+    def expect(self, state: str) -> None:
+        """Take the answer with this state, once."""
+        self._answers.setdefault(state, "")
+
+    def taken(self, state: str) -> str:
+        """The answer with a state, as a query, which is then no longer waited for; empty where there is none yet."""
+        answer = self._answers.get(state, "")
+        if answer:
+            del self._answers[state]
+        return answer
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take one request of a browser."""
+        try:
+            async with asyncio.timeout(self.limit):
+                status, text = self._told(await reader.readuntil(b"\r\n\r\n"))
+                page = _PAGE.format(text).encode()
+                writer.write(
+                    f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(page)}\r\n"
+                    "Connection: close\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\n\r\n".encode()
+                )
+                writer.write(page)
+                await writer.drain()
+        except (OSError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError):
+            pass  # it was no browser, or too slow a one
+        finally:
+            writer.close()
+
+    def _told(self, head: bytes) -> tuple[str, str]:
+        method, target = head.decode("ascii", "replace").split(" ", 2)[:2]
+        parts = urlsplit(target)
+        if method != "GET" or parts.path != PATH:
+            return "404 Not Found", _NOTHING
+        fields = parse_qs(parts.query)
+        state = fields.get("state", [""])[0]
+        if state not in self._answers or not ("code" in fields or "error" in fields):
+            return "400 Bad Request", _STRANGE
+        # The first answer counts: a page that is loaded once more brings the same one, which is used up by then.
+        self._answers[state] = self._answers[state] or parts.query
+        return "200 OK", _REFUSED if "error" in fields else _THANKS
+
+
+@asynccontextmanager
+async def loopback() -> AsyncIterator[Loopback]:
+    """The server; a resource of the session."""
+    waiting = Loopback()
+    server = await asyncio.start_server(waiting.serve, HOST, 0, limit=_HEAD)
+    waiting.port = server.sockets[0].getsockname()[1]
+    try:
+        yield waiting
+    finally:
+        server.close()
