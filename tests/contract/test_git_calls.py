@@ -59,7 +59,8 @@ def hostile(tmp_path: Path) -> Path:
         "hook.own.name.command": f"sh -c '{trace}'",
         "extensions.partialClone": "origin",
         "remote.origin.promisor": "true",
-        "remote.origin.url": f"ext::sh -c '{trace}'",
+        "remote.origin.url": f"ext::{monitor}",
+        "core.repositoryFormatVersion": "1",
         "protocol.ext.allow": "always",
     }
     for name, value in settings.items():
@@ -70,7 +71,7 @@ def hostile(tmp_path: Path) -> Path:
 
 
 def git(root: Path, *arguments: str, command: Sequence[str] = ("git",), env: Mapping[str, str] | None = None) -> bytes:
-    variables = {"PATH": os.environ["PATH"], "HOME": str(root.parent), **GIT_ALONE, **(env or {})}
+    variables = {"PATH": os.environ["PATH"], "HOME": str(root.parent), **(GIT_ALONE if env is None else env)}
     return subprocess.run([*command, *arguments], cwd=root, env=variables, capture_output=True, timeout=60).stdout
 
 
@@ -87,13 +88,13 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_alone_runs_nothing_that_the_repository_names(hostile: Path, call: str) -> None:
     listed = git(hostile, *GIT_PROGRAMS, command=git_command())
-    git(hostile, *CALLS[call], command=git_command(), env=git_without_programs(listed))
+    git(hostile, *CALLS[call], command=git_command(), env={**GIT_ALONE, **git_without_programs(listed)})
     assert not (hostile.parent / "ran").exists()
 
 
-@pytest.mark.parametrize("call", ["status", "commit"])
+@pytest.mark.parametrize("call", sorted({*CALLS} - {"log"}))  # of a commit that nobody signed git asks no program
 def test_the_repository_is_hostile_indeed(hostile: Path, call: str) -> None:
-    git(hostile, *CALLS[call])
+    git(hostile, *CALLS[call], env=GIT_ASKS_NOBODY)
     assert (hostile.parent / "ran").exists()
 
 

@@ -8,7 +8,8 @@ listed first (`GIT_PROGRAMS`) and switched off one by one (`git_without_programs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from types import MappingProxyType
 
 _PLAIN = (
     *("core.quotepath=off", "color.ui=false"),
@@ -33,13 +34,15 @@ _AS_DELIVERED = (
     "diff.orderFile=/dev/null",
 )
 
-GIT_ASKS_NOBODY: Mapping[str, str] = {
-    "LANGUAGE": "C",  # what it says is looked for in English
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_EDITOR": "true",
-}
+GIT_ASKS_NOBODY = MappingProxyType(
+    {
+        "LANGUAGE": "C",  # what it says is looked for in English
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_EDITOR": "true",
+    }
+)
 """Variables for every call of git: it waits for nobody."""
-GIT_ALONE: Mapping[str, str] = {**GIT_ASKS_NOBODY, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
+GIT_ALONE = MappingProxyType({**GIT_ASKS_NOBODY, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""})
 """Variables for calls that nobody asked for, beside: nothing is fetched."""
 GIT_PROGRAMS = (
     *("config", "--show-scope", "--null", "--get-regexp"),

@@ -130,5 +130,5 @@ def test_a_folder_that_was_worked_in_before_counts_on(tmp_path: Path) -> None:
 
 
 def test_where_everything_is_the_project_programs_are_found_all_the_same() -> None:
-    assert without_projects("/opt/a:/srv/b", frozenset()) == "/opt/a:/srv/b"
-    assert without_projects("/opt/a:bin::/srv/b:/optional", frozenset(["/opt"])) == "/srv/b:/optional"
+    assert without_projects("/first/a:/second/b", frozenset()) == "/first/a:/second/b"
+    assert without_projects("/first/a:bin::/second/b:/firstly", frozenset(["/first"])) == "/second/b:/firstly"

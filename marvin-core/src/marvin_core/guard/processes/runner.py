@@ -100,10 +100,7 @@ class ProcessRunner:
 
         It has no terminal, and reads `stdin` or nothing. When it has ended, its output is read
         for `timeouts.output_tail` at most. An `agent` is a Marvin, which ends by itself with its standard input.
-
-        Args:
-            as_typed: a person has it run outside of the sandbox, as in a shell of theirs: it finds programs there as
-                that would. What Marvin itself runs outside finds none in a project.
+        What a person has run outside, `as_typed`, finds programs as their shell does, those of projects too.
 
         Raises:
             ToolError: where the program does not exist or cannot be started.
