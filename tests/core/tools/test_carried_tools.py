@@ -19,6 +19,7 @@ from marvin_core.tools import session_tools
 from marvin_core.tools.deferral import Wish, advertised, hot
 from marvin_core.tools.schema import describe
 from marvin_core.tools.toolbox import HOT
+from tests.support import revealing_tools
 from tests.support.engine import SPECS, Made, Script, calls, make, run, says
 from tests.support.examples import examples
 
@@ -460,6 +461,22 @@ def test_what_is_said_of_found_tools_is_short_whatever_a_stranger_wrote(tmp_path
     assert output.text.count("\n") == 20
     assert len(output.text) < 20 * 400
     assert "\x1b" not in output.text
+
+
+@pytest.mark.parametrize(
+    ("what", "offered"), [("number", False), ("text", False), ("numbers", False), ("lists", False), ("long", True)]
+)
+def test_only_names_are_revealed_and_kept(tmp_path: Path, what: str, offered: bool) -> None:
+    mistaken = describe(revealing_tools.misreveal, source="tests", module=revealing_tools.__name__)
+    script = [calls(("c", "misreveal", json.dumps({"what": what}))), says("Fine.")]
+    made = make(tmp_path, *script, specs=(FIND, *many(300), mistaken))
+    prompted(made, "go")
+    (output,) = [output for message in made.parts.conversation.messages for output in message.outputs]
+    assert output.is_error is not offered
+    assert ("g_95" in carried(made)[1]) is offered
+    assert output.reveals == (("g_95",) if offered else ())
+    (path,) = (made.config.data_folder / "sessions").glob("*.jsonl")
+    assert path.stat().st_size < 100_000
 
 
 def test_a_tool_that_nobody_has_is_answered_with_where_to_look(tmp_path: Path) -> None:
