@@ -486,11 +486,22 @@ def test_a_tool_that_nobody_has_is_answered_with_where_to_look(tmp_path: Path) -
     assert output.text == "Error: There is no tool 'zzzzzz'. Look for one with tool_search."
 
 
+def test_without_a_model_the_tools_leave_room_for_what_they_say(tmp_path: Path) -> None:
+    long = [spec.replace(description="word " * 5_000) for spec in many(300)]
+    model = Script(calls(("c", "g_5", '{"name": "x"}')), says("Fine."), name="offline")
+    made = make(tmp_path, provider=model, specs=(FIND, *long))
+    prompted(made, "go")
+    (output,) = [output for message in made.parts.conversation.messages for output in message.outputs]
+    assert output.text == "x done"
+    assert not warned(made)
+
+
 def test_without_a_model_all_tools_are_there_in_one_order(tmp_path: Path) -> None:
     made = make(tmp_path, provider=Script(name="offline"), specs=(FIND, *many(300)))
     before = made.parts.carried.of(made.parts.model.provider)
     assert [spec.name for spec in before.tools] == [SEARCH, *(spec.name for spec in many(300))]
     assert not before.waiting
+    assert not before.told, "nothing is sent, so that no window is full of them"
     made.parts.carried.reveal(["g_5"])
     assert made.parts.carried.of(made.parts.model.provider) is before
     run(made.session.close())
