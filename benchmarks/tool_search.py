@@ -38,7 +38,7 @@ from marvin_core import hookimpl, tool
 """
 _TOOL = """
 @tool(access=["read"])
-async def {{name}}_{number}(place: Annotated[str, "Where to look"], most: Annotated[int, "How much"] = 5) -> str:
+async def {{name}}_{number}(place: Annotated[str, "Where to look"], most: Annotated[int, "How many"] = 5) -> str:
     '''Tell what number {number} of {{name}} is about, where it stands today and what was said of it lately.'''
     return "told"
 """

@@ -24,7 +24,7 @@ NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 IMAGE_URL = re.compile(r"data:image/(png|jpeg|gif|webp);base64,([A-Za-z0-9+/=]+)")
 LONGEST_DESCRIPTION = 1024
-LONGEST_ELSEWHERE = 10_000
+LONGEST_ELSEWHERE = 4_000
 """Where a service names no limit: a request of megabytes is refused anyway."""
 
 

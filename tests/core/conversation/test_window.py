@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core.conversation.window import UNKNOWN_WINDOW, Window
+from marvin_core.api.tools import LONGEST_DESCRIPTION
+from marvin_core.conversation.window import UNKNOWN_WINDOW, ToolSizes, Window
+from tests.support.engine import spec
 
 
 @pytest.mark.parametrize(
@@ -94,3 +96,19 @@ def test_what_is_let_through_never_exceeds_the_refusal_threshold_by_more_than_a_
         assert len(got) <= max((window.refuse - used) * 8, 500) + 200
     else:
         assert len(got) < 300
+
+
+def test_a_tool_is_measured_anew_only_where_it_is_another_one() -> None:
+    sizes, look = ToolSizes(), spec("look")
+    plain = sizes.of(look)
+    assert plain == sizes.of(look) == len("look") + len("A tool.") + len('{"type": "object", "properties": {}}')
+    assert sizes.of(look.replace(description="A tool. 118 tools wait.")) == plain + len(" 118 tools wait.")
+    assert sizes.of(look) == plain
+    both = (look, spec("mark"))
+    assert sizes.of_all(both) == sizes.of_all(both) == 2 * plain
+    assert sizes.of_all(()) == 0
+
+
+def test_what_no_model_is_told_takes_nothing() -> None:
+    endless = spec("look").replace(description="x" * 1_000_000)
+    assert LONGEST_DESCRIPTION < ToolSizes().of(endless) < LONGEST_DESCRIPTION + 100

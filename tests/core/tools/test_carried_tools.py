@@ -19,6 +19,7 @@ from marvin_core.tools import session_tools
 from marvin_core.tools.deferral import Wish, advertised, hot
 from marvin_core.tools.schema import describe
 from marvin_core.tools.toolbox import HOT
+from tests.support import revealing_tools
 from tests.support.engine import SPECS, Made, Script, calls, make, run, says
 from tests.support.examples import examples
 
@@ -462,6 +463,22 @@ def test_what_is_said_of_found_tools_is_short_whatever_a_stranger_wrote(tmp_path
     assert "\x1b" not in output.text
 
 
+@pytest.mark.parametrize(
+    ("what", "offered"), [("number", False), ("text", False), ("numbers", False), ("lists", False), ("long", True)]
+)
+def test_only_names_are_revealed_and_kept(tmp_path: Path, what: str, offered: bool) -> None:
+    mistaken = describe(revealing_tools.misreveal, source="tests", module=revealing_tools.__name__)
+    script = [calls(("c", "misreveal", json.dumps({"what": what}))), says("Fine.")]
+    made = make(tmp_path, *script, specs=(FIND, *many(300), mistaken))
+    prompted(made, "go")
+    (output,) = [output for message in made.parts.conversation.messages for output in message.outputs]
+    assert output.is_error is not offered
+    assert ("g_95" in carried(made)[1]) is offered
+    assert output.reveals == (("g_95",) if offered else ())
+    (path,) = (made.config.data_folder / "sessions").glob("*.jsonl")
+    assert path.stat().st_size < 100_000
+
+
 def test_a_tool_that_nobody_has_is_answered_with_where_to_look(tmp_path: Path) -> None:
     made = make(tmp_path, calls(("c", "zzzzzz", "{}")), says("Fine."), specs=(FIND, *many(300)))
     prompted(made, "go")
@@ -469,11 +486,22 @@ def test_a_tool_that_nobody_has_is_answered_with_where_to_look(tmp_path: Path) -
     assert output.text == "Error: There is no tool 'zzzzzz'. Look for one with tool_search."
 
 
+def test_without_a_model_the_tools_leave_room_for_what_they_say(tmp_path: Path) -> None:
+    long = [spec.replace(description="word " * 5_000) for spec in many(300)]
+    model = Script(calls(("c", "g_5", '{"name": "x"}')), says("Fine."), name="offline")
+    made = make(tmp_path, provider=model, specs=(FIND, *long))
+    prompted(made, "go")
+    (output,) = [output for message in made.parts.conversation.messages for output in message.outputs]
+    assert output.text == "x done"
+    assert not warned(made)
+
+
 def test_without_a_model_all_tools_are_there_in_one_order(tmp_path: Path) -> None:
     made = make(tmp_path, provider=Script(name="offline"), specs=(FIND, *many(300)))
     before = made.parts.carried.of(made.parts.model.provider)
     assert [spec.name for spec in before.tools] == [SEARCH, *(spec.name for spec in many(300))]
     assert not before.waiting
+    assert not before.told, "nothing is sent, so that no window is full of them"
     made.parts.carried.reveal(["g_5"])
     assert made.parts.carried.of(made.parts.model.provider) is before
     run(made.session.close())

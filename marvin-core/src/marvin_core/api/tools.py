@@ -20,6 +20,8 @@ Sign: TypeAlias = Literal["", "!"]
 
 SEARCH = "tool_search"
 """The tool that finds those that wait. The core brings it, and nobody else can have the name."""
+LONGEST_DESCRIPTION = 4_000
+"""Characters of a tool's description that a model is told at most: what a stranger writes may be of any length."""
 READING: frozenset[Access] = frozenset({"read", "net"})
 CHANGING: frozenset[Access] = frozenset({"write", "exec"})
 _NAME_LIMIT = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..api.messages import IMAGE_TOKENS, Image, Message, Text, Thinking, ToolCall, ToolOutput
-from ..api.tools import ToolSpec
+from ..api.tools import LONGEST_DESCRIPTION, ToolSpec
 
 CHARACTERS_PER_TOKEN = 4
 UNKNOWN_WINDOW = 32_768
@@ -81,7 +81,8 @@ class ToolSizes:
         if known is None or known[0] is not tool:  # another one has its name now, or it says something else
             import json
 
-            size = len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
+            described = min(len(tool.description), LONGEST_DESCRIPTION)
+            size = len(tool.name) + described + len(json.dumps(tool.parameters))
             known = self._known[tool.name] = tool, size
         return known[1]
 

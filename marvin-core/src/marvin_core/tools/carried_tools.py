@@ -114,22 +114,24 @@ class CarriedTools:
     def of(self, provider: Provider) -> Carried:
         """Those of the next request to a provider; the same object as long as they are the same ones."""
         offered = self._toolbox.offered
-        if provider.name == OFFLINE:  # nothing is sent to it: what is meant is looked for among all of them
-            return self._kept(offered, (), ())
+        if provider.name == OFFLINE:  # what is meant is looked for among all of them, and no window is filled
+            return self._kept(Carried(tools=offered))
         known = {spec.name: spec for spec in offered}
         named = found_in(self._around.conversation.messages)
         self._choose_list(provider, [name for name in named if name in known])
         search = known.pop(SEARCH, None)
         if search is None or not self._are_many(tuple(known.values()), provider):
             few = self._list.with_(known, known)[: provider.max_tools]
-            return self._kept([known[name] for name in few], (), ())
+            return self._kept(Carried.of(tuple(known[name] for name in few)))
         # What a search there names the service itself adds to the conversation, where it can.
         hot, added = self._hot_names(offered, provider), named if adds_revealed(provider) else {}
         known[SEARCH] = self._advertised(search, [spec for name, spec in known.items() if name not in hot])
         grown = self._list.with_(known, [*hot, *(name for name in self._found if name not in added)])
         names = self._within([known[name] for name in grown], hot, provider.max_tools)
-        waiting = [spec for name, spec in known.items() if name not in names]
-        return self._kept([known[name] for name in names], waiting, added)
+        tools = tuple(known[name] for name in names)
+        waiting = tuple(spec for name, spec in known.items() if name not in names)
+        told = (*tools, *(spec for spec in waiting if spec.name in added))
+        return self._kept(Carried(tools=tools, waiting=waiting, told=told))
 
     def _choose_list(self, provider: Provider, named: Sequence[str]) -> None:
         """Go on with the list of a model; with empty ones where another conversation has begun.
@@ -145,9 +147,7 @@ class CarriedTools:
         key = (provider.name, provider.model, provider.max_tools, self._toolbox.selection)
         self._list = self._lists.setdefault(key, _List())
 
-    def _kept(self, tools: Sequence[ToolSpec], waiting: Sequence[ToolSpec], added: Collection[str]) -> Carried:
-        told = (*tools, *(spec for spec in waiting if spec.name in added))
-        carried = Carried(tools=tuple(tools), waiting=tuple(waiting), told=told)
+    def _kept(self, carried: Carried) -> Carried:
         if carried != self._carried:
             self._carried = carried
         return self._carried

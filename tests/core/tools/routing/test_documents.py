@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -103,6 +105,25 @@ def test_where_nothing_can_be_written_the_words_are_counted_all_the_same(tmp_pat
     (tmp_path / "folder" / "words.json").mkdir(parents=True)
     assert documents(TOOLS, tmp_path / "folder") == COUNTED
     assert documents(TOOLS, Path("/proc/none/cache")) == COUNTED
+
+
+ROOT = Path(__file__).parents[4]
+_FULL = """
+import resource, sys
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+from marvin_core.tools.routing.documents import documents
+from tests.core.tools.routing.test_documents import COUNTED, TOOLS
+assert documents(TOOLS, Path(sys.argv[1])) == COUNTED
+assert not [*Path(sys.argv[1]).iterdir()], "and nothing half-written stays"
+"""
+
+
+def test_a_full_disk_costs_only_the_time_to_count(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _FULL, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_file_that_others_may_write_is_not_believed(tmp_path: Path) -> None:

@@ -231,7 +231,6 @@ class Dispatcher:
         result = await self._run(pending)
         if not result.is_error:
             self._gates.passed(spec, shown)
-        self._parts.carried.reveal(result.reveals)
         result = await self._hooks.after_tool(spec, shown, result)
         return result.replace(content=(Text(text=pending.change), *result.blocks)) if pending.replaced else result
 
@@ -263,10 +262,11 @@ class Dispatcher:
         try:
             returned = as_result(await self._returned(loaded, values, context, timer))
             result = self._noted(loaded.spec, returned, context.processes.held_back)
-            if result.undo is not None:
-                from .shown import undo_of
+            if not result.is_plain:
+                from .shown import revealed_by, undo_of
 
                 undo = undo_of(call.name, result)
+                self._parts.carried.reveal(revealed_by(call.name, result))
         except BaseException as error:
             if timer.expired or isinstance(error, asyncio.CancelledError):
                 context.changes.stop()

@@ -38,7 +38,7 @@ def checked(name: str, result: ToolResult, root: Path, limit: int) -> dict[str, 
         "show": _Checker(name, root, limit).all_of(result.show),
         "undo": undo_of(name, result),
         "lasting": _lasting_of(name, result),
-        "reveals": _revealed_by(name, result),
+        "reveals": revealed_by(name, result),
     }
 
 
@@ -51,7 +51,8 @@ def _lasting_of(name: str, result: ToolResult) -> str:
     return cut(lasting, LASTING)
 
 
-def _revealed_by(name: str, result: ToolResult) -> tuple[str, ...]:
+def revealed_by(name: str, result: ToolResult) -> tuple[str, ...]:
+    """The names that a result reveals. Raises `ToolError` where they are something else."""
     reveals: object = result.reveals
     if isinstance(reveals, (list, tuple)) and all(isinstance(one, str) for one in reveals):
         # What is longer or holds other characters is the name of no tool, and is not to fill the session file.

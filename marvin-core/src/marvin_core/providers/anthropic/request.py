@@ -14,7 +14,7 @@ from ..generations import defers_tools
 from ..http.call_ids import allowed_name, with_ids
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of, text_of
-from ..http.tool_forms import LONGEST, described
+from ..http.tool_forms import described
 from ..http.turns import GO_ON
 from .thinking import generation_of, less, plan, returned
 
@@ -228,4 +228,4 @@ def _waiting_tool(spec: ToolSpec) -> bytes:
 
 
 def _definition(spec: ToolSpec) -> dict[str, Any]:
-    return {"name": spec.name, "description": described(spec, LONGEST), "input_schema": spec.parameters}
+    return {"name": spec.name, "description": described(spec), "input_schema": spec.parameters}

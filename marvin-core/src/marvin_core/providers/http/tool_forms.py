@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from ...api.tools import ToolSpec
+from ...api.tools import LONGEST_DESCRIPTION, ToolSpec
 
-LONGEST = 8_000
-"""Characters of a description where a service names no limit: what a stranger writes may be of any length."""
 LONGEST_AT_OPENAI = 1_024
-"""The same at services that speak OpenAI's formats: the whole request is refused for a longer one."""
+"""Characters of a description at services that speak OpenAI's formats: the request is refused for a longer one."""
 
 _CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f]+"
 # What gateways and hosts say of fields, blocks and items that they do not know, beside the names of those.
@@ -19,7 +17,7 @@ _REFUSALS = (
 )
 
 
-def described(spec: ToolSpec, most: int) -> str:
+def described(spec: ToolSpec, most: int = LONGEST_DESCRIPTION) -> str:
     """The description of a tool as services take it: not empty, no longer than that, without what is no text."""
     text = re.sub(_CONTROLS, "", spec.description).strip() or spec.name
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -15,7 +15,7 @@ from ...api.providers import Request
 from ...api.tools import ToolSpec
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of, text_of
-from ..http.tool_forms import LONGEST, described
+from ..http.tool_forms import described
 from ..http.turns import in_order
 
 _HAS_LEVELS = "gpt-oss"
@@ -112,5 +112,5 @@ def _images(blocks: Sequence[object]) -> list[str]:
 
 
 def _tool(spec: ToolSpec) -> bytes:
-    function = {"name": spec.name, "description": described(spec, LONGEST), "parameters": spec.parameters}
+    function = {"name": spec.name, "description": described(spec), "parameters": spec.parameters}
     return dump({"type": "function", "function": function})

@@ -12,7 +12,7 @@ from typing import Any
 from ...api.messages import ToolCall, ToolOutput
 from ...api.tools import ToolSpec
 from ..http.encoding import object_arguments
-from ..http.tool_forms import LONGEST, LONGEST_AT_OPENAI, described
+from ..http.tool_forms import LONGEST_AT_OPENAI, described
 
 
 def search_tool(spec: ToolSpec) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def search_tool(spec: ToolSpec) -> dict[str, Any]:
     return {
         "type": "tool_search",
         "execution": "client",
-        "description": described(spec, LONGEST),
+        "description": described(spec),
         "parameters": spec.parameters,
     }
 
