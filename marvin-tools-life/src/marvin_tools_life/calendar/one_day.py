@@ -11,7 +11,7 @@ from marvin_core import ToolError, one_line
 
 from .choosing import TITLE
 from .reading import parsed
-from .rules import bound
+from .rules import check
 from .text import CalendarText, EventText
 from .times import as_time
 
@@ -74,7 +74,7 @@ def _times(calendar: CalendarText, series: Sequence[EventText], day: date) -> It
     end = as_time(day + timedelta(days=1))
     found = parsed(calendar.only(series))
     for event in found.walk("VEVENT"):
-        bound(event, end)
+        check(event, end)
     for event in recurring_ical_events.of(found).between(start, end):
         begin = event["DTSTART"].dt
         if (as_time(begin).date() if isinstance(begin, datetime) else begin) == day:

@@ -12,12 +12,12 @@ from typing import Any
 
 from marvin_core import Record
 
-from .rules import bound, in_words, rules_of
+from .rules import check, in_words, rules_of
 from .text import CalendarText, EventText
 from .times import as_time
 
 _SECONDS = 20.0
-"""How long series of events are looked at; a rule that never fits takes its library seconds."""
+"""How long series of events are looked at."""
 _PARSING = threading.Lock()
 """The library remembers time zones of files by their names, for the whole process: it begins anew for each file."""
 _MARGIN = timedelta(days=2)
@@ -153,7 +153,7 @@ class _Found:
 
         part = calendar.copy()  # its own values, and nothing that is in it
         for event in events:
-            bound(event, self._end)
+            check(event, self._end)
             part.add_component(event)
         told = [_told(event, words) for event in recurring_ical_events.of(part).between(self._start, self._end)]
         return [one for one in told if self._is_in(one)]

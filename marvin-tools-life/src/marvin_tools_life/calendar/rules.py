@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
 from .times import as_time
@@ -13,8 +13,8 @@ _STEPS = 500_000
 """How many steps a library may take from the beginning of a series to the days that are asked for; some seconds."""
 _OFTEN = {"MINUTELY", "SECONDLY"}
 _DAYS = {"DAILY": 1, "WEEKLY": 7, "MONTHLY": 28, "YEARLY": 365}
-_MARGIN = timedelta(days=2)
-"""More than the difference of any two time zones."""
+_OF_DAYS = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO")
+"""What leaves days out, by numbers that may fit none."""
 _EVERY = {
     "HOURLY": ("hourly", "hours"),
     "DAILY": ("daily", "days"),
@@ -30,17 +30,14 @@ def rules_of(event: Any) -> list[Any]:
     return list(rules) if isinstance(rules, list) else [rules]
 
 
-def bound(event: Any, end: datetime) -> None:
-    """End the rules of an event behind what is asked for: one that never fits would be tried until the year 9999.
+def check(event: Any, end: datetime) -> None:
+    """Refuse rules of an event that a library would follow for ever, or for minutes, on its way to an end.
 
     Raises:
-        ValueError: a rule cannot be followed, or not in a time that people wait; the text says why.
+        ValueError: the text says why.
     """
-    start = event["DTSTART"].dt
     for rule in rules_of(event):
-        _check(rule, start, end)
-        if "COUNT" not in rule and ("UNTIL" not in rule or as_time(rule["UNTIL"][0]) > end + _MARGIN):
-            rule["UNTIL"] = [_like(start, end + _MARGIN)]
+        _check(rule, event["DTSTART"].dt, end)
 
 
 def in_words(rule: Any) -> str:
@@ -61,14 +58,30 @@ def _check(rule: Any, start: date | datetime, end: datetime) -> None:
     interval = int(rule.get("INTERVAL", [1])[0])
     if interval < 1:
         raise ValueError(f"its rule has the interval {interval}")
-    frequency = _frequency(rule)
-    if frequency in _OFTEN or _times_a_day(rule) > _A_DAY:
+    frequency, times = _frequency(rule), _times_a_day(rule)
+    if frequency in _OFTEN or times > _A_DAY:
         raise ValueError(f"it happens more than {_A_DAY} times a day")
     last = min([end, *map(as_time, rule.get("UNTIL", [])[:1])])
     days = max(0, (last - as_time(start)).days)
-    steps = days * 24 if frequency == "HOURLY" else days * _times_a_day(rule) / _DAYS.get(frequency, 1)
+    steps = days * 24 if frequency == "HOURLY" else days * times / _DAYS.get(frequency, 1)
     if steps / interval > _STEPS:
         raise ValueError(f"it happens too often since {start:%Y}")
+    if frequency != "YEARLY" and not _fits(rule, start):
+        raise ValueError("its rule fits no day")
+
+
+def _fits(rule: Any, start: date | datetime) -> bool:
+    """Whether there is a day that a rule leaves; it would be looked for, day by day, until the year 9999."""
+    if _frequency(rule) in ("DAILY", "HOURLY") and "BYSETPOS" in rule:
+        return min(abs(int(place)) for place in rule["BYSETPOS"]) <= _times_a_day(rule)
+    days = {name.lower(): [int(str(value)) for value in rule[name]] for name in _OF_DAYS if name in rule}
+    if not days:
+        return True
+    from dateutil.rrule import YEARLY, rrule  # type: ignore[import-untyped]
+
+    begin = datetime(start.year, start.month, start.day)  # noqa: DTZ001  # any time
+    # Of years there are so few that all of them are looked through in less than a second.
+    return next(iter(rrule(YEARLY, dtstart=begin, **days)), None) is not None
 
 
 def _frequency(rule: Any) -> str:
@@ -79,10 +92,3 @@ def _times_a_day(rule: Any) -> int:
     """How often a rule has something happen on a day at most."""
     times = 24 if _frequency(rule) == "HOURLY" else len(rule.get("BYHOUR", [0]))
     return times * len(rule.get("BYMINUTE", [0])) * len(rule.get("BYSECOND", [0]))
-
-
-def _like(start: date | datetime, end: datetime) -> date | datetime:
-    """An end of the kind that a beginning asks for (RFC 5545, section 3.3.10)."""
-    if not isinstance(start, datetime):
-        return end.date()
-    return end.astimezone(UTC) if start.tzinfo else end.replace(tzinfo=None)

@@ -53,7 +53,8 @@ def take_over(
 def _folder(run: CliContext, given: Path | None) -> Path:
     here = run.config.config_folder
     folder = given or (here if here.name == _OLDER else run.config.home / ".config" / _OLDER)
-    folder = folder.expanduser().absolute()
+    home = "~/" if str(folder).startswith("~/") else ""
+    folder = (run.config.home / str(folder).removeprefix(home) if home else folder).absolute()
     if not folder.is_dir():
         raise UsageError(f"There is no folder {folder}. Name the one of the older Marvin: marvin import FOLDER")
     return folder
