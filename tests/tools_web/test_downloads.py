@@ -222,6 +222,14 @@ def test_another_file_is_not_put_behind_the_first_part(
     assert files(marvin_tools) == {}
 
 
+def test_a_part_that_nobody_asked_for_is_no_file(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    part = raw(BODY[:100], {**SERVES_PARTS, "content-range": "bytes 0-99/10000"}, status=206)
+    marvin_http.on("GET", URL, answer=part)
+    outcome = marvin_tools.call("download_file", url=URL)
+    assert "sent a part of the file, and not all of it" in outcome.text
+    assert files(marvin_tools) == {}
+
+
 @pytest.mark.parametrize("header", [{"etag": 'W/"v1"', "accept-ranges": "bytes"}, {"etag": '"v1"'}])
 def test_what_cannot_be_gone_on_with_is_not_asked_again(
     marvin_tools: ToolRunner, marvin_http: HttpReplay, header: dict[str, str]

@@ -41,6 +41,7 @@ _CONTINUED = 5
 """How often a download whose connection breaks off is gone on with."""
 _KEPT_FREE = 100_000_000
 """Bytes that are left free on the disk."""
+_PARTIAL = 206
 _RANGE = re.compile(r"bytes (\d{1,20})-\d{1,20}/(?:\d{1,20}|\*)", re.ASCII)
 # Larger than the default: a file of a gigabyte takes its time. Silence of the server ends it much earlier.
 _LIMIT = 900.0
@@ -62,6 +63,8 @@ async def download_file(
         raise ToolError(f"{filename!r} cannot be a file's name. Give a plain name without folders, as in report.pdf.")
     await context.may_reach(str(web_address(url)))
     async with open_url(context.http, url, headers={"accept-encoding": "identity"}, raw=True) as response:
+        if response.status_code == _PARTIAL:
+            raise RequestFailed(f"{response.url.host} sent a part of the file, and not all of it. Use another source.")
         name = filename or filenames.of_response(response)
         saved, size = await _save(response, folder, name, context)
     kind = one_line(response.headers.get("content-type", "").partition(";")[0], _KIND) or "of an unknown type"
@@ -156,7 +159,7 @@ class _Writing:
         headers = {"accept-encoding": "identity", "range": f"bytes={self._size}-", "if-range": mark.validator}
         async with open_url(self._context.http, mark.url, headers=headers, raw=True) as response:
             found = _RANGE.fullmatch(response.headers.get("content-range", "").strip())
-            if response.status_code != 206 or found is None or int(found[1]) != self._size:
+            if response.status_code != _PARTIAL or found is None or int(found[1]) != self._size:
                 return False
             await self._write(response.aiter_raw())
         return not self._total or self._size >= self._total

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...engine.session import Session
 
 _SHOWN = 200
+_WHY_NOT = "it wants a key or an address that is not set, or was not needed"
 
 
 def health(
@@ -89,7 +90,7 @@ def service_lines(app: App, tried: Sequence[ToolSpec] = ()) -> Iterator[tuple[st
         named = dict.fromkeys(label for spec in tried if spec in specs for label in spec.labels)
         for title in named:
             if title not in titles:
-                yield "none", f"{title}{_asked_by(specs, title)}: was not asked", ""
+                yield "none", f"{title}{_asked_by(specs, title)}: was not asked", _WHY_NOT
 
 
 def _asked_by(specs: Sequence[ToolSpec], title: str) -> str:
