@@ -306,11 +306,10 @@ print("ready", flush=True)
 number = 0
 while True:
     number += 1
-    path = f"{sys.argv[1]}/x{number}.swp.txt"
-    open(path, "w").close()
-    time.sleep(0.01)
-    os.unlink(path)
-    time.sleep(0.04)
+    open(f"{sys.argv[1]}/x{number}", "w").close()
+    if number > 20:
+        os.unlink(f"{sys.argv[1]}/x{number - 20}")
+    time.sleep(0.002)
 """
 
 

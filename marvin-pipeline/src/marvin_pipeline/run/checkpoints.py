@@ -45,7 +45,7 @@ _NO_TICKETS = ":(exclude).tickets"
 """Commands in the sandbox do not see the tickets, and git would call them deleted."""
 _ALL = ("--", ".", _NO_TICKETS)
 _KEPT = (b".marvin/", _TICKETS.encode())
-_TRIES = 6
+_TRIES = 3
 _UNFINISHED = {
     "MERGE_HEAD": ("merge", "git merge --abort"),
     "rebase-merge": ("rebase", "git rebase --abort"),
@@ -146,20 +146,20 @@ class Checkpoints:
         return await self.newest()
 
     async def _stage(self) -> None:
-        """Stage all changes. A file that goes while that is done is no fault: it is looked again."""
-        for left in reversed(range(_TRIES)):
-            new = await self._new()
-            wanted = await in_thread(partial(self._wanted, new))
-            await self._run("add", "--update", *_ALL)
-            if not wanted:
-                return
+        """Stage all changes. New files that go while that is done are no fault: the others are staged."""
+        wanted, tries = await in_thread(partial(self._wanted, await self._new())), _TRIES
+        await self._run("add", "--update", *_ALL)
+        while wanted:
             stdin = b"\0".join(os.fsencode(name) for name in wanted)
             how = ("--literal-pathspecs", "add", "--pathspec-from-file=-", "--pathspec-file-nul")
             result = await self._try(*how, stdin=stdin)
             if result.exit_code == 0:
                 return
-            if not left:
+            left = await in_thread(partial(self._wanted, wanted))
+            tries -= len(left) == len(wanted)  # one that went may be there again
+            if not tries:
                 raise self._fault("add", result)
+            wanted = left
 
     def _wanted(self, new: Sequence[str]) -> list[str]:
         return [name for name in new if not self._why_left_out(name)]
