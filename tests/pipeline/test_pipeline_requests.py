@@ -37,6 +37,15 @@ def test_a_state_that_nothing_tells_of_what_is_not_gone_on_with(marvin: Marvin, 
     assert marvin.run(*FLAGS, "--prompt", PROMPT, "--from=1a", "--yes").code == 0
 
 
+def test_what_was_done_for_another_prompt_is_none_of_this_one(marvin: Marvin, models: PipelineModels) -> None:
+    """As notes that came with the files of another project."""
+    assert marvin.run(*FLAGS, "--prompt", PROMPT).code == 0
+    for name in ("request.md", "pipeline_state"):
+        (marvin.project / ".marvin" / name).unlink()
+    assert marvin.run(*FLAGS, "--prompt", "Build something else.").code == 0
+    assert (models.asked.count("spec"), models.asked.count("ux")) == (2, 2)
+
+
 @pytest.mark.parametrize(("given", "code"), [("Build something else.", 2), (f"{PROMPT}\n", 0), ("", 0)])
 def test_what_comes_on_standard_input_counts_for_a_run_that_goes_on_too(
     marvin: Marvin, models: PipelineModels, given: str, code: int

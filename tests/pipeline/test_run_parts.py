@@ -267,6 +267,20 @@ def test_a_folder_of_git_itself_is_no_project(tmp_path: Path, where: str) -> Non
     assert "bare repository, or in a folder of git itself" in told.text
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
+def test_in_a_repository_that_git_does_not_trust_none_is_made(tmp_path: Path) -> None:
+    """git says what can be done; a second repository inside of it would hide that."""
+    top, inner = repository(tmp_path / "top"), tmp_path / "top" / "inner"
+    inner.mkdir()
+    for path in (top, top / ".git"):
+        os.chown(path, 12_345, 12_345)
+    with ToolRunner(tmp_path, inner) as runner:
+        told = runner.call(checkpoint, message="x")
+    assert told.is_error
+    assert "dubious ownership" in told.text
+    assert not (inner / ".git").exists()
+
+
 def test_a_repository_without_a_branch_or_a_commit_is_one_all_the_same(tmp_path: Path) -> None:
     folder = repository(tmp_path / "project")
     git(folder, "checkout", "-q", "--detach")
@@ -307,11 +321,10 @@ print("ready", flush=True)
 number = 0
 while True:
     number += 1
-    path = f"{sys.argv[1]}/x{number}.swp.txt"
-    open(path, "w").close()
-    time.sleep(0.01)
-    os.unlink(path)
-    time.sleep(0.04)
+    open(f"{sys.argv[1]}/x{number}", "w").close()
+    if number > 20:
+        os.unlink(f"{sys.argv[1]}/x{number - 20}")
+    time.sleep(0.002)
 """
 
 
