@@ -268,7 +268,7 @@ def test_a_page_that_loads_what_is_not_there_is_mended(marvin: Marvin, models: P
     assert done.code == 0, done.err.decode() + done.text
     assert len(prompts) == 1
     assert "/app.js is answered with status 404" in prompts[0]
-    assert "2 pages, 1 assets" in report(marvin)["reason"]
+    assert "2 pages, 1 assets. No browser took part" in report(marvin)["reason"]
 
 
 @needs_node

@@ -58,6 +58,7 @@ def test_one_that_was_ended_goes_on_where_it_was(
     assert f"marvin pipeline review --resume {job}" in told
     assert "divides by zero" in told
     (tree / "means.py").write_text("def mean(values:\n")  # as the fixer was in the middle of it
+    (project / ".git" / "worktrees" / tree.name / "index.lock").touch()  # and a step of git as well
 
     del models.holds[FIXER]
     models.asked.clear()
@@ -119,6 +120,18 @@ def test_two_that_go_on_with_the_same_job_are_one(marvin: Marvin, models: Pipeli
     for one in stops:
         ended = one.finish(200)
         assert (ended.code, "  stopped  " in ended.text) == (0, True), ended.text
+    models.holds[REVIEWER].set()
+
+
+def test_one_whose_record_is_damaged_can_be_stopped(marvin: Marvin, models: PipelineModels, project: Path) -> None:
+    models.holds[REVIEWER] = threading.Event()
+    job = started(marvin)
+    wait_until(lambda: REVIEWER in models.asked, "a reviewer to ask", limit=100)
+    (record,) = marvin.home.rglob(f"reviews/{job}/job.json")
+    record.write_text('{"state": "runn')
+    stopped = marvin.run("pipeline", "review", "--stop", job, limit=200)
+    assert (stopped.code, f"{job} was stopped" in stopped.text) == (0, True), stopped.err.decode()
+    wait_until(lambda: not processes_in(marvin.home), "all to be gone", limit=30)
     models.holds[REVIEWER].set()
 
 

@@ -57,7 +57,7 @@ def test_the_form_that_is_asked_for() -> None:
         "**High**\n1. No lockout.\n   File: spec.md",
         '{"severity": "high", "file": "spec.md", "claim": "No lockout.", "evidence": "It says "never" there."}',
         r'{"severity": "high", "file": "spec.md", "claim": "No lockout.", "evidence": "re.match(\d+, C:\users)"}',
-        '{"severity": "high", "path": "spec.md", "claim": "No lockout.", "status": "not fixed"}',
+        '{"severity": "high", "path": "spec.md", "claim": "No lockout.", "status": "not fixed", "fixed": false}',
         json.dumps({"findings": [{**CLAIM, "id": "1"}]}) + "\n" + json.dumps({"findings": [{**CLAIM, "id": "2"}]}),
     ],
 )
@@ -115,6 +115,7 @@ def test_items_without_a_severity_belong_to_the_finding_before() -> None:
 @pytest.mark.parametrize(
     "fields",
     [
+        {"resolved": True},
         {"status": "resolved"},
         {"status": "Fixed ✅"},
         {"resolution": "addressed."},
@@ -122,7 +123,7 @@ def test_items_without_a_severity_belong_to_the_finding_before() -> None:
         {"severity": "Praise"},
     ],
 )
-def test_what_is_settled_or_praised_is_no_finding(fields: dict[str, str]) -> None:
+def test_what_is_settled_or_praised_is_no_finding(fields: dict[str, object]) -> None:
     """Reviewers like to list what they found before, with what became of it."""
     settled = {**CLAIM, "id": "R1-1", **fields}
     assert _read(json.dumps({"findings": [settled, {**CLAIM, "claim": "No limit."}]})) == [

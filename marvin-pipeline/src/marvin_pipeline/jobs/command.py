@@ -159,7 +159,10 @@ class ReviewCommand:
     async def _end(self, job_id: str) -> None:
         """End a job that runs. One that had hardly begun could not say so itself, and was stopped all the same."""
         await self._apart.stop(job_id)
-        job = await self._jobs.get(job_id)
+        try:
+            job = await self._jobs.get(job_id)
+        except ToolError:  # its record is damaged, which the next look finds empty
+            return
         if job is not None and job.state == "died":
             await self._jobs.change(job_id, lambda _: job.replace(state="stopped", reason="It was stopped."))
 

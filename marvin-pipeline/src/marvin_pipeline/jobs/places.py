@@ -32,6 +32,7 @@ _LEFT_OUT = "Leave out what the review kept for itself"
 _OWN = (".marvin", ".tickets")
 """What Marvin keeps in a project."""
 _UPSTREAM = ".marvin/upstream"
+_LOCKS = ("index.lock", "HEAD.lock")
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -107,6 +108,18 @@ class Place:
                 raise _fault("worktree add", added)
         raise ToolError("No free name was found for the branch of the review. Try again in a second.")
 
+    async def unlock(self, order: ReviewOrder) -> None:
+        """Remove the locks that a killed step of git left in the worktree of a job: nobody else works there.
+
+        Raises:
+            MarvinError: git fails.
+        """
+        tree = Place(Path(order.tree), self._processes, self._timeout)
+        common, own = await self._git_folder("--git-common-dir"), await tree._git_folder("--git-dir")
+        if own.parent == common / "worktrees":  # an agent may have made the worktree say something else
+            for name in _LOCKS:
+                await in_thread(partial((own / name).unlink, missing_ok=True))
+
     async def remove(self, order: ReviewOrder, *, with_branch: bool = False) -> None:
         """Remove a worktree, and a branch that holds nothing, unless a change of a file that git knows is uncommitted.
 
@@ -159,6 +172,10 @@ class Place:
             await self._run("symbolic-ref", "HEAD", wanted)
         else:  # it went back behind what was mended before
             await self._run("checkout", "--quiet", "-B", order.branch, tip)
+
+    async def _git_folder(self, which: str) -> Path:
+        said = os.fsdecode((await self._run("rev-parse", which)).rstrip(b"\n"))
+        return await in_thread((self._folder / said).resolve)
 
     async def _differs(self, base: str, name: str) -> bool:
         return (await self._try("diff", "--cached", "--quiet", base, "--", name)).exit_code == 1

@@ -164,6 +164,7 @@ class ReviewWork:
     async def _begin(self) -> Run:
         control, settings, order = self._control, self._settings, self._order
         files = ProjectFiles(Path(order.tree))
+        await Place(Path(order.folder), control.session.processes, settings.git_timeout).unlock(order)
         trusted = (await in_thread(control.session.permissions.project)).trusted
         prompts = await in_thread(lambda: Prompts(files if trusted else None))
         documents = Path(order.documents) if order.documents else None

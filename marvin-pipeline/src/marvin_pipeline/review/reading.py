@@ -60,6 +60,8 @@ def finding_of(value: Mapping[str, Any]) -> Finding | None:
     said = ": ".join(part for part in (claim, more) if part)
     if not _WORD.search(said) or not (_first(fields, _OWN) or _first(fields, _SEVERITY)):
         return None
+    if any(fields.get(name) is True for name in _SETTLED):
+        return None
     if _says(_first(fields, _STATUS), _SETTLED) or _says(_first(fields, _SEVERITY), _HARMLESS):
         return None
     return Finding(
