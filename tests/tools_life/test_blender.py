@@ -284,8 +284,10 @@ def test_the_end_of_an_object_is_found_wherever_it_is_cut(value: Any, data: st.D
     scanner = Scanner()
     for start, end in zip([0, *cuts], [*cuts, len(content)], strict=True):
         assert not scanner.is_over or start == len(content)
-        scanner.feed(content[start:end])
+        if not scanner.is_over:
+            scanner.feed(content[start:end] + (b"}{\\" if end == len(content) else b""))
     assert scanner.is_over
+    assert scanner.end == len(content)
     assert not scanner.is_wrong
 
 

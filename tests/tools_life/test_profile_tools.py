@@ -69,7 +69,6 @@ def test_preferences_are_set_added_to_and_removed_with_comments_kept(marvin_tool
         ({"key": "notes", "value": "x" * 1_001}, "Shorten it"),
         ({"key": "dietary", "value": ",".join(map(str, range(51)))}, "Leave some out"),
         ({"key": "notes", "action": "remove", "value": "brief"}, "no such note"),
-        ({"key": "budget", "value": "\ud800"}, "was not saved"),
     ],
 )
 def test_what_cannot_be_kept_says_why(marvin_tools: ToolRunner, arguments: dict[str, str], words: str) -> None:
@@ -89,21 +88,21 @@ HOSTILE = {
     "itself": "dietary: &a [*a]\n",
     "depth": "dietary: " + "[" * 5_000,
     "no text": "\ufffe\x00",
-    "a tag": "dietary: !!python/object/apply:os.system [id]\n",
 }
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_file_that_cannot_be_used_is_kept_and_the_preference_too(marvin_tools: ToolRunner, text: str) -> None:
+def test_a_file_that_cannot_be_used_is_moved_aside_and_told(marvin_tools: ToolRunner, text: str) -> None:
+    """What the user wrote there is not lost, and the model knows that it does not count any more."""
     path = folder(marvin_tools) / "main" / "preferences.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(text)
     said = marvin_tools.call("update_preferences", key="budget", value="low")
-    assert "failed unexpectedly" not in said.text
-    kept = [one.read_text() for one in path.parent.glob("preferences.yaml*")]
-    assert text in kept or text.strip() in "".join(kept)
-    if not said.is_error:
-        assert "budget: low" in path.read_text()
+    assert said.is_error
+    (moved,) = path.parent.glob("preferences.yaml.damaged-*")
+    assert moved.read_text() == text
+    assert f"was damaged. It is kept as {moved.name}, and nothing was changed" in said.text
+    assert marvin_tools.call("update_preferences", key="budget", value="low").text == "budget is low now."
 
 
 @pytest.mark.parametrize(
@@ -122,7 +121,11 @@ def test_a_file_that_cannot_be_used_is_kept_and_the_preference_too(marvin_tools:
         ),
         # Several without brackets are several.
         ("dietary: vegan, halal\n", {"key": "dietary", "action": "remove", "value": "vegan"}, {"dietary": ["halal"]}),
-        ("dietary: caf\u00e9\n", {"key": "dietary", "action": "add", "value": "CAFE\u0301"}, {"dietary": ["caf\u00e9"]}),
+        (
+            "dietary: caf\u00e9\n",
+            {"key": "dietary", "action": "add", "value": "CAFE\u0301"},
+            {"dietary": ["caf\u00e9"]},
+        ),
         ("dietary: {a: 1}\n", {"key": "dietary", "action": "add", "value": "b"}, {"dietary": {"a": 1}}),
         ("notes: Be brief\n", {"key": "notes", "action": "add", "value": "No jokes"}, {"notes": "Be brief; No jokes"}),
         ("notes: Be brief\n", {"key": "notes", "action": "add", "value": "be brief"}, {"notes": "Be brief"}),

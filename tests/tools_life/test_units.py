@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -66,7 +67,14 @@ CONVERSIONS: list[tuple[float, str, str, str]] = [
     (30, "mpg", "L/100km", "7.8405"),
     (5, "L/100 km", "mpg", "47.0429"),
     (50, "Hz", "ms", "20"),
-    (12, "dozen", "dimensionless", "144"),
+    (180, "degrees", "rad", "3.1416"),
+    (50, "%", "ppm", "500000"),
+    (1, "sq. ft.", "sq. in.", "144"),
+    (1, "cu m", "cu. ft.", "35.3147"),
+    (2, "fl. oz.", "ml", "59.1471"),
+    (1, "u.s. gallon", "L", "3.7854"),
+    (1, "ft-lb", "ft lb", "1"),
+    (1, "°C/m", "°F/m", "1.8"),
 ]
 PARTS = [
     (180, "cm", "feet and inches", "5 foot 10.8661 inch"),
@@ -96,6 +104,7 @@ REFUSED = [
     ("½", "m", "is n"),
     ("m", "inches and feet", "The larger unit comes first"),
     ("m", "feet and kg", "[mass]"),
+    ("oz", "ml", "an ounce is a fl oz"),
     ("°C", "m", "°C measures [temperature]"),
     ("x" * 1_000_000, "USD", "is none. Give two"),
     ("kg", "m" * 1_000_000, "is no unit"),
@@ -131,7 +140,7 @@ def test_the_shares_of_several_units_are_the_whole(marvin_tools: ToolRunner, val
     shares = [(abs(float(number)), unit) for number, unit in zip(told[::2], told[1::2], strict=True)]
     sizes = {"mile": 1_609.344, "yard": 0.9144, "foot": 0.3048, "inch": 0.0254, "kilometer": 1_000.0, "meter": 1.0}
     assert sum(number * sizes[unit] for number, unit in shares) == pytest.approx(abs(value), abs=1e-4)
-    for (_, larger), (number, unit) in zip(shares, shares[1:], strict=False):
+    for (_, larger), (number, unit) in pairwise(shares):
         assert number * sizes[unit] < sizes[larger] + 1e-4
 
 

@@ -36,6 +36,15 @@ def _lines(folders: list[Path], now: float) -> dict[str, str]:
     return {name: value for name, value in lines.items() if value}
 
 
+def _system_name() -> str:
+    if platform.system() == "Darwin":
+        return f"macOS {platform.mac_ver()[0]}"
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.system()
+
+
 def _told(tell: Callable[[], str]) -> str:
     """A line; psutil raises errors of many kinds where a system keeps what it asks for to itself."""
     try:

@@ -38,10 +38,8 @@ _SYMBOLS = {
 }
 """What is read letter by letter: in another case, or to pint, it is something else, as a barn in the place of a bit."""
 _ALIASES = {
-    "cal.": "cal",
     "centigrade": "degC",
     "fl oz": "fluid_ounce",
-    "fl. oz.": "fluid_ounce",
     "kmh": "km/h",
     "kmph": "km/h",
     "l/100km": "liter_per_100_km",
@@ -69,7 +67,7 @@ _DEGREES = re.compile(r"(?:degrees?|deg)?[ _.]*([a-z]+)")
 _TEMPERATURE_PLACES = 9
 """Places behind the point of a temperature; what is further behind comes from counting in kelvin."""
 # Gallons, cups, pints and so on without a country are those of the United States.
-_AMERICAN = re.compile(r"(?:us|u\.s\.|american)[ _]+", re.IGNORECASE)
+_AMERICAN = re.compile(r"(?:us|u\.s\.?|american)[ _]+", re.IGNORECASE)
 # A power of a name, as in m^2 or s**-1. Nothing else may be raised: 9^9^9 would never end.
 _POWER = re.compile(r"(?<=[^\W\d_])(?:\^|\*\*)-?\d{1,2}(?![\d^*.(])")
 _RAISED = re.compile("[⁻⁰¹²³⁴-⁹]+")
@@ -79,6 +77,8 @@ _TIMES = str.maketrans("·⋅×", "***")
 _NO_UNIT = re.compile(r"[^\w\s°%*/.-]|\*\*")
 _AMOUNT = re.compile(r"[-+]?(?:\d[\d.,]*|\.\d+)(?: |[^\W\d_])")
 _AND = re.compile(r" and | & | \+ |, ?", re.IGNORECASE)
+_SHORTENED = re.compile(r"(?<=[a-z])\.(?= |$)")
+"""The points of `sq. ft.`"""
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 """As in kilowatt-hour: pint would subtract."""
 _NOT_READ = (AssertionError, AttributeError, TypeError, ValueError, SyntaxError, ArithmeticError)
@@ -137,7 +137,8 @@ def _converted(registry: Registry, value: float, from_unit: str, to_unit: str) -
 def _in(registry: Registry, quantity: Any, target: str) -> Any:
     """A quantity in another unit; where that counts the reverse, as km/L and L/100km, its reciprocal."""
     unit = registry.Unit(target)
-    is_reverse = not quantity.unitless and (1 / quantity.units).dimensionality == unit.dimensionality
+    dimensions = quantity.dimensionality, (1 / quantity.units).dimensionality  # the same of an angle, and of bytes
+    is_reverse = unit.dimensionality == dimensions[1] != dimensions[0]
     return (1 / quantity).to(unit) if is_reverse else quantity.to(unit)
 
 
@@ -215,9 +216,10 @@ def _parsed(registry: Registry, text: str) -> str:
 def _written(text: str) -> str:
     """A unit in plain letters and signs: raised numbers as powers, and one sign for what has several."""
     raised = _RAISED.sub(lambda found: "^" + found[0].translate(_SUPERSCRIPTS), text.translate(_TIMES))
-    written = " ".join(unicodedata.normalize("NFKC", raised).split())
+    written = _SHORTENED.sub("", " ".join(unicodedata.normalize("NFKC", raised).split()))
     found = _SYMBOLS.get(written) or _ALIASES.get(written.lower())
-    return found or _HYPHEN.sub(" ", re.sub(r"(?<=[a-z])([23])\b", r"^\1", written))
+    plain = _HYPHEN.sub(" ", re.sub(r"(?<=[a-z])([23])\b", r"^\1", written))
+    return found or re.sub(r"^cu ", "cubic ", plain)
 
 
 def _no_unit(text: str) -> str:
@@ -240,7 +242,8 @@ def _mismatch(registry: Registry, units: tuple[str, str], error: pint.Dimensiona
     near = sorted(str(unit) for unit in registry.get_compatible_units(error.units1))[:8]
     hint = f" {source} converts to {', '.join(near)} and the like." if near else ""
     kinds = f"{_kind(error.dim1)} and {target} measures {_kind(error.dim2)}"
-    return f"{source} measures {kinds}, so they do not convert.{hint}"
+    fluid = " Of a volume, an ounce is a fl oz." if re.search(r"\b(?:oz|ounces?)\b", f"{source} {target}") else ""
+    return f"{source} measures {kinds}, so they do not convert.{hint}{fluid}"
 
 
 def _kind(dimensions: object) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from marvin_core.api.errors import UsageError
+from marvin_core.api.errors import MarvinError, UsageError
 from marvin_core.api.events import Notice
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.profiles.store import Profiles
@@ -139,6 +139,8 @@ def test_setting_a_preference_never_overwrites_a_damaged_file(tmp_path: Path) ->
     found = profiles(tmp_path)
     path = found.preferences_file("main")
     path.write_text("a: [1\n")
+    with pytest.raises(MarvinError, match="nothing was changed"):
+        found.change_preference("main", "budget", lambda _: "low")
     found.change_preference("main", "budget", lambda _: "low")
     (kept,) = path.parent.glob("*.damaged-*")
     assert kept.read_text() == "a: [1\n"

@@ -158,7 +158,8 @@ class Profiles:
         None stands for a preference that is not set.
 
         Raises:
-            MarvinError: where another process holds the file for too long, or the value comes from elsewhere in it.
+            MarvinError: where another process holds the file for too long, or it was damaged and is now moved aside, or
+                the value comes from elsewhere in it.
             ValueError: where the file cannot hold the value.
             OSError: where it cannot be written; the old content is then untouched.
         """
@@ -169,9 +170,11 @@ class Profiles:
             text = path.read_bytes()
             try:
                 before = load_mapping(text.decode("utf-8"))
-            except ValueError:
-                self._moved_aside(path)
-                text, before = _TEMPLATE.encode(), None
+            except ValueError as error:
+                raise MarvinError(
+                    f"{path} was damaged. It is kept as {set_aside(path).name}, and nothing was changed. Repair it and "
+                    "move it back; the next change begins with an empty one."
+                ) from error
             value = change((before or {}).get(key))
             after = with_value(text.decode("utf-8"), [key], value)
             if (load_mapping(after) or {}).get(key) != value:

@@ -55,8 +55,7 @@ async def ask(context: PackContext, processes: Processes, kind: str, params: Map
     if word != "answered":
         raise ToolError(_why_not(word, place, timeout, content.decode("utf-8", "replace")))
     try:
-        # The first object: an add-on may end it with a new line, or send more than was asked for.
-        answer, _ = await in_thread(lambda: json.JSONDecoder().raw_decode(content.decode().lstrip()))
+        answer = await in_thread(lambda: json.loads(content))
     except (ValueError, RecursionError):
         raise ToolError(_no_addon(place)) from None
     return _result(answer, place)

@@ -45,7 +45,7 @@ def _answer(connection: socket.socket, most: int) -> tuple[str, bytes]:
             return "large", b""
         if scanner.is_wrong:
             return "strange", b""
-    return "answered", bytes(content)
+    return "answered", bytes(content[: scanner.end])  # what is behind it is no answer to this
 
 
 class Scanner:
@@ -54,6 +54,9 @@ class Scanner:
     def __init__(self) -> None:
         self.is_over = False
         self.is_wrong = False
+        self.end = 0
+        """How many bytes the object has, with what is before it."""
+        self._seen = 0
         self._depth = 0
         self._in_text = False
         self._rest = b""
@@ -61,6 +64,8 @@ class Scanner:
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
         data = self._rest + chunk
+        begin = self._seen - len(self._rest)
+        self._seen += len(chunk)
         if self._depth == 0 and data.lstrip()[:1] not in (b"", b"{"):
             self.is_wrong = True
             return
@@ -69,6 +74,9 @@ class Scanner:
         self._rest = b"\\" if ends % 2 else b""
         for match in _TOKEN.finditer(data[: len(data) - ends % 2]):
             self._take(match[0])
+            if self.is_over:
+                self.end = begin + match.end()
+                return
 
     def _take(self, token: bytes) -> None:
         if token == b'"':
@@ -77,7 +85,7 @@ class Scanner:
             self._depth += 1
         elif not self._in_text and token in (b"}", b"]"):
             self._depth -= 1
-            self.is_over = self.is_over or self._depth <= 0
+            self.is_over = self._depth <= 0
 
 
 if __name__ == "__main__":

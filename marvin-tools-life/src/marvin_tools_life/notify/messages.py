@@ -162,9 +162,7 @@ def _state(told: Any, own: Sequence[Message], upto: float, now: float) -> dict[s
     return {"time": time, "ids": {**ids, **{message.id: message.time for message in own}}}
 
 
-def _messages(
-    content: bytes, entries: Sequence[Subscription], *, is_whole: bool
-) -> tuple[Sequence[Message], float]:
+def _messages(content: bytes, entries: Sequence[Subscription], *, is_whole: bool) -> tuple[Sequence[Message], float]:
     """The messages in the lines of an answer, and up to when these are all; what else stands there is passed over."""
     by_topic = {entry["topic"]: entry for entry in entries}
     found: dict[tuple[str, str], Message] = {}
