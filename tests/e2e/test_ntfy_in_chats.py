@@ -12,6 +12,8 @@ from tests.e2e.support_e2e import Marvin
 from tests.tools_life.ntfy_server import NtfyService
 
 pytestmark = pytest.mark.slow
+MOST = 30
+"""Prompts in which the message has to come: this chat stands still between them."""
 
 
 @pytest.fixture
@@ -41,17 +43,17 @@ def test_a_message_is_shown_once_and_never_in_a_run(
     marvin.env["MARVIN_URL_NTFY"] = service.url
     assert marvin.run("tools", "call", "ntfy_subscribe", "topic=doorbell").code == 0
     service.put("doorbell", "Ring")
-    marvin_model_server.script(*(text("Good day.") for _ in range(5)))
+    marvin_model_server.script(*(text("Good day.") for _ in range(MOST + 1)))
     assert "Ring" not in marvin.run("--non-interactive", "--prompt", "Hello").text
     assert service.requests == []
     running = marvin.start("--plain", stdin=subprocess.PIPE)
     assert running.process.stdin is not None
-    for answers in (1, 2, 3):
+    answers = 0
+    while answers < 3 or (answers < MOST and b"Ring" not in running.out):
+        answers += 1
         running.process.stdin.write(b"Hello\n")
         running.process.stdin.flush()
-        expected = b"Good day." * answers
-        running.until(lambda: b"Good day." * running.out.count(b"Good day.") == expected, "an answer")  # noqa: B023
-        running.until_out(b"doorbell: Ring")
+        running.until(lambda: running.out.count(b"Good day.") >= answers, "an answer")  # noqa: B023
     running.process.stdin.close()
     shown = running.finish().text
     assert shown.count("doorbell: Ring") == 1

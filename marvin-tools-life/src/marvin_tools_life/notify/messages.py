@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from marvin_core import Clock, JsonFile, Record, RequestFailed, in_thread, one_line, open_url
@@ -28,6 +28,8 @@ _DAY = 86_400
 _LATEST = 10**11
 """Seconds since the epoch, some thousand years from now: a later time is none."""
 _ID = 64
+_STEPS = 20
+"""In how many steps an answer is waited for."""
 
 
 class MessageContext(ProfileContext, Protocol):
@@ -76,11 +78,7 @@ async def ask(context: MessageContext, timeout: float) -> Answer:
     place = server(context)
     topics = ",".join(entry["topic"] for entry in entries)
     url = f"{place.address.rstrip('/')}/{topics}/json?poll=1&since={int(since)}"
-    try:
-        async with asyncio.timeout(timeout):
-            content, is_whole = await _content(context.http, url, place.headers())
-    except TimeoutError:
-        raise RequestFailed(f"{shown(place)} did not answer within {timeout:g} s. Try again later.") from None
+    content, is_whole = await _within(timeout, _content(context.http, url, place.headers()), shown(place))
     messages, upto = await in_thread(lambda: _messages(content, entries, is_whole=is_whole))
     return Answer(profile=profile, entries=entries, messages=messages, upto=upto)
 
@@ -109,6 +107,21 @@ async def take(context: MessageContext, answer: Answer) -> tuple[Sequence[Messag
 
     new = await _told(context, answer.profile).change(fresh)  # another profile may be in use by now
     return new[-_MOST:], max(0, len(new) - _MOST)
+
+
+async def _within(limit: float, asked: Coroutine[Any, Any, tuple[bytes, bool]], place: str) -> tuple[bytes, bool]:
+    """An answer, waited for as long as the program is at work: a chat in a pipe stands still between two prompts.
+
+    What came meanwhile is there when it goes on, and no clock that went on counts.
+    """
+    task = asyncio.ensure_future(asked)
+    try:
+        for _ in range(_STEPS):
+            if (await asyncio.wait({task}, timeout=limit / _STEPS))[0]:
+                return task.result()
+        raise RequestFailed(f"{place} did not answer within {limit:g} s. Try again later.")
+    finally:
+        task.cancel()
 
 
 async def _content(http: httpx.AsyncClient, url: str, headers: Mapping[str, str]) -> tuple[bytes, bool]:

@@ -20,12 +20,14 @@ class Polling:
         """The question that was asked last."""
         self._quiet = asyncio.Event()
         self._quiet.set()
+        self._wanted = False
         self._told: set[str] = set()
 
     def begin(self, context: HookContext) -> None:
-        """Ask, where no question is under way; returns at once."""
+        """Ask, or ask again as soon as the question that is under way has its answer; returns at once."""
+        self._wanted = True
         if self.task is None or self.task.done():
-            self.task = asyncio.create_task(self._show(context))
+            self.task = asyncio.create_task(self._ask(context))
 
     def see(self, event: Event) -> None:
         """Know whether an answer is being written: a notice in the middle of it would tear it apart."""
@@ -33,6 +35,11 @@ class Polling:
             self._quiet.clear()
         elif isinstance(event, (MessageEnd, AgentEnd)):
             self._quiet.set()
+
+    async def _ask(self, context: HookContext) -> None:
+        while self._wanted:
+            self._wanted = False
+            await self._show(context)
 
     async def _show(self, context: HookContext) -> None:
         """Show what is new, as notices. Where the server does not answer, nothing is said: the next prompt asks again.
