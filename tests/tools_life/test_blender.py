@@ -334,6 +334,67 @@ def test_a_real_blender_does_it_and_takes_it_back(marvin_tools: ToolRunner, blen
     assert "There is no object" in tools.call("blender_get_object", object_name=name).text
 
 
+TURNED = """
+cube = bpy.data.objects["Cube"]
+cube.rotation_mode = "{mode}"
+cube.rotation_quaternion = (0.8, 0.0, 0.6, 0.0)
+cube.rotation_axis_angle = (1.0, 0.0, 1.0, 0.0)
+cube.rotation_euler = (0.5, 0.0, 0.0)
+"""
+PAINTED = """
+for node in bpy.data.materials["Material"].node_tree.nodes:
+    if node.type == "BSDF_PRINCIPLED":
+        node.inputs["Base Color"].default_value = (1, 0, 0, 1)
+        node.inputs["Alpha"].default_value = 0.25
+bpy.data.materials["Material"].diffuse_color = (0, 0, 1, 1)
+"""
+STATE = """
+cube = bpy.data.objects["Cube"]
+numbers = lambda values: [round(value, 5) for value in values]
+print(cube.rotation_mode, numbers(cube.rotation_quaternion), numbers(cube.rotation_axis_angle),
+      numbers(cube.rotation_euler), numbers(cube.location), numbers(cube.scale), len(cube.material_slots))
+for material in bpy.data.materials:
+    print(material.name, numbers(material.diffuse_color))
+    for node in material.node_tree.nodes if material.node_tree else ():
+        if node.type == "BSDF_PRINCIPLED":
+            print(numbers(node.inputs["Base Color"].default_value), round(node.inputs["Alpha"].default_value, 5))
+"""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("mode", ["XYZ", "ZYX", "QUATERNION", "AXIS_ANGLE"])
+def test_a_real_blender_has_every_number_again(marvin_tools: ToolRunner, blender: int, mode: str) -> None:
+    """How an object is turned is kept in several ways, and a material has the colour of its node and its own."""
+    tools = marvin_tools.session(env={"BLENDER_MCP_PORT": str(blender)}, timeouts={"http": 60.0})
+    told(tools.call("blender_execute_code", code=TURNED.format(mode=mode) + PAINTED))
+    before = told(tools.call("blender_execute_code", code=STATE))
+    shown = told(tools.call("blender_get_object", object_name="Cube"))
+    told(tools.call("blender_modify_object", object_name="Cube", rotation=[1, 1, 1], location=[1, 2, 3]))
+    told(tools.call("blender_modify_object", object_name="Cube", scale=[1, 2, 3]))
+    told(tools.call("blender_set_material", object_name="Cube", material_name="Material", color=[0, 1, 0, 0.5]))
+    told(tools.call("blender_set_material", object_name="Cube", color=[1, 1, 0]))
+    assert told(tools.call("blender_execute_code", code=STATE)) != before
+    later = marvin_tools.session(env={"BLENDER_MCP_PORT": str(blender)}, timeouts={"http": 60.0})
+    assert len(later.take_back(4)) == 4
+    assert told(tools.call("blender_execute_code", code=STATE)) == before
+    assert told(tools.call("blender_get_object", object_name="Cube")) == shown
+    turn = shown.partition("rotation (")[2].partition(")")[0]
+    wanted = {"QUATERNION": "0, 1.287, 0", "AXIS_ANGLE": "0, 1, 0"}.get(mode, "0.5, 0, 0")
+    assert turn == wanted
+
+
+@pytest.mark.real
+def test_a_real_blender_takes_a_first_material_away_again(marvin_tools: ToolRunner, blender: int) -> None:
+    tools = marvin_tools.session(env={"BLENDER_MCP_PORT": str(blender)}, timeouts={"http": 60.0})
+    told(tools.call("blender_create_object", object_type="cube", name="Bare"))
+    code = 'print([one.name for one in bpy.data.materials], len(bpy.data.objects["Bare"].material_slots))'
+    before = told(tools.call("blender_execute_code", code=code))
+    told(tools.call("blender_set_material", object_name="Bare", color=[1, 0, 0]))
+    tools.take_back()
+    assert told(tools.call("blender_execute_code", code=code)) == before
+    tools.take_back()
+
+
 @pytest.mark.real
 @pytest.mark.parametrize("shape", "cube sphere cylinder cone torus plane uv_sphere ico_sphere".split())
 def test_a_real_blender_knows_all_shapes(marvin_tools: ToolRunner, blender: int, shape: str) -> None:

@@ -172,9 +172,12 @@ one = find(given["name"])
 if one is None:
     raise Exception("There is no object " + given["name"] + " any more.")
 material = bpy.data.materials.get(given["material"])
-if given["added"] and one.data.materials:
-    one.data.materials.pop()
-else:
+slots = [each.name if each else "" for each in one.data.materials]
+if given["added"] and slots == [given["material"]]:
+    one.data.materials.clear()
+elif given["added"] and given["material"] in slots:
+    one.data.materials.pop(index=slots.index(given["material"]))
+elif not given["added"]:
     one.active_material = bpy.data.materials.get(given["old"])
 if given["before"] is not None and material is not None:
     paint_back(material, given["before"])
