@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,11 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from marvin_core.api.errors import MarvinError
-from marvin_core.testing import ToolRunner
+from marvin_core.api.messages import Call
+from marvin_core.testing import PackRunner, ToolRunner
+from marvin_core.testing.tool_runner import installed_tools
+from marvin_core.tools.deferral import Wish, hot
+from marvin_core.tools.toolbox import HOT
 from tests.support.examples import examples
 
 
@@ -24,6 +29,62 @@ def test_a_switch_takes_effect_at_once_and_stays(marvin_tools: ToolRunner) -> No
     assert (folder(marvin_tools) / "work" / "timers.json").exists()
     assert (folder(marvin_tools).parent / "last_profile").read_text() == "work\n"
     assert "tea" in marvin_tools.session().call("timer_check").text
+
+
+def test_all_that_a_profile_holds_is_of_the_new_one_at_once(marvin_tools: ToolRunner) -> None:
+    """What all profiles share stays: bookmarks, tickets, notes."""
+    nowhere = {"life": {"scheduler": "launchd" if sys.platform == "linux" else "cron"}}
+    tools = marvin_tools.session(settings=nowhere)
+    calls: list[tuple[str, dict[str, str]]] = [
+        ("save_place", {"label": "home", "address": "1 Elm Street"}),
+        ("update_preferences", {"key": "budget", "value": "low"}),
+        ("calendar_add_event", {"title": "Dentist", "start": "tomorrow 3pm"}),
+        ("timer_start", {"name": "tea"}),
+        ("ntfy_subscribe", {"topic": "doorbell"}),
+        ("bookmark_save", {"url": "https://example.org/"}),
+        ("create_ticket", {"title": "Milk"}),
+        ("write_note", {"path": "a", "content": "b"}),
+    ]
+    for name, arguments in calls:
+        assert not tools.call(name, **arguments).is_error
+    tools.call("switch_profile", profile_name="work")
+    own = ["list_places", "calendar_list_upcoming", "timer_check", "ntfy_list"]
+    assert [tools.call(name).text.split()[0] for name in own] == ["There", "No", "No", "No"]
+    shared = {"bookmark_list": "example.org", "ticket_list": "Milk", "notes_ls": "a.md"}
+    assert [word in tools.call(name).text for name, word in shared.items()] == [True] * 3
+    for name, arguments in calls[:5]:
+        assert not tools.call(name, **arguments).is_error
+    names = ["calendar.ics", "ntfy_subscriptions.json", "preferences.yaml", "saved_places.json", "timers.json"]
+    for profile in ("main", "work"):
+        files = {path.name for path in (folder(tools) / profile).iterdir() if path.suffix != ".lock"}
+        assert sorted(files & set(names)) == names
+    tools.call("switch_profile", profile_name="main")
+    assert "1 Elm Street" in tools.call("list_places").text
+
+
+def test_the_prompt_is_that_of_the_new_profile_and_the_chat_goes_on(marvin_pack: PackRunner) -> None:
+    (folder(marvin_pack) / "work").mkdir(parents=True)
+    (folder(marvin_pack) / "work" / "preferences.yaml").write_text("notes: Be brief\n")
+    marvin_pack.offer("switch_profile")
+    switch = Call(name="switch_profile", arguments={"profile_name": "work"})
+    before, after = marvin_pack.prompt("I am at work now", switch, "Done.").requests
+    assert ("Active profile: main" in before.system, "Active profile: work" in after.system) == (True, True)
+    assert "- notes: Be brief" in after.system
+    assert [message.text for message in after.messages][:1] == ["I am at work now"]
+    (later,) = marvin_pack.prompt("And now?", "Still there.").requests
+    assert later.messages[0].text == "I am at work now"
+
+
+def test_what_lasts_is_offered_to_be_kept_without_a_search(marvin_tools: ToolRunner) -> None:
+    """A model offers what it knows of: where most tools wait, the one for preferences is there, and says so."""
+    specs = installed_tools()
+    offered = hot(specs, Wish(is_code=False, calls={}, first="tool_search", most=HOT), lambda spec: 100)
+    (spec,) = (spec for spec in offered if spec.name == "update_preferences")
+    for part in ("a diet, units", "a tone (notes)", "a home (save_place)", "offer once to keep it", "in one line"):
+        assert part in " ".join(spec.description.split())
+    said = marvin_tools.call("update_preferences", key="distance_unit", value="miles")
+    assert len(said.text.splitlines()) == 1
+    assert marvin_tools.take_back() == ("update_preferences: key=distance_unit, value=miles",)
 
 
 def test_a_name_that_leads_elsewhere_is_refused(marvin_tools: ToolRunner) -> None:
