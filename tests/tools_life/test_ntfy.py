@@ -283,6 +283,19 @@ def test_topics_that_are_quiet_are_not_asked_for_all_the_past(tools: PackRunner,
     assert f"since={later - 10}" in service.requests[-1]
 
 
+def test_of_a_topic_that_is_not_subscribed_any_more_nothing_is_kept(tools: PackRunner, service: NtfyService) -> None:
+    for topic in ("other", TOPIC):
+        tools.call("ntfy_subscribe", topic=topic)
+    service.put(TOPIC, "Ring")
+    told(tools, service)
+    tools.call("ntfy_unsubscribe", topic=TOPIC)
+    told(tools, service)
+    (marks,) = tools.home.rglob("told-main.json")
+    assert list(json.loads(marks.read_text())) == ["other"]
+    service.put(TOPIC, "Ring again")
+    assert told(tools, service) == []
+
+
 @pytest.mark.parametrize("letter", ["\x85", "\u2028", "\x0b", "\x1c", "\u202e", "\x1b[2J", "\ud800"])
 def test_a_message_with_strange_characters_arrives(tools: PackRunner, service: NtfyService, letter: str) -> None:
     tools.call("ntfy_subscribe", topic=TOPIC)

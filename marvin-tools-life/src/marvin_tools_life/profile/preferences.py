@@ -55,7 +55,7 @@ async def update_preferences(
         back = taken_back is not None
         after = before_of(context, taken_back or {}, before) if back else _changed(key, before, action, value.strip())
         results[:] = [change(before, after, context), after]
-        if isinstance(before, list) and isinstance(after, list) and not _is_shared(before):
+        if isinstance(before, list) and isinstance(after, list):
             before[:] = after  # the list itself knows how it is written, and the comment behind it
             return before
         return after
@@ -71,12 +71,6 @@ async def update_preferences(
     if done["before"] == done["after"] or taken_back is not None:
         return ToolResult(content=said)
     return ToolResult(content=said, undo=call_of(update_preferences, key=key, value="", taken_back=done))
-
-
-def _is_shared(value: Any) -> bool:
-    """Whether another key of the file may stand for the same value: `&name` is before it."""
-    anchor = getattr(value, "yaml_anchor", None)
-    return anchor is not None and anchor() is not None
 
 
 def _changed(key: str, before: Any, action: str, value: str) -> Any:
