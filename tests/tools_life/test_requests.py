@@ -43,6 +43,18 @@ SAID: list[tuple[str, str, str, dict[str, Any]]] = [
     ("my home is at 1 Elm Street", "confirm", "save_place", {"address": "1 Elm Street", "label": "home"}),
     ("show my address book", "act", "list_places", {}),
     ("forget the saved place gym", "confirm", "remove_place", {"label": "gym"}),
+    (
+        "180 cm in feet and inches",
+        "act",
+        "convert_units",
+        {"value": 180, "from_unit": "cm", "to_unit": "feet and inches"},
+    ),
+    (
+        "remember that I am vegetarian",
+        "confirm",
+        "update_preferences",
+        {"key": "notes", "action": "add", "value": "that I am vegetarian"},
+    ),
     ("use miles for distances", "confirm", "update_preferences", {"key": "distance_unit", "value": "miles"}),
 ]
 
