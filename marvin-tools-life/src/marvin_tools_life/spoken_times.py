@@ -7,7 +7,7 @@ and `at 9` a month. So each number in a text has to be found again in what it ma
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from marvin_core import ToolError
@@ -20,11 +20,18 @@ _BARE_HOUR = re.compile(
     re.IGNORECASE,
 )
 _DOTTED = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
-_SLASHED = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})(?:/(?:\d{2}|\d{4}))?(?![\d/])")
+_SLASHED = re.compile(r"(?<![\d/-])(\d{1,2})(?:/(\d{1,2})(?:/\d{2,4})?|-(\d{1,2})-\d{2,4})(?![\d/-])")
+_DATE = re.compile(r"\b\d{4}-\d{1,2}-\d{1,2}\b|" + _SLASHED.pattern)
+"""A date in numbers."""
+_SPAN = re.compile(
+    r"(?<![\d:T-])\d{1,2}(?::\d{2}|\s*[ap]m)?\s*[-\u2013]\s*\d{1,2}(?::\d{2}|\s*[ap]m)(?![\d:])", re.IGNORECASE
+)
+"""Two times with a dash between them, which the library takes for a time zone or a month."""
 _OFFSET = re.compile(r"[+-]\d{2}:?\d{2}\b")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
+_OTHER_MONTH = timedelta(days=40)
 _ODD = 987_654
 """Microseconds of what is counted from, by which a time that was counted is told from one that was written."""
 
@@ -45,8 +52,9 @@ def spoken(text: str, base: datetime) -> Spoken | None:
     Raises:
         ToolError: it may mean two days.
     """
-    for one, other in _SLASHED.findall(text):
-        if one != other and int(one) <= 12 and int(other) <= 12:
+    for one, slashed, dashed in _SLASHED.findall(text):
+        other = slashed or dashed
+        if int(one) != int(other) and int(one) <= 12 and int(other) <= 12:
             raise ToolError(f"{text!r} may be in month {int(one)} or in month {int(other)}. Write it as 2026-11-24.")
     if any(int(hour) > 23 or int(minute) > 59 for hour, minute in _CLOCK.findall(text)):
         return None
@@ -57,13 +65,36 @@ def spoken(text: str, base: datetime) -> Spoken | None:
         return None
     is_counted = found[0].microsecond == _ODD
     moment, period = found[0].replace(microsecond=base.microsecond if is_counted else 0), found[1]
-    numbers = {float(number) for number in _NUMBER.findall(_OFFSET.sub("", text))}
-    counted = _counted(base, moment)
-    if period in _TIMED:
-        return Spoken(moment, "time") if numbers <= _named(moment) | _clock(moment) | counted else None
-    if is_counted and numbers <= counted and (numbers or text.lower().startswith("in ")):
+    date = _DATE.search(text)
+    rest = text if date is None else text[: date.start()] + text[date.end() :]
+    numbers = {float(number) for number in _NUMBER.findall(_OFFSET.sub("", rest))}
+    counted = _counted(base, moment) if is_counted else _days_between(base, moment)
+    if is_counted and period not in _TIMED and numbers <= counted and (numbers or text.lower().startswith("in ")):
         return Spoken(moment, "span")
-    return Spoken(moment, "day") if period == "day" and numbers <= _named(moment) else None
+    numbers -= _clock(moment) | counted if period in _TIMED else set()
+    if period not in (*_TIMED, "day") or not numbers <= ({moment.day, moment.year} if date is None else set()):
+        return None
+    if moment.day in numbers and not _names_month(text, base, moment):
+        return None
+    return Spoken(moment, "time" if period in _TIMED else "day")
+
+
+def refuse_span(text: str) -> None:
+    """Raise where a text is two times, the second of which would be taken for a time zone.
+
+    Raises:
+        ToolError: it is.
+    """
+    if _SPAN.search(text):
+        raise ToolError(
+            f"{text!r} is two times. Give the beginning alone, as in 10:00; with a time zone as 2026-11-24T10:00-05:00."
+        )
+
+
+def _names_month(text: str, base: datetime, moment: datetime) -> bool:
+    """Whether a text with the number of a day names its month: it is the same month whatever it counts from."""
+    other = _parsed(text, base + _OTHER_MONTH)
+    return other is not None and (other[0].month, other[0].day) == (moment.month, moment.day)
 
 
 def _with_minutes(hour: re.Match[str]) -> str:
@@ -88,14 +119,15 @@ def _parsed(text: str, base: datetime) -> tuple[datetime, str] | None:
     return None
 
 
-def _named(moment: datetime) -> set[float]:
-    """The numbers that a date is written with."""
-    return {moment.year, moment.year % 100, moment.month, moment.day}
-
-
 def _clock(moment: datetime) -> set[float]:
     """The numbers that a time of day is written with."""
     return {moment.hour, (moment.hour - 1) % 12 + 1, moment.minute, moment.second}
+
+
+def _days_between(base: datetime, moment: datetime) -> set[float]:
+    """The numbers that a day is counted by where a time of day is named besides, as in `in 2 days at 9am`."""
+    days = abs((moment.date() - base.date()).days)
+    return {days, days / 7}
 
 
 def _counted(base: datetime, moment: datetime) -> set[float]:

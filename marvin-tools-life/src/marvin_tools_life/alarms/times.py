@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 
 from marvin_core import ToolError
 
-from ..spoken_times import spoken
+from ..spoken_times import refuse_span, spoken
 
 _LONGEST = 100
 _LATEST = 100 * 366 * 86_400
@@ -34,6 +34,7 @@ def moment(text: str, now: float, zone: tzinfo | None = None) -> float:
         raise ToolError(f"{written[:_LONGEST]!r} is no time. {_FORMS}")
     if _ONLY_A_DAY.fullmatch(written):
         raise ToolError(_no_time_of_day(written))
+    refuse_span(written)
     span = _span(written.lower())
     here = datetime.fromtimestamp(now, zone)
     due = now + span if span is not None else _seconds(_exact(written) or _parsed(written, here), zone)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from marvin_core import ToolError, one_line
 
 from .choosing import TITLE
-from .reading import parsed
+from .reading import own_zones, parsed
 from .rules import check
 from .text import CalendarText, EventText
 from .times import as_time
@@ -37,6 +37,11 @@ def without_day(calendar: CalendarText, series: Sequence[EventText], day: date) 
     Raises:
         ToolError: it is no series, or nothing of it happens that day.
     """
+    with own_zones():
+        return _without_day(calendar, series, day)
+
+
+def _without_day(calendar: CalendarText, series: Sequence[EventText], day: date) -> DayTaken:
     heads = [event for event in series if not event.is_one_time]
     title = one_line(series[0].title, TITLE)
     if not heads or not heads[0].is_recurring:

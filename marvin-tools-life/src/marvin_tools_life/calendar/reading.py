@@ -6,7 +6,8 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -56,8 +57,9 @@ def agenda(text: CalendarText, start: datetime, end: datetime) -> Agenda:
     found.left_out += [f"the time zone {name!r} has rules that are not followed" for name in text.refused_zones]
     known = list(text.events())
     found.left_out += [f"{event.title!r}: it has no beginning" for event in known if not event.has_beginning]
-    for events in _groups([event for event in known if event.has_beginning], first, last):
-        found.look(events)
+    with own_zones():
+        for events in _groups([event for event in known if event.has_beginning], first, last):
+            found.look(events)
     found.occurrences.sort(key=lambda one: (as_time(one.start), not one.is_all_day, one.title))
     return Agenda(occurrences=found.occurrences, left_out=found.left_out)
 
@@ -163,15 +165,22 @@ class _Found:
         return begin < self._end and (end > self._start or begin == end == self._start)
 
 
-def parsed(data: bytes) -> Any:
-    """A calendar as the library has it. Raises whatever the values in it make the library raise."""
-    from icalendar import Calendar
+@contextmanager
+def own_zones() -> Iterator[None]:
+    """Have names of time zones mean what the file says that is parsed in the block, and no other one."""
     from icalendar.timezone import tzp
 
     with _PARSING, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what it guesses; nobody could do anything about it here
+        warnings.simplefilter("ignore")  # of what the library guesses; nobody could do anything about it here
         tzp.use_default()
-        return Calendar.from_ical(data)
+        yield
+
+
+def parsed(data: bytes) -> Any:
+    """A calendar as the library has it. Raises whatever the values in it make the library raise."""
+    from icalendar import Calendar
+
+    return Calendar.from_ical(data)
 
 
 def _words(event: Any) -> str:

@@ -187,7 +187,7 @@ class CalendarText:
 
     def only(self, events: Sequence[EventText]) -> bytes:
         """A calendar with some of the events: its own properties and time zones, and nothing else."""
-        zones = (zone for zone in self._zone_texts() if _changes_at_times(zone))
+        zones = (zone for zone in self._zone_texts if _changes_at_times(zone))
         head = self.data[: self._header].removeprefix(_BOM)
         whole = b"".join((head, *zones, *(event.data for event in events), b"END:VCALENDAR\r\n"))
         # Some programs fold in the middle of a character, which is none until it is put together again.
@@ -196,9 +196,10 @@ class CalendarText:
     @cached_property
     def refused_zones(self) -> Sequence[str]:
         """The names of time zones whose clocks would change at every hour or second: no library gets to their end."""
-        refused = [_ZONE_NAME.search(zone) for zone in self._zone_texts() if not _changes_at_times(zone)]
+        refused = [_ZONE_NAME.search(zone) for zone in self._zone_texts if not _changes_at_times(zone)]
         return [found[1].decode("utf-8", "replace") for found in refused if found]
 
+    @cached_property
     def _zone_texts(self) -> list[bytes]:
         return [_FOLD.sub(b"", self.data[span.start : span.end]) for span in self._zones]
 

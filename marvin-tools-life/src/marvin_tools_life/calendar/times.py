@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from marvin_core import ToolError
 
-from ..spoken_times import spoken
+from ..spoken_times import refuse_span, spoken
 
 _LONGEST = 100
 _FORMS = "Give a time such as '2026-11-24 15:00' or 'tomorrow 3pm', or a day such as '2026-12-24' for all of it."
@@ -85,6 +85,7 @@ def _read(text: str, base: datetime) -> tuple[date | datetime, bool]:
     written = " ".join(text.split())
     if not written or len(written) > _LONGEST:
         raise ToolError(f"{written[:_LONGEST]!r} is no time. {_FORMS}")
+    refuse_span(written)
     found, is_span = _exact(written), False
     if found is None and (said := spoken(written, base)) is not None:
         found = said.moment if said.kind == "time" else said.moment.date()
