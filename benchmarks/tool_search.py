@@ -109,8 +109,11 @@ def _starts(lab: Lab, rounds: int) -> Iterator[Row]:
         "a prompt with a call": ({name: partial(run, prompt, script) for name, run in sides.items()}, _whole),
     }
     for what, (runs, taken) in measured.items():
-        times = {name: median([*map(taken, each)]) for name, each in interleaved(runs, rounds).items()}
+        made = interleaved(runs, rounds)
+        times = {name: median([*map(taken, each)]) for name, each in made.items()}
+        used = {name: median([run.cpu * 1e3 for run in each]) for name, each in made.items()}
         how = f"{times['many']:.0f} ms; {times['few']:.0f} ms with the core and the coding pack alone"
+        how += f". The processor's time of all: {used['many']:.0f} and {used['few']:.0f} ms"
         yield Row(f"{what}, every pack, {_FOREIGN} foreign tools", times["many"] / times["few"], _GOAL, "x", how)
 
 
