@@ -20,6 +20,7 @@ from marvin_tools_web.services import catalog
 from marvin_tools_web.services.backends import Backend, first_answer
 from marvin_tools_web.settings import ServiceAddresses
 from tests.tools_web.failures import ADDRESSES
+from tests.tools_web.test_places import FOUND, NOMINATIM
 from tests.tools_web.test_search import BRAVE, BRAVE_KEY, BRAVE_REPLY, DUCKDUCKGO, MOJEEK, MOJEEK_REPLY, SEARXNG
 from tests.tools_web.test_weather import REPLY, URL
 
@@ -186,6 +187,20 @@ def test_a_damaged_cache_costs_only_the_cache(marvin_tools: ToolRunner, marvin_h
         path.write_bytes(b"no database" * 1_000)
     assert not marvin_tools.session().call("weather_forecast", **HERE).is_error
     assert not marvin_tools.notices
+
+
+@pytest.mark.parametrize("place", [".cache", ".local"])
+def test_a_home_that_takes_nothing_costs_only_what_would_be_kept(
+    marvin_tools: ToolRunner, marvin_http: HttpReplay, place: str
+) -> None:
+    (marvin_tools.home / place).write_text("no folder")
+    marvin_http.on("GET", URL, json=REPLY)
+    marvin_http.on("GET", NOMINATIM, json=FOUND)
+    assert marvin_tools.call("weather_forecast", **HERE).text.startswith("Weather at 52.52")
+    # How often a service may be asked is kept there, too, and what cannot be kept cannot be held to.
+    outcome = marvin_tools.call("osm_search", query="x")
+    assert outcome.is_error is (place == ".cache")
+    assert "failed unexpectedly" not in outcome.text
 
 
 def test_health_is_kept(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:

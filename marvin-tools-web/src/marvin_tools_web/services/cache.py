@@ -21,9 +21,12 @@ _MOST = 50 * 1024 * 1024
 _TYPE = "content-type"
 
 
-async def answer_cache(context: ToolContext) -> AnswerCache:
-    """The cache of the pack, opened once a session."""
-    return await context.resource(_opener(context.folders.cache / _FILE))
+async def answer_cache(context: ToolContext) -> AnswerCache | None:
+    """The cache of the pack, opened once a session; None where there can be none."""
+    try:
+        return await context.resource(_opener(context.folders.cache / _FILE))
+    except Exception:  # as in a home folder that nothing can be written to
+        return None
 
 
 class AnswerCache:

@@ -89,7 +89,7 @@ class ServiceClient:
         self.is_kept = False
         self._contact = settings.contact
         self._private: set[str] = set()
-        self._health = ServiceHealth(context.folders.state, context.timeouts)
+        self._health = _health(context)
 
     async def get(self, path: str, read: Callable[[Fetched], T], **options: Unpack[Asking]) -> T:
         """What `read` makes of the answer to a GET of a path below the address of the service."""
@@ -189,7 +189,8 @@ class ServiceClient:
         except ToolError as error:
             raise await self._noted(error) from error
         value = await self._understood(answer, read)
-        await self._health.worked(self.service.name, self.service.title)
+        if self._health is not None:
+            await self._health.worked(self.service.name, self.service.title)
         return answer, value
 
     async def _understood(self, answer: Fetched, read: Callable[[Fetched], T]) -> T:
@@ -205,10 +206,18 @@ class ServiceClient:
         """The error with the name of the service before it, noted where it tells of the service."""
         status = error.status if isinstance(error, RequestFailed) else None
         text = _without(self._private, _QUERY.sub(r"\1", str(error)))
-        if status not in _TELLING:
+        if status not in _TELLING and self._health is not None:
             await self._health.failed(self.service.name, self.service.title, text)
         wait = error.retry_after if isinstance(error, RequestFailed) else None
         return RequestFailed(f"{self.service.title}: {text}", status=status, retry_after=wait)
+
+
+def _health(context: ToolContext) -> ServiceHealth | None:
+    """Where it is noted how services are; None where nothing can be: the answer counts, not the note of it."""
+    try:
+        return ServiceHealth(context.folders.state, context.timeouts)
+    except ToolError:
+        return None
 
 
 def _without(secrets: Iterable[str], text: str) -> str:

@@ -23,6 +23,7 @@ from ...util.text import storable
 from ...util.threads import in_thread
 from ..parts import SessionParts
 from ..session_views import trust_addresses
+from .folders import FoldersOfCall
 from .processes import CallProcesses
 from .timer import CallTimer
 
@@ -177,7 +178,7 @@ class CallContext(SecretAccess):
     @property
     def folders(self) -> PackFolders:
         """The folders of the pack."""
-        return self._pack.folders
+        return FoldersOfCall(self._pack.folders)
 
     def settings(self, model: type[S]) -> S:
         """The settings of the pack. Tools reach the addresses that the user set there."""
