@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -192,14 +193,24 @@ def test_a_link_in_the_place_of_an_article_leads_nowhere(
     assert outcome.is_error or not path.is_symlink()
 
 
-def test_two_processes_save_articles_at_once(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
-    """None of the titles is lost, whoever saves them."""
-    sessions = [marvin_tools.session() for _ in range(3)]
-    for number in range(6):
-        marvin_http.on("GET", WIKI, json=page_of(f"Bridge {number % 2}", f"{number % 2}"), times=1)
-        sessions[number % 3].call("wiki_full", title=f"Bridge {number % 2}")
-    for number in range(2):
-        assert marvin_tools.call("wiki_grep", title=f"bridge {number}", pattern=r"^\d$").text == f"1. line 4: {number}"
+def test_sessions_that_save_at_once_lose_nothing(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
+    """Each asks for the article by other titles, and all of these are known afterwards."""
+    marvin_http.on("GET", WIKI, json=page_of("Bridge", "Over water."))
+    titles = [[f"Bridge {session} {number}" for number in range(5)] for session in range(3)]
+    sessions = [marvin_tools.session(env={"MARVIN_URL_WIKIPEDIA": WIKI}) for _ in titles]
+
+    def save(session: ToolRunner, titles: list[str]) -> list[str]:
+        return [
+            outcome.text for outcome in (session.call("wiki_full", title=one) for one in titles) if outcome.is_error
+        ]
+
+    with ThreadPoolExecutor() as threads:
+        failed = list(threads.map(save, sessions, titles))
+    assert failed == [[]] * 3
+    for title in (one for each in titles for one in each):
+        assert marvin_tools.call("wiki_grep", title=title, pattern="over").text == "1. line 4: Over water."
+    saved = next((marvin_tools.home / ".local/share/marvin").rglob("wikipedia"))
+    assert sorted(path.name for path in saved.iterdir() if path.suffix == ".txt") == ["Bridge.txt"]
 
 
 def test_a_damaged_index_is_set_aside(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:

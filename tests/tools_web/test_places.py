@@ -24,6 +24,8 @@ from tests.tools_web.contracts import Operation, check
 KEY = {"GOOGLE_PLACES_API_KEY": "AIzaSy-0123456789-abcdefghij-0123456789"}
 NOMINATIM = "https://nominatim.openstreetmap.org/search"
 OVERPASS = "https://overpass-api.de/api/interpreter"
+AT_ONCE = {"MARVIN_URL_NOMINATIM": "https://nominatim.openstreetmap.org", "MARVIN_URL_OVERPASS": OVERPASS}
+"""Servers of the user's own are asked without turns, and each time."""
 OPEN_METEO = "https://geocoding-api.open-meteo.com/v1/search"
 GOOGLE_TEXT = "https://places.googleapis.com/v1/places:searchText"
 GOOGLE_NEAR = "https://places.googleapis.com/v1/places:searchNearby"
@@ -292,7 +294,7 @@ def test_what_is_near_is_asked_for_first(marvin_tools: ToolRunner, marvin_http: 
     marvin_http.on("POST", OVERPASS, json={**ELEMENTS, "elements": []}, times=1)
     marvin_http.on("POST", OVERPASS, json=ELEMENTS)
     arguments = {"latitude": 48.1, "longitude": 11.5, "included_types": ["cafe"], "max_results": 2}
-    own = marvin_tools.session(env={"MARVIN_URL_OVERPASS": OVERPASS})
+    own = marvin_tools.session(env=AT_ONCE)
     assert own.call("places_nearby_search", **arguments).text.startswith("1. amenity cafe, 56 m away")
     sizes = [re.search(r"around%3A(\d+)", request.content.decode()) for request in marvin_http.requests]
     assert [found and found[1] for found in sizes] == ["500", "2000"]
@@ -304,7 +306,7 @@ def test_words_are_looked_for_on_the_map(marvin_tools: ToolRunner, marvin_http: 
     marvin_http.on("GET", NOMINATIM, json=[], times=1)
     marvin_http.on("GET", NOMINATIM, json=[place])
     marvin_http.on("POST", OVERPASS, json=ELEMENTS)
-    own = marvin_tools.session(env={"MARVIN_URL_OVERPASS": OVERPASS})
+    own = marvin_tools.session(env=AT_ONCE)
     outcome = own.call("places_text_search", text_query='good "ramen" in Kyoto', max_results=2)
     assert outcome.text.startswith("1. amenity cafe")
     assert "[Source: Overpass (© OpenStreetMap contributors).]" in outcome.text
@@ -317,10 +319,11 @@ def test_words_are_looked_for_on_the_map(marvin_tools: ToolRunner, marvin_http: 
 
 def test_words_that_say_no_place_find_nothing(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", NOMINATIM, json=[])
-    outcome = marvin_tools.call("places_text_search", text_query="xqzk")
+    own = marvin_tools.session(env=AT_ONCE)
+    outcome = own.call("places_text_search", text_query="xqzk")
     assert not outcome.is_error
     assert "No place fits 'xqzk'" in outcome.text
-    assert "No place fits 'ramen in Xqzk'" in marvin_tools.call("places_text_search", text_query="ramen in Xqzk").text
+    assert "No place fits 'ramen in Xqzk'" in own.call("places_text_search", text_query="ramen in Xqzk").text
 
 
 @pytest.mark.parametrize(
@@ -402,8 +405,9 @@ def test_anything_may_be_given_as_a_place(given: object) -> None:
 
 def test_the_world_speaks_other_scripts(marvin_tools: ToolRunner, marvin_http: HttpReplay) -> None:
     marvin_http.on("GET", NOMINATIM, json=FOUND)
+    own = marvin_tools.session(env=AT_ONCE)
     for name in ("東京都千代田区丸の内1丁目", "شارع التحرير، القاهرة", "Straße des 17. Juni 135, Berlin"):
-        marvin_tools.call("osm_search", query=name)
+        own.call("osm_search", query=name)
         assert marvin_http.requests[-1].params["q"] == name
 
 

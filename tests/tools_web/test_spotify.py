@@ -18,8 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core import MarvinError, ToolError, tool
+from marvin_core import Fetched, MarvinError, RequestFailed, ToolError, tool
 from marvin_core.testing import HttpReplay, ToolRunner, paced, raw
+from marvin_tools_web.media import spotify_undoing
 from marvin_tools_web.services import oauth
 from tests.tools_web.contracts import Operation, check
 
@@ -44,6 +45,8 @@ TOKEN = Operation(
 )
 TOKENS = {"access_token": "a" * 40, "token_type": "Bearer", "expires_in": 3600, "refresh_token": "r" * 40, "scope": "x"}
 ID = "3n3Ppam7vgaVa1iaRUc9Lp"
+NAMES = ["access_token", "refresh_token", "expires_in", "expires_at", "verifier", "state", "redirect", "begun", "items"]
+NAMES += ["total", "item", "uri"]
 TRACK: dict[str, Any] = {
     "id": ID,
     "uri": f"spotify:track:{ID}",
@@ -441,3 +444,24 @@ def test_twenty_results_come_in_two_pages(user: ToolRunner, marvin_http: HttpRep
 def test_any_text_is_a_code_or_none(text: str) -> None:
     with suppress(ToolError):
         assert re.fullmatch(r"[\w.~+/=-]{16,2000}", oauth.code_in(text, "state"))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=8), inner),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_anything_may_stand_where_tokens_are(kept: Any) -> None:
+    """In the file of the tokens, and in what a service answers."""
+    content = json.dumps(kept).encode()
+    answer = Fetched(url=ACCOUNTS, status=200, kind="application/json", headers={}, content=content)
+    assert all(one.state and one.verifier for one in oauth.pendings_in(kept, 1_000.0))
+    for read in (lambda: oauth.given_tokens(answer), lambda: spotify_undoing.items_in(answer.json())):
+        with suppress(ValueError, LookupError, TypeError, AttributeError, OverflowError, RequestFailed):
+            assert read()
+    if isinstance(kept, dict):
+        assert isinstance(oauth.token_in(kept), str)
+        assert oauth.holds(kept, 0.0) in (True, False)

@@ -34,7 +34,7 @@ async def remove_playlist(context: ToolContext, playlist: str, name: str) -> str
         ToolError: there is something in it by now.
     """
     spotify = Spotify(context)
-    _, total = await spotify.get(f"playlists/{playlist}/items", _items, {"limit": 1, "fields": _FIELDS})
+    _, total = await spotify.get(f"playlists/{playlist}/items", items_in, {"limit": 1, "fields": _FIELDS})
     if total:
         there = "a track" if total == 1 else f"{total} tracks"
         raise ToolError(f"The playlist {name!r} has {there} by now. Take that back first, or remove it by hand.")
@@ -69,7 +69,8 @@ async def remove_tracks(context: ToolContext, playlist: str, uris: Sequence[str]
     return f"{len(uris)} track{'' if len(uris) == 1 else 's'} removed from the playlist."
 
 
-def _items(answer: Any) -> tuple[list[str], int]:
+def items_in(answer: Any) -> tuple[list[str], int]:
+    """The addresses of the tracks on a page of a playlist, and how many there are in all."""
     found = values.required(answer, "items")
     uris = [values.text(one, "item", "uri") or values.text(one, "track", "uri") for one in found]
     total = values.whole(answer, "total")
@@ -87,7 +88,7 @@ async def _all(spotify: Spotify, playlist: str) -> list[str]:
     found: list[str] = []
     while True:
         params: Params = {"limit": _PAGE, "offset": len(found) or None, "fields": _FIELDS}
-        more, total = await spotify.get(f"playlists/{playlist}/items", _items, params)
+        more, total = await spotify.get(f"playlists/{playlist}/items", items_in, params)
         found += more
         if total > _MOST:
             raise ToolError(f"The playlist has {total:,} tracks, which are too many to compare. Remove them by hand.")

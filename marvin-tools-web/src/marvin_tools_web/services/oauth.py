@@ -190,7 +190,7 @@ class Login:
         waiting.expect(pending.state)
 
         def note(tokens: dict[str, Any]) -> None:
-            others = [one.as_dict() for one in _pendings(tokens.get(self._begun), now)]
+            others = [one.as_dict() for one in pendings_in(tokens.get(self._begun), now)]
             tokens[self._begun] = [*others[1 - _LOGINS :], pending.as_dict()]
 
         await self._file.change(note)
@@ -316,7 +316,7 @@ class Login:
 
         def change(tokens: dict[str, Any]) -> None:
             tokens[self._service.key] = kept
-            others = [one.as_dict() for one in _pendings(tokens.pop(self._begun, None), now) if one.state != state]
+            others = [one.as_dict() for one in pendings_in(tokens.pop(self._begun, None), now) if one.state != state]
             if others:
                 tokens[self._begun] = others
 
@@ -325,10 +325,11 @@ class Login:
 
     async def _pendings(self) -> list[Pending]:
         """The logins that can still be finished, the newest last."""
-        return _pendings(await self._file.value(self._begun), self._context.clock.now())
+        return pendings_in(await self._file.value(self._begun), self._context.clock.now())
 
 
-def _pendings(kept: Any, now: float) -> list[Pending]:
+def pendings_in(kept: Any, now: float) -> list[Pending]:
+    """The logins in what was kept that can still be finished, the newest last."""
     found = []
     for one in kept if isinstance(kept, list) else ():
         texts = {name: values.text(one, name, limit=500) for name in ("verifier", "state", "redirect")}
