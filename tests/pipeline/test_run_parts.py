@@ -307,7 +307,7 @@ def test_repositories_in_the_project_are_left_out(tmp_path: Path) -> None:
 def test_files_that_come_and_go_do_not_stop_a_checkpoint(tmp_path: Path) -> None:
     folder = repository(tmp_path / "project")
     with ToolRunner(tmp_path, folder) as runner, running(_FLICKER, folder):
-        for number in range(6):
+        for number in range(3):
             (folder / "x").write_text(str(number))
             made = runner.call(checkpoint, message="x")
             assert not made.is_error, made.text
