@@ -305,10 +305,31 @@ def test_repositories_in_the_project_are_left_out(tmp_path: Path) -> None:
     assert git(folder, "ls-files").split() == ["theirs.txt", "x"]
 
 
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
+@pytest.mark.parametrize("inner", ["", "inner"])
+def test_tickets_that_are_committed_stay_as_they_are(tmp_path: Path, sandbox: str, inner: str) -> None:
+    """Programs in the sandbox do not see them, and must not take them for removed."""
+    top = repository(tmp_path / "top")
+    folder = top / inner
+    (folder / ".tickets").mkdir(parents=True)
+    (folder / ".tickets" / "a-1.md").write_text("A ticket.")
+    git(top, "add", ".")
+    git(top, "commit", "-qm", "Tickets")
+    (folder / ".tickets" / "a-1.md").write_text("A ticket, changed.")
+    (folder / ".tickets" / "a-2.md").write_text("Another one.")
+    (folder / "x").write_text("1")
+    with ToolRunner(tmp_path, folder, env={"MARVIN_SANDBOX": sandbox}) as runner:
+        made = runner.call(checkpoint, message="x")
+    assert not made.is_error, made.text
+    assert json.loads(made.text)["changed"] == ["x"]
+    assert git(folder, "log", "-1", "--format=", "--name-only").split() == [str(Path(inner) / "x")]
+    assert git(folder, "show", "HEAD:./.tickets/a-1.md") == "A ticket."
+
+
 def test_files_that_come_and_go_do_not_stop_a_checkpoint(tmp_path: Path) -> None:
     folder = repository(tmp_path / "project")
     with ToolRunner(tmp_path, folder) as runner, running(_FLICKER, folder):
-        for number in range(6):
+        for number in range(3):
             (folder / "x").write_text(str(number))
             made = runner.call(checkpoint, message="x")
             assert not made.is_error, made.text
