@@ -56,6 +56,8 @@ class Known(Record):
 
     finding: Finding
     last_round: int
+    said: Mapping[str, int]
+    """Who said it, and in which round last."""
     attempts: int = 0
     """How often the fixer had it."""
 
@@ -163,7 +165,7 @@ class Convergence:
             known.finding
             for known in self.known.values()
             if not known.attempts
-            or any(self._answered.get(name, 0) <= known.last_round for name in known.finding.reviewers)
+            or any(self._answered.get(name, 0) <= round for name, round in known.said.items())
         )
 
     def _blocks(self, review: Review) -> bool:
@@ -213,8 +215,9 @@ class EmptyReviews(Exception):
 
 def _merged(before: Known | None, finding: Finding, round: int) -> Known:
     """A finding with what others said of it. In another round the newest words count, in the same one all."""
+    said = dict.fromkeys(finding.reviewers, round)
     if before is None:
-        return Known(finding=finding, last_round=round)
+        return Known(finding=finding, last_round=round, said=said)
     old = before.finding
     reviewers = (*old.reviewers, *(name for name in finding.reviewers if name not in old.reviewers))
     if before.last_round < round:
@@ -228,4 +231,4 @@ def _merged(before: Known | None, finding: Finding, round: int) -> Known:
             file=old.file or finding.file,
             reviewers=reviewers,
         )
-    return before.replace(finding=merged, last_round=round)
+    return before.replace(finding=merged, last_round=round, said={**before.said, **said})
