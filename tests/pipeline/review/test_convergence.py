@@ -262,6 +262,15 @@ def test_one_that_says_nothing_has_not_passed(loop: Convergence) -> None:
         _run(loop, EMPTY)
 
 
+def test_who_passes_while_another_one_repeats_it_need_not_look_again(loop: Convergence) -> None:
+    """It was open for ever: the one that had found it first had passed, and nobody asked it again."""
+    _run(loop, {**dict.fromkeys(NAMES, PASS), "main": found(TOPICS[0])})
+    _run(loop, {**dict.fromkeys(NAMES, PASS), "aux-1": found(TOPICS[0])})
+    assert loop.active == ("aux-1",)
+    assert [one.reviewers for one in loop.open_findings()] == [("main", "aux-1")]
+    assert _run(loop, PASS) == Decision(step="end", ending="passed")
+
+
 def test_nothing_found_and_no_verdict_is_an_end_and_no_pass(loop: Convergence) -> None:
     end = _run(loop, UNCLEAR, UNCLEAR)
     assert (end.step, end.ending, end.findings) == ("end", "no_findings", ())
