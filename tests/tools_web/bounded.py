@@ -181,7 +181,7 @@ def unit() -> float:
     return time.process_time() - began
 
 
-def measured(parser: Parser) -> dict[str, float]:
+def measured(parser: Parser, second: float) -> dict[str, float]:
     """What a parser takes, in a process of its own; an error where that does not come to its end."""
     parse, good, hostile = parser
     parse(good)
@@ -191,7 +191,7 @@ def measured(parser: Parser) -> dict[str, float]:
         begun = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
         seconds = slowest(parse, hostile)
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - begun
-        os.write(writing, json.dumps({"megabytes": grown / 1e6, "seconds": seconds / unit()}).encode())
+        os.write(writing, json.dumps({"megabytes": grown / 1e6, "seconds": seconds / second}).encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as answer:
@@ -202,5 +202,6 @@ def measured(parser: Parser) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:]
-    print(json.dumps({name: measured(parser) for name, parser in parsers().items() if name in chosen or not chosen}))
+    chosen, taken = sys.argv[1:], unit()
+    tried = {name: parser for name, parser in parsers().items() if name in chosen or not chosen}
+    print(json.dumps({name: measured(parser, taken) for name, parser in tried.items()}))
