@@ -306,7 +306,7 @@ def test_whoever_goes_back_to_a_model_finds_its_list_as_it_was(tmp_path: Path) -
 
 
 def test_what_a_mode_holds_back_comes_back_to_its_place(tmp_path: Path) -> None:
-    """Plan mode and play mode keep tools back for a while; then the service finds what it has in its cache."""
+    """Play mode keeps tools back for a while; then the service finds what it has in its cache."""
     made = make(
         tmp_path, provider=Script(), specs=(FIND, *many(60), *(spec.replace(in_chat=1) for spec in many(4, "w")))
     )
@@ -319,7 +319,7 @@ def test_what_a_mode_holds_back_comes_back_to_its_place(tmp_path: Path) -> None:
     tools.reveal(["g_50"])
     before = offered()
     assert {"w_0", "w_3"} <= {*before}
-    toolbox.confine(lambda spec: "is planned" if spec.name.startswith("w_") else "")
+    toolbox.confine(lambda spec: "plays" if spec.name.startswith("w_") else "")
     meanwhile = offered()
     assert meanwhile[: len(before) - 4] == [name for name in before if not name.startswith("w_")]
     assert len(meanwhile) == len(before), "others take the places that are free"
@@ -333,7 +333,7 @@ def test_what_was_held_back_when_the_session_began_is_offered_at_once_afterwards
         tmp_path, provider=Script(), specs=(FIND, *many(60), *(spec.replace(in_chat=1) for spec in many(4, "w")))
     )
     tools, toolbox = made.parts.carried, made.parts.toolbox
-    toolbox.confine(lambda spec: "is planned" if spec.name.startswith("w_") else "")
+    toolbox.confine(lambda spec: "plays" if spec.name.startswith("w_") else "")
     before = [spec.name for spec in tools.of(made.parts.model.provider).tools]
     toolbox.confine(None)
     after = [spec.name for spec in tools.of(made.parts.model.provider).tools]
