@@ -56,8 +56,8 @@ class Known(Record):
 
     finding: Finding
     last_round: int
-    said: Mapping[str, int]
-    """The round in which each reviewer said it last."""
+    said: Mapping[str, tuple[int, Severity]]
+    """Who said it, in which round last, and how bad it was then."""
     attempts: int = 0
     """How often the fixer had it."""
 
@@ -161,11 +161,15 @@ class Convergence:
 
     def open_findings(self) -> tuple[Finding, ...]:
         """What nobody has taken back: never given to the fixer, or not looked at again by all who had said it."""
-        return tuple(
-            known.finding
-            for known in self.known.values()
-            if not known.attempts or any(self._answered.get(name, 0) <= last for name, last in known.said.items())
-        )
+        found = (self._as_held(known) for known in self.known.values())
+        return tuple(finding for finding in found if finding is not None)
+
+    def _as_held(self, known: Known) -> Finding | None:
+        """A finding as bad as those say who have not looked again since; None where there are none."""
+        if not known.attempts:
+            return known.finding
+        held = [severity for name, (round, severity) in known.said.items() if self._answered.get(name, 0) <= round]
+        return known.finding.replace(severity=worst(held)) if held else None
 
     def _blocks(self, review: Review) -> bool:
         return any(finding.is_at_least(self.rules.floor) for finding in review.findings)
@@ -214,7 +218,7 @@ class EmptyReviews(Exception):
 
 def _merged(before: Known | None, finding: Finding, round: int) -> Known:
     """A finding with what others said of it. In another round the newest words count, in the same one all."""
-    said = dict.fromkeys(finding.reviewers, round)
+    said = dict.fromkeys(finding.reviewers, (round, finding.severity))
     if before is None:
         return Known(finding=finding, last_round=round, said=said)
     old = before.finding
