@@ -133,6 +133,23 @@ def test_the_commands_about_sessions_work(tmp_path: Path, environment: dict[str,
 
 
 @pytest.mark.slow
+def test_what_an_older_marvin_kept_is_taken_over_as_the_page_says(tmp_path: Path, environment: dict[str, str]) -> None:
+    home = Path(environment["HOME"])
+    for folder, name in ((home / ".config" / "local-finder", "a"), (home / "backup" / "local-finder", "b")):
+        folder.mkdir(parents=True)
+        kept = [{"url": f"https://example.org/{name}", "title": name, "tags": "food"}]
+        (folder / "bookmarks.json").write_text(json.dumps(kept))
+    (script,) = blocks(DOCS / "how-to" / "import.md", "sh")
+    done = shell(script, tmp_path, environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line.split() for line in done.stdout.splitlines() if line.startswith("bookmarks")] == [
+        ["bookmarks", "1", "to", "take", "over"],
+        ["bookmarks", "1", "taken", "over"],
+        ["bookmarks", "1", "taken", "over"],
+    ]
+
+
+@pytest.mark.slow
 def test_what_works_without_a_model_prints_what_the_page_says(tmp_path: Path, environment: dict[str, str]) -> None:
     page = DOCS / "how-to" / "without-a-model.md"
     (script,) = blocks(page, "sh")
@@ -194,6 +211,7 @@ RUN = {
     # tests/packs/test_tutorial.py, and tests/core/engine/test_blocking_code.py
     "tutorial/your-first-pack.md": {"sh": 4, "python": 3, "toml": 1},
     "how-to/set-a-provider.md": {"sh": 1, "yaml": 3},
+    "how-to/import.md": {"sh": 1},
     "how-to/provider-local.md": {"sh": 1, "yaml": 1},  # tests/real/test_local_model.py
     "how-to/provider-copilot.md": {"sh": 1, "yaml": 1},  # tests/real/test_copilot_runtime.py
     "how-to/provider-gemini.md": {"sh": 1},  # tests/e2e/test_provider_docs.py, as the eight below

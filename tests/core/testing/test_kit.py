@@ -168,7 +168,7 @@ def test_state_survives_calls_but_not_the_session(marvin_tools: ToolRunner) -> N
 
 def test_a_call_is_taken_back_by_a_tool_that_was_never_called(marvin_tools: ToolRunner) -> None:
     outcome = marvin_tools.call(open_gate)
-    assert (outcome.undo, marvin_tools.take_back()) == (call_of(close_gate), ("open_gate",))
+    assert (outcome.undo, marvin_tools.take_back()) == (call_of(close_gate), ("open_gate: no arguments",))
     assert [state["gate"] for state in marvin_tools.state.values()] == ["closed"]
 
 
