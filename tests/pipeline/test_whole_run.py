@@ -60,7 +60,10 @@ def test_from_a_sentence_to_a_program_that_works(marvin: Marvin, models: Pipelin
     tickets = marvin.run("tk", "show", found["epic"]).text
     assert "type: epic" in tickets
     assert PROMPT in tickets
-    assert all(agent["ticket"] for agent in found["agents"] if agent["role"] in ("structure", "tests", "debug"))
+    writers = ("spec", "ux", "fixer", "design", "structure", "tests", "debug")
+    own = [agent["ticket"] for agent in found["agents"] if agent["role"] in writers]
+    assert len(set(own)) == len(own)
+    assert not {"", found["epic"]} & set(own)
     # Everything is committed, and nothing is left over.
     left = set(marvin.git("status", "--porcelain").replace("?? ", "").splitlines())
     assert left <= {".marvin/.gitignore", ".tickets/"}  # commands in the sandbox do not see the tickets

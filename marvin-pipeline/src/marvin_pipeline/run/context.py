@@ -83,8 +83,8 @@ class Run(Record):
             phase: the phase that it is for.
             prompt: the name of its prompt, where that is not the role's.
             writable_files: the only files that it may write, relative to the project; none for any.
-            ticket: the ticket that it works on; without one, an agent that writes any file gets one of its own, and
-                others work on the epic.
+            ticket: the ticket that it works on; without one, an agent that writes gets one of its own, and others work
+                on the epic.
             tools: the tools that it has, as `--tools` takes them; none for those that agents have.
 
         Raises:
@@ -94,7 +94,7 @@ class Run(Record):
         self.limits.check()
         text = self.prompts.fill(prompt or role, {**self.standing(phase), **values})
         text = f"{text}\n{_NO_MOCKS}" if read_only else text  # those that write are told so by the core
-        own = "" if ticket or read_only or writable_files else await self._ticket(role, phase)
+        own = "" if ticket or read_only else await self._ticket(role, phase)
         task = AgentTask(
             prompt=text,
             model=_role(role).tier,
