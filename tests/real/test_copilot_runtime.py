@@ -46,7 +46,8 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = ROOT / ".venv-real" / "npm" / "node_modules" / ".bin"
+PROGRAM = ROOT / ".venv-real" / "npm" / "node_modules" / ".bin" / "copilot"
+"""It lies in a folder as those of projects are, so that it has to be named: nothing there is run outside of the sandbox."""
 KEY = "sk-test-0123456789abcdef"
 TIMEOUTS = Timeouts(model_idle=10.0, close=5.0, runtime_poll=0.1, retry_backoff=(0.0, 0.0, 0.0))
 PIXEL = Image(
@@ -67,7 +68,7 @@ TOOLS = tuple(map(tool_spec, ("read_file", "bash", "view")))
 
 @pytest.fixture(autouse=True)
 def installed() -> None:
-    if not has_sdk() or not (PROGRAMS / "copilot").exists():
+    if not has_sdk() or not PROGRAM.exists():
         pytest.skip("Copilot's SDK and program are not installed; run scripts/setup-real")
 
 
@@ -92,7 +93,7 @@ class Desk:
         self.messages: list[Message] = []
         self.deltas: list[Delta] = []
         self.text_came = asyncio.Event()
-        variables = {"PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}", "HOME": str(home)}
+        variables = {"PATH": os.environ["PATH"], "COPILOT_CLI_PATH": str(PROGRAM), "HOME": str(home)}
         # What the program unpacks at its first start is shared by all tests.
         variables["COPILOT_CACHE_HOME"] = str(ROOT / ".venv-real" / "cache")
         self.variables = variables
@@ -457,7 +458,7 @@ def test_what_the_user_set_up_for_copilot_itself_does_not_act_here(server: Model
 @pytest.fixture
 def marvin(server: ModelServer, tmp_path: Path) -> Marvin:
     marvin = Marvin(tmp_path, None)
-    marvin.env["PATH"] = f"{PROGRAMS}{os.pathsep}{marvin.env['PATH']}"
+    marvin.env["COPILOT_CLI_PATH"] = str(PROGRAM)
     marvin.env["COPILOT_CACHE_HOME"] = str(ROOT / ".venv-real" / "cache")
     marvin.config(f"providers: {{copilot: {{base_url: '{server.url}', models: [scripted]}}}}\n")
     return marvin
