@@ -47,7 +47,7 @@ pytestmark = [
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / ".venv-real" / "npm" / "node_modules" / ".bin" / "copilot"
-"""It lies in a folder as those of projects are, so that it has to be named: nothing there is run outside of the sandbox."""
+"""It has to be named: nothing in a folder as those of projects are is run outside of the sandbox."""
 KEY = "sk-test-0123456789abcdef"
 TIMEOUTS = Timeouts(model_idle=10.0, close=5.0, runtime_poll=0.1, retry_backoff=(0.0, 0.0, 0.0))
 PIXEL = Image(
