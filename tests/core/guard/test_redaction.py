@@ -13,7 +13,7 @@ from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from marvin_core.api.messages import (
@@ -109,6 +109,7 @@ def test_any_secret_is_found_anywhere(key: str, before: str, after: str, how: st
         assert key not in clean or key in before + REDACTED + after
 
 
+@example(key="per%2Fcent-and-more", how="for a shell", cuts=[12])
 @examples(300)
 @given(
     st.sampled_from([KEY, PRIVATE, "ab cd\"ef'gh&ij<kl>", "per%2Fcent-and-more"]),

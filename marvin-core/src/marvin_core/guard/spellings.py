@@ -49,7 +49,7 @@ def _escapes() -> re.Pattern[str]:
 def unfinished() -> re.Pattern[str]:
     """What may become one of them with the next piece of a text."""
     return re.compile(
-        r"(?:\\{1,4}(?:u[0-9A-Fa-f]{0,3})?|%[0-9A-Fa-f]{0,7}|&#?[0-9A-Za-z]{0,8}|\x1b(?:\[[0-9;]{0,20})?)\Z"
+        r"(?:\\{1,4}(?:u[0-9A-Fa-f]{0,3})?|\\{0,4}(?:%[0-9A-Fa-f]{0,7}|&#?[0-9A-Za-z]{0,8}|\x1b(?:\[[0-9;]{0,20})?))\Z"
     )
 
 
