@@ -149,7 +149,7 @@ for use in (lambda: files.append("logs/x.jsonl", b"b" * 600 + b"\\n"), lambda: f
 
 def test_where_there_is_no_room_nothing_is_half_written(files: ProjectFiles) -> None:
     """A line that is cut off would spoil the next one."""
-    done = subprocess.run([sys.executable, "-c", FULL, files.root], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-B", "-c", FULL, files.root], capture_output=True, text=True, check=True)
     assert done.stdout.count("cannot be written") == 2, done.stdout
     assert files.text("logs/x.jsonl") == "a" * 600 + "\n"
     assert sorted(os.listdir(files.root / ".marvin")) == ["logs"]

@@ -480,6 +480,18 @@ def test_what_is_old_and_what_is_too_much_is_removed(tmp_path: Path) -> None:
     assert not list(ledgers[0].entries())
 
 
+def test_what_another_marvin_is_writing_is_not_swept_away(tmp_path: Path) -> None:
+    """Each begins with a look for what is old, also where others work in the same moment."""
+    ledger = UndoLedger(tmp_path / "undo", tmp_path, Limits())
+    folder = ledger.record(entry("first"), Inverse(call=Call(name="t", arguments={}))).parent
+    fresh, left = folder / ".new.json.1.2.marvin-tmp", folder / ".old.json.1.2.marvin-tmp"
+    for path in (fresh, left):
+        path.touch()
+    os.utime(left, (0, 0))
+    sweep(tmp_path / "undo", Limits(), time.time())
+    assert (fresh.exists(), left.exists()) == (True, False)
+
+
 def test_only_one_takes_a_call_back(tmp_path: Path) -> None:
     ledger = UndoLedger(tmp_path / "undo", tmp_path, Limits())
     taken: list[str] = []

@@ -169,7 +169,7 @@ for words in (["close", "one"], ["create", "x"], ["add-note", "one", "x"]):
 
 def test_a_disk_that_is_full_is_told_and_nothing_is_lost(desk: Desk) -> None:
     before = desk.put("one").read_bytes()
-    argv = [sys.executable, "-P", "-c", _ON_A_FULL_DISK, str(desk.root)]
+    argv = [sys.executable, "-P", "-B", "-c", _ON_A_FULL_DISK, str(desk.root)]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "Error: ticket 'one' cannot be written: File too large",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -20,6 +21,7 @@ class Bus:
         self.clean = clean
         self._listeners: list[Callable[[Event], None]] = []
         self._kept: list[Event] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def subscribe(self, listener: Callable[[Event], None]) -> Unsubscribe:
         """Have every event from now on passed to the listener, and those before that were kept for it."""
@@ -30,7 +32,13 @@ class Bus:
         return lambda: self._drop(listener)
 
     def emit(self, event: Event) -> None:
-        """Publish an event."""
+        """Publish an event. From a thread beside the event loop it comes in its turn: listeners need the loop."""
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            if self._loop is not None and self._loop.is_running():
+                self._loop.call_soon_threadsafe(self.emit, event)
+                return
         for listener in tuple(self._listeners):
             try:
                 listener(event)

@@ -121,7 +121,13 @@ assert not [*Path(sys.argv[1]).iterdir()], "and nothing half-written stays"
 
 def test_a_full_disk_costs_only_the_time_to_count(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _FULL, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False, cwd=ROOT
+        # -B: where a file cannot be longer, what Python keeps of a module would be cut, for all who import it later.
+        [sys.executable, "-B", "-c", _FULL, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
 

@@ -223,11 +223,12 @@ def sweep(base: Path, limits: Limits, now: float) -> None:
     with suppress(OSError):
         for folder in base.iterdir():
             with suppress(OSError), os.scandir(folder) as entries:
-                found += [(entry.name, entry.path, max(entry.stat().st_size, _BLOCK)) for entry in entries]
+                found += [(entry.name, entry.path, entry.stat(follow_symlinks=False)) for entry in entries]
     total = 0
-    for name, path, size in sorted(found, reverse=True):
-        total += size
-        made = int(name[:20]) / 1e9 if name[:20].isdecimal() else 0.0
+    for name, path, status in sorted(found, reverse=True):
+        total += max(status.st_size, _BLOCK)
+        # Another name is that of a call which is being written, unless whoever wrote it was killed.
+        made = int(name[:20]) / 1e9 if name[:20].isdecimal() else status.st_mtime
         if total > limits.undo_bytes or made < now - limits.undo_days * _DAY:
             with suppress(OSError):
                 os.unlink(path)
