@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marvin_core import RequestFailed
 from marvin_core.testing import HttpReplay, ToolRunner
 from marvin_tools_web.media import games, movies, music, recipes, steam_players, steam_store
 from tests.tools_web.contracts import Operation, check
+from tests.tools_web.spoilt import read_or_refused
 
 # --- films. Source: omdbapi.com -------------------------------------------------------------------------------------
 
@@ -566,11 +565,6 @@ def test_music_that_is_not_there(marvin_tools: ToolRunner, marvin_http: HttpRepl
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
-)
 READERS: list[tuple[Any, Callable[[Any], object]]] = [
     (FILM, movies.details_in),
     (GAME, games.details_in),
@@ -590,21 +584,4 @@ READERS: list[tuple[Any, Callable[[Any], object]]] = [
 @given(st.data())
 def test_replies_with_anything_in_them_are_read_or_refused(data: st.DataObject) -> None:
     """Whatever a service puts in the place of its values, nothing but what the client expects is raised."""
-    good, read = data.draw(st.sampled_from(READERS))
-    answer = json.loads(json.dumps(good))
-    for _ in range(data.draw(st.integers(1, 3))):
-        _spoil(answer, data)
-    try:
-        read(answer)
-    except (RequestFailed, ValueError, LookupError, TypeError, AttributeError, OverflowError):
-        pass
-
-
-def _spoil(value: Any, data: st.DataObject) -> None:
-    """Put something else into a random place."""
-    while isinstance(value, (dict, list)) and value:
-        key = data.draw(st.sampled_from(list(value) if isinstance(value, dict) else list(range(len(value)))))
-        if not isinstance(value[key], (dict, list)) or data.draw(st.booleans()):
-            value[key] = data.draw(VALUES)
-            return
-        value = value[key]
+    read_or_refused(data, READERS)
