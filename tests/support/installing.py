@@ -35,6 +35,17 @@ def unprivileged() -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
+def index_data(index: Path) -> dict[str, Any]:
+    """What a start reads of an index: its first line. The phrases of the tools stand in the second one."""
+    data: dict[str, Any] = json.loads(index.read_bytes().partition(b"\n")[0])
+    return data
+
+
+def put_index_data(index: Path, data: Mapping[str, Any]) -> None:
+    """Change the first line of an index."""
+    index.write_bytes(json.dumps(data).encode() + b"\n" + index.read_bytes().partition(b"\n")[2])
+
+
 class Ended(NamedTuple):
     """How a run ended."""
 

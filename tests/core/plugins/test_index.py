@@ -12,7 +12,7 @@ import pytest
 
 import marvin_core
 from marvin_core.plugins.index import load_index
-from tests.support.installing import MARVIN, Place, tool_pack
+from tests.support.installing import MARVIN, Place, index_data, tool_pack
 
 TOUCHES = """
 from pathlib import Path
@@ -65,15 +65,16 @@ def test_a_current_index_is_kept(index: Path) -> None:
 @pytest.mark.slow
 def test_a_damaged_index_is_built_anew(index: Path) -> None:
     good = index.read_bytes()
-    half, junk, other = (json.loads(good) for _ in range(3))
+    half, junk, other = (index_data(index) for _ in range(3))
     del half["index"]["tools"]
     junk["index"]["packs"] = [{"what": 1}]
     other["key"] = "of another environment"
-    damages = [b"", good[: len(good) // 2], b"[]", b"\xff\xfe", *(json.dumps(d).encode() for d in (half, junk, other))]
-    for damaged in damages:
+    cut = [good[: len(good) // 2], good[:-9], good.partition(b"\n")[0], good.partition(b"\n")[0] + b"\n"]
+    made = [json.dumps(data).encode() + b"\n[]" for data in (half, junk, other)]
+    for damaged in [b"", *cut, b"[]", b"\xff\xfe", *made]:
         index.write_bytes(damaged)
         assert is_built_anew(index), damaged[:40]
-        assert json.loads(index.read_bytes()) == json.loads(good)
+        assert index_data(index) == json.loads(good.partition(b"\n")[0])
 
 
 @pytest.mark.slow
@@ -243,7 +244,7 @@ def test_of_the_core_only_what_it_registers_is_watched(tmp_path: Path) -> None:
     load_index(tmp_path)
     (kept,) = tmp_path.glob("index-*.json")
     core = Path(marvin_core.__file__).parent
-    watched = {Path(name) for name in json.loads(kept.read_text())["stamps"]}
+    watched = {Path(name) for name in index_data(kept)["stamps"]}
     assert {str(path.relative_to(core)) for path in watched if path.is_relative_to(core) and path.is_file()} == {
         "builtin.py", "tools/session_tools.py", "tools/asking.py", "tools/phrases.toml",
     }  # fmt: skip
@@ -298,3 +299,14 @@ def test_what_is_installed_while_packs_are_loaded_is_found_at_the_next_start(tmp
     place.install("mm-installer", INSTALLS)
     assert "late" not in place.marvin("packs", "list").out
     assert "late" in place.marvin("packs", "list").out
+
+
+def test_phrases_are_there_when_they_are_asked_for(tmp_path: Path) -> None:
+    """A start does not parse them, so the first index holds them as loaded and the second as they were kept."""
+    fresh, kept = (
+        {spec.name: spec for _, spec in index.tools} for index in (load_index(tmp_path), load_index(tmp_path))
+    )
+    said = {name: list(spec.phrases) for name, spec in kept.items()}
+    assert said == {name: list(spec.phrases) for name, spec in fresh.items()}
+    assert sum(map(len, said.values())) > len(kept)
+    assert fresh == kept

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.support.installing import Place, tool_pack
+from tests.support.installing import Place, index_data, put_index_data, tool_pack
 
 NEEDS = "import os\nKEY = os.environ['ACME_KEY']\n"
 AT_ONCE = "timeouts: {pack_retry: 0}\n"
@@ -64,9 +63,9 @@ def test_a_pack_is_tried_again_when_time_has_passed(place: Place, tmp_path: Path
     service.touch()
     assert place.marvin("tools", "call", "wave").code == 1, "not at each start: that would cost too much"
     (index,) = place.indexes
-    kept = json.loads(index.read_text())
+    kept = index_data(index)
     kept["failures"]["at"] -= kept["failures"]["wait"] + 1
-    index.write_text(json.dumps(kept))
+    put_index_data(index, kept)
     assert place.marvin("tools", "call", "wave").out == "wave\n"
 
 
@@ -78,10 +77,10 @@ def test_each_further_try_waits_longer_up_to_a_limit(place: Place) -> None:
     for _ in range(3):
         place.marvin("packs", "list")
         (index,) = place.indexes
-        kept = json.loads(index.read_text())
+        kept = index_data(index)
         waits.append(kept["failures"]["wait"])
         kept["failures"]["at"] -= kept["failures"]["wait"] + 1
-        index.write_text(json.dumps(kept))
+        put_index_data(index, kept)
     assert waits[0] >= 100
     assert waits[1] >= 200
     assert waits[2] == 350
@@ -92,11 +91,11 @@ def test_a_clock_that_was_set_back_keeps_no_failure(place: Place) -> None:
     place.install("broken", "1 / 0\n")
     place.marvin("packs", "list")
     (index,) = place.indexes
-    kept = json.loads(index.read_text())
+    kept = index_data(index)
     kept["failures"]["at"] += 1_000_000
-    index.write_text(json.dumps(kept))
+    put_index_data(index, kept)
     place.marvin("packs", "list")
-    assert json.loads(index.read_text())["failures"]["at"] < kept["failures"]["at"]
+    assert index_data(index)["failures"]["at"] < kept["failures"]["at"]
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from marvin_core.ui.completion import candidates
 from marvin_core.ui.manual_calls import help_text
 from marvin_core.ui.typed_lines import Display, LineInterpreter
 from tests.support.engine import make, run
-from tests.support.installing import Place
+from tests.support.installing import Place, index_data
 
 
 async def look(what: str, times: int = 1) -> str:
@@ -186,7 +186,7 @@ def test_the_pack_of_the_page_about_declarations_is_what_the_page_says(tmp_path:
 def test_an_index_without_these_fields_is_built_anew(tmp_path: Path) -> None:
     load_index(tmp_path)
     (path,) = tmp_path.glob("index-*.json")
-    kept = json.loads(path.read_text())
+    kept = index_data(path)
     assert set(ToolSpec._defaults) <= set(json.loads(kept["key"])[1])
 
 
@@ -194,8 +194,10 @@ def test_an_index_without_these_fields_is_built_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", ["inner", "."])
 def test_phrases_lie_beside_the_tools_or_beside_the_plugin_and_need_not_be_named(tmp_path: Path, folder: str) -> None:
     place = acme(tmp_path)
-    code = SPEC.replace('print(json.dumps({**spec.as_dict(), "access": sorted(spec.access)}))', "print(spec.phrases)")
-    assert place.python(code).out.splitlines()[-1] == "()"
+    code = SPEC.replace(
+        'print(json.dumps({**spec.as_dict(), "access": sorted(spec.access)}))', "print(list(spec.phrases))"
+    )
+    assert place.python(code).out.splitlines()[-1] == "[]"
     (place.packages / "acme_pack" / folder / "phrases.toml").write_text(PHRASES)
     assert "'say': 'wave'" in place.python(code).out.splitlines()[-1]
 

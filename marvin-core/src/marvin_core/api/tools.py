@@ -114,7 +114,7 @@ class ToolSpec(Record):
     source: str = ""
     module: str = ""
     function: str = ""
-    phrases: tuple[Mapping[str, Any], ...] = ()
+    phrases: Sequence[Mapping[str, Any]] = ()
 
     @property
     def reads_only(self) -> bool:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from ..api.timeouts import Timeouts
-from ..util.state_files import read_trusted_json, write_cache
+from ..util.state_files import read_trusted, trusted_json, write_cache
 from ..version import __version__
 from .model import EVERYTHING, Index, Loaded, Pack, Selection
-from .stored import FIELDS, index_from_json, index_to_json, owned
+from .stored import FIELDS, index_from_json, index_to_json, owned, phrases_to_json
 
 if TYPE_CHECKING:
     from .guards import Memory
@@ -46,13 +46,15 @@ def load_index(
     own = _own_folders(user_files)
     key = _key(own, selection)
     path = cache_folder / f"{_PREFIX}{crc32(key.encode()):08x}.json"
-    kept = read_trusted_json(path)
+    head, _, phrases = (read_trusted(path) or b"").partition(b"\n")
+    kept = trusted_json(head)
     failures: Mapping[str, Any] = {}
-    if isinstance(kept, dict) and kept.get("key") == key and _is_current(kept.get("stamps")):
+    is_whole = isinstance(kept, dict) and phrases.endswith(b"]")
+    if is_whole and kept.get("key") == key and _is_current(kept.get("stamps")):
         try:
             failures = kept["failures"]
             if _are_same(kept["variables"]) and (not failures or _still_fails(failures)):
-                return index_from_json(kept["index"])
+                return index_from_json(kept["index"], phrases)
         except (KeyError, TypeError, ValueError, AttributeError):
             failures = {}  # written by another version of this module, or damaged: built anew below
     from ..tools.routing.documents import documents
@@ -70,7 +72,7 @@ def load_index(
         "failures": _failures(loaded, failures.get("tries", 0), time.monotonic() - begun, timeouts),
         "index": index_to_json(index),
     }
-    write_cache(path, data)
+    write_cache(path, data, phrases_to_json(index))
     documents([spec for _, spec in index.tools], cache_folder)
     return index
 

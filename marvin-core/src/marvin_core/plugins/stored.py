@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, overload
 
 from ..api.providers import ProviderSpec
 from ..api.record import Record
@@ -13,14 +15,46 @@ from .model import DeclaredSettings, Index, Loaded, Owned, Pack
 
 FIELDS = tuple(field for kind in (Pack, ToolSpec, ProviderSpec, UISpec, DeclaredSettings) for field in kind._defaults)
 """What tells the form of this version from that of another one."""
+_TOOL_TUPLES = frozenset(
+    name for name, default in ToolSpec._defaults.items() if isinstance(default, tuple) and name != "phrases"
+)
+
+
+class LatePhrases(Sequence[Mapping[str, Any]]):
+    """The phrases of a tool, parsed when somebody asks: a start with a model does not.
+
+    Args:
+        all_of_them: gives those of all tools.
+        place: where those of this tool are among them.
+    """
+
+    def __init__(self, all_of_them: Callable[[], Sequence[Sequence[Mapping[str, Any]]]], place: int) -> None:
+        self._all = all_of_them
+        self._place = place
+
+    @overload
+    def __getitem__(self, key: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[Mapping[str, Any]]: ...
+    def __getitem__(self, key: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
+        return self._all()[self._place][key]
+
+    def __len__(self) -> int:
+        return len(self._all()[self._place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return len(self)
 
 
 def index_to_json(index: Index) -> dict[str, Any]:
-    """The index as JSON."""
+    """The index as JSON, in which tools have the places of their phrases in place of these."""
     return {
         "packs": [stated(pack) for pack in index.packs],
         "others": [stated(pack) for pack in index.others],
-        "tools": [[key, _tool(spec)] for key, spec in index.tools],
+        "tools": [[key, _with_place(_tool(spec), place)] for place, (key, spec) in enumerate(index.tools)],
         "providers": [[key, stated(spec)] for key, spec in index.providers],
         "uis": [[key, stated(spec)] for key, spec in index.uis],
         "settings": [[key, stated(declared)] for key, declared in index.settings],
@@ -29,12 +63,21 @@ def index_to_json(index: Index) -> dict[str, Any]:
     }
 
 
-def index_from_json(data: Mapping[str, Any]) -> Index:
-    """The index, from what `index_to_json` made of it.
+def phrases_to_json(index: Index) -> list[list[Mapping[str, Any]]]:
+    """The phrases of all tools, in their places."""
+    return [list(spec.phrases) for _, spec in index.tools]
+
+
+def index_from_json(data: Mapping[str, Any], phrases: bytes) -> Index:
+    """The index, from what `index_to_json` and `phrases_to_json` made of it.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError: where it is something else.
     """
+    parsed = cache(lambda: json.loads(phrases))
+    for _, entry in data["tools"]:
+        if "phrases" in entry:
+            entry["phrases"] = LatePhrases(parsed, entry["phrases"])
     return Index(
         packs=tuple(pack_from_json(entry) for entry in data["packs"]),
         others=tuple(pack_from_json(entry) for entry in data["others"]),
@@ -88,12 +131,20 @@ def owned(key: str, specs: Sequence[Any]) -> tuple[Owned[Any], ...]:
     return tuple((key, spec) for spec in specs)
 
 
+def _with_place(entry: dict[str, Any], place: int) -> dict[str, Any]:
+    return {**entry, "phrases": place} if "phrases" in entry else entry
+
+
 def _tool(spec: ToolSpec) -> dict[str, Any]:
     return {**stated(spec), "access": sorted(spec.access)}
 
 
-def _tool_from_json(entry: Mapping[str, Any]) -> ToolSpec:
-    return ToolSpec(**{**tuples(entry), "access": frozenset(entry["access"])})
+def _tool_from_json(entry: dict[str, Any]) -> ToolSpec:
+    # There are hundreds of tools at every start, so the entry itself becomes what JSON could not say.
+    for name in entry.keys() & _TOOL_TUPLES:
+        entry[name] = tuple(entry[name])
+    entry["access"] = frozenset(entry["access"])
+    return ToolSpec(**entry)
 
 
 def tuples(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,7 +71,9 @@ def _declared(specs: Sequence[ToolSpec], *, is_code: bool) -> list[str]:
 
 def advertised(search: ToolSpec, waiting: Sequence[ToolSpec]) -> ToolSpec:
     """The search, saying how many tools of which groups wait."""
-    groups = Counter(cut(one_line(spec.group or spec.source), _GROUP_NAME) for spec in waiting)
+    groups: Counter[str] = Counter()
+    for group, count in Counter(spec.group or spec.source for spec in waiting).items():
+        groups[cut(one_line(group), _GROUP_NAME)] += count
     named = ", ".join(f"{group} {count}" for group, count in groups.most_common(_GROUPS))
     more = f" and {len(groups) - _GROUPS} more groups" if len(groups) > _GROUPS else ""
     return search.replace(description=f"{search.description} {len(waiting)} tools wait: {named}{more}.")

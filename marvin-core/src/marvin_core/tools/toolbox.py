@@ -199,7 +199,7 @@ class Toolbox:
             return closed
         if config.permissions.deny and any(rule.names(spec.name) for rule in self._denials):
             return "denied by config.yaml"
-        return next(filter(None, map(self._unmet, spec.requires)), None)
+        return next(filter(None, map(self._unmet, spec.requires)), None) if spec.requires else None
 
     @cached_property
     def _denials(self) -> Sequence[Rule]:

@@ -201,6 +201,20 @@ def acquire(descriptor: int, limit: float, poll: float, name: str) -> None:
 
 def read_trusted_json(path: Path) -> Any:
     """The JSON of a cache file that this user owns and nobody else may write; None for any other file."""
+    return trusted_json(read_trusted(path))
+
+
+def trusted_json(text: bytes | None) -> Any:
+    """The JSON in what `read_trusted` gave; None where it is none."""
+    try:
+        # Nobody else wrote it, so its depth is not looked at: each start reads one.
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_trusted(path: Path) -> bytes | None:
+    """The content of a cache file that this user owns and nobody else may write; None for any other file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -210,20 +224,20 @@ def read_trusted_json(path: Path) -> Any:
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
             return None
         with open(descriptor, "rb", closefd=False) as stream:
-            # Nobody else wrote it, so its depth is not looked at: each start reads one.
-            return json.loads(stream.read())
-    except (OSError, ValueError, RecursionError):
+            return stream.read()
+    except OSError:
         return None
     finally:
         os.close(descriptor)
 
 
-def write_cache(path: Path, data: Any) -> None:
-    """Write a cache file as JSON; where that is not possible the work is done again next time."""
+def write_cache(path: Path, *data: Any) -> None:
+    """Write a cache file as JSON, a line for each value; where that fails the work is done again next time."""
     try:
         if path.is_symlink():
             path.unlink()
         # With our mode: a cache that others may write would never be trusted, and made anew at each start.
-        replace_file(path, json.dumps(data, separators=(",", ":")).encode(), keep_mode=False)
+        lines = "\n".join(json.dumps(one, separators=(",", ":")) for one in data)
+        replace_file(path, lines.encode(), keep_mode=False)
     except OSError:
         return

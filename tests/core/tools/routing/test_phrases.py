@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def check(spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
         raise ToolError("days: must be an integer.")
 
 
-def read(tmp_path: Path, text: str) -> tuple[dict[str, tuple[Mapping[str, Any], ...]], list[str]]:
+def read(tmp_path: Path, text: str) -> tuple[dict[str, Sequence[Mapping[str, Any]]], list[str]]:
     """The phrases of each tool, and the problems without the name of the file."""
     file = tmp_path / "phrases.toml"
     file.write_text(text, encoding="utf-8")
