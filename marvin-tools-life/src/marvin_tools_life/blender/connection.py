@@ -1,6 +1,6 @@
 """The socket protocol of the MCP add-on of Blender: one JSON object there, one back, with nothing between them.
 
-Facts: https://github.com/ahujasid/blender-mcp (addon.py): `{"type": ..., "params": {...}}` is answered by
+Facts: https://github.com/ahujasid/mcp-for-blender (addon.py, 2.2): `{"type": ..., "params": {...}}` is answered by
 `{"status": "success", "result": ...}` or `{"status": "error", "message": ...}`.
 """
 
@@ -19,9 +19,9 @@ from ..settings import LifeSettings
 _LARGEST = 16 * 1024 * 1024
 _SAID = 2_000
 HOW_TO_START = (
-    "Start Blender with its MCP add-on: install addon.py of github.com/ahujasid/blender-mcp under Edit > Preferences > "
-    "Add-ons, then press N in the 3D view, choose BlenderMCP and click Connect. BLENDER_MCP_HOST and BLENDER_MCP_PORT "
-    "name another place."
+    "Start Blender with its MCP add-on: install addon.py of github.com/ahujasid/mcp-for-blender (blender-mcp before) "
+    "under Edit > Preferences > Add-ons. It then listens by itself; else press N in the 3D view, choose MCP for "
+    "Blender and click Connect to MCP server. BLENDER_MCP_HOST and BLENDER_MCP_PORT name another place."
 )
 
 

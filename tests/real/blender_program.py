@@ -1,4 +1,4 @@
-"""Blender as a module (bpy), behind the protocol of the MCP add-on: what it prints first is its port."""
+"""Blender as a module (bpy), behind the protocol of the MCP add-on, at the port that it is given."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ def done(order: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Serve one connection after the other, until the program is ended."""
-    server = socket.create_server(("127.0.0.1", 0))
-    sys.stdout.write(f"{server.getsockname()[1]}\n")
-    sys.stdout.flush()
+    server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
     while True:
         connection, _ = server.accept()
         with connection:
