@@ -423,15 +423,15 @@ def test_cancelling_removes_the_entry_and_undo_puts_it_back(
 ) -> None:
     daemons("cron")
     tools = marvin_tools.session(settings={"life": {"scheduler": "cron"}})
-    missed = job(time.time() - 3_600, label="tea % 'x'", scheduler="cron")
+    missed = job(time.time() - 3_600, label="the\u0301 % 'x'", scheduler="cron")
     put(jobs_folder(marvin_tools), aaaaaaaaaaaa=missed)
-    tools.call("set_alarm", time="2h", message="Tea", label="Tea % 'x'")
+    tools.call("set_alarm", time="2h", message="Tea", label="Thé % 'x'")
     assert "missed" not in tools.call("list_alarms").text
-    again = tools.call("set_alarm", time="3h", message="x", label="TEA % 'X'")
-    assert "There is an alarm \"Tea % 'x'\" already" in again.text
+    again = tools.call("set_alarm", time="3h", message="x", label="THE\u0301 %  'X'")
+    assert "There is an alarm \"Thé % 'x'\" already" in again.text
     assert crontab().count(b"# marvin job ") == 1
     due = tools.call("list_alarms").text
-    assert "is cancelled" in tools.call("cancel_alarm", label="tea % 'x'").text
+    assert "is cancelled" in tools.call("cancel_alarm", label="the\u0301 % 'x'").text
     assert crontab() == own_lines + b"\n"
     later = marvin_tools.session(settings={"life": {"scheduler": "cron"}})
     later.take_back()

@@ -19,6 +19,7 @@ from marvin_core import (
     tool,
 )
 
+from ..names import folded
 from ..scheduling.job import MISSED
 from ..scheduling.jobs import Job, cancel, schedule, scheduled, told_by
 from .times import moment
@@ -75,9 +76,9 @@ async def cancel_alarm(
     context: ToolContext,
 ) -> ToolResult:
     """Cancel an alarm."""
-    wanted = " ".join(label.split()).casefold()
+    wanted = folded(label)
     alarms = [each for each, _ in await scheduled(context) if each.kind == "alarm"]
-    found = next((each for each in alarms if (each.id == job if job else each.label.casefold() == wanted)), None)
+    found = next((each for each in alarms if (each.id == job if job else folded(each.label) == wanted)), None)
     if found is None and job:
         raise ToolError(f"The alarm {one_line(label, 80)!r} has gone off, or was cancelled.")
     if found is None:

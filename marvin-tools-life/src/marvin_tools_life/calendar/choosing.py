@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from marvin_core import ToolError, one_line
 
+from ..names import folded
 from .text import EventText
 
 _NAMED = 10
@@ -60,12 +61,12 @@ def _one(events: Sequence[EventText], uid: str, title: str) -> Sequence[EventTex
     found = [event for event in events if not uid or event.uid == uid]
     if not found:
         raise ToolError(f"There is no event {one_line(uid, TITLE)!r}. Find its id with calendar_list_upcoming.")
-    wanted = _plain(title)
+    wanted = folded(title)
     if not uid or len(_heads(found)) > 1:
-        found = [event for event in found if wanted in _plain(event.title)]
+        found = [event for event in found if wanted in folded(event.title)]
     if not found:
         raise ToolError(f"No event has {one_line(title, TITLE)!r} in its title. Look with calendar_view.")
-    for candidates in (found, [event for event in found if _plain(event.title) == wanted]):
+    for candidates in (found, [event for event in found if folded(event.title) == wanted]):
         if candidates and len({_key(event) for event in candidates}) == 1:
             whole = _with_times(events, candidates)
             if len({digest(event) for event in _heads(whole)}) <= 1:
@@ -88,10 +89,6 @@ def _heads(events: Sequence[EventText]) -> list[EventText]:
 
 def _key(event: EventText) -> str:
     return event.uid or f"\0{event.span.start}"
-
-
-def _plain(title: str) -> str:
-    return " ".join(title.split()).casefold()
 
 
 def _several(found: Sequence[EventText]) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from marvin_core import is_topic, one_line
 
 from ..bookmarks.store import split_tags
+from ..names import folded
 
 Entry: TypeAlias = dict[str, Any]
 
@@ -197,7 +198,7 @@ def _place(entry: Entry, when: float) -> Entry:
 
 
 PLACES = EntryForm(
-    ("saved_places", "savedPlaces", "places"), "label", _place, lambda entry: str(entry["label"]).casefold()
+    ("saved_places", "savedPlaces", "places"), "label", _place, lambda entry: folded(str(entry["label"]))
 )
 
 # --- subscriptions ---------------------------------------------------------------------------------------------------

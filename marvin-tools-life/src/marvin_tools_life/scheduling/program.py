@@ -21,6 +21,7 @@ from typing import Any
 
 from marvin_core import MarvinError
 
+from ..names import folded
 from .job import MISSED, Job, JobFile, job_of
 from .schedulers import Scheduler, SchedulerError, schedulers
 from .showing import missing_ways, pushed, shown
@@ -139,11 +140,11 @@ def _id(job: Job, before: Mapping[str, Job]) -> str:
 
 def _replace_missed(file: JobFile, known: Mapping[str, Scheduler], new: Sequence[Mapping[str, Any]]) -> None:
     """Remove alarms that were missed and have the label of a new one."""
-    labels = {str(data.get("label", "")).casefold() for data in new if data.get("kind", "alarm") == "alarm"} - {""}
+    labels = {folded(str(data.get("label", ""))) for data in new if data.get("kind", "alarm") == "alarm"} - {""}
     missed = [
         job
         for job in file.jobs().values()
-        if job.kind == "alarm" and job.label.casefold() in labels and job.due + MISSED < time.time() and not job.began
+        if job.kind == "alarm" and folded(job.label) in labels and job.due + MISSED < time.time() and not job.began
     ]
     _remove_all(file, known, missed)
 
@@ -185,11 +186,11 @@ def _usable(known: Mapping[str, Scheduler], wanted: str) -> Scheduler:
 
 
 def _label(job: Job, others: list[Job]) -> str:
-    taken = {one.label.casefold(): one for one in others if one.kind == job.kind}
+    taken = {folded(one.label): one for one in others if one.kind == job.kind}
     if job.label:
-        if job.kind == "alarm" and job.label.casefold() in taken:
+        if job.kind == "alarm" and folded(job.label) in taken:
             raise OrderError(
-                f"There is an alarm {taken[job.label.casefold()].label!r} already. Cancel it with cancel_alarm first, "
+                f"There is an alarm {taken[folded(job.label)].label!r} already. Cancel it with cancel_alarm first, "
                 "or choose another label."
             )
         return job.label
