@@ -15,6 +15,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 from array import array
 from contextlib import ExitStack
 from typing import Any, NoReturn
@@ -28,6 +29,8 @@ _SCOPE_ABSTRACT_SOCKETS = 1
 _KEYCTL: dict[str, int] = {"x86_64": 250, "i686": 288, "armv7l": 311, "ppc64le": 271, "s390x": 280}
 _KEYCTL_OF_OTHERS = 219
 _JOIN_SESSION_KEYRING = 1
+_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""Seconds between two tries to start a process: less than one second in all, since other requests wait."""
 _FEWEST_NUMBERS = 301
 """Linux takes no less for the largest number of a process, which is one more than there can be."""
 
@@ -92,7 +95,7 @@ class Supervisor:
     def _start(self, request: dict[str, Any], descriptors: list[int]) -> None:
         failure, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            pid = os.fork()
+            pid = self._forked()
             if pid == 0:
                 _become(request, descriptors, told)
         except OSError:
@@ -107,6 +110,16 @@ class Supervisor:
             self._tell({"id": request["id"]}, pidfd)
         finally:
             os.close(pidfd)
+
+    def _forked(self) -> int:
+        """A child, as of `os.fork`. One that used up all processes may just have been killed, and still counts."""
+        for pause in _PAUSES:
+            try:
+                return os.fork()
+            except BlockingIOError:  # EAGAIN: there are too many
+                self._reap()
+                time.sleep(pause)
+        return os.fork()
 
     def _reap(self) -> None:
         """Take what has ended, orphans of commands among it, off the system's table."""
