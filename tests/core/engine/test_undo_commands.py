@@ -485,8 +485,19 @@ def test_special_files_and_those_that_are_too_large_are_passed_over(tmp_path: Pa
     assert sorted(path.name for path in project.iterdir() if path.name != ".marvin") == ["pipe", "small"]
 
 
-def test_a_folder_that_holds_too_much_is_told_once_and_commands_run(tmp_path: Path) -> None:
-    made = make(tmp_path, specs=SPECS, yaml="limits: {undo_snapshots: 1000}")
+@pytest.mark.parametrize("why", ["it is too much", "there is no git"])
+def test_what_cannot_be_kept_is_told_once_and_commands_run(tmp_path: Path, why: str) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "bash").symlink_to(str(shutil.which("bash")))
+    if why == "there is no git":
+        made, told = (
+            make(tmp_path, specs=SPECS, env={"PATH": str(programs)}),
+            "git, which keeps the files, is not installed",
+        )
+    else:
+        made = make(tmp_path, specs=SPECS, yaml="limits: {undo_snapshots: 1000}")
+        told = "the folder has more than 1,000 bytes (limits.undo_snapshots)"
     (tmp_path / "project").mkdir(exist_ok=True)
     (tmp_path / "project" / "a").write_text("x" * 2000)
     said: list[str] = []
@@ -499,8 +510,7 @@ def test_a_folder_that_holds_too_much_is_told_once_and_commands_run(tmp_path: Pa
 
     chatting(made, work)
     warned = [event.text for event in made.seen(Notice) if "cannot be taken back by /undo" in event.text]
-    why = "the folder has more than 1,000 bytes (limits.undo_snapshots)"
-    assert warned == [f"What commands change here cannot be taken back by /undo: {why}."]
+    assert warned == [f"What commands change here cannot be taken back by /undo: {told}."]
     assert said == ["There is nothing to take back in this folder."]
 
 

@@ -65,7 +65,7 @@ class CommandSpans:
     async def _begin(self, root: Path, tool: str) -> None:
         self._commands.clear()
         snapshots = self._snapshots(root)
-        if root in self._hopeless or not snapshots.is_possible:
+        if root in self._hopeless:
             return
         try:
             span = Span(root=str(root), before=await snapshots.take())

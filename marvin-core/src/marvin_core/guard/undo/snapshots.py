@@ -123,17 +123,14 @@ class Snapshots:
         self._last: tuple[int, str] | None = None
         """When the index was written that the newest snapshot left, and its tree."""
 
-    @property
-    def is_possible(self) -> bool:
-        """Whether there is a git to take them."""
-        return self._processes.which("git") is not None
-
     async def take(self) -> str:
         """Keep the folder as it is now; returns the name of its tree.
 
         Raises:
-            SnapshotFailure: it holds too much, or git fails.
+            SnapshotFailure: it holds too much, or git fails or is missing.
         """
+        if self._processes.which("git") is None:
+            raise SnapshotFailure("git, which keeps the files, is not installed", is_lasting=True)
         deadline = time.monotonic() + self._timeouts.snapshot
         try:
             await self._prepared()
