@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from .limits import Limits
-from .messages import Message, ProviderData, StopReason, Usage
+from .messages import Message, ProviderData, StopReason, ToolOutput, Usage
 from .record import Record
 from .timeouts import Timeouts
 from .tools import SEARCH, ToolSpec
@@ -114,8 +114,11 @@ def found_in(messages: Sequence[Message]) -> dict[str, None]:
     """The names of the tools that searches in a conversation found, in that order; of one search the best one last."""
     found: dict[str, None] = {}
     for message in messages:
-        for output in message.outputs if message.role == "tool" else ():
-            found.update(dict.fromkeys(reversed(output.reveals if output.name == SEARCH else ())))
+        if message.role != "tool":
+            continue
+        for output in message.content:
+            if isinstance(output, ToolOutput) and output.name == SEARCH:
+                found.update(dict.fromkeys(reversed(output.reveals)))
     return found
 
 
