@@ -229,7 +229,6 @@ class Measures(Protocol):
         ...
 
 
-@runtime_checkable
 class Defers(Protocol):
     """A provider that may be behind a service which adds the tools by itself that an output `reveals`."""
 
@@ -239,9 +238,10 @@ class Defers(Protocol):
         ...
 
 
-def adds_revealed(provider: Provider) -> bool:
+def adds_revealed(provider: Provider | Defers) -> bool:
     """Whether the service behind a provider adds by itself what an output reveals."""
-    return isinstance(provider, Defers) and provider.defers
+    # Each request asks several times, and of each wrapper `isinstance` with a protocol would ask twice.
+    return bool(getattr(provider, "defers", False))
 
 
 @runtime_checkable
