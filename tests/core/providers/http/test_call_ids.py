@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -54,7 +55,7 @@ def test_ids_are_the_same_whichever_requests_came_before(ids: list[str], cuts: l
 
 
 ENDPOINT = Endpoint(provider="x", base_url="http://x", model="m", key=Secret(""), key_hint="")
-WIRES = {
+WIRES: Mapping[str, Callable[[], ChatWire | ResponsesWire | AnthropicWire]] = {
     "chat completions": lambda: ChatWire(ENDPOINT.replace(provider="mistral")),
     "responses": lambda: ResponsesWire(ENDPOINT),
     "anthropic": lambda: AnthropicWire(ENDPOINT),
