@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from marvin_core import Image, Message, Text, ToolCall, ToolOutput
 from marvin_core.api.messages import IMAGE_TOKENS, tool, user
@@ -14,6 +16,8 @@ from marvin_core.conversation.window import CHARACTERS_PER_TOKEN
 from marvin_core.guard.redaction import Redactor
 from marvin_core.sessions.reader import load
 from marvin_core.sessions.writer import SessionWriter
+from tests.support.counting import calls_in_this_thread
+from tests.support.examples import examples
 
 
 def output(name: str, text: str) -> ToolOutput:
@@ -70,6 +74,42 @@ def test_the_outputs_of_one_tool_are_counted_apart(conversation: Conversation) -
     conversation.append(tool([output("read_file", "x" * 3)]))
     assert conversation.output_characters("read_file") == 13
     assert conversation.output_characters("write_file") == 0
+
+
+@examples(100)
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["append", "load", "replace"]),
+            st.lists(st.tuples(st.sampled_from(["read_file", "look"]), st.integers(0, 5)), max_size=3),
+        ),
+        max_size=6,
+    )
+)
+def test_what_is_counted_once_is_what_counting_anew_would_give(
+    steps: list[tuple[str, list[tuple[str, int]]]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Each call of a tool asks for these sums: they must be right whatever became of the conversation meanwhile."""
+    conversation = Conversation(SessionWriter(tmp_path_factory.getbasetemp(), Timeouts(), pytest.fail), Redactor(tuple))
+    for what, outputs in steps:
+        message = tool([output(name, "x" * size) for name, size in outputs])
+        if what == "append":
+            conversation.append(message)
+        else:
+            getattr(conversation, what)([user("before"), message])
+        sums = {name: conversation.output_characters(name) for name in ("read_file", "look")}
+        whole = [each for one in conversation.messages for each in one.outputs]
+        assert sums == {name: sum(len(each.text) for each in whole if each.name == name) for name in sums}
+        assert conversation.messages[-1] == message
+        assert conversation.messages is conversation.messages
+
+
+def test_what_a_tool_asks_of_a_long_conversation_does_not_go_through_all_of_it(conversation: Conversation) -> None:
+    for _ in range(500):
+        conversation.append(tool([output("read_file", "x")]))
+    assert conversation.output_characters("read_file") == 500
+    conversation.append(tool([output("read_file", "x")]))
+    assert calls_in_this_thread(lambda: conversation.output_characters("read_file"), "marvin_core") < 5
 
 
 def test_the_messages_handed_out_do_not_change_afterwards(conversation: Conversation) -> None:

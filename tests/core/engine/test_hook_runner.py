@@ -18,6 +18,7 @@ from marvin_core.api.timeouts import Timeouts
 from marvin_core.api.tools import Mode
 from marvin_core.engine.hook_runner import HookRunner
 from marvin_core.util.bus import Bus
+from tests.support.counting import times_called
 from tests.support.engine import run, spec, until
 
 TIMEOUTS = Timeouts(hook=30.0, hook_decision=30.0)
@@ -418,6 +419,35 @@ def test_without_hooks_nothing_is_queued() -> None:
     found = runner()
     found.feed(note("x"))
     run(found.close())
+
+
+def test_hooks_without_a_method_of_their_own_cost_nothing_there() -> None:
+    """Twenty packs that look at prompts alone are not called for each event, request and call."""
+
+    class Prompts(Hook):
+        async def on_prompt(self, context: HookContext, text: str) -> str:
+            return text + "."
+
+    found = runner(*(Prompts() for _ in range(20)))
+    found.feed(note("x"))
+    assert found.waiting == 0
+    assert not found.judges
+    for number, work in enumerate([*CALLS.values(), lambda hooks: hooks.before_tool(SPEC, {})]):
+        assert times_called("_guarded", lambda work=work: run(work(found))) == (0 if number else 20)  # type: ignore[misc]
+
+
+def test_a_method_that_only_the_object_has_is_one_of_its_own() -> None:
+    class Late(Hook):
+        pass
+
+    async def denies(*arguments: object) -> Verdict:
+        return DENY
+
+    hook = Late()
+    vars(hook)["before_tool"] = denies
+    found = runner(Hook(), hook)
+    assert found.judges
+    assert run(found.before_tool(SPEC, {})) == DENY
 
 
 class Adds(Hook):

@@ -26,10 +26,12 @@ from marvin_core.api.messages import (
     Thinking,
     ToolCall,
     ToolOutput,
+    tool,
     user,
 )
 from marvin_core.guard.redaction import REDACTED, Redactor
 from marvin_core.guard.spellings import PIECE
+from tests.support.counting import calls_in_this_thread
 from tests.support.examples import examples
 
 KEY = "sk-live-4f9Q/zK+7w=aB3"
@@ -342,3 +344,12 @@ def test_a_secret_that_is_learned_is_found_in_what_had_none_before() -> None:
 
 def test_short_values_are_left_alone() -> None:
     assert redactor("seven77").text("seven77") == "seven77"
+
+
+def test_where_no_secret_is_known_no_message_is_taken_apart() -> None:
+    """A session of ten thousand messages is opened without a look into each."""
+    message = tool([ToolOutput(call_id="1", name="read_file", content=(Text(text="x" * 5_000),))])
+    redactor = Redactor(tuple)
+    assert redactor.message(message) is message
+    assert calls_in_this_thread(lambda: redactor.message(message), "message_texts") == 0
+    assert calls_in_this_thread(lambda: asyncio.run(redactor.prepare(message)), "redaction.py") < 5

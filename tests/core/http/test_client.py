@@ -79,6 +79,20 @@ def test_httpx_comes_without_its_command_line(tmp_path: Path) -> None:
     assert "click was imported" in in_new_process("try: import httpx\nexcept Exception: pass", tmp_path)
 
 
+def test_httpx_comes_without_compressions_that_nobody_asks_for(tmp_path: Path) -> None:
+    """Programs of packs bring them, and each start would load their libraries; whoever wants them gets them."""
+    for name in ("brotli", "zstandard"):
+        (tmp_path / f"{name}.py").write_text(f"print('{name} was imported')")
+    load = """
+        import sys
+        from marvin_core.http.client import load_httpx
+        load_httpx()
+        print([name for name in ("brotli", "brotlicffi", "zstandard") if name in sys.modules])
+        import brotli
+        """
+    assert in_new_process(load, tmp_path) == "[]\nbrotli was imported"
+
+
 def test_an_httpx_that_is_imported_already_is_left_alone() -> None:
     code = """
         import sys, httpx

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from .limits import Limits
-from .messages import Message, ProviderData, StopReason, Usage
+from .messages import Message, ProviderData, StopReason, ToolOutput, Usage
 from .record import Record
 from .timeouts import Timeouts
 from .tools import SEARCH, ToolSpec
@@ -114,8 +114,11 @@ def found_in(messages: Sequence[Message]) -> dict[str, None]:
     """The names of the tools that searches in a conversation found, in that order; of one search the best one last."""
     found: dict[str, None] = {}
     for message in messages:
-        for output in message.outputs if message.role == "tool" else ():
-            found.update(dict.fromkeys(reversed(output.reveals if output.name == SEARCH else ())))
+        if message.role != "tool":
+            continue
+        for output in message.content:
+            if isinstance(output, ToolOutput) and output.name == SEARCH:
+                found.update(dict.fromkeys(reversed(output.reveals)))
     return found
 
 
@@ -226,7 +229,6 @@ class Measures(Protocol):
         ...
 
 
-@runtime_checkable
 class Defers(Protocol):
     """A provider that may be behind a service which adds the tools by itself that an output `reveals`."""
 
@@ -236,9 +238,10 @@ class Defers(Protocol):
         ...
 
 
-def adds_revealed(provider: Provider) -> bool:
+def adds_revealed(provider: Provider | Defers) -> bool:
     """Whether the service behind a provider adds by itself what an output reveals."""
-    return isinstance(provider, Defers) and provider.defers
+    # Each request asks several times, and of each wrapper `isinstance` with a protocol would ask twice.
+    return bool(getattr(provider, "defers", False))
 
 
 @runtime_checkable

@@ -32,19 +32,24 @@ class Conversation:
     def __init__(self, journal: Journal, redactor: Redactor) -> None:
         self._redactor = redactor
         self._messages: list[Message] = []
+        self._whole: tuple[Message, ...] | None = None
         self._journal = journal
         self._characters = 0
+        self._of_tools: dict[str, int] | None = None
         self._answers: list[str] = []
 
     def load(self, messages: Sequence[Message]) -> None:
         """Start from messages that are saved already."""
-        self._messages = [*map(self._redactor.message, messages)]
+        self._messages = self._redactor.messages(messages)
         self._characters = characters(messages)
+        self._whole = self._of_tools = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All messages, oldest first."""
-        return tuple(self._messages)
+        """All messages, oldest first; the same object as long as they are the same ones."""
+        if self._whole is None:
+            self._whole = tuple(self._messages)
+        return self._whole
 
     @property
     def characters(self) -> int:
@@ -55,7 +60,10 @@ class Conversation:
         """Add a message and save it; returns it as it is kept."""
         message = self._redactor.message(message)
         self._messages.append(message)
+        self._whole = None
         self._characters += characters([message])
+        if self._of_tools is not None:
+            _add_outputs(self._of_tools, message)
         if message.role == "assistant":
             self._answers.append(message.text)
         self._journal.save(message)
@@ -73,10 +81,15 @@ class Conversation:
 
     def output_characters(self, tool_name: str) -> int:
         """The characters of this tool's outputs among the messages."""
-        return sum(
-            len(output.text)
-            for message in self._messages
-            if message.role == "tool"
-            for output in message.outputs
-            if output.name == tool_name
-        )
+        if self._of_tools is None:
+            found: dict[str, int] = {}
+            for message in self.messages:
+                _add_outputs(found, message)
+            self._of_tools = found
+        return self._of_tools.get(tool_name, 0)
+
+
+def _add_outputs(sums: dict[str, int], message: Message) -> None:
+    """Add the characters of each tool's outputs in a message."""
+    for output in message.outputs if message.role == "tool" else ():
+        sums[output.name] = sums.get(output.name, 0) + len(output.text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..api.messages import Message, Text, ToolOutput, tool
+from ..api.messages import Message, Text, ToolCall, ToolOutput, tool
 
 INTERRUPTED = (
     "This call was interrupted before it had a result. It may have done part of its work: "
@@ -29,6 +29,10 @@ def heal(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:
         calls = message.calls if message.role == "assistant" else ()
         if not calls:
             continue
+        if _is_answered(calls, messages[index : index + 2]):
+            healed.append(messages[index])
+            index += 1
+            continue
         outputs: dict[str, ToolOutput] = {}
         while index < len(messages) and messages[index].role == "tool":
             for output in messages[index].outputs:
@@ -37,6 +41,16 @@ def heal(messages: Sequence[Message]) -> tuple[tuple[Message, ...], int]:
         count += sum(call.id not in outputs for call in calls)
         healed.append(tool([outputs.get(call.id) or interrupted(call.id, call.name) for call in calls]))
     return tuple(healed), count
+
+
+def _is_answered(calls: Sequence[ToolCall], following: Sequence[Message]) -> bool:
+    """Whether the next message has one output for each of the calls, in their order, and nothing besides."""
+    if not following or any(message.role == "tool" for message in following[1:]):
+        return False
+    message, ids = following[0], [call.id for call in calls]
+    if message.role != "tool" or len({*ids}) < len(ids):
+        return False
+    return [block.call_id if isinstance(block, ToolOutput) else None for block in message.content] == ids
 
 
 def interrupted(call_id: str, name: str) -> ToolOutput:

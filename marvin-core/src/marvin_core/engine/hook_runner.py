@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..api.events import Event, MessageUpdate, Notice, ToolExecutionUpdate
@@ -54,38 +53,44 @@ class HookRunner:
 
     async def on_prompt(self, text: str) -> str:
         """The prompt as the hooks leave it."""
-        for hook in self._hooks:
+        for hook in self._with("on_prompt"):
             changed = await self._guarded(hook, "on_prompt", str, text)
             text = text if changed is None else self._bus.clean(changed)
         return text
 
     async def system_prompt(self) -> list[str]:
         """What the hooks add to the system prompt."""
-        added = [await self._guarded(hook, "system_prompt", str) for hook in self._hooks]
+        added = [await self._guarded(hook, "system_prompt", str) for hook in self._with("system_prompt")]
         return [self._bus.clean(text) for text in added if text]
 
     async def before_request(self, messages: Sequence[Message]) -> None:
         """Tell the hooks that a request is about to be made."""
-        for hook in self._hooks:
+        for hook in self._with("before_request"):
             await self._guarded(hook, "before_request", object, messages)
 
-    @cached_property
-    def judges(self) -> bool:
-        """Whether any of the hooks has a say in whether a call runs."""
+    def _with(self, what: str) -> Sequence[Hook]:
+        """The hooks that have such a method of their own: the others would say nothing, and each call of one costs."""
         if not self._hooks:
-            return False
+            return ()
         from ..api.hooks import Hook  # a session without hooks does without
 
-        return any(type(hook).before_tool is not Hook.before_tool for hook in self._hooks)
+        nothing = getattr(Hook, what)
+        return [hook for hook in self._hooks if what in vars(hook) or getattr(type(hook), what) is not nothing]
+
+    @property
+    def judges(self) -> bool:
+        """Whether any of the hooks has a say in whether a call runs."""
+        return bool(self._with("before_tool"))
 
     async def before_tool(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> Verdict:
         """The strongest verdict of all hooks; one that fails or takes too long denies."""
-        if not self._hooks:
+        judging = self._with("before_tool")
+        if not judging:
             return None
         from ..api.hooks import Ask, Deny
         from ..guard.permissions.verdicts import strongest
 
-        verdicts = [await self._verdict(hook, spec, arguments) for hook in self._hooks]
+        verdicts = [await self._verdict(hook, spec, arguments) for hook in judging]
         found = strongest(*verdicts)
         return found if isinstance(found, (Deny, Ask)) else None
 
@@ -110,14 +115,14 @@ class HookRunner:
 
     async def after_tool(self, spec: ToolSpec, arguments: Mapping[str, Any], result: ToolResult) -> ToolResult:
         """The result as the hooks leave it."""
-        for hook in self._hooks:
+        for hook in self._with("after_tool"):
             changed = await self._guarded(hook, "after_tool", ToolResult, spec, arguments, result)
             result = result if changed is None else changed
         return result
 
     async def on_stop(self, answer: str) -> list[str]:
         """What the hooks have the model answer before the prompt ends."""
-        texts = [await self._guarded(hook, "on_stop", str, answer) for hook in self._hooks]
+        texts = [await self._guarded(hook, "on_stop", str, answer) for hook in self._with("on_stop")]
         return [text for text in texts if text]
 
     async def _guarded(self, hook: Hook, what: str, kind: type[T], *arguments: object) -> T | None:
@@ -152,7 +157,7 @@ class HookRunner:
 
     def feed(self, event: Event) -> None:
         """Queue an event for the hooks; returns at once."""
-        if not self._hooks or (isinstance(event, Notice) and event.pack):
+        if not self._with("on_event") or (isinstance(event, Notice) and event.pack):
             return  # a hook that tells of each event would otherwise tell of what it told, for ever
         if not self._has_room(event):
             return
@@ -176,7 +181,7 @@ class HookRunner:
     async def _feed(self) -> None:
         while True:
             event = await self._events.get()
-            for hook in self._hooks:
+            for hook in self._with("on_event"):
                 self._at = hook
                 await self._guarded(hook, "on_event", object, event)
             self._at = None

@@ -55,6 +55,8 @@ class Redactor:
     async def prepare(self, *values: Any) -> None:
         """Read the large texts in these values in a thread: whoever asks for one next need not wait."""
         spellings = self._current()
+        if not spellings.texts:
+            return
         large = [text for text in _texts_in(values) if len(text) > PIECE and text not in self._seen]
         if not large:
             return
@@ -68,6 +70,8 @@ class Redactor:
         return self._text(text, self._current())
 
     def _text(self, text: str, spellings: Spellings) -> str:
+        if not spellings.texts:
+            return text
         if len(text) < _LONG:
             return _without(text, spellings.spans(text))
         clean = self._seen.get(text)
@@ -116,7 +120,11 @@ class Redactor:
 
     def message(self, message: Message) -> Message:
         """The message without secrets, also such as are split over its blocks."""
-        return with_texts(message, self.texts)
+        return with_texts(message, self.texts) if self.knows_any else message
+
+    def messages(self, messages: Sequence[Message]) -> list[Message]:
+        """All of these messages without secrets."""
+        return [*map(self.message, messages)] if self.knows_any else list(messages)
 
     def image(self, image: Image) -> Image:
         """The image without secrets: what is said to be one may be any text."""

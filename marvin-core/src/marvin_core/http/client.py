@@ -24,6 +24,8 @@ TlsSource: TypeAlias = "Callable[[], ssl.SSLContext]"
 _Mounts: TypeAlias = "dict[str, httpx.AsyncBaseTransport | None]"
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 """Never reached through a proxy: to the proxy, they would be itself."""
+_COMPRESSIONS = ("brotli", "brotlicffi", "zstandard")
+"""What httpx imports where it is installed, as by the programs of packs. Marvin undoes compressions by itself."""
 
 
 class HttpSettings(Record):
@@ -97,11 +99,17 @@ def _certificates() -> str | None:
 
 
 def load_httpx() -> None:
-    """Import httpx without its command line."""
+    """Import httpx without its command line, and without compressions that no request of Marvin's asks for."""
     if "httpx" not in sys.modules:
         # httpx imports its own command line (click, rich, pygments) where installed: 60 of its 75 ms.
         sys.modules["httpx._main"] = None  # type: ignore[assignment]
-    import httpx  # noqa: F401
+        unused = [name for name in _COMPRESSIONS if name not in sys.modules]
+        sys.modules.update(dict.fromkeys(unused))  # type: ignore[arg-type]
+        try:
+            import httpx  # noqa: F401
+        finally:
+            for name in unused:  # packs may want them
+                del sys.modules[name]
 
 
 def make_client(

@@ -229,7 +229,8 @@ class Toolbox:
 
     def guidance(self) -> tuple[str, ...]:
         """What the groups of the offered tools say about working with them, in the order of the tools."""
-        return tuple(dict.fromkeys(cut(spec.guidance, _LONGEST_GUIDANCE) for spec in self.offered if spec.guidance))
+        given = dict.fromkeys(spec.guidance for spec in self.offered)  # each request asks, and few say anything
+        return tuple(dict.fromkeys(cut(text, _LONGEST_GUIDANCE) for text in given if text))
 
     def spec(self, name: str) -> ToolSpec:
         """The offered tool of this name.

@@ -44,7 +44,10 @@ def lines_backwards(
         while rest:
             part = rest.pop()
             size += len(part)
-            yield _line(descriptor, end - size, [part, *reversed(tail)], size, largest)
+            if tail or size > largest:
+                yield _line(descriptor, end - size, [part, *reversed(tail)], size, largest)
+            else:  # nearly all lines of a session: they lie in one block
+                yield end - size, part, True
             end -= size + 1
             tail, size = [], 0
         size += len(first)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from marvin_core.api.errors import PathRefused, ToolError
 from marvin_core.guard.files.sandbox import SandboxPaths
+from tests.support.counting import calls_in_this_thread
 from tests.support.examples import examples
 
 from .support_files import swapping
@@ -361,6 +362,17 @@ def test_patterns_find_what_those_of_python_find(files: list[str], pattern: str)
         expected = {each.rstrip("/") for each in glob(pattern, root_dir=folder, recursive=True)}
         assert len(found) == len(set(found))
         assert set(found) == expected
+
+
+def test_files_that_do_not_fit_a_pattern_are_passed_over(tmp_path: Path) -> None:
+    """Not one function is called for each of them: of ten thousand notes, one has the name that is looked for."""
+    for number in range(600):
+        (tmp_path / f"part{number // 300}").mkdir(exist_ok=True)
+        (tmp_path / f"part{number // 300}" / f"note{number}.md").touch()
+    (tmp_path / "needle.md").touch()
+    paths = SandboxPaths(tmp_path)
+    assert paths.glob("**/*[nN]eedle*") == ("needle.md",)
+    assert calls_in_this_thread(lambda: paths.glob("**/*[nN]eedle*"), "marvin_core") < 300
 
 
 def test_a_pattern_over_a_deep_tree_opens_few_files_at_a_time(root: Path) -> None:

@@ -29,6 +29,7 @@ from marvin_core.guard.processes.runner import ProcessRunner
 from marvin_core.guard.processes.table import Place, Table, adopts_orphans, children_of, entry_of, parse_ps, ticks
 from marvin_core.guard.processes.tree import Family
 from marvin_core.util.terminal_text import disarm
+from tests.support.counting import times_called
 from tests.support.examples import examples
 from tests.support.folders import Folders
 from tests.support.sandboxes import in_sandbox
@@ -235,6 +236,21 @@ def test_a_program_is_asked_to_end_once(tmp_path: Path) -> None:
 
     result = with_runner(tmp_path, use, timeouts=Timeouts(terminate=30.0))
     assert (result.timed_out, (tmp_path / "asked").read_text()) == (True, "x")
+
+
+def test_a_program_without_children_is_ended_without_a_look_at_all_processes(tmp_path: Path) -> None:
+    """A search is cut short often, and to list what runs on the machine holds up everything else meanwhile."""
+    if sys.platform != "linux":
+        pytest.skip("elsewhere it takes a list of all processes")
+    with_runner(tmp_path, lambda r: r.run(["true"]))  # what is done once, is done
+    ended: list[ProcessResult] = []
+
+    def work(*argv: str) -> None:
+        ended.append(with_runner(tmp_path, lambda r: r.run(argv, timeout=0.3)))
+
+    assert times_called("_proc_table", lambda: work("sleep", "300")) == 0
+    assert times_called("_proc_table", lambda: work("sh", "-c", "sleep 300; true")) > 0
+    assert all(result.timed_out for result in ended)
 
 
 @anywhere_too

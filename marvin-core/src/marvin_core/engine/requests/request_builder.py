@@ -51,6 +51,11 @@ class RequestBuilder:
             return Carried.of(self._parts.toolbox.offered)
         return self._parts.carried.of(self._parts.model.provider)
 
+    def _carried_by(self) -> tuple[object, ...]:
+        """What it depends on which tools a request carries, as far as making room may change it."""
+        parts = self._parts
+        return parts.conversation.messages, parts.model.window.size, parts.toolbox.offered
+
     async def context_use(self) -> ContextUse:
         """What the next request holds, in tokens."""
         from ...api.controls import ContextUse  # for whoever asks
@@ -78,7 +83,7 @@ class RequestBuilder:
             ending: why it is the last one, for the model to read; it may call no tool then.
         """
         await self._prompt.refresh()
-        carried = self._parts.carried.of(settings.provider)
+        carried, chosen_by = self._parts.carried.of(settings.provider), self._carried_by()
         parts = await self._prompt.parts(self._parts.tool_sizes.of_all(carried.told))
         *stable, volatile = [part.text for part in parts]
         same = "\n\n".join(stable)
@@ -87,7 +92,8 @@ class RequestBuilder:
         await self._parts.model.measure(conversation.characters + len(system))
         along = await self._compactor.prepare(system, carried.told)
         messages, sent = conversation.messages, conversation.characters + along
-        carried = self._parts.carried.of(settings.provider)  # anew: a summary may have taken searches out
+        if self._carried_by() != chosen_by:
+            carried = self._parts.carried.of(settings.provider)  # a summary may have taken searches out
         await self._hooks.before_request(messages)
         if left := self._remaining.roughly(settings.ceiling) if self._may_be_little(settings.ceiling) else "":
             # Last, and after room was made: it changes most often.

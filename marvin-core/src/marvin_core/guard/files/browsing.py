@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from heapq import nsmallest
+from operator import itemgetter
 from typing import TypeAlias
 
 from ...api.errors import ToolError
@@ -19,7 +20,9 @@ _LOOKED_AT = 500_000
 """Names that one pattern may have looked at."""
 
 Parts: TypeAlias = tuple[str, ...]
+Places: TypeAlias = frozenset[int]
 IsHidden: TypeAlias = Callable[[Parts], bool]
+_NOWHERE: Places = frozenset()
 
 
 def info_of(path: Parts, status: os.stat_result) -> FileInfo:
@@ -77,6 +80,7 @@ class Search:
         self._shown = "/".join(pattern)
         self._parts = tuple(_expression(part) for part in pattern)
         self._end = len(pattern)
+        self._ended: Places = frozenset([self._end])
         self._descent = descent
         self._hidden = hidden
         self._looked_at = 0
@@ -88,24 +92,20 @@ class Search:
             ToolError: where too many names have to be looked at.
         """
         found: list[str] = []
-        waiting: list[tuple[Parts, bool, frozenset[int]]] = [((), True, self._with_empty([0]))]
+        waiting: list[tuple[Parts, bool, Places]] = [((), True, self._with_empty([0]))]
         while waiting and len(found) < most:
             path, is_folder, places = waiting.pop()
             if self._end in places and path:
                 found.append("/".join(path))
             if is_folder and places != {self._end}:
-                waiting += [
-                    ((*path, name), inner, after)
-                    for name, inner in self._names(path)
-                    if (after := self._after(places, name)) and (inner or self._end in after)
-                ]
+                waiting += [((*path, name), inner, after) for name, inner, after in self._names(path, places)]
             if self._looked_at > _LOOKED_AT:
                 raise ToolError(
                     f"{self._shown!r} has more than {_LOOKED_AT:,} names to look at. Begin the pattern with a folder."
                 )
         return tuple(found)
 
-    def _with_empty(self, places: Sequence[int]) -> frozenset[int]:
+    def _with_empty(self, places: Sequence[int]) -> Places:
         """Where in the pattern one may stand: `**` may also stand for no folder at all."""
         reached = set(places)
         for place in places:
@@ -114,7 +114,7 @@ class Search:
                 reached.add(place)
         return frozenset(reached)
 
-    def _after(self, places: frozenset[int], name: str) -> frozenset[int]:
+    def _after(self, places: Places, name: str) -> Places:
         """Where one may stand after a name."""
         after = []
         for place in places - {self._end}:
@@ -125,8 +125,13 @@ class Search:
                 after.append(place)
         return self._with_empty(after)
 
-    def _names(self, path: Parts) -> list[tuple[str, bool]]:
-        """The names in a folder, the last one first, and whether each is a folder; none where it cannot be read."""
+    def _names(self, path: Parts, places: Places) -> list[tuple[str, bool, Places]]:
+        """The names in a folder that fit so far, the last one first, each with whether it is a folder and what fits.
+
+        None where it cannot be read. What else is in it costs little: most of what there is are files that do not fit.
+        """
+        # No pattern ends with `**`, so a file fits by its last part alone.
+        last = self._parts[-1] if self._end - 1 in places else None
         with suppress(OSError, ToolError), self._descent() as descent:
             folder = descent.folder(path)
             if folder.parts != path:
@@ -137,9 +142,14 @@ class Search:
                     self._looked_at += 1
                     if self._looked_at > _LOOKED_AT:
                         break
-                    if not self._hidden((*path, entry.name)):
-                        found.append((entry.name, entry.is_dir(follow_symlinks=False)))
-            return sorted(found, reverse=True)
+                    name, is_folder = entry.name, entry.is_dir(follow_symlinks=False)
+                    if is_folder:
+                        after = self._after(places, name)
+                    else:
+                        after = self._ended if last is not None and last.match(name) else _NOWHERE
+                    if after and not self._hidden((*path, name)):
+                        found.append((name, is_folder, after))
+            return sorted(found, key=itemgetter(0), reverse=True)
         return []
 
 

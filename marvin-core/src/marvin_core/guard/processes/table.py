@@ -80,10 +80,14 @@ def entry_of(pid: int) -> ProcessEntry | None:
     return ProcessEntry(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]), gone)
 
 
-def children_of(pid: int) -> list[int]:
-    """The children of a process, orphans that it adopted among them; none where the system does not list them."""
+def children_of(pid: int, thread: int = 0) -> list[int]:
+    """The children of a process, orphans that it adopted among them; none where the system does not list them.
+
+    Args:
+        thread: the one that started them; by default the main one.
+    """
     # Orphans go to the main thread, which has the number of the process.
-    return list(map(int, read_some(f"/proc/{pid}/task/{pid}/children", _CHILDREN_BYTES).split()))
+    return list(map(int, read_some(f"/proc/{pid}/task/{thread or pid}/children", _CHILDREN_BYTES).split()))
 
 
 class Place:

@@ -100,6 +100,22 @@ class Family:
         theirs = _owned.difference([self.pid])
         return bool(children) and theirs.issuperset(children) and children_of(self._place.keeper) == children
 
+    def _is_alone(self) -> bool:
+        """Whether the program runs and has no children, and there is no orphan that could be its.
+
+        It costs little; to list all processes for it would hold the event loop up for each search that was cut short.
+        """
+        if sys.platform != "linux" or not self._place.adopts():
+            return False
+        beside = children_of(self._place.keeper)
+        if self.pid not in beside or not _owned.issuperset(beside):
+            return False
+        try:
+            threads = os.listdir(f"/proc/{self.pid}/task")
+        except OSError:
+            return False
+        return not any(children_of(self.pid, int(thread)) for thread in threads)
+
     def _group_exists(self) -> bool:
         try:
             os.killpg(self.pid, 0)
@@ -199,6 +215,8 @@ class Family:
         """
         reached: set[int] = set()
         signalled = self._signal_group(signal.SIGTERM)
+        if signalled and self._is_alone():
+            return
         self._chase(signal.SIGTERM, reached)
         for entry in sorted(self._look()[0], key=lambda entry: entry.started):
             # Twice would break off what a program does on the first.

@@ -40,8 +40,9 @@ def _is_private(path: PurePath) -> bool:
 
 
 def _first(paths: Iterable[str], root: Path, home: Path, is_meant: Callable[[PurePath], bool]) -> str:
-    folders = {Path(os.path.realpath(folder)) for folder in places.homes(home)}
-    reached = [folder for folder in folders if folder.is_relative_to(root)]
+    base = str(root)
+    folders = {os.path.realpath(folder) for folder in places.homes(home)}
+    reached = [Path(folder) for folder in folders if folder == base or folder.startswith(f"{base.rstrip('/')}/")]
     for path in paths if reached else ():
         for found in _meant(root, path):
             for folder in reached:

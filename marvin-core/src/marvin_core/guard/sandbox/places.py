@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path, PurePath
 
@@ -161,16 +162,20 @@ def _is_socket(path: str) -> bool:
 
 def homes(own: Path) -> Sequence[Path]:
     """The home folders whose content this process could read: its own, that of its user, and all for root."""
-    import pwd
-
-    found = [own]
-    try:
-        found.append(Path(pwd.getpwuid(os.getuid()).pw_dir))
-    except KeyError:  # a user that only a number stands for, as in containers
-        pass
+    found = [own, *_home_of_user(os.getuid())]
     if os.getuid() == 0:
         try:
             found += sorted(Path("/home").iterdir())[:_HOMES]
         except OSError:
             pass
     return list(dict.fromkeys(path for path in found if path != Path("/")))
+
+
+@cache  # each call of a tool asks in a folder that may hold a home, and the system reads its list of users for it
+def _home_of_user(number: int) -> tuple[Path, ...]:
+    import pwd
+
+    try:
+        return (Path(pwd.getpwuid(number).pw_dir),)
+    except KeyError:  # a user that only a number stands for, as in containers
+        return ()

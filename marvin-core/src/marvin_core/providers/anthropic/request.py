@@ -11,7 +11,7 @@ from ...api.messages import Block, Image, Message, Text, Thinking, ToolCall, Too
 from ...api.providers import Endpoint, Request, ThinkingLevel
 from ...api.tools import SEARCH, ToolSpec
 from ..generations import defers_tools
-from ..http.call_ids import allowed_name, with_ids
+from ..http.call_ids import FittingIds, allowed_name
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of, text_of
 from ..http.tool_forms import described
@@ -46,6 +46,7 @@ class AnthropicWire:
         self._with_format = True
         self.generation = generation_of(endpoint.model)
         self._messages = Encoded(self._message)
+        self._ids = FittingIds()
         self._tools = EncodedTools(_tool)
         self._waiting = EncodedTools(_waiting_tool)
         self._known: frozenset[str] = frozenset()
@@ -101,7 +102,7 @@ class AnthropicWire:
         system = self._system(request)
         if system:
             fields.append(b'"system":[' + system + b"]")
-        turns = _turns(self._messages.forms(with_ids(request.messages, _CALL_ID)))
+        turns = _turns(self._messages.forms(self._ids.of(request.messages, _CALL_ID)))
         if turns and turns[-1].startswith(_ASSISTANT):
             turns.append(_USER + dump({"type": "text", "text": GO_ON}) + _END)
         turns = self._marked(turns) or [b""]

@@ -9,7 +9,7 @@ from typing import Any
 from ...api.messages import Image, Message, ProviderData, Text, Thinking, ToolCall, ToolOutput
 from ...api.providers import Endpoint, Request
 from ...api.tools import ToolSpec
-from ..http.call_ids import allowed_name, with_ids
+from ..http.call_ids import FittingIds, allowed_name
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
 from ..http.tool_forms import LONGEST_AT_OPENAI, described
@@ -42,6 +42,7 @@ class ChatWire:
         self._cache = cache_control(self._service, endpoint)
         self._placeholder = placeholder_signature(self._service, endpoint.model)
         self._messages = Encoded(self._message)
+        self._ids = FittingIds(self._is_own)
         self._tools = EncodedTools(self._tool, endpoint.max_tools)
         self._returned: set[str] = set()
         self._kept_back: set[str] = set()
@@ -74,6 +75,7 @@ class ChatWire:
             return False
         self._traits = traits
         self._messages.forget()
+        self._ids.forget()
         return True
 
     def body(self, request: Request, optional: Mapping[str, Any]) -> bytes:
@@ -86,7 +88,7 @@ class ChatWire:
         if optional:
             fields.append(dump(optional)[1:-1])
         system = [dump({"role": "system", "content": request.system})] if request.system else []
-        forms = self._messages.forms(with_ids(request.messages, self._traits.ids, self._is_own))
+        forms = self._messages.forms(self._ids.of(request.messages, self._traits.ids))
         messages = [*system, *self._in_order(forms)] or [b""]
         # The rest is put around the first and the last message, so that all of it is copied once.
         messages[0] = b",".join(fields) + b',"messages":[' + messages[0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import is_
 
 from ...api.messages import Block, Message, ToolCall, ToolOutput
 
@@ -23,28 +24,52 @@ def allowed_name(given: str, longest: int) -> str:
     return re.sub(_NOT_IN_NAMES, "_", given)[:longest] or "unknown"
 
 
-def with_ids(
-    messages: Iterable[Message], allowed: str, is_own: Callable[[Message], bool] = _never
-) -> Iterator[Message]:
-    """The messages with ids that fit the pattern `allowed`, each of them used once; a call and its output keep one id.
+class FittingIds:
+    """The messages of one conversation with ids that a service takes, each of them used once; outputs go with calls.
 
     Some services begin to count anew with each answer; others refuse a conversation in which an id stands twice,
     or one with characters or a length that they would not give themselves. Answers that are `is_own` keep theirs.
+    What was looked at for one request is not looked at again for the next one, which goes on behind it: the messages
+    stay the same objects.
     """
-    taken: set[str] = set()
-    changed: dict[str, str] = {}
-    for message in messages:
+
+    def __init__(self, is_own: Callable[[Message], bool] = _never) -> None:
+        self._is_own = is_own
+        self.forget()
+
+    def forget(self) -> None:
+        """Look at everything anew the next time."""
+        self._given: list[Message] = []
+        self._fitting: list[Message] = []
+        self._taken: set[str] = set()
+        self._changed: dict[str, str] = {}
+        self._allowed = ""
+
+    def of(self, messages: Sequence[Message], allowed: str) -> Sequence[Message]:
+        """The messages of a request, with ids that fit the pattern `allowed`."""
+        known = len(self._given)
+        if allowed != self._allowed or known > len(messages) or not all(map(is_, self._given, messages)):
+            self.forget()
+            self._allowed, known = allowed, 0
+        for message in messages[known:]:
+            self._given.append(message)
+            self._fitting.append(self._next(message))
+        return self._fitting
+
+    def _next(self, message: Message) -> Message:
         if message.role == "assistant":
-            changed = {} if is_own(message) else _changes(message, allowed, taken)
-            taken.update(changed.get(call.id, call.id) for call in message.calls)
+            calls = message.calls
+            self._changed = {} if self._is_own(message) else _changes(calls, self._allowed, self._taken)
+            self._taken.update(self._changed.get(call.id, call.id) for call in calls)
+        changed = self._changed
         if changed and message.role in ("assistant", "tool"):
-            message = message.replace(content=tuple(_renamed(block, changed) for block in message.content))
-        yield message
+            return message.replace(content=tuple(_renamed(block, changed) for block in message.content))
+        return message
 
 
-def _changes(message: Message, allowed: str, taken: set[str]) -> dict[str, str]:
+def _changes(calls: Sequence[ToolCall], allowed: str, taken: Collection[str]) -> dict[str, str]:
     changed: dict[str, str] = {}
-    for call in message.calls:
+    for call in calls:
         own, number = _fitting(call.id, allowed), 1
         while own in taken:
             number += 1

@@ -14,7 +14,7 @@ from ...api.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from ...api.providers import Endpoint, Request, ThinkingLevel
 from ...api.tools import SEARCH, ToolSpec
 from ..generations import defers_tools, gpt_version, thinks
-from ..http.call_ids import allowed_name, with_ids
+from ..http.call_ids import FittingIds, allowed_name
 from ..http.encoding import Encoded, EncodedTools, dump, object_arguments
 from ..http.images import instead_of
 from .tool_search import found_by, function_tool, said_by, search_call, search_output, search_tool
@@ -43,6 +43,7 @@ class ResponsesWire:
         self._without = set(without)
         self._forgotten: set[str] = set()
         self._messages = Encoded(self._message)
+        self._ids = FittingIds()
         self._waiting: Mapping[str, ToolSpec] = {}
         self._most_tools = endpoint.max_tools
         self._tools = EncodedTools(self._tool, endpoint.max_tools)
@@ -66,7 +67,7 @@ class ResponsesWire:
             fields.append(b'"text":' + _format(request.output_schema))
         if self._keeps and "retention" not in self._without:
             fields.append(b'"prompt_cache_retention":"24h"')
-        items = self._messages.forms(with_ids(request.messages, _CALL_ID)) or [b""]
+        items = self._messages.forms(self._ids.of(request.messages, _CALL_ID)) or [b""]
         fields.append(b'"prompt_cache_key":' + self._key(items[0]))
         # The rest is put around the first and the last item, so that all of it is copied once.
         items[0] = b",".join(fields) + b',"input":[' + marked + items[0]
