@@ -243,6 +243,7 @@ if TYPE_CHECKING:
     from .tickets.commands import TicketOutcome, TicketPlace, run_tickets, ticket_commands
     from .tickets.folder import TicketFolder, find_ticket_folder
     from .tickets.ticket import Ticket, TicketError
+    from .usage.shared import SharedBudget
     from .util.git_calls import GIT_ALONE, GIT_ASKS_NOBODY, GIT_PROGRAMS, git_command, git_without_programs
     from .util.patterns.topics import is_topic
     from .util.state_files import update_file
@@ -497,6 +498,7 @@ __all__ = [
     "SessionView",
     "SessionsControl",
     "Settings",
+    "SharedBudget",
     "Shown",
     "Sign",
     "Source",
