@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,18 @@ def test_a_line_is_a_task_with_its_options(tmp_path: Path) -> None:
         models=(("codex", "acme/model"),),
     )
     assert second == Task(id="b", repository="https://example.org/x.git", prompt="Mend it.")
+
+
+def test_the_file_of_the_page_is_taken(tmp_path: Path) -> None:
+    """docs/how-to/run-many-tasks.md"""
+    page = (Path(__file__).parents[2] / "docs/how-to/run-many-tasks.md").read_text()
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "adder").mkdir()
+    (tmp_path / "tasks/docs-42.md").write_text("Describe it.")
+    tasks = tasks_of(tmp_path / "tasks", *example.encode().splitlines())
+    assert [task.id for task in tasks] == ["adder", "docs-42", "parser"]
+    assert tasks[0].repository == str(tmp_path.resolve() / "adder")
 
 
 def test_limits_may_change_and_the_work_may_not(tmp_path: Path) -> None:
@@ -132,7 +145,6 @@ def test_a_file_that_is_missing_or_empty_is_told(tmp_path: Path) -> None:
 @given(name=st.text(max_size=70))
 def test_whatever_is_taken_as_an_id_names_one_folder_and_one_branch(name: str) -> None:
     """I4"""
-    import re
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:

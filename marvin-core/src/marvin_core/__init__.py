@@ -328,6 +328,7 @@ _NAMES_IN = {
     "tickets.commands": "TicketOutcome TicketPlace run_tickets ticket_commands",
     "tickets.folder": "TicketFolder find_ticket_folder",
     "tickets.ticket": "Ticket TicketError",
+    "usage.shared": "SharedBudget",
     "util.git_calls": "GIT_ALONE GIT_ASKS_NOBODY GIT_PROGRAMS git_command git_without_programs",
     "util.patterns.topics": "is_topic",
     "util.state_files": "update_file",

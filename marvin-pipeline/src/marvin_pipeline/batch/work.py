@@ -96,7 +96,10 @@ class _Work:
             folder=self._tree,
             log=log,
             summary=path / SUMMARY,
-            variables={"MARVIN_LEDGER": order.ledger} if order.ledger else {},
+            variables={
+                "TICKETS_DIR": str(self._tree / ".tickets"),
+                **({"MARVIN_LEDGER": order.ledger} if order.ledger else {}),
+            },
             lock=self._lock,
         )
         words = ("--non-interactive", "--design-first", f"--working-dir={self._tree}", *order.words)
