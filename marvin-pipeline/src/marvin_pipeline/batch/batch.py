@@ -18,7 +18,7 @@ from ..settings import PipelineSettings
 from ..state import PHASES
 from .engines import Engine, WorkerLost, check_engine
 from .money import Money
-from .records import BatchFault, Order, TaskFolder, TaskRecord, locked
+from .records import BatchFault, Order, TaskFolder, TaskRecord, TaskState, locked
 from .tasks import Task
 
 _LOCK, _LED = "batch.lock", "led.lock"
@@ -110,25 +110,28 @@ class Batch:
         await in_thread(lambda: self._money.begin(self._tasks))
 
     def _look(self) -> None:
-        changed = []
-        for task in self._tasks:
-            kept = self._folder(task).read()
-            if kept is not None and kept.digest != task.digest:
-                changed.append(task.id)
-            record = kept or TaskRecord(id=task.id, digest=task.digest)
-            goes_on = record.state in _RETRIED and self._options.retry
-            if goes_on or (record.state == "budget" and self._money.has_more_for(task)):
-                record = record.replace(state="waiting", reason="")
-                self._folder(task).write(record)
-            self._records[task.id] = record
-            if not record.is_over:
-                self._waiting.append(task)
+        kept = {task.id: self._folder(task).read() for task in self._tasks}
+        changed = [task.id for task in self._tasks if (one := kept[task.id]) is not None and one.digest != task.digest]
         if changed:
             more = f", and {len(changed) - _CHANGED} more" if len(changed) > _CHANGED else ""
             raise UsageError(
                 f"These tasks were begun with another repository, prompt or base: {', '.join(changed[:_CHANGED])}{more}. "
                 f"Give them new ids, or remove their folders from {self._options.results}."
             )
+        for task in self._tasks:
+            record = kept[task.id] or TaskRecord(id=task.id, digest=task.digest)
+            if self._goes_on(task, record):
+                record = record.replace(state="waiting", reason="")
+                self._folder(task).write(record)
+            self._records[task.id] = record
+            if not record.is_over:
+                self._waiting.append(task)
+
+    def _goes_on(self, task: Task, record: TaskRecord) -> bool:
+        """Whether a task that was over is to be gone on with."""
+        if record.state == "budget":
+            return self._money.has_more_for(task)
+        return self._options.retry and record.state in _RETRIED
 
     async def run(self, engine: Engine) -> None:
         """Work on what is waiting, until nothing is or the money is used up.
@@ -170,8 +173,12 @@ class Batch:
         reason = ""
         for _ in range(self._settings.batch_tries):
             before = self._records[task.id]
+            order = await in_thread(partial(self._order, task, led))
+            if order is None:
+                await self._end(task, "budget", "Its money is used up.")
+                return
             try:
-                record = await engine.work(await in_thread(partial(self._order, task, led)))
+                record = await engine.work(order)
             except WorkerLost as lost:
                 reason = str(lost)
                 self._told(f"{task.id}: {reason}")
@@ -182,8 +189,7 @@ class Batch:
                 return
             reason = record.reason
             self._told(f"{task.id}: {reason} Another one goes on")
-        record = await in_thread(lambda: self._lost(task, reason))
-        self._told(f"{task.id}: {record.state}. {record.reason}")
+        await self._end(task, "lost", f"{self._settings.batch_tries} workers ended. {reason}")
 
     def _take(self, before: TaskRecord, record: TaskRecord) -> None:
         """Count what the tries of this run used that are in the record by now."""
@@ -192,18 +198,25 @@ class Batch:
             if one.cost_line:
                 self._control.count(one.cost_line)
 
-    def _lost(self, task: Task, reason: str) -> TaskRecord:
-        folder = self._folder(task)
-        record = folder.read() or self._records[task.id]
-        if not record.is_over:
-            record = record.replace(state="lost", reason=f"{self._settings.batch_tries} workers ended. {reason}")
-            folder.write(record)
-        self._records[task.id] = record
-        return record
+    async def _end(self, task: Task, state: TaskState, reason: str) -> None:
+        """Note that nothing more is done for a task, unless a worker was faster after all."""
+        folder, before = self._folder(task), self._records[task.id]
 
-    def _order(self, task: Task, led: str) -> Order:
-        """What a worker is to do, with the money that is left now."""
+        def ended() -> TaskRecord:
+            record = folder.read() or before
+            if not record.is_over:
+                record = record.replace(state=state, reason=reason)
+                folder.write(record)
+            return record
+
+        self._take(before, record := await in_thread(ended))
+        self._told(f"{task.id}: {record.state}. {record.reason}")
+
+    def _order(self, task: Task, led: str) -> Order | None:
+        """What a worker is to do, with the money that is left now; None where there is none."""
         share, timeouts = self._money.share(task), self._control.config.timeouts
+        if share is not None and share.is_nothing:
+            return None
         return Order(
             id=task.id,
             digest=task.digest,

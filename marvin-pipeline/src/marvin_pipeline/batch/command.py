@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from marvin_core import CliContext, MarvinError, RunControl, TurnResult, UsageError, in_thread
 
@@ -47,7 +48,7 @@ async def run_batch(control: RunControl, settings: PipelineSettings, options: Ba
 async def _done(batch: Batch, options: BatchOptions, tasks: Sequence[Task]) -> TurnResult:
     """Run it, and write what became of it, however it ends."""
 
-    def index(**fields: object) -> Index:
+    def index(**fields: Any) -> Index:
         return Index(tasks=tuple(tasks), records=tuple(batch.records), results=options.results, **fields)
 
     try:

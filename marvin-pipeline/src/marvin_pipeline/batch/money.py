@@ -12,6 +12,8 @@ from .tasks import Task
 
 LEDGERS = "ledgers"
 _TOLD = "{:.6f}"
+_LEAST = 0.000001
+"""USD that can be counted."""
 
 
 class Share(Record):
@@ -20,6 +22,11 @@ class Share(Record):
     dollars: float
     ledger: str
     """The address of its part."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it is less than can be counted."""
+        return self.dollars < _LEAST
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -69,7 +76,7 @@ class Money:
 
     def has_more_for(self, task: Task) -> bool:
         """Whether a task that came to its limit may spend more now, as where somebody raised it."""
-        return all(dollars > 0 for dollars in self._left(task))
+        return all(dollars >= _LEAST for dollars in self._left(task))
 
     def _left(self, task: Task) -> list[float]:
         """What is left under each ceiling that a task is under, in USD."""

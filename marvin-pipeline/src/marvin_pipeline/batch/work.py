@@ -69,25 +69,33 @@ class _Work:
         self._lock = lock
         self._tree = folder.path / CLONE
         self._clone = Clone(self._tree, order.clone_timeout, lock)
+        self._record = TaskRecord(id=order.id, digest=order.digest)
 
     def done(self, record: TaskRecord) -> TaskRecord:
         """One try; returns how the task stands then, as it is kept."""
-        this = Try(begun=time.time(), host=socket.gethostname())
-        record = record.replace(tries=(*record.tries, this))
-        self._folder.write(record)
+        self._keep(record.replace(tries=(*record.tries, Try(begun=time.time(), host=socket.gethostname()))))
         try:
             if not self._tree.is_dir():
                 base = self._clone.make(self._order.repository, self._order.base, self._order.branch)
-                record = record.replace(base=base)
-                self._folder.write(record)
-            record = self._ran(record)
-        except (MarvinError, OSError) as error:  # the repository is gone, or the disk is full: others may do better
-            this = this.replace(ended=time.time(), cost=0.0)
-            record = record.replace(state="failed", reason=str(error), tries=(*record.tries[:-1], this))
-        self._folder.write(record)
-        return record
+                self._keep(self._record.replace(base=base))
+            self._run()
+        except (MarvinError, OSError) as error:  # as where the repository is gone: other tasks go on
+            this = self._record.tries[-1]
+            if this.ended is None:  # no run was started
+                self._tried(ended=time.time(), cost=0.0)
+            self._keep(self._record.replace(state="failed", reason=one_line(str(error), _WHY)))
+        return self._record
 
-    def _ran(self, record: TaskRecord) -> TaskRecord:
+    def _keep(self, record: TaskRecord) -> None:
+        self._record = record
+        self._folder.write(record)
+
+    def _tried(self, **fields: Any) -> None:
+        """Note what is known of this try now."""
+        tries = self._record.tries
+        self._record = self._record.replace(tries=(*tries[:-1], tries[-1].replace(**fields)))
+
+    def _run(self) -> None:
         order, path = self._order, self._folder.path
         write_whole(path / PROMPT, f"{order.prompt}\n".encode())
         log = path / LOG
@@ -107,11 +115,11 @@ class _Work:
         code = child.wait(lambda: not is_led(order.led), order.poll, order.grace)
         said = _tail(log, before)
         cost, line = _cost(said)
-        this = record.tries[-1].replace(ended=time.time(), exit_code=code, cost=cost, cost_line=line)
-        record = record.replace(tries=(*record.tries[:-1], this))
+        self._tried(ended=time.time(), exit_code=code, cost=cost, cost_line=line)
         if code < 0 or code == _INTERRUPTED:  # it was killed or ended before its time, and is gone on with
-            return record.replace(reason=f"Its run was ended: {_ending(code)}.")
-        return self._judged(record, code, said)
+            self._keep(self._record.replace(reason=f"Its run was ended: {_ending(code)}."))
+        else:
+            self._keep(self._judged(self._record, code, said))
 
     def _judged(self, record: TaskRecord, code: int, said: str) -> TaskRecord:
         order, report = self._order, self._collected()
