@@ -230,6 +230,7 @@ class Batch:
             push=self._options.push,
             clone_timeout=self._settings.clone_timeout,
             grace=2 * (timeouts.close + timeouts.agent_end),  # it ends its agents, then itself
+            settle=timeouts.close + timeouts.kill_limit,  # as an agent has whose lifeline ended
             poll=timeouts.job_poll,
         )
 

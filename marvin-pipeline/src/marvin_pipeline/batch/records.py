@@ -61,6 +61,8 @@ class Order(Record):
     """Seconds for git to clone, and to push."""
     grace: float
     """Seconds that a run has to end itself."""
+    settle: float
+    """Seconds that the agents of a run have to be gone which was killed; nobody waits for them any more."""
     poll: float
     """Seconds between two looks at a lock."""
 
@@ -84,6 +86,11 @@ class Try(Record):
     """USD; None where the run did not come to tell."""
     cost_line: str = ""
     """What it told of that."""
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether its run could not end its agents itself."""
+        return self.ended is None or (self.exit_code is not None and self.exit_code < 0)
 
 
 class TaskRecord(Record):

@@ -6,7 +6,7 @@ import json
 import re
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +57,18 @@ def work_on(values: Mapping[str, Any]) -> dict[str, Any]:
     folder, is_over = TaskFolder(Path(order.folder)), lambda: not is_led(order.led)
     with folder.held(is_over, order.poll) as lock:
         record = folder.read() or TaskRecord(id=order.id, digest=order.digest)
-        if lock is not None and not record.is_over and not is_over():
-            record = _Work(order, folder, lock).done(record)
+        if lock is not None and not record.is_over:
+            if record.tries and record.tries[-1].was_killed:
+                _wait(order.settle, order.poll, is_over)  # its agents write in the same clone until they are gone
+            if not is_over():
+                record = _Work(order, folder, lock).done(record)
     return record.as_json()
+
+
+def _wait(seconds: float, poll: float, is_over: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not is_over():
+        time.sleep(poll)
 
 
 class _Work:
