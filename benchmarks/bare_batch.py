@@ -16,8 +16,8 @@ def main(python: str, source: str, place: str, tasks: int, workers: int, prompt:
         clone = f"{place}/{number}"
         subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", source, clone], check=True)
         flags = ["--non-interactive", "--design-first", f"--working-dir={clone}", f"--prompt={prompt}"]
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run([python, "-P", "-m", "marvin_core", *flags], cwd=clone, check=True, **quiet)
+        command = [python, "-P", "-m", "marvin_core", *flags]
+        subprocess.run(command, cwd=clone, check=True, stdin=subprocess.DEVNULL, capture_output=True)
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(work, range(tasks)))

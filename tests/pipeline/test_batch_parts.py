@@ -67,7 +67,7 @@ def test_a_record_comes_back_as_it_was_kept_and_a_damaged_one_is_told(tmp_path: 
         (tmp_path / "task.json").write_bytes(damage)
         with pytest.raises(BatchFault, match="is damaged"):
             folder.read()
-    with pytest.raises(ValueError, match="unknown|no field"):
+    with pytest.raises(ValueError, match="no field"):
         record_of({**kept.as_json(), "more": 1})
 
 
@@ -92,7 +92,9 @@ def test_whoever_leads_is_told_by_a_lock_alone(tmp_path: Path) -> None:
     assert not is_led(str(led))
     led.touch()
     assert not is_led(str(led))
-    hold = "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); print(1, flush=True); input()"
+    hold = (
+        "import fcntl, sys; file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); print(1, flush=True); input()"
+    )
     leader = subprocess.Popen([sys.executable, "-c", hold, str(led)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert leader.stdout is not None
     leader.stdout.readline()
@@ -224,7 +226,7 @@ def test_a_clone_is_on_a_branch_of_its_own_and_shares_nothing(tmp_path: Path, lo
         assert git(tmp_path / f"clone-{len(base)}", "log", "-1", "--format=%s") == title
     with pytest.raises(CloneFault, match="no branch, tag or commit 'v9'"):
         Clone(tmp_path / "none", 60, lock).make(str(source), "v9", "marvin/c")
-    with pytest.raises(CloneFault, match="git clone failed: .*does not exist|git clone failed"):
+    with pytest.raises(CloneFault, match="git clone failed"):
         Clone(tmp_path / "none", 60, lock).make(str(tmp_path / "nowhere"), "", "marvin/c")
 
 

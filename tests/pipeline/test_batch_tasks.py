@@ -104,7 +104,7 @@ GOOD = {"id": "a", "repository": ".", "prompt": "Build it."}
         ({**GOOD, "prompt": "  "}, "it needs either a prompt or a prompt_file"),
         ({**GOOD, "prompt_file": "tasks.jsonl"}, "it needs either a prompt or a prompt_file"),
         ({"id": "a", "repository": ".", "prompt_file": "no.md"}, "prompt_file 'no.md' cannot be read"),
-        (b'{"id": "a", "repository": ".", "prompt": "\\ud800"}', "its prompt"),
+        (b'{"id": "a", "repository": ".", "prompt": "\\ud800"}', "prompt: Input should be a valid string"),
         ({**GOOD, "prompt": "a\0b"}, "has a NUL in it"),
         ({**GOOD, "base": "--detach"}, "is no branch, tag or commit"),
         ({**GOOD, "base": "a b"}, "is no branch, tag or commit"),

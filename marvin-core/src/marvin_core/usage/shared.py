@@ -1,4 +1,4 @@
-"""Money that several Marvins share which are started one by one, and that counts on when whoever starts them is killed."""
+"""Money that Marvins share which are started one by one, and that counts on when whoever starts them is killed."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class Batch:
         if changed:
             more = f", and {len(changed) - _CHANGED} more" if len(changed) > _CHANGED else ""
             raise UsageError(
-                f"These tasks were begun with another repository, prompt or base: {', '.join(changed[:_CHANGED])}{more}. "
+                f"These were begun with another repository, prompt or base: {', '.join(changed[:_CHANGED])}{more}. "
                 f"Give them new ids, or remove their folders from {self._options.results}."
             )
         for task in self._tasks:
@@ -301,4 +301,3 @@ def _held(path: Path, timeouts: Timeouts) -> Iterator[Path]:
         yield path
     finally:
         os.close(lock)
-

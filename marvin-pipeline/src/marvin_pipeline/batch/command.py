@@ -63,8 +63,8 @@ async def _done(batch: Batch, options: BatchOptions, tasks: Sequence[Task]) -> T
         return TurnResult(text=found.text(), error=error)
     found = index()
     await found.save()
-    error = BatchEnd(f"Not all tasks passed: {found.counts}.", found.code) if found.code else None
-    return TurnResult(text=found.text(), error=error)
+    bad = BatchEnd(f"Not all tasks passed: {found.counts}.", found.code) if found.code else None
+    return TurnResult(text=found.text(), error=bad)
 
 
 async def _worked(batch: Batch, options: BatchOptions) -> None:

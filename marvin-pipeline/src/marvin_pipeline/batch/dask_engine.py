@@ -1,4 +1,4 @@
-"""The engine that has other machines: dask.distributed, an extra. Nothing here is imported before somebody asks for it."""
+"""The engine that has other machines: dask.distributed, an extra, imported where somebody asks for it."""
 
 from __future__ import annotations
 

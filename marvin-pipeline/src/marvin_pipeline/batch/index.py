@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 

@@ -82,4 +82,3 @@ class Money:
         """What is left under each ceiling that a task is under, in USD."""
         left = [] if self._ceiling is None else [self._ceiling - self._budget.spent()]
         return left if task.max_cost is None else [*left, task.max_cost - self._budget.spent(task.id)]
-

@@ -1,4 +1,4 @@
-"""The tasks of a batch: a file with a line of JSON for each, which is understood as a whole before anything is begun."""
+"""The tasks of a batch: a file with a line of JSON for each, understood as a whole before anything is begun."""
 
 from __future__ import annotations
 
@@ -189,11 +189,7 @@ def _prompt(given: TaskLine, folder: Path) -> str:
             raise Wrong(f"prompt_file {given.prompt_file!r} cannot be read: {why}") from error
     if not text.strip():
         raise Wrong("its prompt is empty")
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError as error:  # half of a character, as JSON can say it
-        raise Wrong(f"its prompt is no text: {error.reason}") from error
-    if size > _LONGEST or "\0" in text:
+    if len(text.encode()) > _LONGEST or "\0" in text:
         raise Wrong(f"its prompt has a NUL in it, or more than {_LONGEST:,} bytes")
     return text.strip()
 

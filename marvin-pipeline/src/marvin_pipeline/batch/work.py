@@ -54,7 +54,11 @@ def work_on(values: Mapping[str, Any]) -> dict[str, Any]:
         BatchFault: what is kept of the task cannot be read or written.
     """
     order = Order(**{**values, "words": tuple(values["words"])})
-    folder, is_over = TaskFolder(Path(order.folder)), lambda: not is_led(order.led)
+    folder = TaskFolder(Path(order.folder))
+
+    def is_over() -> bool:
+        return not is_led(order.led)
+
     with folder.held(is_over, order.poll) as lock:
         record = folder.read() or TaskRecord(id=order.id, digest=order.digest)
         if lock is not None and not record.is_over:
@@ -202,4 +206,3 @@ def _said(said: str) -> str:
 
 def _ending(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
-
