@@ -14,9 +14,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from marvin_core import MarvinError, Record
 
 TaskState: TypeAlias = Literal["waiting", "passed", "failed", "budget", "findings", "tests", "lost"]
-"""waiting: it is still to be done, or to be gone on with. budget: its money or its time is used up. findings: a review's
-stopped it. tests: tests are red. failed: whatever else stopped it. lost: its workers died, each time.
-"""
+"""waiting: it is still to be done, or to be gone on with. budget: its money or its time is used up. findings: those of
+a review stopped it. tests: tests are red. failed: whatever else stopped it. lost: its workers died, each time."""
 EXIT_CODES: Mapping[TaskState, int] = {
     "passed": 0,
     "waiting": 3,
