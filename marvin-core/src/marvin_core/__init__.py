@@ -244,7 +244,14 @@ if TYPE_CHECKING:
     from .tickets.folder import TicketFolder, find_ticket_folder
     from .tickets.ticket import Ticket, TicketError
     from .usage.shared import SharedBudget
-    from .util.git_calls import GIT_ALONE, GIT_ASKS_NOBODY, GIT_PROGRAMS, git_command, git_without_programs
+    from .util.git_calls import (
+        GIT_ALONE,
+        GIT_ASKS_NOBODY,
+        GIT_PROGRAMS,
+        GIT_TRANSFERS,
+        git_command,
+        git_without_programs,
+    )
     from .util.patterns.topics import is_topic
     from .util.state_files import update_file
     from .util.text import did_you_mean, near_names, one_line
@@ -329,7 +336,7 @@ _NAMES_IN = {
     "tickets.folder": "TicketFolder find_ticket_folder",
     "tickets.ticket": "Ticket TicketError",
     "usage.shared": "SharedBudget",
-    "util.git_calls": "GIT_ALONE GIT_ASKS_NOBODY GIT_PROGRAMS git_command git_without_programs",
+    "util.git_calls": "GIT_ALONE GIT_ASKS_NOBODY GIT_PROGRAMS GIT_TRANSFERS git_command git_without_programs",
     "util.patterns.topics": "is_topic",
     "util.state_files": "update_file",
     "util.text": "did_you_mean near_names one_line",
@@ -342,6 +349,7 @@ __all__ = [
     "GIT_ALONE",
     "GIT_ASKS_NOBODY",
     "GIT_PROGRAMS",
+    "GIT_TRANSFERS",
     "HABITUALLY_IGNORED",
     "KEY_SAMPLE",
     "UI",

@@ -8,14 +8,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from marvin_core import GIT_ASKS_NOBODY, GIT_PROGRAMS, git_command, git_without_programs, one_line
+from marvin_core import GIT_PROGRAMS, GIT_TRANSFERS, git_command, git_without_programs, one_line
 
 from .child import environment
 from .records import BatchFault
 
 _GIT = git_command()
-_PROTOCOLS = "file:git:http:https:ssh"
-"""Never `ext`, by which an address is a program."""
 _WHY = 400
 _WHO = (("user.name", "Marvin"), ("user.email", "marvin@localhost"))
 
@@ -80,7 +78,7 @@ class Clone:
             CloneFault: git fails, as where the repository has another branch of this name.
         """
         listed = self._run(GIT_PROGRAMS, self._folder).stdout
-        quiet = {**git_without_programs(listed), "GIT_ALLOW_PROTOCOL": _PROTOCOLS}
+        quiet = git_without_programs(listed)
         ref = f"refs/heads/{branch}"
         done = self._run(("push", "--quiet", "--", repository, f"{ref}:{ref}"), self._folder, quiet)
         if done.returncode:
@@ -107,7 +105,7 @@ class Clone:
     def _run(
         self, words: Sequence[str], folder: Path, variables: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[bytes]:
-        env = {**environment(_local()), **GIT_ASKS_NOBODY, "GIT_ALLOW_PROTOCOL": _PROTOCOLS, **(variables or {})}
+        env = {**environment(_local()), **GIT_TRANSFERS, **(variables or {})}
         try:
             return subprocess.run(
                 [*_GIT, *words],
