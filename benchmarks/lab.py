@@ -113,9 +113,9 @@ class Lab:
             for each in (folder / "home", self.work):
                 each.mkdir()
             (self.work / NOTE).write_text("".join(f"This is line {number}.\n" for number in range(1, 21)))
-            self._check("git", "init", "--quiet", ".")
+            self.check("git", "init", "--quiet", ".")
             # As installed files are: compiled. What the environment says about that does not count here.
-            self._check(self.program.python, "-m", "compileall", "-q", *map(str, self.program.root.glob("*/src")))
+            self.check(self.program.python, "-m", "compileall", "-q", *map(str, self.program.root.glob("*/src")))
             self._service = self._shared or stack.enter_context(Service())
             self._env["OPENAI_COMPAT_URL"] = self.url = self._service.url
             self._env["OPENAI_COMPAT_MODEL"] = "qwen/qwen3-32b"
@@ -179,6 +179,7 @@ class Lab:
         piped: bool = False,
         packages: Path | None = None,
         only: str = "",
+        limit: float = _LIMIT,
     ) -> Run:
         """Run a command in the working folder while the server plays the script.
 
@@ -186,6 +187,7 @@ class Lab:
             piped: read its standard output as it comes; else that goes to the null device.
             packages: a folder of further distributions.
             only: the one distribution whose packs there are beside the core's; else all are there.
+            limit: seconds after which it hangs.
 
         Raises:
             BenchmarkError: it failed, made other requests than the script has, or a tool call failed.
@@ -205,7 +207,7 @@ class Lab:
                 stdout=subprocess.PIPE if piped else subprocess.DEVNULL,
                 stderr=errors,
             )
-            timer = Timer(_LIMIT, process.kill)
+            timer = Timer(limit, process.kill)
             timer.start()
             first_output, output = _read(process)
             _, status, used = os.wait4(process.pid, 0)
@@ -232,7 +234,8 @@ class Lab:
                 + "\n".join([*failed, errors])
             )
 
-    def _check(self, *command: str) -> None:
+    def check(self, *command: str) -> None:
+        """Run a command in the working folder that has to succeed, and that is not measured."""
         subprocess.run(command, cwd=self.work, env=self._env, check=True, timeout=_LIMIT)
 
 

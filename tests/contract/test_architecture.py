@@ -23,6 +23,7 @@ pytestmark = pytest.mark.xdist_group("sources")
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "marvin-core" / "src" / "marvin_core"
+BATCH = ROOT / "marvin-pipeline" / "src" / "marvin_pipeline" / "batch"
 JOBS = ROOT / "marvin-tools-life" / "src" / "marvin_tools_life" / "scheduling"
 PACKS = ("marvin_tools_coding", "marvin_tools_web", "marvin_tools_life", "marvin_pipeline")
 SOURCES = [path for folder in sorted(ROOT.glob("marvin-*/src")) for path in sorted(folder.rglob("*.py"))]
@@ -145,6 +146,7 @@ ENVIRONMENT_ALLOWED = {
     CORE / "config" / "environment.py": {"os.environ"},  # whether variables are as they were
     CORE / "plugins" / "trial_process.py": {"os.environ"},  # hands it on as it is
     CORE / "plugins" / "trial_worker.py": {"os.environ", "os.environb"},  # notes which variables packs read
+    BATCH / "child.py": {"os.environ"},  # hands it on: a worker is no Marvin, and what it starts is one
     JOBS / "program.py": {"os.environ"},  # hands it on: a scheduler starts it, and no Marvin runs then
     CORE / "testing" / "environment.py": {"os.environ", "os.environ.pop", "os.environ.update"},  # where tests run
 }

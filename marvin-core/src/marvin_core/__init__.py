@@ -243,7 +243,15 @@ if TYPE_CHECKING:
     from .tickets.commands import TicketOutcome, TicketPlace, run_tickets, ticket_commands
     from .tickets.folder import TicketFolder, find_ticket_folder
     from .tickets.ticket import Ticket, TicketError
-    from .util.git_calls import GIT_ALONE, GIT_ASKS_NOBODY, GIT_PROGRAMS, git_command, git_without_programs
+    from .usage.shared import SharedBudget
+    from .util.git_calls import (
+        GIT_ALONE,
+        GIT_ASKS_NOBODY,
+        GIT_PROGRAMS,
+        GIT_TRANSFERS,
+        git_command,
+        git_without_programs,
+    )
     from .util.patterns.topics import is_topic
     from .util.state_files import update_file
     from .util.text import did_you_mean, near_names, one_line
@@ -327,7 +335,8 @@ _NAMES_IN = {
     "tickets.commands": "TicketOutcome TicketPlace run_tickets ticket_commands",
     "tickets.folder": "TicketFolder find_ticket_folder",
     "tickets.ticket": "Ticket TicketError",
-    "util.git_calls": "GIT_ALONE GIT_ASKS_NOBODY GIT_PROGRAMS git_command git_without_programs",
+    "usage.shared": "SharedBudget",
+    "util.git_calls": "GIT_ALONE GIT_ASKS_NOBODY GIT_PROGRAMS GIT_TRANSFERS git_command git_without_programs",
     "util.patterns.topics": "is_topic",
     "util.state_files": "update_file",
     "util.text": "did_you_mean near_names one_line",
@@ -340,6 +349,7 @@ __all__ = [
     "GIT_ALONE",
     "GIT_ASKS_NOBODY",
     "GIT_PROGRAMS",
+    "GIT_TRANSFERS",
     "HABITUALLY_IGNORED",
     "KEY_SAMPLE",
     "UI",
@@ -497,6 +507,7 @@ __all__ = [
     "SessionView",
     "SessionsControl",
     "Settings",
+    "SharedBudget",
     "Shown",
     "Sign",
     "Source",

@@ -102,3 +102,49 @@ def review(
         job=job,
     )
     raise typer.Exit(ReviewCommand(context.obj).run(typed))
+
+
+@pipeline.command(context_settings=_FLAGS)
+def batch(
+    context: typer.Context,
+    tasks: Annotated[Path, typer.Argument(metavar="TASKS", help="A file with a line of JSON for each task.")],
+    workers: Annotated[int, typer.Option(min=1, max=1_000, help="How many tasks are worked on at a time.")] = 2,
+    results: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the results go; beside TASKS without it.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local: processes of this machine. dask: workers of dask.")] = "local",
+    scheduler: Annotated[str, typer.Option(metavar="ADDRESS", help="The scheduler of dask that runs already.")] = "",
+    retry: Annotated[bool, typer.Option("--retry", help="Go on with tasks that failed, too.")] = False,
+    push: Annotated[bool, typer.Option("--push", help="Push each branch to its repository.")] = False,
+    until: Annotated[str, typer.Option(help="The last phase of tasks that name none.")] = "",
+    task_cost: Annotated[float | None, typer.Option(metavar="USD", help="For a task that names no ceiling.")] = None,
+    task_time: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="For a task that names no limit of time.")
+    ] = None,
+) -> None:
+    """Have the pipeline do many tasks, each in a clone of its own and on a branch of its own.
+
+    The same command goes on where the last one ended, also where that was killed. Other flags are those of Marvin:
+    --max-cost USD is the ceiling of all tasks together. The exit code is that of the worst task.
+    """
+    from .batch.batch import BatchOptions
+    from .batch.command import start
+
+    obj: CliContext = context.obj
+    folder = obj.config.working_dir
+    options = BatchOptions(
+        results=(folder / (results or f"{tasks.with_suffix('')}-results")).resolve(),
+        workers=workers,
+        engine=engine,
+        scheduler=scheduler,
+        retry=retry,
+        push=push,
+        until=until,
+        task_cost=task_cost,
+        task_time=task_time,
+    )
+    if not context.args:
+        raise typer.Exit(start(obj, options, folder / tasks))
+    if not context.args[0].startswith("-"):
+        raise UsageError(f"{context.args[0]!r} is one word too many. A batch takes one file of tasks.")
+    raise typer.Exit(obj.marvin([*context.args, "pipeline", "batch", str(folder / tasks), *options.words]))

@@ -40,3 +40,7 @@ class PipelineSettings(Settings):
     """The folder of the tickets; without it the nearest `.tickets` from the project upwards."""
     git_timeout: float = Field(default=120.0, gt=0)
     """Seconds for a step of git."""
+    batch_tries: int = Field(default=3, ge=1, le=100)
+    """How many workers may die of a task of a batch, in one run of it, before the task counts as lost."""
+    clone_timeout: float = Field(default=900.0, gt=0)
+    """Seconds for git to clone the repository of a task of a batch, and to push its branch."""

@@ -62,6 +62,11 @@ class RunControl(Protocol):
 
     @property
     def clock(self) -> Clock: ...
+    @property
+    def model_flags(self) -> Sequence[str]:
+        """Flags by which another Marvin has the service and the models that flags and settings name for this run."""
+        ...
+
     async def prompt(self, *, waits: bool = True) -> str:
         """What was asked for by a flag, a file or words, else by standard input where that is no terminal.
 
@@ -77,6 +82,14 @@ class RunControl(Protocol):
         """What so many tokens cost, in USD; None where that is not known.
 
         `model` is a tier, or a model as `--model` takes it.
+        """
+        ...
+
+    def count(self, cost_line: str) -> float | None:
+        """Add what a Marvin used that this run started by itself; returns USD, None where that is not told.
+
+        Args:
+            cost_line: its MARVIN_COST, the last line of its standard error.
         """
         ...
 

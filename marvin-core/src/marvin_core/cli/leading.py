@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..api.config import Config
@@ -37,6 +38,15 @@ class LedRun:
         """The clock of the session."""
         return self._session.parts.clock
 
+    @property
+    def model_flags(self) -> Sequence[str]:
+        """Flags by which another Marvin has the service and the models that flags and settings name for this run."""
+        from ..engine.agents.command_line import tier_flags
+
+        config = self.config
+        named = (("provider", config.provider, config.provider_from), ("model", config.model, config.model_from))
+        return [*(f"--{name}={value}" for name, value, origin in named if origin == "flag"), *tier_flags(config)]
+
     async def prompt(self, *, waits: bool = True) -> str:
         """What was asked for by a flag, a file or words, else by standard input; empty where nothing was.
 
@@ -67,6 +77,17 @@ class LedRun:
             return await in_thread(found)
         except MarvinError:  # the agent itself will say what is wrong with the model
             return None
+
+    def count(self, cost_line: str) -> float | None:
+        """Add what a Marvin used that this run started by itself; returns USD, None where that is not told."""
+        from ..engine.agents.stream import used_by
+
+        used = used_by(cost_line.encode("utf-8", "replace"))
+        if used is None:
+            return None
+        self._session.parts.meter.add_agent(used)
+        costs = [model.cost for model in used.values()]
+        return None if None in costs else sum(cost for cost in costs if cost is not None)
 
     def warn(self, text: str) -> None:
         """Tell of something in a line: on standard error, and as an event where those are written."""

@@ -137,6 +137,11 @@ class LedgerState:
         spent = sum(self._spent.values()) + sum(entry.amount for entry in self.open.values() if not entry.kept)
         return max(spent - (self.session.amount if self.session else 0), 0)
 
+    def spent(self, scope: str) -> int:
+        """What a scope and those within it have spent, with what is reserved for requests: nobody knows less."""
+        settled = sum(amount for inner, amount in self._spent.items() if scope in self._around(inner))
+        return settled + self._sum([entry for entry in self.open.values() if not entry.kept], scope)
+
     def has(self, scope: str) -> bool:
         """Whether there is a ceiling for this scope."""
         return scope in self._ceilings
@@ -222,10 +227,16 @@ class Ledger:
             pass
         raise ConfigError(f"MARVIN_LEDGER is {address!r}, which is no ledger of a running Marvin. Unset it.")
 
-    def bounded(self, ceiling: int) -> Ledger:
-        """This ledger for an agent that may spend no more than `ceiling`, those below it included."""
-        inner = Ledger(self._path, os.urandom(4).hex(), self._timeouts)
+    def bounded(self, ceiling: int, scope: str = "") -> Ledger:
+        """This ledger for an agent that may spend no more than `ceiling`, those below it included.
+
+        Args:
+            scope: its name in the file, where it is to be found again; one that is there keeps its ceiling.
+        """
+        inner = Ledger(self._path, scope or os.urandom(4).hex(), self._timeouts)
         with inner._locked() as descriptor:
+            if inner._book.has(inner._scope):
+                return inner
             ceiling_of = {"scope": inner._scope, "within": self._scope, "amount": ceiling}
             inner._write(descriptor, {"type": "ceiling", **ceiling_of})
         return inner
@@ -239,6 +250,11 @@ class Ledger:
         """How the money stands, as if the entry `without` were not there."""
         with self._locked():
             return self._book.balance(self._scope, without)
+
+    def spent(self, scope: str = "") -> int:
+        """What all agents of a scope have spent, with what is reserved; 0 for one that is not known."""
+        with self._locked():
+            return self._book.spent(scope) if self._book.has(scope) else 0
 
     def ceiling(self) -> int:
         """The ceiling that this agent is under."""

@@ -44,6 +44,8 @@ GIT_ASKS_NOBODY = MappingProxyType(
 """Variables for every call of git: it waits for nobody."""
 GIT_ALONE = MappingProxyType({**GIT_ASKS_NOBODY, "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""})
 """Variables for calls that nobody asked for, beside: nothing is fetched."""
+GIT_TRANSFERS = MappingProxyType({**GIT_ASKS_NOBODY, "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"})
+"""Variables for calls that fetch or push: never by `ext`, with which an address is a program."""
 GIT_PROGRAMS = (
     *("config", "--show-scope", "--null", "--get-regexp"),
     r"^(filter\..*\.(clean|smudge|process|required)|hook\..*\.(command|event))$",

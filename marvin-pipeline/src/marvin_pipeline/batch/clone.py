@@ -1,0 +1,133 @@
+"""The clone that a task is done in: made once, on a branch of its own, and pushed where that is asked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from marvin_core import GIT_PROGRAMS, GIT_TRANSFERS, git_command, git_without_programs, one_line
+
+from .child import environment
+from .records import BatchFault
+
+_GIT = git_command()
+_WHY = 400
+_WHO = (("user.name", "Marvin"), ("user.email", "marvin@localhost"))
+
+
+class CloneFault(BatchFault):
+    """Git did not do what the task needs."""
+
+
+class Clone:
+    """A clone. Blocks; each step of git has its time, and hooks, filters and monitors of the repository run in none.
+
+    Args:
+        folder: where it is, or is to be.
+        timeout: seconds for each step.
+        lock: a descriptor that git inherits, so that a git that outlives its worker still holds the task.
+    """
+
+    def __init__(self, folder: Path, timeout: float, lock: int) -> None:
+        self._folder = folder
+        self._timeout = timeout
+        self._lock = lock
+
+    def make(self, repository: str, base: str, branch: str) -> str:
+        """Have it there, on its branch; returns the commit that the branch begins with, empty where there is none.
+
+        What a worker left that was killed meanwhile is removed. Nothing is shared with the repository, as links of
+        git's own would be: what is broken here stays here.
+
+        Raises:
+            CloneFault: git fails, or the repository has no such base.
+        """
+        part = self._folder.with_name(f"{self._folder.name}.part")
+        if part.is_dir() and not part.is_symlink():
+            shutil.rmtree(part)
+        self._check(
+            ("clone", "--quiet", "--no-hardlinks", "--no-checkout", "--", repository, str(part)), part.parent, "clone"
+        )
+        begun = self._begun(part, base)
+        if begun:
+            self._check(("checkout", "--quiet", "--no-track", "-b", branch, begun), part, "checkout")
+        else:
+            self._check(("symbolic-ref", "HEAD", f"refs/heads/{branch}"), part, "symbolic-ref")
+        self._know_who(part)
+        (part / ".tickets").mkdir(exist_ok=True)  # else those of a project around the results would be taken
+        os.rename(part, self._folder)
+        return begun
+
+    def _know_who(self, folder: Path) -> None:
+        """Where nobody has told git who commits, Marvin does: agents commit here, too."""
+        for name, value in _WHO:
+            if self._run(("config", name), folder).returncode:
+                self._check(("config", name, value), folder, "config")
+
+    def head(self) -> str:
+        """The newest commit; empty where there is none."""
+        return self._commit(self._folder, "HEAD")
+
+    def push(self, repository: str, branch: str) -> None:
+        """Push the branch; what is on it in the repository already stays.
+
+        Raises:
+            CloneFault: git fails, as where the repository has another branch of this name.
+        """
+        listed = self._run(GIT_PROGRAMS, self._folder).stdout
+        quiet = git_without_programs(listed)
+        ref = f"refs/heads/{branch}"
+        done = self._run(("push", "--quiet", "--", repository, f"{ref}:{ref}"), self._folder, quiet)
+        if done.returncode:
+            raise _fault("push", done.stderr)
+
+    def _begun(self, folder: Path, base: str) -> str:
+        if not base:
+            return self._commit(folder, "HEAD")
+        for name in (f"refs/remotes/origin/{base}", f"refs/tags/{base}", base):
+            if found := self._commit(folder, name):
+                return found
+        raise CloneFault(f"The repository has no branch, tag or commit {base!r}.")
+
+    def _commit(self, folder: Path, name: str) -> str:
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        done = self._run(words, folder)
+        return done.stdout.decode("ascii", "replace").strip() if done.returncode == 0 else ""
+
+    def _check(self, words: Sequence[str], folder: Path, what: str) -> None:
+        done = self._run(words, folder)
+        if done.returncode:
+            raise _fault(what, done.stderr)
+
+    def _run(
+        self, words: Sequence[str], folder: Path, variables: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        env = {**environment(_local()), **GIT_TRANSFERS, **(variables or {})}
+        try:
+            return subprocess.run(
+                [*_GIT, *words],
+                cwd=folder,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=self._timeout,
+                check=False,
+                pass_fds=(self._lock,),
+            )
+        except subprocess.TimeoutExpired as error:
+            raise CloneFault(f"git {words[0]} did not end within {self._timeout:g} s.") from error
+        except OSError as error:
+            raise CloneFault(f"git cannot be started: {error.strerror}.") from error
+
+
+def _local() -> Sequence[str]:
+    """The variables that tie git to another repository; none of them is for a clone."""
+    listed = subprocess.run(["git", "rev-parse", "--local-env-vars"], capture_output=True, check=False)
+    return listed.stdout.decode("ascii", "replace").split()
+
+
+def _fault(what: str, said: bytes) -> CloneFault:
+    return CloneFault(f"git {what} failed: {one_line(said.decode('utf-8', 'replace'), _WHY)}")
