@@ -11,6 +11,7 @@ from .records import GateOutcome, TestReport, TestResult
 
 _IMPORTS = frozenset({"ImportError", "ModuleNotFoundError", "MODULE_NOT_FOUND", "MISSING_EXPORT"})
 _NAMES = frozenset({"NameError", "ReferenceError"})
+_OF_PYTHON = ("pytest", "unittest")
 _TOLD = 50
 """Places that a gate names."""
 
@@ -145,7 +146,8 @@ def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
     if result.outcome == "expected_failure" or result.cause == "UnexpectedSuccess":
         return "it is marked as one that is expected to fail"
     if result.cause in _IMPORTS:
-        return "" if own.has(result.missing) else _foreign_import(result)
+        is_own = own.has(result.missing, of_python=runner in _OF_PYTHON)
+        return "" if is_own else _foreign_import(result)
     if result.cause == "SyntaxError":
         return f"{result.origin or 'a file'} has a syntax error: {result.message}"
     in_test = not result.origin or is_test(result.origin)
@@ -158,7 +160,7 @@ def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
     if result.outcome == "error":
         is_stub = not in_test and result.cause in ("NotImplementedError", "AttributeError")
         return "" if is_stub else f"what comes before it fails, as a fixture {_cause(result)}".rstrip()
-    if not result.cause and runner in ("pytest", "unittest"):
+    if not result.cause and runner in _OF_PYTHON:
         return "it fails without an exception"
     return ""
 

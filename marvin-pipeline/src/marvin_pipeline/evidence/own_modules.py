@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from marvin_core import Record
 
@@ -21,6 +22,8 @@ _NAMED_FOLDER = re.compile(r"(?<![\w./-])([A-Za-z_]\w{0,60})/(?![\w/.])")
 """A folder by itself, as trees of folders have it."""
 _AROUND = frozenset({"src", "lib", "."})
 """Folders that are no part of the names of modules."""
+_OF_TESTS = frozenset({"pytest", "hypothesis", "mock", "nose", "_pytest", "xdist"})
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]{0,100})")
 _LISTED = 500
 
 
@@ -29,8 +32,12 @@ class OwnModules(Record):
 
     names: frozenset[str]
     """Of Python the topmost parts of their names, of JavaScript names of packages."""
+    foreign: frozenset[str] = frozenset()
+    """Packages that it declares to depend on, as modules are called."""
+    is_told: bool = True
+    """Whether a manifest or the design names them. Where none does, any unknown module may be the one that is meant."""
 
-    def has(self, module: str) -> bool:
+    def has(self, module: str, *, of_python: bool = True) -> bool:
         """Whether a module that could not be imported is one that the project is to have.
 
         Args:
@@ -39,7 +46,11 @@ class OwnModules(Record):
         if module.startswith("./"):  # a file of JavaScript, in the project
             parts = PurePosixPath(module).parts
             return "node_modules" not in parts and not is_test(module)
-        return bool(module) and (module in self.names or module.partition(".")[0] in self.names)
+        first = module.partition(".")[0] if of_python else module
+        if first in self.names:
+            return True
+        is_open = of_python and not self.is_told and first.isidentifier()
+        return is_open and first not in self.foreign | sys.stdlib_module_names | _OF_TESTS | _TEST_FOLDERS
 
 
 def own_modules(root: Path, design: str, folders: Iterable[str] = (".",)) -> OwnModules:
@@ -57,9 +68,14 @@ def own_modules(root: Path, design: str, folders: Iterable[str] = (".",)) -> Own
         for place in (root / folder, root / folder / "src")
         for name in _there(place)
     }
-    named = {name for folder in {".", *folders} for name in _called(root / folder)}
+    projects = [(root / folder, _project(root / folder)) for folder in {".", *folders}]
+    named = {name for folder, project in projects for name in _called(folder, project)} - {""}
     planned = set(_planned(design)) - set(sys.stdlib_module_names)
-    return OwnModules(names=frozenset(found | named | planned) - _TEST_FOLDERS - {""})
+    return OwnModules(
+        names=frozenset(found | named | planned) - _TEST_FOLDERS,
+        foreign=frozenset(name for folder, project in projects for name in _declared(folder, project)),
+        is_told=bool(named | planned),
+    )
 
 
 def is_test(path: str) -> bool:
@@ -78,15 +94,38 @@ def _there(folder: Path) -> Iterator[str]:
             yield inner.name
 
 
-def _called(folder: Path) -> Iterator[str]:
-    """What manifests call a project."""
+def _project(folder: Path) -> dict[str, Any]:
+    """The table `project` of a pyproject.toml; nothing where there is none that can be read."""
     try:
         project = tomllib.loads(text_of(folder / "pyproject.toml")).get("project")
     except (ValueError, RecursionError):
-        project = None
-    if isinstance(project, dict):
-        yield re.sub(r"[-.]+", "_", str(project.get("name", "")))
+        return {}
+    return project if isinstance(project, dict) else {}
+
+
+def _called(folder: Path, project: Mapping[str, Any]) -> Iterator[str]:
+    """What manifests call a project, and the modules that they name."""
+    yield _module(str(project.get("name", "")))
+    scripts = project.get("scripts")
+    for target in scripts.values() if isinstance(scripts, dict) else ():
+        yield str(target).partition(":")[0].partition(".")[0].strip()
     yield str(package_of(folder).get("name") or "")
+
+
+def _declared(folder: Path, project: Mapping[str, Any]) -> Iterator[str]:
+    """The packages that a project depends on, as their modules are mostly called."""
+    extras = project.get("optional-dependencies")
+    lists = [project.get("dependencies"), *(extras.values() if isinstance(extras, dict) else ())]
+    lines = [str(one) for found in lists if isinstance(found, list) for one in found]
+    for path in sorted(folder.glob("requirements*.txt"))[:_LISTED]:
+        lines += text_of(path).splitlines()
+    for line in lines:
+        if found := _REQUIREMENT.match(line):
+            yield _module(found[1])
+
+
+def _module(name: str) -> str:
+    return re.sub(r"[-.]+", "_", name)
 
 
 def _planned(design: str) -> Iterator[str]:
