@@ -6,9 +6,8 @@ import json
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ import pytest
 from marvin_core.testing.answers import Answer
 from tests.e2e.support_e2e import LIMIT, Marvin, Result, wait_until
 from tests.support.agents import agents_in
-from tests.support.pipeline import Asked, PipelineModels, Script, called, said, steps, verdict, writer
+from tests.support.pipeline import Asked, PipelineModels, Script, said, steps, verdict, writer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 DESIGN = "# The design of adder\n\nThe program is `adder.py`, its tests are in `tests/`.\n\n" + "It says it all. " * 90
@@ -111,12 +110,11 @@ def test_what_stays_wrong_stops_the_run_with_5_and_the_next_run_gets_another_try
     lay(marvin, "2a", {})
     models.scripts["integration_tests"] = writer({"tests/test_a.py": BAD["is skipped"][0]}, "Test adder")
     models.scripts["red_tests"] = steps(said("All is well."))
-    marvin.env["MARVIN_PROOF_ROUNDS"] = "1"
     marvin.config("packs: {pipeline: {proof_rounds: 2}}\n")
     done = until(marvin, "2b")
     assert done.code == 5, done.err.decode() + done.text
     assert "It went back 2 times." in done.text
-    assert "tests/test_a.py::test_adds: it is skipped" in done.text or "it is skipped" in done.text
+    assert "tests/test_a.py::test_adds: it is skipped" in done.text
     assert models.asked.count("red_tests") == 2
     assert json.loads((marvin.project / ".marvin/logs/pipeline-report.json").read_text())["exit_code"] == 5
     assert (marvin.project / ".marvin/pipeline_state").read_text() == "2a"
@@ -180,9 +178,6 @@ def test_after_the_implementation_the_tests_that_were_red_are_named_as_green(
 def test_a_test_that_the_implementation_deletes_is_brought_back(marvin: Marvin, models: PipelineModels) -> None:
     lay(marvin, "2a", {"tests/test_old.py": "def test_old():\n    pass\n"})
 
-    def shut_out(asked: Asked) -> Answer:
-        return called(("write_file", {"path": "pytest.ini", "content": "[pytest]\naddopts = --ignore=tests/test_a.py\n"}))
-
     files = {"adder.py": ADDER, "pytest.ini": "[pytest]\naddopts = --ignore=tests/test_a.py\n"}
     through(models, writer(files, "Implement adder"))
     sent_back = prompts_of(models, "green_tests", patch("pytest.ini", "[pytest]\n"))
@@ -240,16 +235,15 @@ def test_a_command_of_the_configuration_is_run_and_tells_its_exit_code_alone(
     assert "exit code alone" in green["reason"]
 
 
-@pytest.mark.parametrize("command", ["''", "'a '''", "' '"])
+@pytest.mark.parametrize("command", ['"\'a"', '" "'])
 def test_a_test_command_that_is_none_is_refused_before_anything_is_done(
     marvin: Marvin, models: PipelineModels, command: str
 ) -> None:
-    if command == "''":
-        pytest.skip("that is none at all")
     lay(marvin, "2a", {})
     marvin.config(f"packs: {{pipeline: {{test_command: {command}}}}}\n")
     done = until(marvin, "2b")
     assert done.code == 2
+    assert "packs.pipeline.test_command is no command" in done.said
     assert models.asked == []
 
 

@@ -126,6 +126,7 @@ class _Proof:
         self._phase = phase
         self._log = EvidenceLog(run.files)
         self._progress = Progress(run.files, phase, "proof")
+        self._folders: Collection[str] = ()
 
     def known(self) -> Collection[str] | None:
         """The tests that there were before the phase; None where that is not noted. Blocks."""
@@ -177,6 +178,7 @@ class _Proof:
         for command in commands.of("install"):
             await run_command(processes, run.folder, command, time_for_command(run))
         found = commands_with_tests(commands)
+        self._folders = {command.folder for command in found}
         return await run_tests(processes, run.folder, found, time_for_command(run)) if found else ()
 
     def judge_red(self, reports: Sequence[TestReport], changed: frozenset[str]) -> Judgement:
@@ -185,7 +187,7 @@ class _Proof:
         if not reports:
             return Judgement(outcome="failed", reason="No test can be run.", places=(_NO_TESTS,))
         before = Before(known=frozenset(self.known() or ()), changed=changed)
-        return judge_red(reports, before, own_modules(run.folder, run.files.text("design.md")))
+        return judge_red(reports, before, own_modules(run.folder, run.files.text("design.md"), self._folders))
 
     async def record(self, name: GateName, judged: Judgement, commit: str) -> None:
         """Keep what was found with its commit, and tell of it."""
