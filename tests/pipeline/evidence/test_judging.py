@@ -116,7 +116,11 @@ GREEN = RED.replace(outcome="passed", cause="")
         ([RED], "t.py::a", False),
         ([GREEN, RED.replace(name="t.py::b")], "t.py", False),
         ([RED.replace(name="t.py", outcome="error")], "t.py::a", False),
-        ([RED.replace(name="tests/test_a.py", file="tests/test_a.py", outcome="error")], "tests.test_a.A.test_b", False),
+        (
+            [RED.replace(name="tests/test_a.py", file="tests/test_a.py", outcome="error")],
+            "tests.test_a.A.test_b",
+            False,
+        ),
         ([RED.replace(name="tests/test_a.py", file="tests/test_a.py", outcome="error")], "test_a.A.test_b", False),
         ([GREEN.replace(outcome="expected_failure")], "t.py::a", False),
     ],

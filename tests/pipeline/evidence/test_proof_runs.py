@@ -77,7 +77,7 @@ BAD = {
         "import pytest\n\n\n@pytest.fixture\ndef disk():\n    raise OSError('none')\n\n\ndef test_a(disk):\n    pass\n",
         "as a fixture (OSError: none)",
     ),
-    "is skipped": (f"import pytest\n\npytestmark = pytest.mark.skip\n\n\n{GOOD[GOOD.index('def'):]}", "it is skipped"),
+    "is skipped": (f"import pytest\n\npytestmark = pytest.mark.skip\n\n\n{GOOD[GOOD.index('def') :]}", "it is skipped"),
     "uses what nothing defines": (GOOD.partition("\n\n\n")[2], "a name that nothing defines"),
 }
 
@@ -140,7 +140,9 @@ def test_a_fix_after_the_review_that_makes_a_test_pass_is_caught(marvin: Marvin,
     models.scripts["integration_tests"] = writer({"tests/test_a.py": GOOD}, "Test adder")
 
     def review(asked: Asked) -> Answer:
-        finding = '{"findings": [{"severity": "high", "file": "tests/test_a.py", "claim": "Too narrow.", "evidence": "1"}]}'
+        finding = (
+            '{"findings": [{"severity": "high", "file": "tests/test_a.py", "claim": "Too narrow.", "evidence": "1"}]}'
+        )
         first = "This is round" not in asked.prompt and "round 1" not in asked.prompt
         return verdict(asked, *([finding] if first and models.asked.count("code_reviewer") == 1 else []))
 

@@ -338,7 +338,10 @@ def test_of_several_outcomes_of_one_test_the_worst_counts() -> None:
     assert result.outcome == "failed"
 
 
-@given(st.binary(max_size=300) | st.lists(st.dictionaries(st.text(max_size=8), st.text(max_size=8))).map(lambda x: lines(*x)))
+@given(
+    st.binary(max_size=300)
+    | st.lists(st.dictionaries(st.text(max_size=8), st.text(max_size=8))).map(lambda x: lines(*x))
+)
 def test_any_bytes_are_read_as_a_report_or_a_fault(data: bytes) -> None:
     read = read_lines(data)
     assert read.fault or read.results == ()

@@ -76,7 +76,9 @@ def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) ->
     if unclear:
         reason = f"Nothing tells for which reason some tests fail: {'; '.join(unclear[:3])}."
         return Judgement(outcome="not_measured", reason=reason, tests=tuple(red), places=tuple(unclear[:_TOLD]))
-    return Judgement(outcome="passed", reason=f"{_count(red, 'new test')} failed for the right reason.", tests=tuple(red))
+    return Judgement(
+        outcome="passed", reason=f"{_count(red, 'new test')} failed for the right reason.", tests=tuple(red)
+    )
 
 
 def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgement:
@@ -109,7 +111,9 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgemen
             is_missing=bool(missing),
         )
     how = " The exit code alone says so." if by_code and not red else ""
-    told = f"{_count(green, 'test')} that {'was' if len(green) == 1 else 'were'} red {'is' if len(green) == 1 else 'are'}"
+    told = (
+        f"{_count(green, 'test')} that {'was' if len(green) == 1 else 'were'} red {'is' if len(green) == 1 else 'are'}"
+    )
     return Judgement(outcome="passed", reason=f"{told} green.{how}", tests=tuple(green))
 
 
@@ -125,7 +129,7 @@ def _around(results: Iterable[TestResult], name: str) -> list[TestResult]:
 
 
 def _holds(file: str, name: str) -> bool:
-    """Whether a test is in a file, told from its name: it begins with the path, or with the module as unittest has it."""
+    """Whether a test is in a file, told from its name, which begins with the path or, in unittest, with the module."""
     if name.startswith(file):
         return True
     parts = file.removesuffix(".py").split("/")
@@ -175,8 +179,10 @@ def _foreign_import(result: TestResult) -> str:
 
 
 def _place(result: TestResult, why: str) -> str:
-    return f"{result.name}: {why}" if not result.file or result.name.startswith(result.file) else (
-        f"{result.file}: {result.name}: {why}"
+    return (
+        f"{result.name}: {why}"
+        if not result.file or result.name.startswith(result.file)
+        else (f"{result.file}: {result.name}: {why}")
     )
 
 

@@ -63,10 +63,7 @@ def own_modules(root: Path, design: str, folders: Iterable[str] = (".",)) -> Own
         folders: those that commands are run in, relative to the project.
     """
     found = {
-        name
-        for folder in {".", *folders}
-        for place in (root / folder, root / folder / "src")
-        for name in _there(place)
+        name for folder in {".", *folders} for place in (root / folder, root / folder / "src") for name in _there(place)
     }
     projects = [(root / folder, _project(root / folder)) for folder in {".", *folders}]
     named = {name for folder, project in projects for name in _called(folder, project)} - {""}

@@ -158,14 +158,16 @@ class _Proof:
 
     async def holds(self, name: GateName) -> bool:
         """Whether the gate was passed, and no file of the project is another one since."""
-        found = await in_thread(lambda: [one for one in self._log.read() if (one.name, one.phase) == (name, self._phase)])
+        found = await in_thread(
+            lambda: [one for one in self._log.read() if (one.name, one.phase) == (name, self._phase)]
+        )
         return bool(found) and found[-1].outcome != "failed" and await self._is_unchanged(found[-1].commit)
 
     async def _is_unchanged(self, commit: str) -> bool:
         return await self._run.git.knows(commit) and not await changed_files(self._run, commit)
 
     def red(self) -> Collection[str] | None:
-        """The tests that were red after 2a and 2b, as far as their names are known; None where no gate tells. Blocks."""
+        """The tests that were red after 2a and 2b, as far as they are known; None where no gate tells. Blocks."""
         newest = {gate.phase: gate for gate in self._log.read() if gate.name == "red" and gate.phase in _RED_PHASES}
         gates = [gate for gate in newest.values() if gate.outcome != "failed"]
         return tuple(dict.fromkeys(name for gate in gates for name in gate.tests)) if gates else None

@@ -72,7 +72,11 @@ def read_go(output: bytes, folder: str = ".") -> ReadReport:
             begun.discard(name)
         elif action == "fail" and package not in with_tests:
             results[name] = TestResult(
-                name=name, file="", outcome="error", cause="build", message="The package does not build, or ended early."
+                name=name,
+                file="",
+                outcome="error",
+                cause="build",
+                message="The package does not build, or ended early.",
             )
         if action in outcomes and not test:
             begun.discard(package)

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from types import ModuleType, TracebackType
-from typing import Dict, Optional
 
 _LONGEST = 1_000
 """Characters of a text."""
@@ -23,7 +22,7 @@ class Lines:
         self._descriptor = os.open(place, flags, 0o600)
         self._count = 0
 
-    def test(self, name: str, file: str, outcome: str, told: Dict[str, str]) -> None:
+    def test(self, name: str, file: str, outcome: str, told: dict[str, str]) -> None:
         """Report a test."""
         self._count += 1
         known = {key: told.get(key, "") for key in _TOLD}
@@ -33,11 +32,11 @@ class Lines:
         """Report that all tests were reported."""
         self._write({"event": "end", "exit_code": exit_code, "count": self._count})
 
-    def _write(self, line: Dict[str, object]) -> None:
+    def _write(self, line: dict[str, object]) -> None:
         os.write(self._descriptor, (json.dumps(line) + "\n").encode("ascii"))
 
 
-def told_of(error: Optional[BaseException], tb: Optional[TracebackType] = None) -> Dict[str, str]:
+def told_of(error: BaseException | None, tb: TracebackType | None = None) -> dict[str, str]:
     """What a report says of an exception."""
     error = _first(error)
     if error is None:
@@ -69,7 +68,7 @@ def below(path: str) -> str:
     return os.path.relpath(real, here) if real.startswith(here + os.sep) else ""
 
 
-def _first(error: Optional[BaseException]) -> Optional[BaseException]:
+def _first(error: BaseException | None) -> BaseException | None:
     """Of a group of exceptions the first."""
     for _ in range(10):
         members = getattr(error, "exceptions", None)
@@ -91,7 +90,7 @@ def _missing(error: BaseException) -> str:
     return str(getattr(owner if isinstance(owner, type) else type(owner), "__module__", ""))[:_LONGEST]
 
 
-def _origin(error: BaseException, tb: Optional[TracebackType]) -> str:
+def _origin(error: BaseException, tb: TracebackType | None) -> str:
     """The file in which it was raised."""
     if isinstance(error, SyntaxError):
         return below(str(error.filename or ""))

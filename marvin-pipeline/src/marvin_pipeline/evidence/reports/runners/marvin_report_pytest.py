@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from marvin_report_lines import Lines, below, place_of_report, told_of
@@ -22,7 +23,7 @@ class _Reporter:
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
-        self._begun: Dict[str, Dict[str, Any]] = {}
+        self._begun: dict[str, dict[str, Any]] = {}
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         found = self._begun.setdefault(report.nodeid, {"outcome": "passed", "told": {}})
@@ -46,7 +47,7 @@ class _Reporter:
         self._lines.end(int(exitstatus))
 
 
-def _outcome(report: Any, told: Dict[str, str]) -> str:
+def _outcome(report: Any, told: dict[str, str]) -> str:
     is_expected = hasattr(report, "wasxfail")
     if report.skipped:
         return "expected_failure" if is_expected else "skipped"

@@ -6,12 +6,10 @@ import importlib
 import importlib.util
 import sys
 import unittest
-from types import TracebackType
-from typing import Any, Dict, Tuple, Type, Union
+from typing import Any
 
 from marvin_report_lines import Lines, below, file_of_module, place_of_report, told_of
 
-_Error = Union[Tuple[Type[BaseException], BaseException, TracebackType], Tuple[None, None, None]]
 _ORDER = ("passed", "expected_failure", "skipped", "failed", "error")
 _NO_TESTS = 5
 """The exit code of unittest where there are none, from Python 3.12 on."""
@@ -26,17 +24,17 @@ def _main() -> int:
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
-            self.found: Dict[str, Tuple[str, str, Dict[str, str]]] = {}
+            self.found: dict[str, tuple[str, str, dict[str, str]]] = {}
 
         def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802
             self._note(test, "passed", {})
             super().startTest(test)
 
-        def addError(self, test: unittest.TestCase, err: _Error) -> None:  # noqa: N802
+        def addError(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
             self._fault(test, err)
             super().addError(test, err)
 
-        def addFailure(self, test: unittest.TestCase, err: _Error) -> None:  # noqa: N802
+        def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
             self._fault(test, err)
             super().addFailure(test, err)
 
@@ -49,7 +47,7 @@ def _main() -> int:
             self._note(test, "skipped", {})
             super().addSkip(test, reason)
 
-        def addExpectedFailure(self, test: unittest.TestCase, err: _Error) -> None:  # noqa: N802
+        def addExpectedFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
             self._note(test, "expected_failure", {})
             super().addExpectedFailure(test, err)
 
@@ -63,14 +61,14 @@ def _main() -> int:
                 for name, (outcome, file, told) in self.found.items():
                     lines.test(name, file, outcome, told)
 
-        def _fault(self, test: Any, err: _Error) -> None:
+        def _fault(self, test: Any, err: Any) -> None:
             if type(test).__name__ == "_FailedTest":
                 name, file, told = _not_loaded(test, err)
                 self.found[name] = ("error", file, told)
                 return
             self._note(test, "failed" if _in_test(test, err[2]) else "error", told_of(err[1], err[2]))
 
-        def _note(self, test: Any, outcome: str, told: Dict[str, str]) -> None:
+        def _note(self, test: Any, outcome: str, told: dict[str, str]) -> None:
             if type(test).__name__ == "_FailedTest":
                 return
             name = test.id()
@@ -102,7 +100,7 @@ def _in_test(test: Any, tb: Any) -> bool:
     return False
 
 
-def _not_loaded(test: Any, err: _Error) -> Tuple[str, str, Dict[str, str]]:
+def _not_loaded(test: Any, err: Any) -> tuple[str, str, dict[str, str]]:
     """The name, file and cause of what could not be loaded. unittest keeps a text alone, so it is imported again."""
     module = str(getattr(test, "_testMethodName", ""))
     file = _file_of(module)
