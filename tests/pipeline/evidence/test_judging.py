@@ -13,6 +13,7 @@ from marvin_pipeline.evidence.own_modules import OwnModules, own_modules
 from marvin_pipeline.evidence.records import TestReport, TestResult
 
 OWN = OwnModules(names=frozenset({"adder", "@ada/adder"}))
+NEW = Before(changed=frozenset({"t.py", "u.py"}))
 RED = TestResult(name="t.py::a", file="t.py", outcome="failed", cause="AssertionError")
 
 
@@ -61,13 +62,13 @@ WRONG = [
 @pytest.mark.parametrize("fields", RIGHT, ids=str)
 def test_what_fails_since_the_code_is_missing_is_red(fields: dict[str, str]) -> None:
     red = RED.replace(**fields)
-    judged = judge_red([report(red)], Before(), OWN)
+    judged = judge_red([report(red)], NEW, OWN)
     assert (judged.outcome, judged.tests, judged.places) == ("passed", (red.name,), ())
 
 
 @pytest.mark.parametrize(("fields", "why"), WRONG, ids=str)
 def test_what_fails_for_another_reason_is_not_red(fields: dict[str, str], why: str) -> None:
-    judged = judge_red([report(RED.replace(name="t.py::b", **fields), RED)], Before(), OWN)
+    judged = judge_red([report(RED.replace(name="t.py::b", **fields), RED)], NEW, OWN)
     (place,) = judged.places
     assert judged.outcome == "failed"
     assert why in place
@@ -88,18 +89,32 @@ def test_a_file_that_could_not_be_imported_before_either_counts_where_it_was_cha
     assert judge_red([report(file)], Before(known=known, changed=frozenset({"t.py"})), OWN).outcome == "passed"
 
 
+def test_what_comes_to_light_in_a_file_that_nobody_changed_is_not_new() -> None:
+    """As where what the tests need was not installed before."""
+    old = RED.replace(outcome="passed", cause="")
+    for known in (frozenset[str](), frozenset({"t.py"})):
+        assert judge_red([report(old)], Before(known=known), OWN).places == ("No new test was run.",)
+    more = Before(known=frozenset({"t.py::b"}))  # as of a file of cases
+    assert judge_red([report(RED)], more, OWN).tests == (RED.name,)
+
+
+def test_where_no_test_was_named_as_red_the_exit_code_counts() -> None:
+    assert judge_green([report(RED)], []).outcome == "failed"
+    assert judge_green([report(RED, exit_code=0)], []).outcome == "passed"
+
+
 def test_an_exit_code_alone_proves_no_reason() -> None:
     failing, passing = report(runner="", exit_code=2), report(runner="", exit_code=0)
-    assert judge_red([failing], Before(), OWN).outcome == "not_measured"
-    assert judge_red([passing], Before(), OWN).outcome == "failed"
-    assert judge_red([report(RED), passing], Before(), OWN).outcome == "passed"
+    assert judge_red([failing], NEW, OWN).outcome == "not_measured"
+    assert judge_red([passing], NEW, OWN).outcome == "failed"
+    assert judge_red([report(RED), passing], NEW, OWN).outcome == "passed"
     build = RED.replace(name="adder", file="", outcome="error", cause="build")
-    assert judge_red([report(build, runner="go")], Before(), OWN).outcome == "not_measured"
+    assert judge_red([report(build, runner="go")], NEW, OWN).outcome == "not_measured"
 
 
 def test_a_report_with_a_fault_proves_nothing() -> None:
     broken = report(RED, fault="It was cut off.")
-    assert judge_red([broken], Before(), OWN).outcome == "failed"
+    assert judge_red([broken], NEW, OWN).outcome == "failed"
     assert judge_green([broken], [RED.name]).outcome == "failed"
 
 
@@ -152,7 +167,7 @@ RESULTS = st.builds(
 
 @given(st.lists(RESULTS, max_size=6))
 def test_what_passes_the_gate_red_has_a_new_test_and_none_that_passes_or_is_skipped(results: list[TestResult]) -> None:
-    judged = judge_red([report(*results)], Before(), OWN)
+    judged = judge_red([report(*results)], NEW, OWN)
     if judged.outcome == "passed":
         assert judged.tests
         assert {one.outcome for one in results} <= {"failed", "error"}

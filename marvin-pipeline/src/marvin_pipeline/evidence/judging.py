@@ -38,8 +38,15 @@ class Before(Record):
     """The files that were changed since, relative to the project."""
 
     def is_new(self, result: TestResult) -> bool:
-        """Whether a test is new. What a file has that cannot be imported nobody knows: it counts where it changed."""
-        return result.name not in self.known or (_is_file(result) and result.file in self.changed)
+        """Whether a test is new.
+
+        What a file has that cannot be imported nobody knows. So what comes to light there later is new where the file
+        was changed, and the same holds where no test was reported before at all.
+        """
+        if result.name in self.known:
+            return _is_file(result) and result.file in self.changed
+        was_read = bool(self.known) and result.file not in self.known
+        return not result.file or was_read or result.file in self.changed
 
 
 def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) -> Judgement:
@@ -90,7 +97,8 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgemen
     results = [result for report in reports for result in report.results]
     faults = [f"{report.command}: {report.fault}" for report in reports if report.fault]
     by_code = [report for report in reports if not report.runner and not report.fault]
-    failing = [f"`{one.command}` ends with exit code {one.exit_code}." for one in by_code if one.exit_code]
+    counted = by_code if red else [report for report in reports if not report.fault]
+    failing = [f"`{one.command}` ends with exit code {one.exit_code}." for one in counted if one.exit_code]
     green: list[str] = []
     missing: list[str] = []
     for name in red:

@@ -38,12 +38,13 @@ def read_lines(data: bytes, folder: str = ".") -> ReadReport:
     if isinstance(objects, str):
         return ReadReport(fault=objects)
     ends = [one for one in objects if one.get("event") == "end"]
+    last = [one for one in objects if one.get("event") != "uncaught"][-1:]
     tests = [one for one in objects if one.get("event") == "test"]
     uncaught = {str(one.get("file")): one for one in objects if one.get("event") == "uncaught"}
     results = _results((_with_reason(one, uncaught) for one in tests), folder)
     if isinstance(results, str):
         return ReadReport(fault=results)
-    if len(ends) != 1 or objects[-1] is not ends[0]:
+    if len(ends) != 1 or last != ends:
         return ReadReport(results=results, fault="The runner did not come to the end of its report.")
     if ends[0].get("count") != len(tests):
         return ReadReport(results=results, fault="The report does not have all the tests that it counted.")
