@@ -98,6 +98,13 @@ def test_what_comes_to_light_in_a_file_that_nobody_changed_is_not_new() -> None:
     assert judge_red([report(RED)], more, OWN).tests == (RED.name,)
 
 
+def test_tests_that_were_red_when_the_phase_was_done_before_need_not_be_so_again() -> None:
+    done = RED.replace(outcome="passed", cause="")
+    names = frozenset({RED.name})
+    judged = judge_red([report(done)], Before(known=names, earlier=names), OWN)
+    assert (judged.outcome, judged.tests) == ("not_measured", (RED.name,))
+
+
 def test_where_no_test_was_named_as_red_the_exit_code_counts() -> None:
     assert judge_green([report(RED)], []).outcome == "failed"
     assert judge_green([report(RED, exit_code=0)], []).outcome == "passed"

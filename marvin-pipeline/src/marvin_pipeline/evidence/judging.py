@@ -36,6 +36,8 @@ class Before(Record):
     """The tests that were there, by their names."""
     changed: frozenset[str] = frozenset()
     """The files that were changed since, relative to the project."""
+    earlier: frozenset[str] = frozenset()
+    """The tests that were red when the phase was done before, by their names."""
 
     def is_new(self, result: TestResult) -> bool:
         """Whether a test is new.
@@ -70,6 +72,9 @@ def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) ->
                 red.append(result.name)
     by_code = [report for report in reports if not report.runner and not report.fault]
     unclear += [f"`{one.command}` tells its exit code alone ({one.exit_code})" for one in by_code if one.exit_code]
+    if not red and not wrong and not unclear and not by_code and before.earlier & before.known:
+        reason = "No test is new: those that were red when the phase was done before are there."
+        return Judgement(outcome="not_measured", reason=reason, tests=tuple(sorted(before.earlier)))
     if not red and not wrong and not unclear:
         passing = [f"`{one.command}` ends with exit code 0, though the code is not there." for one in by_code]
         wrong += passing or ["No new test was run."]

@@ -168,9 +168,13 @@ class _Proof:
 
     def red(self) -> Collection[str] | None:
         """The tests that were red after 2a and 2b, as far as they are known; None where no gate tells. Blocks."""
-        newest = {gate.phase: gate for gate in self._log.read() if gate.name == "red" and gate.phase in _RED_PHASES}
-        gates = [gate for gate in newest.values() if gate.outcome != "failed"]
+        gates = self._red_gates()
         return tuple(dict.fromkeys(name for gate in gates for name in gate.tests)) if gates else None
+
+    def _red_gates(self) -> Sequence[Gate]:
+        """The newest gate of each phase that writes tests, as far as it was passed."""
+        newest = {gate.phase: gate for gate in self._log.read() if gate.name == "red" and gate.phase in _RED_PHASES}
+        return [gate for gate in newest.values() if gate.outcome != "failed"]
 
     async def reports(self) -> Sequence[TestReport]:
         """Run the tests of the project."""
@@ -188,7 +192,8 @@ class _Proof:
         run = self._run
         if not reports:
             return Judgement(outcome="failed", reason="No test can be run.", places=(_NO_TESTS,))
-        before = Before(known=frozenset(self.known() or ()), changed=changed)
+        earlier = (name for gate in self._red_gates() if gate.phase == self._phase for name in gate.tests)
+        before = Before(known=frozenset(self.known() or ()), changed=changed, earlier=frozenset(earlier))
         return judge_red(reports, before, own_modules(run.folder, run.files.text("design.md"), self._folders))
 
     async def record(self, name: GateName, judged: Judgement, commit: str) -> None:
