@@ -172,9 +172,9 @@ class _Proof:
         return tuple(dict.fromkeys(name for gate in gates for name in gate.tests)) if gates else None
 
     def _red_gates(self) -> Sequence[Gate]:
-        """The newest gate of each phase that writes tests, as far as it was passed."""
-        newest = {gate.phase: gate for gate in self._log.read() if gate.name == "red" and gate.phase in _RED_PHASES}
-        return [gate for gate in newest.values() if gate.outcome != "failed"]
+        """The newest gate of each phase that writes tests, of those that were passed."""
+        gates = (gate for gate in self._log.read() if gate.name == "red" and gate.outcome != "failed")
+        return list({gate.phase: gate for gate in gates if gate.phase in _RED_PHASES}.values())
 
     async def reports(self) -> Sequence[TestReport]:
         """Run the tests of the project."""

@@ -20,10 +20,12 @@ REPORT = "MARVIN_REPORT"
 """The variable that names the file of the report to a reporter."""
 RUNNERS = Path(__file__).parent / "runners"
 """The reporters, in a folder of their own, since programs of the project are led there."""
+OF_PYTHON = "marvin_reporters"
+"""The package in it with those of Python."""
 _MANAGERS = ("npm", "pnpm", "yarn", "bun")
 _SHELL = frozenset("&|;<>()$`\n*?")
 """A script with one of these is more than one command with its arguments."""
-_PYTEST = ("-p", "marvin_report_pytest", "--continue-on-collection-errors", "--maxfail=0")
+_PYTEST = ("-p", f"{OF_PYTHON}.pytest_plugin", "--continue-on-collection-errors", "--maxfail=0")
 """All tests are reported, also where the first one fails or a file of them cannot be imported."""
 
 
@@ -50,7 +52,7 @@ def plan_of(command: ProjectCommand, root: Path, report: Path) -> Plan:
     elif module == "unittest":
         if command.argv == tuple(words):
             place = command.argv.index("unittest")
-            argv = (*command.argv[:place], "marvin_report_unittest", *command.argv[place + 1 :])
+            argv = (*command.argv[:place], f"{OF_PYTHON}.unittest_runner", *command.argv[place + 1 :])
             return _python(command, "unittest", argv, report)
     elif program == "node" and "--test" in words and not any("reporter" in word for word in words):
         return _node(command, report)

@@ -13,10 +13,9 @@ from pathlib import Path
 from marvin_core import Processes, in_thread
 
 from ...checks.commands import ProjectCommand, ProjectCommands
-from ...checks.files import is_file
 from ...checks.running import CommandRun, run_command
 from ..records import TestReport
-from .plans import RUNNERS, Plan, plan_of
+from .plans import OF_PYTHON, Plan, plan_of
 from .reading import LARGEST, ReadReport, read_go, read_lines
 
 _LEFT = re.compile(r"evidence-[a-z0-9_]{8}")
@@ -67,9 +66,8 @@ def _read(plan: Plan, root: Path, report: Path, done: CommandRun) -> ReadReport:
     if plan.form == "go":
         return read_go(done.output.encode("utf-8", "replace"), plan.command.folder)
     folder = root / plan.command.folder
-    for own in RUNNERS.glob("marvin_report_*.py"):
-        if is_file(folder / own.name):  # Python would take it for ours
-            return ReadReport(fault=f"The project has a file {own.name}, which is the name of Marvin's reporter.")
+    if plan.runner in ("pytest", "unittest") and any(folder.glob(f"{OF_PYTHON}*")):  # Python would take it for ours
+        return ReadReport(fault=f"The project has a module {OF_PYTHON}, which is the name of Marvin's reporters.")
     return read_lines(_content(report), plan.command.folder)
 
 

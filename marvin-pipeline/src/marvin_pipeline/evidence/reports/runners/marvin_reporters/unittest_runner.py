@@ -8,7 +8,7 @@ import sys
 import unittest
 from typing import Any
 
-from marvin_report_lines import Lines, below, file_of_module, place_of_report, told_of
+from .lines import Lines, below, file_of_module, place_of_report, told_of
 
 _ORDER = ("passed", "expected_failure", "skipped", "failed", "error")
 _NO_TESTS = 5

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from marvin_report_lines import Lines, below, place_of_report, told_of
+
+from .lines import Lines, below, place_of_report, told_of
 
 _PLACE = place_of_report()
 _TOLD = "marvin_told"
