@@ -54,6 +54,11 @@ def test_of_an_unknown_runner_the_exit_code_is_told(tmp_path: Path) -> None:
     assert (report.runner, report.exit_code, report.results, report.is_structured) == ("", 3, (), False)
 
 
+def test_what_a_runner_says_that_cannot_report_is_told(tmp_path: Path) -> None:
+    report = run(tmp_path, {"test_a.py": TEST}, *PYTEST, "--no-such-flag")
+    assert "--no-such-flag" in report.fault
+
+
 SPOILING = {
     "ends the process": "import os\nos._exit(0)\n",
     "puts a pipe in the place of the report": "import glob, os\nfor one in glob.glob('.marvin/evidence-*/*'):\n"

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from marvin_core import Processes, in_thread
+from marvin_core import Processes, in_thread, one_line
 
 from ...checks.commands import ProjectCommand, ProjectCommands
 from ...checks.running import CommandRun, run_command
@@ -21,6 +21,8 @@ from .reading import LARGEST, ReadReport, read_go, read_lines
 _LEFT = re.compile(r"evidence-[a-z0-9_]{8}")
 """As `tempfile` names a folder."""
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+_SAID = 400
+"""Characters of the output that are told where there is no whole report."""
 _OUTPUT = 4_000_000
 """Bytes of standard output that are kept where the report stands on it."""
 
@@ -55,6 +57,8 @@ async def _run(processes: Processes, root: Path, command: ProjectCommand, timeou
     fault = read.fault
     if done.exit_code is None:
         fault = f"The command did not come to its end: {done.ending}."
+    if fault and (said := one_line(done.output[-_SAID:])):
+        fault = f"{fault} Its output ends with: {said}"
     return TestReport(
         command=command.shown, runner=plan.runner, exit_code=done.exit_code, results=read.results, fault=fault
     )
