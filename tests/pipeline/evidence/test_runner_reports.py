@@ -258,7 +258,6 @@ def test_node_tells_the_same_behind_a_script_and_in_a_folder_with_a_space(tmp_pa
     "argv",
     [
         ("make", "test"),
-        ("cargo", "test", "--quiet"),
         ("./run-tests",),
         ("npm", "run", "test"),
         ("python3", "tests.py"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from marvin_core.api.timeouts import Timeouts
 from marvin_core.guard.processes.runner import ProcessRunner
 from marvin_pipeline.checks.commands import ProjectCommand
+from marvin_pipeline.evidence.judging import Before, judge_green, judge_red
+from marvin_pipeline.evidence.own_modules import OwnModules
 from marvin_pipeline.evidence.records import TestReport
 from marvin_pipeline.evidence.reports.running import remove_reports, run_tests
 from tests.support.folders import Folders
@@ -92,6 +95,38 @@ def test_a_command_that_does_not_end_has_no_report(tmp_path: Path) -> None:
     report = run(tmp_path, {"test_a.py": f"{TEST}\nimport time\ntime.sleep(600)\n"}, *PYTEST, timeout=3)
     assert report.exit_code is None
     assert "did not come to its end" in report.fault
+
+
+CARGO = {"Cargo.toml": '[package]\nname = "ada-adder"\nversion = "1.0.0"\nedition = "2021"\n', "src/lib.rs": ""}
+needs_cargo = pytest.mark.skipif(not shutil.which("cargo"), reason="cargo is missing")
+RUST = "#[test]\nfn adds() {\n    assert_eq!(ada_adder::add(2, 3), 5);\n}\n"
+OWN = OwnModules(names=frozenset({"ada_adder"}))
+CHANGED = Before(changed=frozenset({"tests/add.rs"}))
+
+
+@needs_cargo
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        (RUST, "passed"),
+        (f"use ada_adder::Adder;\n{RUST}", "passed"),
+        (f"use ada_adder::core::add;\n{RUST}", "passed"),
+        (f"use nobodys_crate::thing;\n{RUST}", "failed"),
+        (f"{RUST}fn (\n", "failed"),
+        ("#[test]\nfn adds() {\n    assert_eq!(1, 2);\n}\n", "not_measured"),
+        ("#[test]\nfn adds() {}\n", "failed"),
+    ],
+    ids=range(7),
+)
+def test_cargo_tells_why_tests_do_not_compile(tmp_path: Path, text: str, outcome: str) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "tests").mkdir()
+    report = run(tmp_path, {**CARGO, "tests/add.rs": text}, "cargo", "test", "--quiet", "--offline")
+    assert report.fault == ""
+    judged = judge_red([report], CHANGED, OWN)
+    assert judged.outcome == outcome, (judged, report)
+    assert judge_green([report], []).outcome == ("passed" if "{}" in text else "failed")
 
 
 def test_reports_of_runs_that_were_killed_are_removed(tmp_path: Path) -> None:

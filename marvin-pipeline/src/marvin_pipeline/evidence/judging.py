@@ -10,6 +10,9 @@ from .own_modules import OwnModules, is_test
 from .records import GateOutcome, TestReport, TestResult
 
 _IMPORTS = frozenset({"ImportError", "ModuleNotFoundError", "MODULE_NOT_FOUND", "MISSING_EXPORT"})
+_OF_RUST = frozenset({"E0432", "E0433", "E0463"})
+"""What the compiler says of a path, or a crate, that it does not find: https://doc.rust-lang.org/error_codes/"""
+_HERE = frozenset({"crate", "self", "super"})
 _NAMES = frozenset({"NameError", "ReferenceError"})
 _OF_PYTHON = ("pytest", "unittest")
 _TOLD = 50
@@ -57,40 +60,55 @@ def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) ->
     Args:
         own: the modules that the project is to have.
     """
-    wrong = [f"{report.command}: {report.fault}" for report in reports if report.fault]
-    red: list[str] = []
-    unclear: list[str] = []
+    sorted_out = _Sorted()
     for report in reports:
+        sorted_out.add(report, before, own)
+    by_code = [report for report in reports if not report.runner and not report.fault]
+    unclear = sorted_out.unclear + [
+        f"`{one.command}` tells its exit code alone ({one.exit_code})" for one in by_code if one.exit_code
+    ]
+    wrong, red, count = sorted_out.wrong, tuple(sorted_out.red), len(sorted_out.red) + sorted_out.uncompiled
+    if not count and not wrong and not unclear:
+        if not by_code and before.earlier & before.known:
+            reason = "No test is new: those that were red when the phase was done before are there."
+            return Judgement(outcome="not_measured", reason=reason, tests=tuple(sorted(before.earlier)))
+        passing = [f"`{one.command}` ends with exit code 0, though the code is not there." for one in by_code]
+        wrong = passing or ["No new test was run."]
+    if wrong:
+        reason = f"{_count(len(wrong), 'thing')} about the new tests {_are(len(wrong))} not as it should be."
+        return Judgement(outcome="failed", reason=reason, tests=red, places=tuple(wrong[:_TOLD]))
+    if unclear:
+        reason = f"Nothing tells for which reason some tests fail: {'; '.join(unclear[:3])}."
+        return Judgement(outcome="not_measured", reason=reason, tests=red, places=tuple(unclear[:_TOLD]))
+    what = "new test" if red else "file of tests"
+    return Judgement(outcome="passed", reason=f"{_count(count, what)} failed for the right reason.", tests=red)
+
+
+class _Sorted:
+    """The new tests of reports: red for the right reason, wrong, or unclear."""
+
+    def __init__(self) -> None:
+        self.red: list[str] = []
+        self.wrong: list[str] = []
+        self.unclear: list[str] = []
+        self.uncompiled = 0
+        """Files that do not compile for the right reason. What tests they have nobody knows yet."""
+
+    def add(self, report: TestReport, before: Before, own: OwnModules) -> None:
+        """Sort the tests of a report."""
+        if report.fault:
+            self.wrong.append(f"{report.command}: {report.fault}")
         for result in report.results if report.is_structured else ():
             if not before.is_new(result):
                 continue
             if result.cause == "build":
-                unclear.append(f"{result.name} does not build")
+                self.unclear.append(f"{result.name} does not build")
             elif why := _why_not_red(result, own, report.runner):
-                wrong.append(_place(result, why))
+                self.wrong.append(_place(result, why))
+            elif report.runner == "cargo":
+                self.uncompiled += 1
             else:
-                red.append(result.name)
-    by_code = [report for report in reports if not report.runner and not report.fault]
-    unclear += [f"`{one.command}` tells its exit code alone ({one.exit_code})" for one in by_code if one.exit_code]
-    if not red and not wrong and not unclear and not by_code and before.earlier & before.known:
-        reason = "No test is new: those that were red when the phase was done before are there."
-        return Judgement(outcome="not_measured", reason=reason, tests=tuple(sorted(before.earlier)))
-    if not red and not wrong and not unclear:
-        passing = [f"`{one.command}` ends with exit code 0, though the code is not there." for one in by_code]
-        wrong += passing or ["No new test was run."]
-    if wrong:
-        return Judgement(
-            outcome="failed",
-            reason=f"{_count(wrong, 'thing')} about the new tests {_are(wrong)} not as it should be.",
-            tests=tuple(red),
-            places=tuple(wrong[:_TOLD]),
-        )
-    if unclear:
-        reason = f"Nothing tells for which reason some tests fail: {'; '.join(unclear[:3])}."
-        return Judgement(outcome="not_measured", reason=reason, tests=tuple(red), places=tuple(unclear[:_TOLD]))
-    return Judgement(
-        outcome="passed", reason=f"{_count(red, 'new test')} failed for the right reason.", tests=tuple(red)
-    )
+                self.red.append(result.name)
 
 
 def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgement:
@@ -101,7 +119,7 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgemen
     """
     results = [result for report in reports for result in report.results]
     faults = [f"{report.command}: {report.fault}" for report in reports if report.fault]
-    by_code = [report for report in reports if not report.runner and not report.fault]
+    by_code = [report for report in reports if report.runner in ("", "cargo") and not report.fault]
     counted = by_code if red else [report for report in reports if not report.fault]
     failing = [f"`{one.command}` ends with exit code {one.exit_code}." for one in counted if one.exit_code]
     green: list[str] = []
@@ -118,7 +136,7 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgemen
     if places:
         return Judgement(
             outcome="failed",
-            reason=f"{_count(places, 'thing')} {_are(places)} not green; {len(green)} of {len(red)} tests pass.",
+            reason=f"{_count(len(places), 'thing')} {_are(len(places))} not green; {len(green)} of {len(red)} tests pass.",
             tests=tuple(green),
             places=tuple(places[:_TOLD]),
             is_missing=bool(missing),
@@ -165,6 +183,9 @@ def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
     if result.cause in _IMPORTS:
         is_own = own.has(result.missing, of_python=runner in _OF_PYTHON)
         return "" if is_own else _foreign_import(result)
+    if runner == "cargo" and result.cause in _OF_RUST:
+        is_own = result.missing[:1].isupper() or result.missing in _HERE or own.has(result.missing, of_python=False)
+        return "" if is_own else _foreign_import(result)
     if result.cause == "SyntaxError":
         return f"{result.origin or 'a file'} has a syntax error: {result.message}"
     in_test = not result.origin or is_test(result.origin)
@@ -174,7 +195,7 @@ def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
         if own.has(result.missing):
             return ""
         return f"{result.missing} is none of the project's modules, and lacks what it uses: {result.message}"
-    if result.outcome == "error":
+    if result.outcome == "error" and runner != "cargo":
         is_stub = not in_test and result.cause in ("NotImplementedError", "AttributeError")
         return "" if is_stub else f"what comes before it fails, as a fixture {_cause(result)}".rstrip()
     if not result.cause and runner in _OF_PYTHON:
@@ -204,9 +225,9 @@ def _cause(result: TestResult) -> str:
     return f"({said})" if said else ""
 
 
-def _count(things: Sequence[object], what: str) -> str:
-    return f"{len(things):,} {what}{'' if len(things) == 1 else 's'}"
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _are(things: Sequence[object]) -> str:
-    return "is" if len(things) == 1 else "are"
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

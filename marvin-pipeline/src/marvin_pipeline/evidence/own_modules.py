@@ -93,11 +93,15 @@ def _there(folder: Path) -> Iterator[str]:
 
 def _project(folder: Path) -> dict[str, Any]:
     """The table `project` of a pyproject.toml; nothing where there is none that can be read."""
+    project = _toml(folder / "pyproject.toml").get("project")
+    return project if isinstance(project, dict) else {}
+
+
+def _toml(path: Path) -> dict[str, Any]:
     try:
-        project = tomllib.loads(text_of(folder / "pyproject.toml")).get("project")
+        return tomllib.loads(text_of(path))
     except (ValueError, RecursionError):
         return {}
-    return project if isinstance(project, dict) else {}
 
 
 def _called(folder: Path, project: Mapping[str, Any]) -> Iterator[str]:
@@ -107,6 +111,8 @@ def _called(folder: Path, project: Mapping[str, Any]) -> Iterator[str]:
     for target in scripts.values() if isinstance(scripts, dict) else ():
         yield str(target).partition(":")[0].partition(".")[0].strip()
     yield str(package_of(folder).get("name") or "")
+    package = _toml(folder / "Cargo.toml").get("package")
+    yield _module(str(package.get("name", ""))) if isinstance(package, dict) else ""
 
 
 def _declared(folder: Path, project: Mapping[str, Any]) -> Iterator[str]:

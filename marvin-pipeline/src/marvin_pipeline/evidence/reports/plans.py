@@ -14,8 +14,9 @@ from marvin_core import Record
 from ...checks.commands import ProjectCommand
 from ...checks.javascript import package_of
 
-Form: TypeAlias = Literal["lines", "go", "exit code"]
-"""lines: a reporter of ours writes them into a file. go: events of Go on standard output."""
+Form: TypeAlias = Literal["lines", "go", "cargo", "exit code"]
+"""lines: a reporter of ours writes them into a file. go: events of Go on standard output.
+cargo: messages of its build, and then the exit code."""
 REPORT = "MARVIN_REPORT"
 """The variable that names the file of the report to a reporter."""
 RUNNERS = Path(__file__).parent / "runners"
@@ -64,6 +65,8 @@ def plan_of(command: ProjectCommand, root: Path, report: Path) -> Plan:
     elif program == "go" and words[1:2] == ["test"] and command.argv == tuple(words):
         argv = (*words[:2], *(() if "-json" in words else ("-json",)), *words[2:])
         return Plan(command=command.replace(argv=argv), runner="go", form="go")
+    elif program == "cargo" and words[1:2] == ["test"] and command.argv == tuple(words):
+        return Plan(command=command, runner="cargo", form="cargo")
     return Plan(command=command, runner="", form="exit code")
 
 

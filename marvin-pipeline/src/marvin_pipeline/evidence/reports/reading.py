@@ -125,7 +125,7 @@ def _with_reason(test: Mapping[str, Any], uncaught: Mapping[str, Mapping[str, An
 def _results(tests: Iterable[Mapping[str, Any]], folder: str) -> tuple[TestResult, ...] | str:
     results: dict[tuple[str, str], TestResult] = {}
     for test in tests:
-        result = _result(test, folder)
+        result = result_of(test, folder)
         if result is None:
             return "The report has a test that is none."
         key = (result.file, result.name)
@@ -137,7 +137,12 @@ def _results(tests: Iterable[Mapping[str, Any]], folder: str) -> tuple[TestResul
     return tuple(results.values())
 
 
-def _result(test: Mapping[str, Any], folder: str) -> TestResult | None:
+def result_of(test: Mapping[str, Any], folder: str) -> TestResult | None:
+    """A test of a report, with its texts bounded; None where it is none.
+
+    Args:
+        folder: the one that the tests were run in, relative to the project.
+    """
     texts = {key: test.get(key, "") for key in ("name", "file", "outcome", "cause", "missing", "message", "origin")}
     if not all(isinstance(text, str) for text in texts.values()) or texts["outcome"] not in _OUTCOMES:
         return None

@@ -15,6 +15,7 @@ from marvin_core import Processes, in_thread, one_line
 from ...checks.commands import ProjectCommand, ProjectCommands
 from ...checks.running import CommandRun, run_command
 from ..records import TestReport
+from .cargo import build_argv, read_cargo
 from .plans import OF_PYTHON, Plan, plan_of
 from .reading import LARGEST, ReadReport, read_go, read_lines
 
@@ -50,18 +51,34 @@ async def _run(processes: Processes, root: Path, command: ProjectCommand, timeou
     try:
         report = folder / "report.jsonl"
         plan = await in_thread(lambda: plan_of(command, root, report))
+        if plan.form == "cargo":
+            if broken := await _broken(processes, root, command, timeout):
+                return broken
+            plan = plan.replace(runner="", form="exit code")
         done = await run_command(processes, root, plan.command, timeout, _OUTPUT if plan.form == "go" else None)
         read = await in_thread(lambda: _read(plan, root, report, done))
     finally:
         await in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return _told(command, plan.runner, done, read)
+
+
+async def _broken(processes: Processes, root: Path, command: ProjectCommand, timeout: float) -> TestReport | None:
+    """What Cargo tells of tests that do not compile; None where they do."""
+    build = command.replace(argv=build_argv(command.argv))
+    done = await run_command(processes, root, build, timeout, _OUTPUT)
+    if done.exit_code == 0:
+        return None
+    output = done.output.encode("utf-8", "replace")
+    return _told(command, "cargo", done, await in_thread(lambda: read_cargo(output, root, command.folder)))
+
+
+def _told(command: ProjectCommand, runner: str, done: CommandRun, read: ReadReport) -> TestReport:
     fault = read.fault
     if done.exit_code is None:
         fault = f"The command did not come to its end: {done.ending}."
     if fault and (said := one_line(done.output[-_SAID:])):
         fault = f"{fault} Its output ends with: {said}"
-    return TestReport(
-        command=command.shown, runner=plan.runner, exit_code=done.exit_code, results=read.results, fault=fault
-    )
+    return TestReport(command=command.shown, runner=runner, exit_code=done.exit_code, results=read.results, fault=fault)
 
 
 def _read(plan: Plan, root: Path, report: Path, done: CommandRun) -> ReadReport:
