@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 from marvin_pipeline.evidence.judging import Before, judge_green, judge_red
 from marvin_pipeline.evidence.own_modules import OwnModules, own_modules
-from marvin_pipeline.evidence.records import TestReport, TestResult
+from marvin_pipeline.evidence.records import TestReport as Report
+from marvin_pipeline.evidence.records import TestResult as Result
 
 OWN = OwnModules(names=frozenset({"adder", "@ada/adder"}))
 NEW = Before(changed=frozenset({"t.py", "u.py"}))
-RED = TestResult(name="t.py::a", file="t.py", outcome="failed", cause="AssertionError")
+RED = Result(name="t.py::a", file="t.py", outcome="failed", cause="AssertionError")
 
 
-def report(*results: TestResult, runner: str = "pytest", exit_code: int = 1, fault: str = "") -> TestReport:
-    return TestReport(command="pytest", runner=runner, exit_code=exit_code, results=results, fault=fault)
+def report(*results: Result, runner: str = "pytest", exit_code: int = 1, fault: str = "") -> Report:
+    return Report(command="pytest", runner=runner, exit_code=exit_code, results=results, fault=fault)
 
 
 RIGHT = [
@@ -148,9 +149,7 @@ GREEN = RED.replace(outcome="passed", cause="")
     ],
     ids=str,
 )
-def test_a_test_that_was_red_and_does_not_pass_is_not_green(
-    results: list[TestResult], red: str, *, missing: bool
-) -> None:
+def test_a_test_that_was_red_and_does_not_pass_is_not_green(results: list[Result], red: str, *, missing: bool) -> None:
     judged = judge_green([report(*results)], [red])
     assert (judged.outcome, judged.is_missing, judged.tests) == ("failed", missing, ())
     assert len(judged.places) == 1
@@ -163,7 +162,7 @@ def test_tests_that_were_red_and_pass_are_named() -> None:
 
 
 RESULTS = st.builds(
-    TestResult,
+    Result,
     name=st.sampled_from(["t.py::a", "t.py::b", "t.py", "u.py::c"]),
     file=st.sampled_from(["t.py", "u.py", ""]),
     outcome=st.sampled_from(["passed", "failed", "error", "skipped", "expected_failure"]),
@@ -173,7 +172,7 @@ RESULTS = st.builds(
 
 
 @given(st.lists(RESULTS, max_size=6))
-def test_what_passes_the_gate_red_has_a_new_test_and_none_that_passes_or_is_skipped(results: list[TestResult]) -> None:
+def test_what_passes_the_gate_red_has_a_new_test_and_none_that_passes_or_is_skipped(results: list[Result]) -> None:
     judged = judge_red([report(*results)], NEW, OWN)
     if judged.outcome == "passed":
         assert judged.tests
@@ -184,7 +183,7 @@ def test_what_passes_the_gate_red_has_a_new_test_and_none_that_passes_or_is_skip
 
 
 @given(st.lists(RESULTS, max_size=6), st.sets(st.sampled_from(["t.py::a", "t.py", "u.py::c"]), min_size=1))
-def test_what_passes_the_gate_green_names_each_test_that_was_red(results: list[TestResult], red: set[str]) -> None:
+def test_what_passes_the_gate_green_names_each_test_that_was_red(results: list[Result], red: set[str]) -> None:
     judged = judge_green([report(*results)], sorted(red))
     assert (judged.outcome == "passed") == (set(judged.tests) == red)
     for name in judged.tests:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marvin_pipeline.checks.commands import ProjectCommand
-from marvin_pipeline.evidence.records import TestResult
+from marvin_pipeline.evidence.records import TestResult as Result
 from marvin_pipeline.evidence.reports.plans import plan_of
 from marvin_pipeline.evidence.reports.reading import ReadReport, read_go, read_lines
 
@@ -44,7 +44,7 @@ def reported(folder: Path, *argv: str, place: str = ".") -> ReadReport:
     return read_lines(report.read_bytes() if report.exists() else b"", place)
 
 
-def by_name(read: ReadReport) -> dict[str, TestResult]:
+def by_name(read: ReadReport) -> dict[str, Result]:
     assert read.fault == ""
     return {result.name: result for result in read.results}
 

@@ -16,7 +16,7 @@ from marvin_core.guard.processes.runner import ProcessRunner
 from marvin_pipeline.checks.commands import ProjectCommand
 from marvin_pipeline.evidence.judging import Before, judge_green, judge_red
 from marvin_pipeline.evidence.own_modules import OwnModules
-from marvin_pipeline.evidence.records import TestReport
+from marvin_pipeline.evidence.records import TestReport as Report
 from marvin_pipeline.evidence.reports.running import remove_reports, run_tests
 from tests.support.folders import Folders
 
@@ -24,13 +24,13 @@ PYTEST = (sys.executable, "-m", "pytest")
 TEST = "def test_a():\n    assert 1 == 2\n"
 
 
-def run(folder: Path, files: Mapping[str, str], *argv: str, timeout: float = 60) -> TestReport:
+def run(folder: Path, files: Mapping[str, str], *argv: str, timeout: float = 60) -> Report:
     """Run a test command of a project."""
     (folder / ".marvin").mkdir()
     for name, text in files.items():
         (folder / name).write_text(text)
 
-    async def go() -> TestReport:
+    async def go() -> Report:
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
         runner = ProcessRunner(Folders(root=folder, base=folder), environment, Timeouts())
         try:

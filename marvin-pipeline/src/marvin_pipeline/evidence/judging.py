@@ -136,14 +136,14 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgemen
     if places:
         return Judgement(
             outcome="failed",
-            reason=f"{_count(len(places), 'thing')} {_are(len(places))} not green; {len(green)} of {len(red)} tests pass.",
+            reason=f"{len(green)} of {len(red)} tests are green; {_count(len(places), 'thing')} {_are(len(places))} not.",
             tests=tuple(green),
             places=tuple(places[:_TOLD]),
             is_missing=bool(missing),
         )
     how = " The exit code alone says so." if by_code and not red else ""
     told = (
-        f"{_count(green, 'test')} that {'was' if len(green) == 1 else 'were'} red {'is' if len(green) == 1 else 'are'}"
+        f"{_count(len(green), 'test')} that {'was' if len(green) == 1 else 'were'} red {'is' if len(green) == 1 else 'are'}"
     )
     return Judgement(outcome="passed", reason=f"{told} green.{how}", tests=tuple(green))
 

@@ -32,7 +32,11 @@ function below(path) {
 // The module that is missing: of a file its path in the project behind `./`, of a package its name.
 function missing(error) {
   const message = String(error.message ?? '');
-  const from = [/imported from '?([^'\n]+?)'?$/m.exec(message)?.[1], error.requireStack?.[0]].find(Boolean);
+  const from = [
+    /imported from '?([^'\n]+?)'?$/m.exec(message)?.[1],
+    error.requireStack?.[0],
+    /^(file:\/\/[^\n]{1,1000}):\d+$/m.exec(String(error.stack ?? ''))?.[1], // of an export that is missing
+  ].find(Boolean);
   const base = from ? dirname(from.startsWith('file:') ? fileURLToPath(from) : from) : root;
   const named =
     error.moduleName ??
