@@ -31,7 +31,7 @@ def run(folder: Path, files: Mapping[str, str], *argv: str, timeout: float = 60)
         (folder / name).write_text(text)
 
     async def go() -> Report:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+        environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
         runner = ProcessRunner(Folders(root=folder, base=folder), environment, Timeouts())
         try:
             (report,) = await run_tests(runner, folder, [ProjectCommand(kind="test", argv=argv)], timeout)
