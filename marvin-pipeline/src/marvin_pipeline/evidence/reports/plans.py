@@ -58,10 +58,10 @@ def plan_of(command: ProjectCommand, root: Path, report: Path) -> Plan:
     elif program == "node" and "--test" in words and not any("reporter" in word for word in words):
         return _node(command, report)
     elif program == "jest":
-        flags = ("--runInBand", "--reporters", str(RUNNERS / "jest_reporter.cjs"))
+        flags = ("--runInBand", f"--reporters={RUNNERS / 'jest_reporter.cjs'}")
         return _with_flags(command, "jest", flags, report)
     elif program == "vitest":
-        return _with_flags(command, "vitest", ("--reporter", str(RUNNERS / "vitest_reporter.mjs")), report)
+        return _with_flags(command, "vitest", (f"--reporter={RUNNERS / 'vitest_reporter.mjs'}",), report)
     elif program == "go" and words[1:2] == ["test"] and command.argv == tuple(words):
         argv = (*words[:2], *(() if "-json" in words else ("-json",)), *words[2:])
         return Plan(command=command.replace(argv=argv), runner="go", form="go")

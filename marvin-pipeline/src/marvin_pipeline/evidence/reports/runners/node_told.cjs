@@ -58,7 +58,8 @@ function cause(error) {
   // An export that is not there is a SyntaxError to Node; what is wrong is the module, not the test.
   if (error.name === 'SyntaxError' && NO_EXPORT.test(error.message ?? '')) return 'MISSING_EXPORT';
   if (error.code === 'ERR_ASSERTION' || error.name === 'AssertionError' || error.matcherResult) return 'AssertionError';
-  return String(error.name ?? error.constructor?.name ?? '');
+  // Jest hands on plain objects, whose class only their stack begins with.
+  return String(error.name ?? /^(\w{1,100}):/.exec(String(error.stack ?? ''))?.[1] ?? '');
 }
 
 // The file that the topmost line of the stack names, if it is one of the project.
