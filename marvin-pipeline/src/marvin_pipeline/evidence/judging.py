@@ -136,16 +136,14 @@ def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgemen
     if places:
         return Judgement(
             outcome="failed",
-            reason=f"{len(green)} of {len(red)} tests are green; {_count(len(places), 'thing')} {_are(len(places))} not.",
+            reason=f"{len(green)} of {len(red)} tests are green. {_count(len(places), 'thing')} kept it from passing.",
             tests=tuple(green),
             places=tuple(places[:_TOLD]),
             is_missing=bool(missing),
         )
     how = " The exit code alone says so." if by_code and not red else ""
-    told = (
-        f"{_count(len(green), 'test')} that {'was' if len(green) == 1 else 'were'} red {'is' if len(green) == 1 else 'are'}"
-    )
-    return Judgement(outcome="passed", reason=f"{told} green.{how}", tests=tuple(green))
+    told = f"{_count(len(green), 'test')} that failed before {'passes' if len(green) == 1 else 'pass'} now."
+    return Judgement(outcome="passed", reason=f"{told}{how}", tests=tuple(green))
 
 
 def _below(results: Iterable[TestResult], name: str) -> list[TestResult]:

@@ -19,6 +19,8 @@ Form: TypeAlias = Literal["lines", "go", "cargo", "exit code"]
 cargo: messages of its build, and then the exit code."""
 REPORT = "MARVIN_REPORT"
 """The variable that names the file of the report to a reporter."""
+_ADDED = "MARVIN_ADDED"
+"""The variable with what is added to another one."""
 RUNNERS = Path(__file__).parent / "runners"
 """The reporters, in a folder of their own, since programs of the project are led there."""
 OF_PYTHON = "marvin_reporters"
@@ -105,20 +107,19 @@ def _module(words: Sequence[str]) -> str:
 
 
 def _python(command: ProjectCommand, runner: str, argv: tuple[str, ...], report: Path) -> Plan:
-    return _planned(command, runner, argv, (("PYTHONPATH", _after(command, "PYTHONPATH", str(RUNNERS))),), report)
-
-
-def _after(command: ProjectCommand, variable: str, value: str) -> str:
-    """A variable of paths, with one more."""
-    before = dict(command.environment).get(variable) or os.environ.get(variable, "")
-    return f"{before}{os.pathsep}{value}" if before else value
+    return _planned(command, runner, _with_more("PYTHONPATH", ":", argv), report, str(RUNNERS))
 
 
 def _node(command: ProjectCommand, report: Path) -> Plan:
     flags = f"--require {_quoted(RUNNERS / 'node_uncaught.cjs')}"
     flags += f" --test-reporter={_quoted(RUNNERS / 'node_reporter.mjs')} --test-reporter-destination=stdout"
-    before = dict(command.environment).get("NODE_OPTIONS") or os.environ.get("NODE_OPTIONS", "")
-    return _planned(command, "node", command.argv, (("NODE_OPTIONS", f"{before} {flags}".strip()),), report)
+    return _planned(command, "node", _with_more("NODE_OPTIONS", " ", command.argv), report, flags)
+
+
+def _with_more(variable: str, between: str, argv: Sequence[str]) -> tuple[str, ...]:
+    """A command that is run with something added to a variable, whatever that is where it is run."""
+    script = f'export {variable}="${{{variable}:+${variable}{between}}}${_ADDED}"; unset {_ADDED}; exec "$@"'
+    return ("sh", "-c", script, "sh", *argv)
 
 
 def _quoted(path: Path) -> str:
@@ -128,17 +129,10 @@ def _quoted(path: Path) -> str:
 
 def _with_flags(command: ProjectCommand, runner: str, flags: Sequence[str], report: Path) -> Plan:
     handed = ("--", *flags) if command.argv[0] == "npm" else tuple(flags)
-    return _planned(command, runner, (*command.argv, *handed), (), report)
+    return _planned(command, runner, (*command.argv, *handed), report)
 
 
-def _planned(
-    command: ProjectCommand,
-    runner: str,
-    argv: tuple[str, ...],
-    variables: tuple[tuple[str, str], ...],
-    report: Path,
-) -> Plan:
-    named = {name for name, _ in variables}
-    kept = tuple(pair for pair in command.environment if pair[0] not in named)
-    changed = command.replace(argv=argv, environment=(*kept, *variables, (REPORT, str(report))))
+def _planned(command: ProjectCommand, runner: str, argv: tuple[str, ...], report: Path, added: str = "") -> Plan:
+    variables = ((REPORT, str(report)), *(((_ADDED, added),) if added else ()))
+    changed = command.replace(argv=argv, environment=(*command.environment, *variables))
     return Plan(command=changed, runner=runner, form="lines")
