@@ -35,6 +35,15 @@ def journal(marvin: Marvin) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
+def gates(marvin: Marvin) -> list[dict[str, Any]]:
+    """The gates of all runs."""
+    lines = (marvin.project / ".marvin/logs/evidence.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines if line]
+
+
+RED = ("tests/test_adder.py", "tests.integration.test_program.Program.test_prints_the_sum")
+
+
 def test_from_a_sentence_to_a_program_that_works(marvin: Marvin, models: PipelineModels) -> None:
     env = {"GIT_DIR": "/nonexistent/.git", "MARVIN_SANDBOX": "auto"}
     done = marvin.run(*FLAGS, "--prompt", PROMPT, limit=600, env=env)
@@ -56,6 +65,14 @@ def test_from_a_sentence_to_a_program_that_works(marvin: Marvin, models: Pipelin
     tiers = {agent["role"]: agent["model"] for agent in found["agents"]}
     assert (tiers["spec"], tiers["tests"], tiers["implementation"]) == ("plan_gen", "test_writer", "codex")
     assert (tiers["reviewer"], tiers["aux_reviewer"], tiers["debug"]) == ("opus", "aux_reviewer", "plan")
+    # What was red for the right reason, and is green.
+    assert [(gate["name"], gate["phase"], gate["outcome"]) for gate in gates(marvin)] == [
+        ("red", "2a", "passed"),
+        ("red", "2b", "passed"),
+        ("green", "3", "failed"),
+        ("green", "4a", "passed"),
+    ]
+    assert [gate["tests"] for gate in gates(marvin)][::3] == [["tests/test_adder.py"], [*RED]]
     # An epic with a ticket for each agent that writes, below which the agents made their own.
     tickets = marvin.run("tk", "show", found["epic"]).text
     assert "type: epic" in tickets

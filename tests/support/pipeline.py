@@ -23,6 +23,8 @@ _ROLES: Mapping[str, str] = {
     "# Your task: the functional tests": "tests",
     "# Your task: the integration tests": "integration_tests",
     "# Your task: the implementation": "implementation",
+    "# Your task: tests that fail for the right reason": "red_tests",
+    "# Your task: the tests that were red have to pass": "green_tests",
     "# Make the tests pass": "debug",
     "# Try the program from end to end": "e2e",
     "# Attack this program": "qa_reviewer",

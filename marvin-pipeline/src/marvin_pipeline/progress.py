@@ -11,7 +11,7 @@ from .run.files import ProjectFiles
 _FOLDER = "logs/progress"
 _CARRIED = "carried"
 _TESTS = "tests"
-_NAMES = ("spec", "ux", "design", "code", "writers", "mending", _TESTS, _CARRIED)
+_NAMES = ("spec", "ux", "design", "code", "writers", "mending", "proof", _TESTS, _CARRIED)
 _LARGEST = 20_000_000
 """Bytes that are read."""
 

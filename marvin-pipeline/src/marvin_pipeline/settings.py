@@ -18,6 +18,10 @@ class PipelineSettings(Settings):
     """How often the frontend is checked and mended in phase 4c."""
     qa_rounds: int = Field(default=3, ge=0, le=1_000)
     """How often the program is attacked and mended in phase 5."""
+    test_command: str = ""
+    """The command that runs the project's tests, where the one that is found is not it. It is run without a shell."""
+    proof_rounds: int = Field(default=3, ge=0, le=20)
+    """How often tests that do not prove what they should go back to an agent before the run stops."""
     command_timeout: float = Field(default=900.0, gt=0)
     """Seconds for one run of the project's tests, and of each other command of it."""
     serve_timeout: float = Field(default=60.0, gt=0)

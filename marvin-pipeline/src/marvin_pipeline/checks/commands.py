@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
-from marvin_core import Record
+from marvin_core import ConfigError, Record
 
 from .files import folders_in, is_file, text_of
 
@@ -58,11 +58,14 @@ Which: TypeAlias = Callable[[str], str | None]
 """Where a program is, or None, as `Processes.which` tells."""
 
 
-def find_commands(root: Path, which: Which) -> ProjectCommands:
+def find_commands(root: Path, which: Which, test_command: str = "") -> ProjectCommands:
     """The commands of a project. Blocks: it reads manifests and lists folders.
 
     The folders right below its own are looked at as well: for JavaScript where no workspace does that, and for all
     else where its own folder has no tests.
+
+    Args:
+        test_command: the one that the configuration gives for its tests; it stands in for those that are found.
     """
     from .javascript import has_workspaces, javascript_commands
 
@@ -73,10 +76,29 @@ def find_commands(root: Path, which: Which) -> ProjectCommands:
             found += javascript_commands(folder, folder.name, which)
         if any(is_file(folder / name) for name in _MANIFESTS) and not is_tested:
             found += _not_javascript(folder, folder.name, which)
-    if not any(one.kind == "test" for one in found):
+    if test_command:
+        found = [*(one for one in found if one.kind != "test"), configured_test(test_command)]
+    elif not any(one.kind == "test" for one in found):
         found += _by_makefile(root)
     order = get_args(CommandKind)
     return ProjectCommands(found=tuple(sorted(found, key=lambda one: order.index(one.kind))))
+
+
+def configured_test(line: str) -> ProjectCommand:
+    """The test command that the configuration gives.
+
+    Raises:
+        ConfigError: it is no command.
+    """
+    import shlex
+
+    try:
+        argv = tuple(shlex.split(line))
+    except ValueError as error:
+        raise ConfigError(f"packs.pipeline.test_command is no command: {error}. Its value is {line!r}.") from error
+    if not argv:
+        raise ConfigError("packs.pipeline.test_command is no command: it is blank. Name one, or leave the key out.")
+    return ProjectCommand(kind="test", argv=argv, why="packs.pipeline.test_command")
 
 
 def _not_javascript(folder: Path, name: str, which: Which) -> list[ProjectCommand]:

@@ -45,7 +45,8 @@ class Suite:
 
     async def check(self) -> Finding:
         """Install, build and test."""
-        commands = await commands_of(self._run.folder, self._run.control.session.processes)
+        run = self._run
+        commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
         return await self.run(commands.of("install", "build", "test"))
 
     async def run(self, commands: Sequence[ProjectCommand]) -> Finding:
@@ -107,7 +108,7 @@ async def run_debug(run: Run) -> PhaseEnd:
     Raises:
         BudgetExceeded: the money or the time is used up.
     """
-    commands = await commands_of(run.folder, run.control.session.processes)
+    commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
     mending = Mending(phase="4a", role="debug", rounds=run.settings.debug_rounds, commands=commands.told)
     return await mend(run, mending, Suite(run, "4a").check)
 

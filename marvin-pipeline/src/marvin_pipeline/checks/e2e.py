@@ -46,14 +46,14 @@ async def run_e2e(run: Run) -> PhaseEnd:
         BudgetExceeded: the money or the time is used up.
     """
     suite = Suite(run, "4b")
-    commands = await commands_of(run.folder, run.control.session.processes)
+    commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
     mending = Mending(phase="4b", role="e2e", rounds=run.settings.e2e_rounds, commands=commands.told)
 
     async def check() -> Finding:
         smoke = await _smoke(run)
         if smoke.failure:
             return smoke
-        found = await commands_of(run.folder, run.control.session.processes)
+        found = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
         tested = await suite.run(found.of("install", "build", "test", "e2e"))
         return tested.replace(summary=f"{smoke.summary} {tested.summary}")
 

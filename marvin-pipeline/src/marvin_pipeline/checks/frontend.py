@@ -39,14 +39,14 @@ async def run_frontend(run: Run) -> PhaseEnd:
         BudgetExceeded: the money or the time is used up.
     """
     processes = run.control.session.processes
-    commands = await commands_of(run.folder, processes)
+    commands = await commands_of(run.folder, processes, run.settings.test_command)
     if await in_thread(lambda: serving(run.folder, commands)) is None:
         return PhaseEnd(outcome="skipped", reason="The project serves no frontend.")
     suite = Suite(run, "4c")
     mending = Mending(phase="4c", role="frontend", rounds=run.settings.fe_rounds, commands=commands.told)
 
     async def check() -> Finding:
-        found = await commands_of(run.folder, processes)
+        found = await commands_of(run.folder, processes, run.settings.test_command)
         built = await run_until_failure(processes, run.folder, found.of("install", "build"), time_for_command(run))
         if built and not built[-1].passed:
             last = built[-1]

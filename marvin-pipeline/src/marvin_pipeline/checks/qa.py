@@ -27,7 +27,7 @@ async def run_qa(run: Run) -> PhaseEnd:
     from ..review.rounds import ReviewLoop
     from ..review.subjects import CODE_KEYWORD, Reviewer, Subject
 
-    commands = await commands_of(run.folder, run.control.session.processes)
+    commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
     end = PhaseEnd(outcome="skipped", reason="No rounds of attacks are asked for.")
     if run.settings.qa_rounds:
         subject = Subject(

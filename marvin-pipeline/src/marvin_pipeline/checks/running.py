@@ -54,16 +54,23 @@ class CommandRun(Record):
         return f"$ {self.command.shown}\n{shown}\n[{self.ending}]"
 
 
-async def commands_of(root: Path, processes: Processes) -> ProjectCommands:
-    """The commands of a project, looked for anew: agents add and change them."""
-    return await in_thread(lambda: find_commands(root, processes.which))
+async def commands_of(root: Path, processes: Processes, test_command: str = "") -> ProjectCommands:
+    """The commands of a project, looked for anew: agents add and change them.
+
+    Args:
+        test_command: the one that the configuration gives for its tests; it stands in for those that are found.
+    """
+    return await in_thread(lambda: find_commands(root, processes.which, test_command))
 
 
-async def run_command(processes: Processes, root: Path, command: ProjectCommand, timeout: float) -> CommandRun:
+async def run_command(
+    processes: Processes, root: Path, command: ProjectCommand, timeout: float, most: int | None = None
+) -> CommandRun:
     """Run a command to its end.
 
     Args:
         timeout: seconds; when they are over it is ended with all that it started.
+        most: bytes of output that are kept, where not as many as usual.
     """
     folder = root / command.folder
     argv = list(command.argv)
@@ -74,7 +81,7 @@ async def run_command(processes: Processes, root: Path, command: ProjectCommand,
             argv,
             cwd=folder,
             timeout=timeout,
-            output_limit=_OUTPUT,
+            output_limit=most or _OUTPUT,
             merge_stderr=True,
             env=dict(command.environment),
             title=command.shown,

@@ -33,7 +33,10 @@ class TestResult(Record):
     cause: str = ""
     """The class of the exception that ended it, as `AssertionError`; empty where it passed or nothing is told."""
     missing: str = ""
-    """The module that could not be imported, where that is the cause."""
+    """The module that could not be imported, where that is the cause; also the one that lacks an attribute. Of a file
+    of JavaScript it is the path, which begins with `./` where that is one of the project."""
+    origin: str = ""
+    """The file in which it was raised, relative to the project; empty where that lies elsewhere, or is not told."""
     message: str = ""
     """What the exception says: bounded, one line, with the control characters taken out."""
 

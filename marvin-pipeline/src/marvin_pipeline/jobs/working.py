@@ -139,7 +139,7 @@ class ReviewWork:
         from ..review.rounds import ReviewLoop
 
         run = await self._begin()
-        commands = await commands_of(run.folder, self._control.session.processes)
+        commands = await commands_of(run.folder, self._control.session.processes, run.settings.test_command)
         before = await self._tests_before(run) if commands.of("test") else None
         subject = await self._subject(run, commands.told)
         end = PhaseEnd(outcome="passed", reason="").then(await ReviewLoop(run, subject).run())

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 from marvin_core import ConfigError, MarvinError, RunControl, Timeouts, UsageError, in_thread
 
+from ..checks.commands import configured_test
 from ..progress import carried, forget
 from ..prompts.loading import Prompts
 from ..settings import PipelineSettings
@@ -46,6 +47,8 @@ async def request_of(control: RunControl, settings: PipelineSettings) -> Pipelin
         raise UsageError("The pipeline does not work in your home folder itself. Name a project with --working-dir.")
     if config.read_only or config.writable_files is not None:
         raise UsageError("An agent that may not write cannot run the pipeline. Run it from a session that may.")
+    if settings.test_command:
+        configured_test(settings.test_command)
     for flag, phase in (("--from", config.pipeline_from), ("--until", config.pipeline_until)):
         if phase and phase not in PHASES:
             raise UsageError(f"{flag} {phase!r} is no phase. The phases are {', '.join(PHASES)}.")
@@ -164,9 +167,11 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
 def _tidy(files: ProjectFiles) -> None:
     """Remove what a run left that was killed, and the report of the last one, which tells nothing of this one."""
     from ..checks.e2e import remove_empty_folders
+    from ..evidence.reports.running import remove_reports
 
     files.sweep()
     remove_empty_folders(files.root)
+    remove_reports(files.root)
     files.remove(REPORT)
 
 

@@ -113,14 +113,14 @@ class Run(Record):
             self.limits.check_time()  # it may have been the time of the whole run that was up
         return result
 
-    async def ask_for(self, role: str, values: Mapping[str, str], *, phase: str) -> AgentResult:
+    async def ask_for(self, role: str, values: Mapping[str, str], *, phase: str, prompt: str = "") -> AgentResult:
         """The same for an agent that writes and that the phase cannot do without.
 
         Raises:
             AgentFailed: it did not come to its end.
             TimeUp: since the run had no more time.
         """
-        result = await self.ask(role, values, phase=phase)
+        result = await self.ask(role, values, phase=phase, prompt=prompt)
         if not result.answered:
             self.limits.check()
             raise AgentFailed(

@@ -70,38 +70,59 @@ async def _design_review(run: Run) -> PhaseEnd:
 
 
 async def _functional_tests(run: Run) -> PhaseEnd:
-    return await _written(run, "2a", "structure", "tests")
+    return await _tests(run, "2a", "structure", "tests")
 
 
 async def _integration_tests(run: Run) -> PhaseEnd:
-    return await _written(run, "2b", "integration_tests")
+    return await _tests(run, "2b", "integration_tests")
+
+
+async def _tests(run: Run, phase: str, *roles: str) -> PhaseEnd:
+    """Tests are written and reviewed, and fail for the right reason before the review and behind it."""
+    from ..evidence.proof import note_tests_before, prove_red
+    from ..review.rounds import review_code
+
+    begun = await _begun(run, phase)
+    await note_tests_before(run, phase)
+    await _written(run, phase, *roles)
+    await prove_red(run, phase, roles[-1], begun)
+    end = PhaseEnd(outcome="passed", reason="").then(await review_code(run, phase, begun))
+    if end.goes_on:
+        await prove_red(run, phase, roles[-1], begun)
+    return end
 
 
 async def _implementation(run: Run) -> PhaseEnd:
-    return await _written(run, "3", "implementation")
-
-
-async def _written(run: Run, phase: str, *roles: str) -> PhaseEnd:
-    """One writer after the other, a checkpoint behind each of them, then a review of what they wrote."""
+    from ..evidence.proof import prove_green
     from ..review.rounds import review_code
 
-    begun, progress = await _begun(run, phase), Progress(run.files, phase, "writers")
+    begun = await _begun(run, "3")
+    await _written(run, "3", "implementation")
+    end = PhaseEnd(outcome="passed", reason="").then(await review_code(run, "3", begun))
+    return end.then(await prove_green(run, "3", "implementation", mends_later=True)) if end.goes_on else end
+
+
+async def _written(run: Run, phase: str, *roles: str) -> None:
+    """One writer after the other, a checkpoint behind each of them."""
+    progress = Progress(run.files, phase, "writers")
     done = {note.get("role") for note in progress.read()}
     for role in roles:
         if role not in done:
             await run.ask_for(role, {}, phase=phase)
             progress.note(role=role)
         await run.git.checkpoint(f"{phase}: after the agent that was to {ROLES[role].words}")
-    return PhaseEnd(outcome="passed", reason="").then(await review_code(run, phase, begun))
 
 
 async def _debug(run: Run) -> PhaseEnd:
     from ..checks.debug import run_debug
+    from ..evidence.proof import prove_green
     from ..review.rounds import review_code
 
     begun = await _begun(run, "4a")
     end = await run_debug(run)
-    return end.then(await review_code(run, "4a", begun)) if end.goes_on else end
+    if end.goes_on:
+        end = end.then(await review_code(run, "4a", begun))
+    return end.then(await prove_green(run, "4a", "debug")) if end.goes_on else end
 
 
 async def _begun(run: Run, phase: str) -> str:

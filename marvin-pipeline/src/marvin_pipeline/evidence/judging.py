@@ -1,0 +1,231 @@
+"""What reports of tests prove: that new tests are red for the right reason, and that those which were are green."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from marvin_core import Record
+
+from .own_modules import OwnModules, is_test
+from .records import GateOutcome, TestReport, TestResult
+
+_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError", "MODULE_NOT_FOUND", "MISSING_EXPORT"})
+_OF_RUST = frozenset({"E0432", "E0433", "E0463"})
+"""What the compiler says of a path, or a crate, that it does not find: https://doc.rust-lang.org/error_codes/"""
+_HERE = frozenset({"crate", "self", "super"})
+_NAMES = frozenset({"NameError", "ReferenceError"})
+_OF_PYTHON = ("pytest", "unittest")
+_TOLD = 50
+"""Places that a gate names."""
+
+
+class Judgement(Record):
+    """What reports prove."""
+
+    outcome: GateOutcome
+    reason: str
+    tests: tuple[str, ...] = ()
+    """The tests that it holds for."""
+    places: tuple[str, ...] = ()
+    """What stands against it, a line each."""
+    is_missing: bool = False
+    """Whether tests are gone, or do not run any more, that were there before."""
+
+
+class Before(Record):
+    """What tells new tests from those that were there before."""
+
+    known: frozenset[str] = frozenset()
+    """The tests that were there, by their names."""
+    changed: frozenset[str] = frozenset()
+    """The files that were changed since, relative to the project."""
+    earlier: frozenset[str] = frozenset()
+    """The tests that were red when the phase was done before, by their names."""
+
+    def is_new(self, result: TestResult) -> bool:
+        """Whether a test is new.
+
+        What a file has that cannot be imported nobody knows. So what comes to light there later is new where the file
+        was changed, and the same holds where no test was reported before at all.
+        """
+        if result.name in self.known:
+            return _is_file(result) and result.file in self.changed
+        was_read = bool(self.known) and result.file not in self.known
+        return not result.file or was_read or result.file in self.changed
+
+
+def judge_red(reports: Sequence[TestReport], before: Before, own: OwnModules) -> Judgement:
+    """Whether the new tests fail, and each of them since the code is missing.
+
+    Args:
+        own: the modules that the project is to have.
+    """
+    sorted_out = _Sorted()
+    for report in reports:
+        sorted_out.add(report, before, own)
+    by_code = [report for report in reports if not report.runner and not report.fault]
+    unclear = sorted_out.unclear + [
+        f"`{one.command}` tells its exit code alone ({one.exit_code})" for one in by_code if one.exit_code
+    ]
+    wrong, red, count = sorted_out.wrong, tuple(sorted_out.red), len(sorted_out.red) + sorted_out.uncompiled
+    if not count and not wrong and not unclear:
+        if not by_code and before.earlier & before.known:
+            reason = "No test is new: those that were red when the phase was done before are there."
+            return Judgement(outcome="not_measured", reason=reason, tests=tuple(sorted(before.earlier)))
+        passing = [f"`{one.command}` ends with exit code 0, though the code is not there." for one in by_code]
+        wrong = passing or ["No new test was run."]
+    if wrong:
+        reason = f"{_count(len(wrong), 'thing')} about the new tests {_are(len(wrong))} not as it should be."
+        return Judgement(outcome="failed", reason=reason, tests=red, places=tuple(wrong[:_TOLD]))
+    if unclear:
+        reason = f"Nothing tells for which reason some tests fail: {'; '.join(unclear[:3])}."
+        return Judgement(outcome="not_measured", reason=reason, tests=red, places=tuple(unclear[:_TOLD]))
+    what = "new test" if red else "file of tests"
+    return Judgement(outcome="passed", reason=f"{_count(count, what)} failed for the right reason.", tests=red)
+
+
+class _Sorted:
+    """The new tests of reports: red for the right reason, wrong, or unclear."""
+
+    def __init__(self) -> None:
+        self.red: list[str] = []
+        self.wrong: list[str] = []
+        self.unclear: list[str] = []
+        self.uncompiled = 0
+        """Files that do not compile for the right reason. What tests they have nobody knows yet."""
+
+    def add(self, report: TestReport, before: Before, own: OwnModules) -> None:
+        """Sort the tests of a report."""
+        if report.fault:
+            self.wrong.append(f"{report.command}: {report.fault}")
+        for result in report.results if report.is_structured else ():
+            if not before.is_new(result):
+                continue
+            if result.cause == "build":
+                self.unclear.append(f"{result.name} does not build")
+            elif why := _why_not_red(result, own, report.runner):
+                self.wrong.append(_place(result, why))
+            elif report.runner == "cargo":
+                self.uncompiled += 1
+            else:
+                self.red.append(result.name)
+
+
+def judge_green(reports: Sequence[TestReport], red: Collection[str]) -> Judgement:
+    """Whether the tests that were red pass, and none of them is missing.
+
+    Args:
+        red: the tests that were, by their names; of a file that could not be imported the file.
+    """
+    results = [result for report in reports for result in report.results]
+    faults = [f"{report.command}: {report.fault}" for report in reports if report.fault]
+    by_code = [report for report in reports if report.runner in ("", "cargo") and not report.fault]
+    counted = by_code if red else [report for report in reports if not report.fault]
+    failing = [f"`{one.command}` ends with exit code {one.exit_code}." for one in counted if one.exit_code]
+    green: list[str] = []
+    missing: list[str] = []
+    for name in red:
+        found = [one for one in results if one.name == name] or _below(results, name) or _around(results, name)
+        if not any(one.outcome == "passed" for one in found) and all(one.outcome == "skipped" for one in found):
+            missing.append(f"{name}: {'it is skipped' if found else 'it is gone'}")
+        elif bad := next((one for one in found if one.outcome not in ("passed", "skipped")), None):
+            failing.append(_place(bad, f"it does not pass ({bad.outcome}) {_cause(bad)}".rstrip()))
+        else:
+            green.append(name)
+    places = [*faults, *missing, *failing]
+    if places:
+        return Judgement(
+            outcome="failed",
+            reason=f"{len(green)} of {len(red)} tests are green. {_count(len(places), 'thing')} kept it from passing.",
+            tests=tuple(green),
+            places=tuple(places[:_TOLD]),
+            is_missing=bool(missing),
+        )
+    how = " The exit code alone says so." if by_code and not red else ""
+    told = f"{_count(len(green), 'test')} that failed before {'passes' if len(green) == 1 else 'pass'} now."
+    return Judgement(outcome="passed", reason=f"{told}{how}", tests=tuple(green))
+
+
+def _below(results: Iterable[TestResult], name: str) -> list[TestResult]:
+    """The tests of a file, or below a folder whose conftest.py it is."""
+    folder = name.removesuffix("conftest.py") if name.endswith("/conftest.py") or name == "conftest.py" else f"{name}/"
+    return [one for one in results if one.file == name or (one.file and one.file.startswith(folder))]
+
+
+def _around(results: Iterable[TestResult], name: str) -> list[TestResult]:
+    """The file of a test that is not told of, since the file cannot be imported any more."""
+    return [one for one in results if _is_file(one) and one.outcome == "error" and _holds(one.file, name)]
+
+
+def _holds(file: str, name: str) -> bool:
+    """Whether a test is in a file, told from its name, which begins with the path or, in unittest, with the module."""
+    if name.startswith(file):
+        return True
+    parts = file.removesuffix(".py").split("/")
+    return any(name.startswith(".".join(parts[number:]) + ".") for number in range(len(parts)))
+
+
+def _is_file(result: TestResult) -> bool:
+    """Whether it stands for a file as a whole."""
+    return bool(result.file) and result.name == result.file
+
+
+def _why_not_red(result: TestResult, own: OwnModules, runner: str) -> str:
+    """Why a test is not red for the right reason; empty where it is."""
+    if result.outcome == "passed":
+        return "it passes, though the code is not there"
+    if result.outcome == "skipped":
+        return "it is skipped"
+    if result.outcome == "expected_failure" or result.cause == "UnexpectedSuccess":
+        return "it is marked as one that is expected to fail"
+    if result.cause in _IMPORTS:
+        is_own = own.has(result.missing, of_python=runner in _OF_PYTHON)
+        return "" if is_own else _foreign_import(result)
+    if runner == "cargo" and result.cause in _OF_RUST:
+        is_own = result.missing[:1].isupper() or result.missing in _HERE or own.has(result.missing, of_python=False)
+        return "" if is_own else _foreign_import(result)
+    if result.cause == "SyntaxError":
+        return f"{result.origin or 'a file'} has a syntax error: {result.message}"
+    in_test = not result.origin or is_test(result.origin)
+    if result.cause in _NAMES and in_test:
+        return f"it uses a name that nothing defines: {result.message}"
+    if result.cause == "AttributeError" and in_test and result.missing not in ("", "builtins"):
+        if own.has(result.missing):
+            return ""
+        return f"{result.missing} is none of the project's modules, and lacks what it uses: {result.message}"
+    if result.outcome == "error" and runner != "cargo":
+        is_stub = not in_test and result.cause in ("NotImplementedError", "AttributeError")
+        return "" if is_stub else f"what comes before it fails, as a fixture {_cause(result)}".rstrip()
+    if not result.cause and runner in _OF_PYTHON:
+        return "it fails without an exception"
+    return ""
+
+
+def _foreign_import(result: TestResult) -> str:
+    if not result.missing:
+        return f"an import fails, and nothing tells of what {_cause(result)}"
+    return (
+        f"it imports {result.missing}, which cannot be imported and is none of the modules that the project is to "
+        "have, by its files, its manifest and the files that the design names"
+    )
+
+
+def _place(result: TestResult, why: str) -> str:
+    return (
+        f"{result.name}: {why}"
+        if not result.file or result.name.startswith(result.file)
+        else (f"{result.file}: {result.name}: {why}")
+    )
+
+
+def _cause(result: TestResult) -> str:
+    said = ": ".join(part for part in (result.cause, result.message) if part)
+    return f"({said})" if said else ""
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"

@@ -1,0 +1,245 @@
+"""The gates `red` and `green`: tests are run, what they prove is recorded, and what is wrong goes back to an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from marvin_core import MarvinError, in_thread
+
+from ..checks.mending import time_for_command
+from ..checks.running import commands_of, run_command
+from ..progress import Progress
+from ..review.fixing import changed_files
+from ..review.texts import fenced
+from ..run.ends import PhaseEnd
+from ..state import PHASES
+from .judging import Before, Judgement, judge_green, judge_red
+from .own_modules import own_modules
+from .records import EvidenceLog, Gate, GateName, TestReport
+from .reports.running import commands_with_tests, run_tests
+
+if TYPE_CHECKING:
+    from ..run.context import Run
+
+_NO_TESTS = (
+    "No command was found that runs tests. Make them run by the usual command of the project's language: a script "
+    "`test` in package.json, pytest or unittest for Python, or a target `test` in a Makefile."
+)
+_RED_PHASES = ("2a", "2b")
+_BLOCKING = 20
+
+
+class NotProven(MarvinError):
+    """The tests do not prove what they have to, and agents could not mend that."""
+
+    exit_code = 5
+
+
+async def note_tests_before(run: Run, phase: str) -> None:
+    """Note the tests that there are before a phase adds some, unless that is done.
+
+    Raises:
+        BudgetExceeded: the money or the time is used up.
+    """
+    proof = _Proof(run, phase)
+    if await in_thread(proof.known) is not None:
+        return
+    found = await proof.names_now()
+    if found is None:
+        found = _names(await proof.reports())
+    await in_thread(partial(proof.note_known, found))
+
+
+async def prove_red(run: Run, phase: str, role: str, begun: str) -> None:
+    """See to it that the new tests of a phase fail, each of them since the code is missing.
+
+    What is wrong goes back to the writer, `proof_rounds` times at most.
+
+    Args:
+        role: the writer of the tests.
+        begun: the commit that the phase began with.
+
+    Raises:
+        NotProven: something stays wrong.
+        BudgetExceeded, MarvinError: as of `Run.ask_for`.
+    """
+    proof = _Proof(run, phase)
+    if await proof.holds("red"):
+        return
+    while True:
+        commit = await run.git.checkpoint(f"{phase}: before the new tests are run")
+        reports = await proof.reports()
+        changed = frozenset(await changed_files(run, begun))
+        judged = await in_thread(partial(proof.judge_red, reports, changed))
+        await proof.record("red", judged, commit)
+        if judged.outcome != "failed":
+            await in_thread(partial(proof.note_names, _names(reports), commit))
+            return
+        await proof.send_back("red", judged, role)
+
+
+async def prove_green(run: Run, phase: str, role: str, *, mends_later: bool = False) -> PhaseEnd:
+    """See to it that the tests which were red pass now, and that none of them is gone.
+
+    What is wrong goes back to an agent, `proof_rounds` times at most.
+
+    Args:
+        role: the agent that it goes back to.
+        mends_later: a later phase mends tests that fail; only those that are gone go back.
+
+    Raises:
+        NotProven: something stays wrong.
+        BudgetExceeded, MarvinError: as of `Run.ask_for`.
+    """
+    proof = _Proof(run, phase)
+    red = await in_thread(proof.red)
+    if red is None:
+        reason = "No tests were noted as red, as where the run began behind 2b."
+        judged = Judgement(outcome="not_measured", reason=reason)
+        await proof.record("green", judged, await run.git.newest())
+        return PhaseEnd(outcome="passed", reason="")
+    if await proof.holds("green"):
+        return PhaseEnd(outcome="passed", reason="")
+    while True:
+        commit = await run.git.checkpoint(f"{phase}: before the tests are run that were red")
+        judged = judge_green(await proof.reports(), red)
+        await proof.record("green", judged, commit)
+        if judged.outcome != "failed":
+            return PhaseEnd(outcome="passed", reason=judged.reason)
+        if mends_later and not judged.is_missing:
+            return PhaseEnd(outcome="ended", reason=f"{judged.reason} Phase 4a mends that.")
+        await proof.send_back("green", judged, role)
+
+
+class _Proof:
+    """The gates of one phase.
+
+    Args:
+        run: what gives agents, files and git.
+        phase: the phase.
+    """
+
+    def __init__(self, run: Run, phase: str) -> None:
+        self._run = run
+        self._phase = phase
+        self._log = EvidenceLog(run.files)
+        self._progress = Progress(run.files, phase, "proof")
+        self._folders: Collection[str] = ()
+
+    def known(self) -> Collection[str] | None:
+        """The tests that there were before the phase; None where that is not noted. Blocks."""
+        found = [note["known"] for note in self._progress.read() if isinstance(note.get("known"), list)]
+        return frozenset(map(str, found[-1])) if found else None
+
+    def note_known(self, names: Collection[str]) -> None:
+        """Note them. Blocks."""
+        self._progress.note(known=sorted(names))
+
+    def note_names(self, names: Collection[str], commit: str) -> None:
+        """Note all tests that there are at a commit. Blocks."""
+        self._progress.note(names=sorted(names), commit=commit)
+
+    async def names_now(self) -> Collection[str] | None:
+        """The tests that there are, where an earlier phase noted them and nothing was changed since."""
+        noted = await in_thread(self._noted_before)
+        if noted and await self._is_unchanged(str(noted.get("commit", ""))):
+            names = noted["names"]
+            return frozenset(map(str, names)) if isinstance(names, list) else None
+        return None
+
+    def _noted_before(self) -> dict[str, object]:
+        for phase in reversed(PHASES[: PHASES.index(self._phase)]):
+            for note in reversed(Progress(self._run.files, phase, "proof").read()):
+                if "names" in note:
+                    return dict(note)
+        return {}
+
+    async def holds(self, name: GateName) -> bool:
+        """Whether the gate was passed, and no file of the project is another one since."""
+        found = await in_thread(
+            lambda: [one for one in self._log.read() if (one.name, one.phase) == (name, self._phase)]
+        )
+        return bool(found) and found[-1].outcome != "failed" and await self._is_unchanged(found[-1].commit)
+
+    async def _is_unchanged(self, commit: str) -> bool:
+        return await self._run.git.knows(commit) and not await changed_files(self._run, commit)
+
+    def red(self) -> Collection[str] | None:
+        """The tests that were red after 2a and 2b, as far as they are known; None where no gate tells. Blocks."""
+        gates = self._red_gates()
+        return tuple(dict.fromkeys(name for gate in gates for name in gate.tests)) if gates else None
+
+    def _red_gates(self) -> Sequence[Gate]:
+        """The newest gate of each phase that writes tests, of those that were passed."""
+        gates = (gate for gate in self._log.read() if gate.name == "red" and gate.outcome != "failed")
+        return list({gate.phase: gate for gate in gates if gate.phase in _RED_PHASES}.values())
+
+    async def reports(self) -> Sequence[TestReport]:
+        """Run the tests of the project."""
+        run = self._run
+        processes = run.control.session.processes
+        commands = await commands_of(run.folder, processes, run.settings.test_command)
+        for command in commands.of("install"):
+            await run_command(processes, run.folder, command, time_for_command(run))
+        found = commands_with_tests(commands)
+        self._folders = {command.folder for command in found}
+        return await run_tests(processes, run.folder, found, time_for_command(run)) if found else ()
+
+    def judge_red(self, reports: Sequence[TestReport], changed: frozenset[str]) -> Judgement:
+        """What the reports prove of the new tests. Blocks."""
+        run = self._run
+        if not reports:
+            return Judgement(outcome="failed", reason="No test can be run.", places=(_NO_TESTS,))
+        earlier = (name for gate in self._red_gates() if gate.phase == self._phase for name in gate.tests)
+        before = Before(known=frozenset(self.known() or ()), changed=changed, earlier=frozenset(earlier))
+        return judge_red(reports, before, own_modules(run.folder, run.files.text("design.md"), self._folders))
+
+    async def record(self, name: GateName, judged: Judgement, commit: str) -> None:
+        """Keep what was found with its commit, and tell of it."""
+        run = self._run
+        gate = Gate(
+            name=name,
+            phase=self._phase,
+            outcome=judged.outcome,
+            reason=judged.reason,
+            commit=commit,
+            tests=judged.tests,
+            places=judged.places,
+        )
+        await in_thread(partial(self._log.add, gate))
+        shown = {"outcome": gate.outcome, "reason": gate.reason, "commit": commit, "places": list(gate.places)}
+        run.journal.note("gate", phase=self._phase, gate=name, tests=len(gate.tests), **shown)
+        run.tell(f"{self._phase}: the gate {name}: {gate.outcome}. {gate.reason}")
+
+    async def send_back(self, name: GateName, judged: Judgement, role: str) -> None:
+        """Have an agent mend what is wrong.
+
+        Raises:
+            NotProven: that was done as often as it may be.
+        """
+        run = self._run
+        number = await in_thread(partial(self._rounds, name)) + 1
+        if number > run.settings.proof_rounds:
+            await in_thread(partial(self._progress.note, gate=name, ended=True))  # the next run gets another try
+            listed = "\n".join(f"- {place}" for place in judged.places[:_BLOCKING])
+            raise NotProven(
+                f"Phase {self._phase} stopped the run: {judged.reason} It went back {number - 1} times.\n{listed}"
+            )
+        commands = await commands_of(run.folder, run.control.session.processes, run.settings.test_command)
+        values = {"findings": fenced("\n".join(judged.places)), "commands": commands.told}
+        await run.ask_for(role, values, phase=self._phase, prompt=f"{name}_tests")
+        await in_thread(partial(self._progress.note, gate=name, round=number))
+
+    def _rounds(self, name: GateName) -> int:
+        """How often it went back already."""
+        count = 0
+        for note in self._progress.read():
+            if note.get("gate") == name:
+                count = 0 if note.get("ended") else count + 1
+        return count
+
+
+def _names(reports: Sequence[TestReport]) -> Collection[str]:
+    return frozenset(result.name for report in reports for result in report.results)

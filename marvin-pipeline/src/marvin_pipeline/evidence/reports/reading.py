@@ -1,0 +1,171 @@
+"""Reading what runners reported. The process that wrote it ran code of agents: nothing of it is taken on trust."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, get_args
+
+from marvin_core import Record, one_line
+
+from ..records import TestOutcome, TestResult
+
+LARGEST = 20_000_000
+"""Bytes of a report that are read."""
+_MOST = 50_000
+"""Tests in a report."""
+_NAME, _MESSAGE = 500, 300
+_OUTCOMES: tuple[TestOutcome, ...] = get_args(TestOutcome)
+_WORSE: tuple[TestOutcome, ...] = ("passed", "expected_failure", "skipped", "failed", "error")
+"""Of several outcomes of one test the last of these counts."""
+
+
+class ReadReport(Record):
+    """The tests of a report, and what is wrong with it; nothing where it is whole."""
+
+    results: tuple[TestResult, ...] = ()
+    fault: str = ""
+
+
+def read_lines(data: bytes, folder: str = ".") -> ReadReport:
+    """The report of one of our own reporters.
+
+    Args:
+        folder: the one that the tests were run in, relative to the project.
+    """
+    objects = _objects(data)
+    if isinstance(objects, str):
+        return ReadReport(fault=objects)
+    ends = [one for one in objects if one.get("event") == "end"]
+    last = [one for one in objects if one.get("event") != "uncaught"][-1:]
+    tests = [one for one in objects if one.get("event") == "test"]
+    uncaught = {str(one.get("file")): one for one in objects if one.get("event") == "uncaught"}
+    results = _results((_with_reason(one, uncaught) for one in tests), folder)
+    if isinstance(results, str):
+        return ReadReport(fault=results)
+    if len(ends) != 1 or last != ends:
+        return ReadReport(results=results, fault="The runner did not come to the end of its report.")
+    if ends[0].get("count") != len(tests):
+        return ReadReport(results=results, fault="The report does not have all the tests that it counted.")
+    return ReadReport(results=results)
+
+
+def read_go(output: bytes, folder: str = ".") -> ReadReport:
+    """What `go test -json` printed: events of packages and their tests (https://pkg.go.dev/cmd/test2json)."""
+    outcomes: Mapping[str, TestOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+    results: dict[str, TestResult] = {}
+    begun: set[str] = set()
+    with_tests: set[str] = set()
+    for line in output.splitlines():
+        value = _object(line)
+        if value is None:
+            continue  # what the tests print stands between the events
+        package, test, action = (one_line(str(value.get(key, "")), _NAME) for key in ("Package", "Test", "Action"))
+        if not package or action == "output":
+            continue
+        name = f"{package}.{test}" if test else package
+        begun.add(package)
+        if test:
+            with_tests.add(package)
+        if action in outcomes and test:
+            results[name] = TestResult(name=name, file="", outcome=outcomes[action])
+            begun.discard(name)
+        elif action == "fail" and package not in with_tests:
+            results[name] = TestResult(
+                name=name,
+                file="",
+                outcome="error",
+                cause="build",
+                message="The package does not build, or ended early.",
+            )
+        if action in outcomes and not test:
+            begun.discard(package)
+        if len(results) > _MOST:
+            return ReadReport(fault=_too_many())
+    if not results and not output.strip():
+        return ReadReport(fault="The runner reported nothing.")
+    fault = f"The runner did not come to the end of {sorted(begun)[0]}." if begun else ""
+    return ReadReport(results=tuple(results.values()), fault=fault)
+
+
+def _objects(data: bytes) -> Sequence[Mapping[str, Any]] | str:
+    """The lines of a report; a text where it is none, or not a whole one."""
+    if not data.strip():
+        return "The runner reported nothing."
+    if len(data) >= LARGEST:
+        return f"The report has more than {LARGEST:,} bytes."
+    found = []
+    for line in data.splitlines():
+        value = _object(line)
+        if value is None:
+            return "The report has a line that is none of a report."
+        found.append(value)
+        if len(found) > 2 * _MOST:
+            return _too_many()
+    return found
+
+
+def _object(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _with_reason(test: Mapping[str, Any], uncaught: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """A file that ended before its tests, with what it ended with."""
+    reason = uncaught.get(str(test.get("file")))
+    if reason is None or test.get("name") != test.get("file") or test.get("outcome") != "error":
+        return test
+    return {**test, **{key: reason.get(key, "") for key in ("cause", "missing", "origin", "message")}}
+
+
+def _results(tests: Iterable[Mapping[str, Any]], folder: str) -> tuple[TestResult, ...] | str:
+    results: dict[tuple[str, str], TestResult] = {}
+    for test in tests:
+        result = result_of(test, folder)
+        if result is None:
+            return "The report has a test that is none."
+        key = (result.file, result.name)
+        before = results.get(key)
+        if before is None or _WORSE.index(result.outcome) > _WORSE.index(before.outcome):
+            results[key] = result
+        if len(results) > _MOST:
+            return _too_many()
+    return tuple(results.values())
+
+
+def result_of(test: Mapping[str, Any], folder: str) -> TestResult | None:
+    """A test of a report, with its texts bounded; None where it is none.
+
+    Args:
+        folder: the one that the tests were run in, relative to the project.
+    """
+    texts = {key: test.get(key, "") for key in ("name", "file", "outcome", "cause", "missing", "message", "origin")}
+    if not all(isinstance(text, str) for text in texts.values()) or texts["outcome"] not in _OUTCOMES:
+        return None
+    name, is_file = one_line(texts["name"], _NAME), texts["name"] == texts["file"]
+    file = _placed(texts["file"], folder)
+    if not name:
+        return None
+    return TestResult(
+        name=file if is_file else name,
+        file=file,
+        outcome=texts["outcome"],
+        cause=one_line(texts["cause"], _NAME),
+        missing=one_line(texts["missing"], _NAME),
+        message=one_line(texts["message"], _MESSAGE),
+        origin=_placed(texts["origin"], folder),
+    )
+
+
+def _placed(path: str, folder: str) -> str:
+    """A path relative to the project."""
+    shown = one_line(path, _NAME)
+    return shown if folder == "." or not shown else str(PurePosixPath(folder, shown))
+
+
+def _too_many() -> str:
+    return f"The report has more than {_MOST:,} tests."

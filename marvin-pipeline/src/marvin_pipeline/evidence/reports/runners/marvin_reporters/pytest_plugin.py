@@ -1,0 +1,104 @@
+"""A plugin that reports what pytest does, as JSON lines. The project's own Python and pytest load it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .lines import Lines, below, place_of_report, told_of
+
+_PLACE = place_of_report()
+_TOLD = "marvin_told"
+"""An attribute of reports; with xdist it comes from the worker with the rest of the report."""
+
+_USAGE = 4
+"""The exit code of pytest where a conftest.py cannot be imported."""
+_ORDER = ("passed", "expected_failure", "skipped", "failed", "error")
+"""From the best to the worst; of the phases of a test, and of its parts, the worst counts."""
+
+
+class _Reporter:
+    """Gathers the phases of each test, and reports it when it has ended."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._begun: dict[str, dict[str, Any]] = {}
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        found = self._begun.setdefault(report.nodeid, {"outcome": "passed", "told": {}})
+        told = getattr(report, _TOLD, {})
+        outcome = _outcome(report, told)
+        if _ORDER.index(outcome) > _ORDER.index(found["outcome"]):
+            found.update(outcome=outcome, told=told)
+        if report.when == "teardown":
+            done = self._begun.pop(report.nodeid)
+            self._lines.test(report.nodeid, _file(report.nodeid), done["outcome"], done["told"])
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self._lines.test(report.nodeid, _file(report.nodeid), "error", getattr(report, _TOLD, {}))
+        elif report.skipped and report.nodeid:
+            self._lines.test(report.nodeid, _file(report.nodeid), "skipped", {})
+
+    def pytest_sessionfinish(self, exitstatus: Any) -> None:
+        for name, done in self._begun.items():  # it was ended in the middle of these
+            self._lines.test(name, _file(name), "error", done["told"])
+        self._lines.end(int(exitstatus))
+
+
+def _outcome(report: Any, told: dict[str, str]) -> str:
+    is_expected = hasattr(report, "wasxfail")
+    if report.skipped:
+        return "expected_failure" if is_expected else "skipped"
+    if report.failed:
+        return "failed" if report.when == "call" else "error"
+    # A hook of the project may say that it passed: what was raised counts.
+    return "failed" if told.get("cause") and report.when == "call" else "passed"
+
+
+def _file(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+def pytest_configure(config: Any) -> None:
+    if _PLACE and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Reporter(Lines(_PLACE)), "marvin-report")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_load_initial_conftests() -> Iterator[None]:
+    """Report a conftest.py that cannot be imported: pytest ends then, and has no report."""
+    outcome: Any = yield
+    found = getattr(outcome, "excinfo", None)
+    if _PLACE and found is not None:
+        error = found[1]
+        kept = getattr(error, "cause", None) or getattr(error, "excinfo", (None, None))[1] or error
+        file = below(str(getattr(error, "path", "")))
+        told = told_of(kept)
+        told["origin"] = told.get("origin") or file
+        lines = Lines(_PLACE)
+        lines.test(file or "conftest.py", file, "error", told)
+        lines.end(_USAGE)
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(call: Any) -> Iterator[None]:
+    outcome: Any = yield
+    error = call.excinfo
+    setattr(outcome.get_result(), _TOLD, {} if error is None else told_of(error.value, error.tb))
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_make_collect_report(collector: Any) -> Iterator[None]:
+    outcome: Any = yield
+    report = outcome.get_result()
+    call = getattr(report, "call", None)
+    error = None if call is None or call.excinfo is None else call.excinfo.value
+    # Of a module that cannot be imported pytest tells in an error of its own.
+    cause = getattr(error, "__cause__", None) or error
+    told = told_of(cause)
+    if told and not told["origin"]:
+        told["origin"] = below(str(getattr(collector, "path", None) or getattr(collector, "fspath", "")))
+    setattr(report, _TOLD, told)

@@ -1,0 +1,114 @@
+"""Running a project's tests for what their runners report, in the sandbox."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from marvin_core import Processes, in_thread, one_line
+
+from ...checks.commands import ProjectCommand, ProjectCommands
+from ...checks.running import CommandRun, run_command
+from ..records import TestReport
+from .cargo import build_argv, read_cargo
+from .plans import OF_PYTHON, Plan, plan_of
+from .reading import LARGEST, ReadReport, read_go, read_lines
+
+_LEFT = re.compile(r"evidence-[a-z0-9_]{8}")
+"""As `tempfile` names a folder."""
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+_SAID = 400
+"""Characters of the output that are told where there is no whole report."""
+_OUTPUT = 4_000_000
+"""Bytes of standard output that are kept where the report stands on it."""
+
+
+def commands_with_tests(commands: ProjectCommands) -> Sequence[ProjectCommand]:
+    """The commands that show what the tests do; for Python those of `test` run the ones of `e2e` as well."""
+    tests = commands.of("test")
+    known = {one.argv[:3] for one in tests}
+    return (*tests, *(one for one in commands.of("e2e") if one.argv[:3] not in known))
+
+
+async def run_tests(
+    processes: Processes, root: Path, commands: Sequence[ProjectCommand], timeout: float
+) -> Sequence[TestReport]:
+    """Run all of some test commands, whether one fails or not.
+
+    Args:
+        timeout: seconds for each of them.
+    """
+    return [await _run(processes, root, command, timeout) for command in commands]
+
+
+async def _run(processes: Processes, root: Path, command: ProjectCommand, timeout: float) -> TestReport:
+    folder = await in_thread(lambda: _made(root))
+    try:
+        report = folder / "report.jsonl"
+        plan = await in_thread(lambda: plan_of(command, root, report))
+        if plan.form == "cargo":
+            if broken := await _broken(processes, root, command, timeout):
+                return broken
+            plan = plan.replace(runner="", form="exit code")
+        done = await run_command(processes, root, plan.command, timeout, _OUTPUT if plan.form == "go" else None)
+        read = await in_thread(lambda: _read(plan, root, report, done))
+    finally:
+        await in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return _told(command, plan.runner, done, read)
+
+
+async def _broken(processes: Processes, root: Path, command: ProjectCommand, timeout: float) -> TestReport | None:
+    """What Cargo tells of tests that do not compile; None where they do."""
+    build = command.replace(argv=build_argv(command.argv))
+    done = await run_command(processes, root, build, timeout, _OUTPUT)
+    if done.exit_code == 0:
+        return None
+    output = done.output.encode("utf-8", "replace")
+    return _told(command, "cargo", done, await in_thread(lambda: read_cargo(output, root, command.folder)))
+
+
+def _told(command: ProjectCommand, runner: str, done: CommandRun, read: ReadReport) -> TestReport:
+    fault = read.fault
+    if done.exit_code is None:
+        fault = f"The command did not come to its end: {done.ending}."
+    if fault and (said := one_line(done.output[-_SAID:])):
+        fault = f"{fault} Its output ends with: {said}"
+    return TestReport(command=command.shown, runner=runner, exit_code=done.exit_code, results=read.results, fault=fault)
+
+
+def _read(plan: Plan, root: Path, report: Path, done: CommandRun) -> ReadReport:
+    if plan.form == "exit code":
+        return ReadReport()
+    if plan.form == "go":
+        return read_go(done.output.encode("utf-8", "replace"), plan.command.folder)
+    folder = root / plan.command.folder
+    if plan.runner in ("pytest", "unittest") and any(folder.glob(f"{OF_PYTHON}*")):  # Python would take it for ours
+        return ReadReport(fault=f"The project has a module {OF_PYTHON}, which is the name of Marvin's reporters.")
+    return read_lines(_content(report), plan.command.folder)
+
+
+def _content(report: Path) -> bytes:
+    """What stands in the report; nothing where there is none, or no regular file in its place."""
+    try:
+        descriptor = os.open(report, _FLAGS)
+        with os.fdopen(descriptor, "rb") as stream:
+            return stream.read(LARGEST) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
+
+
+def _made(root: Path) -> Path:
+    """A folder for the report, below `.marvin`, where commands in the sandbox can write."""
+    return Path(tempfile.mkdtemp(prefix="evidence-", dir=root / ".marvin"))
+
+
+def remove_reports(root: Path) -> None:
+    """Remove the reports of runs that were killed."""
+    for left in (root / ".marvin").glob("evidence-*"):
+        if _LEFT.fullmatch(left.name):
+            shutil.rmtree(left, ignore_errors=True)

@@ -1,0 +1,270 @@
+"""Runs of the pipeline in which agents write tests that prove nothing: each is caught and sent back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import threading
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import pytest
+
+from marvin_core.testing.answers import Answer
+from tests.e2e.support_e2e import LIMIT, Marvin, Result, wait_until
+from tests.support.agents import agents_in
+from tests.support.pipeline import Asked, PipelineModels, Script, said, steps, verdict, writer
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+DESIGN = "# The design of adder\n\nThe program is `adder.py`, its tests are in `tests/`.\n\n" + "It says it all. " * 90
+GOOD = "from adder import add\n\n\ndef test_adds():\n    assert add(2, 3) == 5\n"
+ADDER = "def add(a, b):\n    return a + b\n"
+needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is missing")
+
+
+def lay(marvin: Marvin, finished: str, files: Mapping[str, str]) -> None:
+    """A project with a design, whose phases up to one are finished."""
+    marvin.make_repository()
+    marvin.git("rm", "-q", "total.py")
+    documents = {f".marvin/{name}.md": DESIGN for name in ("spec", "ux", "design")}
+    state = {".marvin/pipeline_state": finished, ".marvin/request.md": "Build adder.\n"}
+    project = {"pyproject.toml": '[project]\nname = "adder"\nversion = "1.0"\n[tool.pytest.ini_options]\n'}
+    for name, text in {**project, **documents, **state, **files}.items():
+        path = marvin.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    marvin.git("add", "-A")
+    marvin.git("commit", "-q", "-m", "The project")
+
+
+def until(marvin: Marvin, phase: str, *flags: str, **env: str) -> Result:
+    own = ("--non-interactive", "--design-first", "--working-dir=.", f"--until={phase}")
+    return marvin.run(*own, *flags, limit=600, env=env or None)
+
+
+def gates(marvin: Marvin, name: str = "") -> list[dict[str, Any]]:
+    """The gates that are recorded."""
+    lines = (marvin.project / ".marvin/logs/evidence.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines if line]
+    return [gate for gate in found if name in ("", gate["name"])]
+
+
+def patch(path: str, content: str, message: str = "Mend the tests") -> Script:
+    """An agent that writes a file anew."""
+    return writer({path: content}, message, reads=(path,))
+
+
+def prompts_of(models: PipelineModels, role: str, script: Script) -> list[str]:
+    """Have an agent play a script, and keep the prompts that it gets."""
+    found: list[str] = []
+
+    def kept(asked: Asked) -> Answer:
+        if asked.step == 0:
+            found.append(asked.prompt)
+        return script(asked)
+
+    models.scripts[role] = kept
+    return found
+
+
+BAD = {
+    "passes without the code": ("def test_adds():\n    assert 2 + 3 == 5\n", "it passes, though the code is not there"),
+    "imports something else": (f"import requests_of_nobody\n{GOOD}", "it imports requests_of_nobody"),
+    "has a syntax error": (GOOD.replace("):", "):("), "has a syntax error"),
+    "has a fixture that fails": (
+        "import pytest\n\n\n@pytest.fixture\ndef disk():\n    raise OSError('none')\n\n\ndef test_a(disk):\n    pass\n",
+        "as a fixture (OSError: none)",
+    ),
+    "is skipped": (f"import pytest\n\npytestmark = pytest.mark.skip\n\n\n{GOOD[GOOD.index('def') :]}", "it is skipped"),
+    "uses what nothing defines": (GOOD.partition("\n\n\n")[2], "a name that nothing defines"),
+}
+
+
+@pytest.mark.parametrize(("content", "why"), BAD.values(), ids=BAD)
+def test_a_test_that_is_not_red_for_the_right_reason_goes_back_to_its_writer(
+    marvin: Marvin, models: PipelineModels, content: str, why: str
+) -> None:
+    lay(marvin, "2a", {})
+    models.scripts["integration_tests"] = writer({"tests/test_a.py": content}, "Test adder")
+    sent_back = prompts_of(models, "red_tests", patch("tests/test_a.py", GOOD))
+    done = until(marvin, "2b", MARVIN_SANDBOX="auto")
+    assert done.code == 0, done.err.decode() + done.text
+    (prompt,) = sent_back
+    assert why in prompt
+    assert "tests/test_a.py" in prompt
+    first, second = gates(marvin, "red")
+    assert (first["outcome"], second["outcome"]) == ("failed", "passed")
+    assert second["tests"] == ["tests/test_a.py"]
+    assert why in first["places"][0]
+    for gate in (first, second):
+        marvin.git("cat-file", "-e", gate["commit"])
+    assert marvin.git("show", f"{second['commit']}:tests/test_a.py") == GOOD
+    assert not list((marvin.project / ".marvin").glob("evidence-*"))
+
+
+def test_what_stays_wrong_stops_the_run_with_5_and_the_next_run_gets_another_try(
+    marvin: Marvin, models: PipelineModels
+) -> None:
+    lay(marvin, "2a", {})
+    models.scripts["integration_tests"] = writer({"tests/test_a.py": BAD["is skipped"][0]}, "Test adder")
+    models.scripts["red_tests"] = steps(said("All is well."))
+    marvin.config("packs: {pipeline: {proof_rounds: 2}}\n")
+    done = until(marvin, "2b")
+    assert done.code == 5, done.err.decode() + done.text
+    assert "It went back 2 times." in done.text
+    assert "tests/test_a.py::test_adds: it is skipped" in done.text
+    assert models.asked.count("red_tests") == 2
+    assert json.loads((marvin.project / ".marvin/logs/pipeline-report.json").read_text())["exit_code"] == 5
+    assert (marvin.project / ".marvin/pipeline_state").read_text() == "2a"
+    models.scripts["red_tests"] = patch("tests/test_a.py", GOOD)
+    done = until(marvin, "2b")
+    assert done.code == 0, done.err.decode() + done.text
+    assert models.asked.count("integration_tests") == 1
+
+
+def test_only_new_tests_have_to_be_red(marvin: Marvin, models: PipelineModels) -> None:
+    old = "def test_old():\n    pass\n"
+    lay(marvin, "2a", {"tests/test_a.py": old})
+    models.scripts["integration_tests"] = patch("tests/test_a.py", f"{old}\n\ndef test_new():\n    import adder\n")
+    done = until(marvin, "2b")
+    assert done.code == 0, done.err.decode() + done.text
+    (gate,) = gates(marvin, "red")
+    assert gate["tests"] == ["tests/test_a.py::test_new"]
+    assert "red_tests" not in models.asked
+
+
+def test_a_fix_after_the_review_that_makes_a_test_pass_is_caught(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, "2a", {})
+    models.scripts["integration_tests"] = writer({"tests/test_a.py": GOOD}, "Test adder")
+
+    def review(asked: Asked) -> Answer:
+        finding = (
+            '{"findings": [{"severity": "high", "file": "tests/test_a.py", "claim": "Too narrow.", "evidence": "1"}]}'
+        )
+        first = "This is round" not in asked.prompt and "round 1" not in asked.prompt
+        return verdict(asked, *([finding] if first and models.asked.count("code_reviewer") == 1 else []))
+
+    models.scripts["code_reviewer"] = review
+    models.scripts["code_fixer"] = patch("tests/test_a.py", BAD["passes without the code"][0])
+    models.scripts["red_tests"] = patch("tests/test_a.py", GOOD)
+    done = until(marvin, "2b")
+    assert done.code == 0, done.err.decode() + done.text
+    assert [gate["outcome"] for gate in gates(marvin, "red")] == ["passed", "failed", "passed"]
+
+
+def through(models: PipelineModels, implementation: Script) -> None:
+    """Agents of 2b and 3."""
+    models.scripts |= {
+        "integration_tests": writer({"tests/test_a.py": GOOD}, "Test adder"),
+        "implementation": implementation,
+    }
+
+
+def test_after_the_implementation_the_tests_that_were_red_are_named_as_green(
+    marvin: Marvin, models: PipelineModels
+) -> None:
+    lay(marvin, "2a", {})
+    through(models, writer({"adder.py": ADDER}, "Implement adder"))
+    done = until(marvin, "4a", MARVIN_SANDBOX="auto")
+    assert done.code == 0, done.err.decode() + done.text
+    assert [(gate["phase"], gate["outcome"], gate["tests"]) for gate in gates(marvin, "green")] == [
+        ("3", "passed", ["tests/test_a.py"]),
+        ("4a", "passed", ["tests/test_a.py"]),
+    ]
+    assert "green_tests" not in models.asked
+    assert "debug" not in models.asked
+
+
+def test_a_test_that_the_implementation_deletes_is_brought_back(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, "2a", {"tests/test_old.py": "def test_old():\n    pass\n"})
+
+    files = {"adder.py": ADDER, "pytest.ini": "[pytest]\naddopts = --ignore=tests/test_a.py\n"}
+    through(models, writer(files, "Implement adder"))
+    sent_back = prompts_of(models, "green_tests", patch("pytest.ini", "[pytest]\n"))
+    done = until(marvin, "3")
+    assert done.code == 0, done.err.decode() + done.text
+    (prompt,) = sent_back
+    assert "tests/test_a.py: it is gone" in prompt
+    assert [gate["outcome"] for gate in gates(marvin, "green")] == ["failed", "passed"]
+
+
+def test_a_test_that_fails_after_the_implementation_is_left_to_4a(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, "2a", {})
+    through(models, writer({"adder.py": ADDER.replace("+", "-")}, "Implement adder"))
+    models.scripts["debug"] = patch("adder.py", ADDER, "Add")
+    done = until(marvin, "4a")
+    assert done.code == 0, done.err.decode() + done.text
+    assert [(gate["phase"], gate["outcome"]) for gate in gates(marvin, "green")] == [("3", "failed"), ("4a", "passed")]
+    assert "green_tests" not in models.asked
+
+
+def test_a_gate_that_was_passed_is_not_run_again_after_a_kill(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, "2a", {})
+    count = marvin.project.parent / "runs"
+    text = f"open({str(count)!r}, 'a').write('x')\n{GOOD}"
+    models.scripts["integration_tests"] = writer({"tests/test_a.py": text}, "Test adder")
+    held = threading.Event()
+    models.holds["code_reviewer"] = held
+    running = marvin.start("--non-interactive", "--design-first", "--working-dir=.", "--until=2b")
+    running.until(partial(models.was_asked, "code_reviewer"), "the reviewer")
+    assert count.read_text() == "x"
+    running.send(signal.SIGKILL)
+    del models.holds["code_reviewer"]
+    held.set()
+    running.finish()
+    wait_until(lambda: not agents_in(marvin.home), "the end of the agents", LIMIT)
+    done = until(marvin, "2b")
+    assert done.code == 0, done.err.decode() + done.text
+    assert count.read_text() == "x"
+    assert len(gates(marvin, "red")) == 1
+    assert models.asked.count("integration_tests") == 1
+
+
+def test_a_command_of_the_configuration_is_run_and_tells_its_exit_code_alone(
+    marvin: Marvin, models: PipelineModels
+) -> None:
+    lay(marvin, "2a", {})
+    marvin.config("packs: {pipeline: {test_command: bash check.sh}}\n")
+    models.scripts["integration_tests"] = writer({"check.sh": "test -e adder.py\n"}, "Test adder")
+    models.scripts["implementation"] = writer({"adder.py": ADDER}, "Implement adder")
+    done = until(marvin, "3")
+    assert done.code == 0, done.err.decode() + done.text
+    (red,), (green,) = gates(marvin, "red"), gates(marvin, "green")
+    assert (red["outcome"], green["outcome"]) == ("not_measured", "passed")
+    assert "tells its exit code alone (1)" in red["reason"]
+    assert "exit code alone" in green["reason"]
+
+
+@pytest.mark.parametrize("command", ['"\'a"', '" "'])
+def test_a_test_command_that_is_none_is_refused_before_anything_is_done(
+    marvin: Marvin, models: PipelineModels, command: str
+) -> None:
+    lay(marvin, "2a", {})
+    marvin.config(f"packs: {{pipeline: {{test_command: {command}}}}}\n")
+    done = until(marvin, "2b")
+    assert done.code == 1
+    assert "packs.pipeline.test_command is no command" in done.said
+    assert models.asked == []
+
+
+@needs_node
+def test_the_same_holds_for_the_runner_of_node(marvin: Marvin, models: PipelineModels) -> None:
+    lay(marvin, "2a", {"package.json": json.dumps({"name": "adder", "scripts": {"test": "node --test"}})})
+    (marvin.project / "pyproject.toml").unlink()
+    good = (
+        "const test = require('node:test');\nconst assert = require('node:assert');\n"
+        "const { add } = require('../adder.js');\n\ntest('adds', () => assert.strictEqual(add(2, 3), 5));\n"
+    )
+    bad = good.replace("'../adder.js'", "'adders-of-nobody'")
+    models.scripts["integration_tests"] = writer({"test/add.test.js": bad}, "Test adder")
+    models.scripts["implementation"] = writer(
+        {"adder.js": "module.exports = { add: (a, b) => a + b };\n"}, "Implement adder"
+    )
+    sent_back = prompts_of(models, "red_tests", patch("test/add.test.js", good))
+    done = until(marvin, "3", MARVIN_SANDBOX="auto")
+    assert done.code == 0, done.err.decode() + done.text
+    assert "it imports adders-of-nobody" in sent_back[0]
+    assert [gate["outcome"] for gate in gates(marvin)] == ["failed", "passed", "passed"]
+    assert gates(marvin, "green")[0]["tests"] == ["test/add.test.js"]

@@ -1,0 +1,136 @@
+"""Test commands are run for their reports, whatever the tests do to these."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from marvin_core.api.timeouts import Timeouts
+from marvin_core.guard.processes.runner import ProcessRunner
+from marvin_pipeline.checks.commands import ProjectCommand
+from marvin_pipeline.evidence.judging import Before, judge_green, judge_red
+from marvin_pipeline.evidence.own_modules import OwnModules
+from marvin_pipeline.evidence.records import TestReport as Report
+from marvin_pipeline.evidence.reports.running import remove_reports, run_tests
+from tests.support.folders import Folders
+
+PYTEST = (sys.executable, "-m", "pytest")
+TEST = "def test_a():\n    assert 1 == 2\n"
+
+
+def run(folder: Path, files: Mapping[str, str], *argv: str, timeout: float = 60) -> Report:
+    """Run a test command of a project."""
+    (folder / ".marvin").mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+    async def go() -> Report:
+        environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
+        runner = ProcessRunner(Folders(root=folder, base=folder), environment, Timeouts())
+        try:
+            (report,) = await run_tests(runner, folder, [ProjectCommand(kind="test", argv=argv)], timeout)
+            return report
+        finally:
+            await runner.close()
+
+    report = asyncio.run(go())
+    assert list((folder / ".marvin").iterdir()) == [], "nothing is left over"
+    return report
+
+
+def test_a_report_names_the_command_as_it_would_be_typed(tmp_path: Path) -> None:
+    report = run(tmp_path, {"test_a.py": TEST}, *PYTEST)
+    assert (report.runner, report.exit_code, report.fault) == ("pytest", 1, "")
+    assert report.command == f"{sys.executable} -m pytest"
+    assert [(one.name, one.outcome) for one in report.results] == [("test_a.py::test_a", "failed")]
+    assert report.is_structured
+
+
+def test_of_an_unknown_runner_the_exit_code_is_told(tmp_path: Path) -> None:
+    report = run(tmp_path, {}, "bash", "-c", "exit 3")
+    assert (report.runner, report.exit_code, report.results, report.is_structured) == ("", 3, (), False)
+
+
+def test_what_a_runner_says_that_cannot_report_is_told(tmp_path: Path) -> None:
+    report = run(tmp_path, {"test_a.py": TEST}, *PYTEST, "--no-such-flag")
+    assert "--no-such-flag" in report.fault
+
+
+SPOILING = {
+    "ends the process": "import os\nos._exit(0)\n",
+    "puts a pipe in the place of the report": "import glob, os\nfor one in glob.glob('.marvin/evidence-*/*'):\n"
+    "    os.remove(one)\n    os.mkfifo(one)\n",
+    "puts a link in the place of the report": "import glob, os\nfor one in glob.glob('.marvin/evidence-*/*'):\n"
+    "    os.remove(one)\n    os.symlink('/etc/passwd', one)\n",
+    "removes the report": "import glob, os\nfor one in glob.glob('.marvin/evidence-*/*'):\n    os.remove(one)\n",
+    "writes garbage": "import glob\nfor one in glob.glob('.marvin/evidence-*/*'):\n    open(one, 'ab').write(b'{')\n",
+    "writes an end of its own": "import glob\nfor one in glob.glob('.marvin/evidence-*/*'):\n"
+    '    open(one, \'a\').write(\'{"event": "end", "exit_code": 0, "count": 0}\\n\')\n',
+}
+
+
+@pytest.mark.parametrize("code", SPOILING.values(), ids=SPOILING)
+def test_tests_that_spoil_their_report_have_none(tmp_path: Path, code: str) -> None:
+    report = run(
+        tmp_path,
+        {"test_a.py": TEST, "test_b.py": f"def test_b():\n    {code.replace(chr(10), chr(10) + '    ')}"},
+        *PYTEST,
+    )
+    assert report.fault
+    assert not report.is_structured
+
+
+def test_a_module_of_the_project_does_not_stand_in_for_a_reporter(tmp_path: Path) -> None:
+    report = run(tmp_path, {"test_a.py": TEST, "marvin_reporters.py": "raise SystemExit(0)\n"}, *PYTEST)
+    assert "which is the name of Marvin's reporters" in report.fault
+
+
+def test_a_command_that_does_not_end_has_no_report(tmp_path: Path) -> None:
+    report = run(tmp_path, {"test_a.py": f"{TEST}\nimport time\ntime.sleep(600)\n"}, *PYTEST, timeout=3)
+    assert report.exit_code is None
+    assert "did not come to its end" in report.fault
+
+
+CARGO = {"Cargo.toml": '[package]\nname = "ada-adder"\nversion = "1.0.0"\nedition = "2021"\n', "src/lib.rs": ""}
+needs_cargo = pytest.mark.skipif(not shutil.which("cargo"), reason="cargo is missing")
+RUST = "#[test]\nfn adds() {\n    assert_eq!(ada_adder::add(2, 3), 5);\n}\n"
+OWN = OwnModules(names=frozenset({"ada_adder"}))
+CHANGED = Before(changed=frozenset({"tests/add.rs"}))
+
+
+@needs_cargo
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        (RUST, "passed"),
+        (f"use ada_adder::Adder;\n{RUST}", "passed"),
+        (f"use ada_adder::core::add;\n{RUST}", "passed"),
+        (f"use nobodys_crate::thing;\n{RUST}", "failed"),
+        (f"{RUST}fn (\n", "failed"),
+        ("#[test]\nfn adds() {\n    assert_eq!(1, 2);\n}\n", "not_measured"),
+        ("#[test]\nfn adds() {}\n", "failed"),
+    ],
+    ids=range(7),
+)
+def test_cargo_tells_why_tests_do_not_compile(tmp_path: Path, text: str, outcome: str) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "tests").mkdir()
+    report = run(tmp_path, {**CARGO, "tests/add.rs": text}, "cargo", "test", "--quiet", "--offline")
+    assert report.fault == ""
+    judged = judge_red([report], CHANGED, OWN)
+    assert judged.outcome == outcome, (judged, report)
+    assert judge_green([report], []).outcome == ("passed" if "{}" in text else "failed")
+
+
+def test_reports_of_runs_that_were_killed_are_removed(tmp_path: Path) -> None:
+    for name in ("evidence-abcd1234", "evidence-of-mine", "logs"):
+        (tmp_path / ".marvin" / name).mkdir(parents=True)
+    remove_reports(tmp_path)
+    assert {one.name for one in (tmp_path / ".marvin").iterdir()} == {"evidence-of-mine", "logs"}
