@@ -23,6 +23,7 @@ def marvin_register_settings() -> PackSettings:
         "fe_rounds": "MARVIN_FE_ROUNDS",
         "qa_rounds": "MARVIN_QA_ROUNDS",
         "tickets_dir": "TICKETS_DIR",
+        "step_summary": "GITHUB_STEP_SUMMARY",
     }
     return PackSettings(model=".settings:PipelineSettings", variables=variables)
 

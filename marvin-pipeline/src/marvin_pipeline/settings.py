@@ -38,5 +38,7 @@ class PipelineSettings(Settings):
     """By tier, the model that goes on where an agent with the tier's own fails."""
     tickets_dir: str = ""
     """The folder of the tickets; without it the nearest `.tickets` from the project upwards."""
+    step_summary: str = ""
+    """The file that `--github` adds the job summary to."""
     git_timeout: float = Field(default=120.0, gt=0)
     """Seconds for a step of git."""
