@@ -92,7 +92,7 @@ class _Reader:
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take one event; one of another form is passed over."""
-        kind, phase = event.get("event"), event.get("phase")
+        kind, phase = event.get("event"), _text(event.get("phase"))
         if kind == "begin":
             self._begin(event)
         elif kind == "base":
@@ -103,7 +103,7 @@ class _Reader:
             self._take_of(str(kind), self.phases[phase], event)
 
     def _begin(self, event: Mapping[str, Any]) -> None:
-        request, phase = event.get("request"), event.get("phase")
+        request, phase = event.get("request"), _text(event.get("phase"))
         if request != self._request:
             self._clear()
             self._request, self._fresh = request, PHASES
