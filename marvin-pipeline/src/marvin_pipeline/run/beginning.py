@@ -174,8 +174,10 @@ async def begin(control: RunControl, request: PipelineRequest, settings: Pipelin
 def _tidy(files: ProjectFiles) -> None:
     """Remove what a run left that was killed, and the report of the last one, which tells nothing of this one."""
     from ..checks.e2e import remove_empty_folders
+    from ..evidence.mutations.copying import remove_copies
 
     files.sweep()
+    remove_copies(files.root)
     remove_empty_folders(files.root)
     files.remove(REPORT)
 

@@ -97,11 +97,14 @@ async def _written(run: Run, phase: str, *roles: str) -> PhaseEnd:
 
 async def _debug(run: Run) -> PhaseEnd:
     from ..checks.debug import run_debug
+    from ..evidence.mutations.gate import check_mutations
     from ..review.rounds import review_code
 
     begun = await _begun(run, "4a")
     end = await run_debug(run)
-    return end.then(await review_code(run, "4a", begun)) if end.goes_on else end
+    if end.goes_on:
+        end = end.then(await review_code(run, "4a", begun))
+    return end.then(await check_mutations(run, "4a")) if end.goes_on else end
 
 
 async def _begun(run: Run, phase: str) -> str:
