@@ -61,10 +61,12 @@ def _add(suite: Element, case: Case) -> None:
     text, details = one_line(case.text, _TEXT), [one_line(line, _TEXT) for line in case.details[:_DETAIL]]
     if case.verdict == "failed":
         SubElement(element, "failure", message=text, type="marvin").text = "\n".join([text, *details])
-    elif case.verdict == "skipped":
+        return
+    if case.verdict == "skipped":
         SubElement(element, "skipped", message=text)
-    if details and case.verdict != "failed" or text and case.verdict == "passed":
-        SubElement(element, "system-out").text = "\n".join([text, *details] if case.verdict == "passed" else details)
+        text = ""
+    if said := "\n".join(filter(None, [text, *details])):
+        SubElement(element, "system-out").text = said
 
 
 def cases_of(results: Results) -> Sequence[Case]:

@@ -47,7 +47,9 @@ async def _measured(run: Run, phase: str, commit: str) -> Gate:
     if not run.settings.mutations:
         return _gate(phase, commit, "not_measured", "No mutations are asked for (packs.pipeline.mutations is 0).")
     new = await _new_lines(run)
-    done, faults, others = [], [], []
+    done: list[Tried] = []
+    faults: list[str] = []
+    others: list[str] = []
     for suffixes, attempt in _TOOLS:
         own = {file: lines for file, lines in new.items() if file.endswith(suffixes)}
         if not own:

@@ -8,7 +8,7 @@ import random
 import sys
 from pathlib import Path
 
-from cosmic_ray.work_db import WorkDB, use_db  # type: ignore[import-not-found,unused-ignore]
+from cosmic_ray.work_db import WorkDB, use_db  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 
 def main(whole: str, made: str, lines: str, count: str, seed: str) -> None:
