@@ -61,6 +61,8 @@ def test_the_report_goes_from_a_requirement_to_its_test_and_commit(marvin: Marvi
     (test,) = first["tests"]
     assert (test["file"], test["line"], test["name"]) == ("tests/test_adder.py", 7, "test_ac_1_adds")
     assert marvin.git("log", "-1", "--format=%s", test["commit"]).strip() == "Test that adder adds"
+    assert "No test names AC-2." in models.newest["integration_tests"]
+    assert "No test names AC-2." in models.newest["implementation"]
     assert told["cost"] == pytest.approx(done.cost()["session_cost"])
     again = marvin.run(*FLAGS, "--strict")
     assert again.code == 5, again.said

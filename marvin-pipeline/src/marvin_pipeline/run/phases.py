@@ -74,7 +74,14 @@ async def _functional_tests(run: Run) -> PhaseEnd:
 
 
 async def _integration_tests(run: Run) -> PhaseEnd:
-    return await _written(run, "2b", "integration_tests")
+    """The agent is told which criteria no test names so far; those that none names behind it are told to later ones."""
+    from ..evidence.tracing import untested
+
+    before = await untested(run)
+    run.carried.extend(before)
+    end = await _written(run, "2b", "integration_tests")
+    run.carried[:] = [line for line in run.carried if line not in before]
+    return end.then(PhaseEnd(outcome="passed", reason="", carried=await untested(run))) if end.goes_on else end
 
 
 async def _implementation(run: Run) -> PhaseEnd:

@@ -11,17 +11,13 @@ from ...review.findings import SEVERITIES, Severity
 from ...run.checkpoints import Checkpoints
 from ...run.files import ProjectFiles
 from ...state import PHASES
-from ..criteria import Criterion, Mention, criteria_of, is_test_file, mentions_in
+from ..criteria import Criterion, Mention, criteria_of
 from ..findings import FindingsLog, NotedFinding
 from ..records import EvidenceLog, Gate, GateName, GateOutcome
-from .files import text_below
+from ..tracing import mentions_of
 from .history import History, history_of
 from .matrix import CriterionResult, matrix_of
 
-_TEST_FILES = 2_000
-"""Test files that are read."""
-_TEST_BYTES = 40_000_000
-"""Bytes of them, all together."""
 GateStanding: TypeAlias = Literal["passed", "failed", "settled", "accepted", "not_measured", "of_elsewhere"]
 """As gates end. settled: it failed, and a later phase passed it. of_elsewhere: its commit is none of this history, or is
 older than the phase, so that it says nothing of what is here."""
@@ -96,8 +92,8 @@ async def gather(files: ProjectFiles, git: Checkpoints, floor: Severity, ending:
     commits = await git.history()
     history, gates, findings, specification = await in_thread(lambda: _logs(files))
     standing = _Ages(commits, history)
-    names = [name for name in await git.files() if is_test_file(name)]
-    mentions = await in_thread(lambda: _mentions(files, names))
+    names = await git.files()
+    mentions = await in_thread(lambda: mentions_of(files, names))
     came = {file: await git.came_with(file, _lines(mentions, file)) for file in sorted({one.file for one in mentions})}
     results = tuple(_standing(gates, standing))
     current = tuple(sorted((one for one in findings if standing.counts(one.phase, one.commit)), key=_order))
@@ -128,18 +124,6 @@ def _is_sound(gate: Gate) -> bool:
     texts = (gate.phase, gate.reason, gate.commit, gate.accepted_by, *gate.tests, *gate.places)
     is_known = gate.name in get_args(GateName) and gate.outcome in get_args(GateOutcome) and gate.phase in PHASES
     return is_known and all(isinstance(text, str) for text in texts)
-
-
-def _mentions(files: ProjectFiles, names: Sequence[str]) -> Sequence[Mention]:
-    found: list[Mention] = []
-    left = _TEST_BYTES
-    for name in names[:_TEST_FILES]:
-        text = text_below(files.root, name)
-        left -= len(text)
-        if left < 0:
-            break
-        found += mentions_in(name, text)
-    return found
 
 
 def _lines(mentions: Sequence[Mention], file: str) -> Sequence[int]:
