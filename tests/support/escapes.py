@@ -129,7 +129,8 @@ async def git_is_kept(place: Place) -> None:
 async def marvins_own_files_are_kept(place: Place) -> None:
     """What the pipeline goes by is not changed by commands."""
     await place.sh(
-        "echo 5 > .marvin/pipeline_state; rm -rf .marvin/upstream; touch .marvin/logs/x .marvin/report/x; mv .marvin m; mkdir .marvin;"
+        "echo 5 > .marvin/pipeline_state; rm -rf .marvin/upstream; touch .marvin/logs/x .marvin/report/x;"
+        " mv .marvin m; mkdir .marvin;"
         " rm .marvin/review-history-1.md; echo 5 > m/pipeline_state; echo note > .marvin/note.md"
     )
     own = place.root / ".marvin"

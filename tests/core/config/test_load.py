@@ -632,7 +632,17 @@ def test_a_price_that_is_no_amount_is_refused(desk: Desk, name: str, value: str)
 
 
 @pytest.mark.parametrize(
-    "flags", [["--from", "2a"], ["--until", "3"], ["--upstream", "up"], ["--max-time", "5"], ["--yes"], ["--from", ""], ["--strict"], ["--github"]]
+    "flags",
+    [
+        ["--from", "2a"],
+        ["--until", "3"],
+        ["--upstream", "up"],
+        ["--max-time", "5"],
+        ["--yes"],
+        ["--from", ""],
+        ["--strict"],
+        ["--github"],
+    ],
 )
 def test_what_is_for_the_pipeline_needs_it(tmp_path: Path, flags: list[str]) -> None:
     with pytest.raises(UsageError, match="Add --design-first"):

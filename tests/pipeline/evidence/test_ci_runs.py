@@ -83,7 +83,7 @@ def test_findings_above_the_floor_end_with_4(marvin: Marvin, models: PipelineMod
     (finding,) = [one for one in report(marvin)["findings"] if one["phase"] == "2a"]
     assert (finding["severity"], finding["file"], finding["line"]) == ("critical", "pyproject.toml", 2)
     commands = [line for line in done.text.splitlines() if line.lstrip().startswith("::")]
-    assert commands == [line for line in commands if line.startswith("::error ") or line.startswith("::notice ")]
+    assert commands == [line for line in commands if line.startswith(("::error ", "::notice "))]
     place = "::error file=pyproject.toml,line=2,title=Marvin%3A critical%2C review of 2a::::error::AC-1 is not met."
     assert place in commands
     assert not [line for line in done.said.splitlines() if line.lstrip().startswith("::")]

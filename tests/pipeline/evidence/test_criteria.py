@@ -129,7 +129,9 @@ def test_whatever_an_agent_writes_is_read(text: str) -> None:
     mentions_in("tests/test_x.py", text)
 
 
-@pytest.mark.parametrize("piece", ["AC-1: ", "# AC-1\n", "- " * 20, "ac_1", "test('", "\n", "| AC-1 ", "AC-1 " + " " * 50])
+@pytest.mark.parametrize(
+    "piece", ["AC-1: ", "# AC-1\n", "- " * 20, "ac_1", "test('", "\n", "| AC-1 ", "AC-1 " + " " * 50]
+)
 def test_long_texts_take_linear_time(piece: str) -> None:
     begun = time.process_time()
     for text in (piece * 100_000, "".join(f"{piece}{number}\n" for number in range(50_000))):

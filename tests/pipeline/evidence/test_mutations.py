@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +14,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 PROMPT = "Build adder, a program that adds two numbers."
 FLAGS = ("--non-interactive", "--design-first", "--working-dir=.")
-WEAK = "import unittest\n\nfrom adder import add\n\n\nclass Add(unittest.TestCase):\n    def test_adds(self):\n        add(2, 3)\n"
+WEAK = (
+    "import unittest\n\nfrom adder import add\n\n\n"
+    "class Add(unittest.TestCase):\n    def test_adds(self):\n        add(2, 3)\n"
+)
 PROGRAM = (
     "import sys\n\n\ndef add(a, b):\n    return a + b\n\n\ndef larger(a, b):\n    return a if a > b else b\n\n\n"
     'if __name__ == "__main__":\n    print(add(int(sys.argv[1]), int(sys.argv[2])))\n'
@@ -64,7 +63,9 @@ def test_tests_that_catch_little_are_reported_and_with_strict_they_fail(marvin: 
 
 def test_a_language_without_a_tool_is_not_measured(marvin: Marvin, models: PipelineModels) -> None:
     models.scripts["implementation"] = writer({"adder.go": "package adder\n", "adder.py": ""}, "Implement adder")
-    models.scripts["tests"] = writer({"tests/test_a.py": "import unittest\n\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"}, "T")
+    models.scripts["tests"] = writer(
+        {"tests/test_a.py": "import unittest\n\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"}, "T"
+    )
     models.scripts["integration_tests"] = ADDER["structure"]
     done = run_to_4a(marvin)
     assert done.code == 0, done.err.decode() + done.text

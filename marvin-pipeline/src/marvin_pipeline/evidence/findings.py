@@ -104,9 +104,8 @@ def noted_finding(finding: Finding, phase: str, subject: str, commit: str) -> No
     file, line = finding.file.strip().strip("`"), None
     if matched := _PLACE.fullmatch(file):
         file, line = matched["file"], int(matched["line"])
-    elif matched := _QUOTED.search(finding.evidence):
-        if not file or matched["file"].endswith(file) or file.endswith(matched["file"]):
-            file, line = file or matched["file"], int(matched["line"])
+    elif (matched := _QUOTED.search(finding.evidence)) and _is_same(file, matched["file"]):
+        file, line = file or matched["file"], int(matched["line"])
     return NotedFinding(
         phase=phase,
         subject=subject,
@@ -119,3 +118,8 @@ def noted_finding(finding: Finding, phase: str, subject: str, commit: str) -> No
         standing="open",
         commit=commit,
     )
+
+
+def _is_same(file: str, quoted: str) -> bool:
+    """Whether a place in the evidence may be one of the file that a finding names, which may be none."""
+    return not file or quoted.endswith(file) or file.endswith(quoted)

@@ -1,4 +1,4 @@
-"""Reading files of the project that agents wrote: no link is followed, on the way to one either, and sizes are bounded."""
+"""Reading files that agents wrote: no link is followed, on the way to one either, and sizes are bounded."""
 
 from __future__ import annotations
 

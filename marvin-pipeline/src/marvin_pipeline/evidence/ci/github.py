@@ -28,7 +28,7 @@ _COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def annotations(results: Results) -> str:
+def annotation_lines(results: Results) -> str:
     """The annotations, a line each, the worst first and no more of a kind than are shown."""
     lines: dict[str, list[str]] = {"error": [], "warning": [], "notice": []}
     for kind, line in [*_of_cases(results), *_of_findings(results)]:
@@ -88,4 +88,3 @@ def _data(text: str) -> str:
 def _property(text: str) -> str:
     """The value of a property of one."""
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-

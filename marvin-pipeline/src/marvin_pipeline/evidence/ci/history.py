@@ -1,4 +1,4 @@
-"""What the journal tells of all runs of a project: how each phase ended last, what it took, and from where it counts."""
+"""What the journal tells of all runs: how each phase ended last, what it took, and from where evidence counts."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Case(Record):
 def junit_xml(results: Results) -> bytes:
     """The report, in the form that Jenkins, GitLab and others read."""
     cases = cases_of(results)
-    root = Element("testsuites", name="marvin pipeline", time=f"{results.seconds:.3f}", **_counted(cases))
+    root = Element("testsuites", {"name": "marvin pipeline", "time": f"{results.seconds:.3f}", **_counted(cases)})
     for suite in dict.fromkeys(case.suite for case in cases):
         own = [case for case in cases if case.suite == suite]
         seconds, skipped = sum(case.seconds for case in own), sum(case.verdict == "skipped" for case in own)

@@ -37,17 +37,23 @@ def summary_markdown(results: Results) -> str:
     code = "" if ending.exit_code is None else f" Exit code {ending.exit_code}."
     cost = "cost unknown" if results.cost is None else f"{results.cost:.4f} USD"
     agents = sum(phase.agents for phase in results.history.phases)
+    used = f"{_count(results.history.runs, 'run')}, {_count(agents, 'agent')}, {words_of(results.seconds)}"
     lines = [
         f"# The pipeline {_ENDS.get(ending.ended, ending.ended)}",
         "",
         f"{plain(ending.reason, 1_000)}{code}".strip(),
         "",
-        f"{_count(results.history.runs, 'run')}, {_count(agents, 'agent')}, {words_of(results.seconds)}, {cost}. "
-        f"Commit `{results.commit[:12] or 'none'}`.",
+        f"{used}, {cost}. Commit `{results.commit[:12] or 'none'}`.",
     ]
     if ending.next_phase:
         lines.append(f"The next run begins with {ending.next_phase}.")
-    lines += ["", "## Phases", "", "| phase | | how it ended | tries | time | cost | why |", "|---|---|---|---|---|---|---|"]
+    lines += [
+        "",
+        "## Phases",
+        "",
+        "| phase | | how it ended | tries | time | cost | why |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for phase in results.history.phases:
         money = "unknown" if phase.cost is None else f"{phase.cost:.4f}"
         took = words_of(phase.seconds) if phase.tries else ""
@@ -112,7 +118,9 @@ def _criteria(criteria: Sequence[CriterionResult]) -> Iterator[str]:
     rest = [one for one in criteria if one.proof != "shown"]
     if rest:
         yield ""
-        yield from _list(f"{one.criterion.id}: {one.criterion.text} ({proof_words(one.proof)} {one.why})" for one in rest)
+        yield from _list(
+            f"{one.criterion.id}: {one.criterion.text} ({proof_words(one.proof)} {one.why})" for one in rest
+        )
 
 
 def _findings(findings: Sequence[NotedFinding]) -> Iterator[str]:

@@ -76,9 +76,7 @@ def matrix_of(
     return tuple(results)
 
 
-def _proof(
-    mentions: Sequence[Mention], greens: Sequence[Gate], phases: Sequence[PhaseResult]
-) -> tuple[Proof, str]:
+def _proof(mentions: Sequence[Mention], greens: Sequence[Gate], phases: Sequence[PhaseResult]) -> tuple[Proof, str]:
     if not mentions:
         return "untested", "No test names it."
     if greens:
@@ -105,12 +103,11 @@ def _by_gate(mentions: Sequence[Mention], gate: Gate) -> tuple[Proof, str]:
 
 
 def is_of(mention: Mention, name: str) -> bool:
-    """Whether a test of a runner's report, as `tests/test_a.py::Case::test_b[1]`, is the one that a place belongs to."""
+    """Whether a test of a report, as `tests/test_a.py::Case::test_b[1]`, is the one that a place belongs to."""
     file = PurePosixPath(mention.file)
-    if file.suffix == ".py" and file.stem not in name:
-        return False
-    if not mention.test:  # the place belongs to all tests of the file
-        return file.stem in name
+    is_in_file = f"{file.stem}." in name
+    if not mention.test or (file.suffix == ".py" and not is_in_file):  # without a test, it is of all those in the file
+        return is_in_file and not mention.test
     plain = name.partition("[")[0] if name.endswith("]") else name
     below = (f".{mention.test}/", f"::{mention.test}/")  # a test within a test of Go
     return plain.endswith(tuple(f"{mark}{mention.test}" for mark in _MARKS)) or (

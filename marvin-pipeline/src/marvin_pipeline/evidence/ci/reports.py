@@ -30,7 +30,7 @@ class Reports:
         self._annotations = ""
 
     async def begun(self) -> None:
-        """Write how things stand, so that a run that is killed leaves that. What cannot be written is told at the end."""
+        """Write how things stand, so that a run that is killed leaves that. A fault is told at the end."""
         with suppress(MarvinError):
             await write_report(self._run, Ending(ended="running", is_strict=self._config.strict))
 
@@ -78,10 +78,10 @@ class Reports:
         return error
 
     def _of_github(self, results: Results) -> None:
-        from .github import annotations, write_summary
+        from .github import annotation_lines, write_summary
         from .markdown import summary_markdown
 
-        self._annotations = annotations(results)
+        self._annotations = annotation_lines(results)
         path = self._run.settings.step_summary
         if path and (why := write_summary(path, summary_markdown(results))):
             self._run.tell(why)

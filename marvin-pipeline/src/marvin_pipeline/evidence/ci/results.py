@@ -19,8 +19,8 @@ from .history import History, history_of
 from .matrix import CriterionResult, matrix_of
 
 GateStanding: TypeAlias = Literal["passed", "failed", "settled", "accepted", "not_measured", "of_elsewhere"]
-"""As gates end. settled: it failed, and a later phase passed it. of_elsewhere: its commit is none of this history, or is
-older than the phase, so that it says nothing of what is here."""
+"""As gates end. settled: it failed, and a later phase passed it. of_elsewhere: its commit is none of this history, or
+is older than the phase, so that it says nothing of what is here."""
 _SETTLED_LATER = ("green", "unweakened", "mutations")
 """Gates that look at the whole again in each phase; the others look at what their phase wrote."""
 

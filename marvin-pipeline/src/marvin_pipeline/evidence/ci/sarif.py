@@ -83,7 +83,9 @@ def _of_gates(gates: Sequence[GateResult]) -> Iterator[dict[str, Any]]:
     for one in gates:
         for place in () if one.holds else one.gate.places:
             matched = _PLACE.fullmatch(place)
-            file, line, what = (matched["file"], int(matched["line"]), matched["what"]) if matched else ("", None, place)
+            file, line, what = (
+                (matched["file"], int(matched["line"]), matched["what"]) if matched else ("", None, place)
+            )
             about = {"phase": one.gate.phase, "commit": one.gate.commit}
             yield _result(f"gate/{one.gate.name}", "error", _text(what), _location(file or _ELSEWHERE, line), about)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..records import GateName
-from .results import Results
+from .results import GateResult, Results
 from .words import GATE_WORDS
 
 _NEEDED: Mapping[str, tuple[GateName, ...]] = {
@@ -24,18 +24,22 @@ def weaknesses(results: Results) -> Sequence[str]:
 
 
 def _gates(results: Results) -> Sequence[str]:
-    found = []
-    there = {(one.gate.phase, one.gate.name): one for one in results.gates}
-    for phase in results.history.phases:
-        for name in _NEEDED.get(phase.phase, ()) if phase.is_done else ():
-            if (phase.phase, name) not in there:
-                found.append(f"Phase {phase.phase} recorded nothing on this: {GATE_WORDS[name]}.")
-    for one in results.gates:
-        if one.standing == "of_elsewhere":
-            found.append(f"What {one.gate.phase} recorded on this is of another history: {GATE_WORDS[one.gate.name]}.")
-        elif not one.holds:
-            found.append(f"{one.gate.phase}: {one.gate.reason}")
-    return found
+    there = {(one.gate.phase, one.gate.name) for one in results.gates}
+    done = [phase.phase for phase in results.history.phases if phase.is_done]
+    needed = [(phase, name) for phase in done for name in _NEEDED.get(phase, ())]
+    missing = [
+        f"Phase {phase} recorded nothing on this: {GATE_WORDS[name]}."
+        for phase, name in needed
+        if (phase, name) not in there
+    ]
+    return [*missing, *(_about(one) for one in results.gates if not one.holds)]
+
+
+def _about(result: GateResult) -> str:
+    gate = result.gate
+    if result.standing == "of_elsewhere":
+        return f"What {gate.phase} recorded on this is of another history: {GATE_WORDS[gate.name]}."
+    return f"{gate.phase}: {gate.reason}"
 
 
 def _criteria(results: Results) -> Sequence[str]:

@@ -82,7 +82,9 @@ async def check_copy(run: Run, copy: Path, command: ProjectCommand, file: str, t
     processes = run.control.session.processes
     well = await run_command(processes, copy, command, timeout)
     if not well.passed:
-        raise NotMeasured(f"In a copy of the project its tests do not pass, so nothing tells what they catch ({well.ending}).")
+        raise NotMeasured(
+            f"In a copy of the project its tests do not pass, so nothing tells what they catch ({well.ending})."
+        )
     path = copy / file
     content = await in_thread(path.read_bytes)
     await in_thread(lambda: path.write_bytes(b"\x00 this is no code {{{ (\n"))

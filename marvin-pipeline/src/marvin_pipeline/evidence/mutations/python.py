@@ -93,7 +93,7 @@ class _Session:
         text = (
             "[cosmic-ray]\n"
             f"module-path = {json.dumps(list(at))}\ntimeout = {limit:.1f}\nexcluded-modules = []\n"
-            f"test-command = {json.dumps(command)}\n\n[cosmic-ray.distributor]\nname = \"local\"\n"
+            f'test-command = {json.dumps(command)}\n\n[cosmic-ray.distributor]\nname = "local"\n'
         )
         (self._own / "config.toml").write_text(text, encoding="utf-8")
 
