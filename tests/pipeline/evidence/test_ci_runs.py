@@ -170,7 +170,7 @@ def test_agents_cannot_write_the_evidence(marvin: Marvin, models: PipelineModels
         lambda asked: called(("tk", {"args": f"{line} --parent {asked.ticket}"})),
         lambda asked: called(("tk", {"args": f"{line} --parent {asked.ticket}"})),
         called(
-            ("write_file", {"path": ".marvin/report/junit.xml", "content": "<testsuites/>"}),
+            ("write_file", {"path": ".marvin/report/new.xml", "content": "<testsuites/>"}),
             ("write_file", {"path": ".marvin/logs/evidence.jsonl", "content": "{}"}),
             ("run_command", {"command": forge}),
         ),
@@ -180,7 +180,7 @@ def test_agents_cannot_write_the_evidence(marvin: Marvin, models: PipelineModels
     done = marvin.run(*FLAGS, "--prompt", PROMPT, "--until=2a", limit=600, env={"MARVIN_SANDBOX": "required"})
     assert done.code == 0, done.err.decode() + done.text
     text = "\n".join(outputs)
-    assert "tools do not write to '.marvin/report/junit.xml'" in text
+    assert "tools do not write to '.marvin/report/new.xml'" in text, text
     assert "tools do not write to '.marvin/logs/evidence.jsonl'" in text
     assert "Read-only file system" in text or "busy" in text or "keeps" in text, text
     assert phases(marvin)["1a"] == "passed"

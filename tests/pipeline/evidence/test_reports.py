@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -217,7 +218,7 @@ def test_what_agents_write_breaks_no_form_and_reaches_no_terminal(tmp_path: Path
         assert not {chr(number) for number in range(32)} - {"\n"} & set(data.decode()), name
     for name in ("summary.md", "matrix.md"):
         text = report[name].decode()
-        assert "<img" not in text
+        assert "<img" not in text.replace("\\<", "")
         assert "](" not in text
         assert "@team" not in text.replace("\\@team", "")
 
@@ -244,6 +245,13 @@ def test_no_line_of_a_text_is_a_command(text: str) -> None:
     for line in harmless(text).splitlines():
         assert not line.lstrip().startswith("::")
         assert "##[" not in line
+
+
+def test_a_text_of_empty_lines_is_made_harmless_in_linear_time() -> None:
+    begun = time.process_time()
+    for piece in ("\n", " ", "\r ", ":", "\n:"):
+        harmless(piece * 1_000_000)
+    assert time.process_time() - begun < 20
 
 
 @given(st.text())

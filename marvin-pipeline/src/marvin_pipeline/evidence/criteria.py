@@ -18,16 +18,14 @@ _LINE = re.compile(
     r"\s{0,8}[:.)|–—-][*_`]{0,3}\s*(?P<text>\S.*)"
 )
 _NAMED = re.compile(r"(?:(?<![A-Za-z0-9])[aA][cC]|(?<=[a-z_])(?<!0x)AC)[-_]?0{0,3}([1-9]\d{0,3})(?!\d)")
-_DECLARED = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"\s*(?:async\s+)?def\s+(?P<name>test\w*)",  # Python
-        r"\s*(?:await\s+)?(?:test|it)(?:\.\w{1,20}){0,3}\s*(?:\([^()]{0,200}\)\s*)?"
-        r"\(\s*(?P<quote>['\"`])(?P<name>.{1,300}?)(?P=quote)",  # JavaScript
-        r"func\s+(?P<name>Test\w*)\s*\(",  # Go
-        r"\s*(?:pub\s+)?(?:async\s+)?fn\s+(?P<name>\w+)\s*[(<]",  # Rust
-    )
+_PYTHON = r"\s*(?:async\s+)?def\s+(?P<name>test\w*)"
+_JAVASCRIPT = (
+    r"\s*(?:await\s+)?(?:test|it)(?:\.\w{1,20}){0,3}\s*(?:\([^()]{0,200}\)\s*)?"
+    r"\(\s*(?P<quote>['\"`])(?P<name>.{1,300}?)(?P=quote)"
 )
+_GO = r"func\s+(?P<name>Test\w*)\s*\("
+_RUST = r"\s*(?:pub\s+)?(?:async\s+)?fn\s+(?P<name>\w+)\s*[(<]"
+_DECLARED = tuple(map(re.compile, (_PYTHON, _JAVASCRIPT, _GO, _RUST)))
 _COMMENT = ("#", "//", "/*", "*", "@")
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.(?:py|go|rs)|.*\.(?:test|spec)\.[cm]?[jt]sx?")
 _TEST_FOLDERS = frozenset(("tests", "test", "__tests__", "e2e", "spec"))

@@ -33,12 +33,14 @@ def report_json(results: Results) -> bytes:
         "criteria": [_criterion(one) for one in results.criteria],
         "findings": [finding.as_dict() for finding in results.findings],
     }
-    return _lines(value)
+    return json_bytes(value)
 
 
 def matrix_json(results: Results) -> bytes:
     """Each acceptance criterion with its tests, their commits, and what was found of it."""
-    return _lines({"form": FORM, "commit": results.commit, "criteria": [_criterion(one) for one in results.criteria]})
+    return json_bytes(
+        {"form": FORM, "commit": results.commit, "criteria": [_criterion(one) for one in results.criteria]}
+    )
 
 
 def _criterion(result: CriterionResult) -> dict[str, Any]:
@@ -53,5 +55,7 @@ def _criterion(result: CriterionResult) -> dict[str, Any]:
     }
 
 
-def _lines(value: object) -> bytes:
-    return (json.dumps(value, indent=1) + "\n").encode()
+def json_bytes(value: object) -> bytes:
+    """A value as JSON in ASCII, a line each. What is no text, as half of a pair of UTF-16, becomes a question mark."""
+    sound = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return (json.dumps(sound, indent=1) + "\n").encode()

@@ -24,7 +24,9 @@ _TEXT = 1_000
 _SUMMARY = 1_000_000
 """Bytes of a job summary; GitHub takes 1 MiB for a step, and drops what is larger."""
 _KINDS: Mapping[Severity, str] = {"critical": "error", "high": "error", "medium": "warning", "low": "notice"}
-_COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
+_BREAKS = r"\r\n\v\f\x1c-\x1e\x85\u2028\u2029"
+_COMMAND = re.compile(rf"(^|[{_BREAKS}])([^\S{_BREAKS}]*):(?=:)")
+"""Two colons at the beginning of a line, whatever somebody takes for the end of one."""
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -57,7 +59,7 @@ def _of_findings(results: Results) -> Iterator[tuple[str, str]]:
 
 def harmless(text: str) -> str:
     """A text in which the runner finds no command."""
-    return _COMMAND.sub(r"\1: ", text).replace("##[", "## [")
+    return _COMMAND.sub(r"\1\2: ", text).replace("##[", "## [")
 
 
 def write_summary(path: str, summary: str) -> str:

@@ -14,6 +14,7 @@ from marvin_core import one_line
 from ...review.findings import Severity
 from ...state import MEANINGS
 from ..findings import NotedFinding
+from .as_json import json_bytes
 from .results import GateResult, Results
 from .words import GATE_WORDS
 
@@ -51,7 +52,7 @@ def sarif_json(results: Results, version: str) -> bytes:
         "results": found,
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return (json.dumps(log, indent=1) + "\n").encode()
+    return json_bytes(log)
 
 
 def _rules(found: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
