@@ -28,8 +28,9 @@ def loaded(text: str) -> Any:
 
 def commands() -> list[str]:
     """All commands of both services."""
-    steps = loaded(GITHUB)["jobs"]["build"]["steps"]
-    return [step["run"] for step in steps if "run" in step] + loaded(GITLAB)["marvin"]["script"]
+    steps: list[dict[str, str]] = loaded(GITHUB)["jobs"]["build"]["steps"]
+    script: list[str] = loaded(GITLAB)["marvin"]["script"]
+    return [step["run"] for step in steps if "run" in step] + script
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import xmlschema
 from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import Failure, JUnitXml, Skipped
-from sarif_pydantic import Sarif
+from sarif_pydantic import Sarif  # type: ignore[import-untyped]
 
 from marvin_pipeline.evidence.ci.github import annotation_lines, harmless, write_summary
 from marvin_pipeline.evidence.ci.markdown import plain
